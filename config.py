@@ -1,0 +1,153 @@
+"""The settings: environment variables `WEIR_*`, read once. A bad value stops the start and names its variable."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+MIB = 1024 * 1024
+GIB = 1024 * MIB
+
+
+class InvalidSetting(ValueError):
+    """A variable has a value we cannot use. The message names it."""
+
+
+def _boolean(text: str) -> bool:
+    lowered = text.strip().lower()
+    if lowered in ("1", "true", "yes", "on"):
+        return True
+    if lowered in ("0", "false", "no", "off"):
+        return False
+    raise ValueError("expected true or false")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value <= 0:
+        raise ValueError("expected a positive whole number")
+    return value
+
+
+def _percent(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= 100:
+        raise ValueError("expected a percentage from 1 to 100")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 10**9:
+        raise ValueError("expected a positive number of seconds")
+    return value
+
+
+def _one_of(*allowed: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in allowed:
+            raise ValueError(f"expected one of {', '.join(allowed)}")
+        return text
+
+    return read
+
+
+def _url(*schemes: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        parts = urlsplit(text)
+        if parts.scheme not in schemes or not (parts.netloc or parts.path):
+            raise ValueError(f"expected a URL that starts with {' or '.join(s + '://' for s in schemes)}")
+        return text
+
+    return read
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def setting(read: Callable[[str], Any], default: Any, meaning: str, *, secret: bool = False) -> Any:
+    """One setting: how its text is read, its default, and what the manual says of it."""
+    return field(default=default, metadata={"read": read, "meaning": meaning, "secret": secret})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Every setting. The variable of a field is `WEIR_` and its name in capitals."""
+
+    data_dir: Path = setting(Path, Path("./data"), "segments, Parquet files, the embedded PostgreSQL, secret files")
+    database_url: str | None = setting(
+        _url("postgresql", "postgres"), None, "PostgreSQL 14 or newer; unset: an embedded one is started"
+    )
+    storage_url: str | None = setting(_url("s3"), None, "`s3://bucket/prefix` for the Parquet files")
+    admin_username: str = setting(str, "admin", "name of the first administrator")
+    admin_password: str | None = setting(
+        str, None, "password of the first administrator; unset: generated and printed once", secret=True
+    )
+    secret_key: str | None = setting(
+        str, None, "seals API keys; unset: a file of mode 0600 in the data directory", secret=True
+    )
+    multi_tenant: bool = setting(_boolean, False, "scope everything by the header `X-P-Tenant`")
+    max_body_bytes: int = setting(_positive, 16 * MIB, "largest request body as sent")
+    max_decoded_bytes: int = setting(_positive, 64 * MIB, "largest request body after decompression")
+    max_columns: int = setting(_positive, 1000, "columns a dataset may have")
+    max_inflight_bytes: int = setting(_positive, 256 * MIB, "bodies in flight per worker before 503")
+    disk_high_water_percent: int = setting(_percent, 92, "disk use at which ingestion is refused")
+    disk_low_water_percent: int = setting(_percent, 88, "disk use below which ingestion resumes")
+    query_timeout_seconds: float = setting(_seconds, 300.0, "longest run of one query")
+    query_memory_bytes: int = setting(_positive, 2 * GIB, "memory of one query")
+    query_concurrency: int = setting(
+        _positive, os.cpu_count() or 1, "queries that run at once on a host; default: its cores"
+    )
+    query_time_range: str = setting(
+        _one_of("optional", "required"), "optional", "`required`: startTime and endTime are mandatory"
+    )
+    flush_seconds: float = setting(_seconds, 5.0, "age at which a segment with data is sealed for conversion")
+    oidc_issuer: str | None = setting(_url("https", "http"), None, "OIDC issuer")
+    oidc_client_id: str | None = setting(str, None, "OIDC client id")
+    oidc_client_secret: str | None = setting(str, None, "OIDC client secret", secret=True)
+    oidc_groups_claim: str = setting(str, "groups", "the claim whose values name roles")
+    public_url: str | None = setting(
+        _url("https", "http"), None, "origin for redirects and links; unset: from the request"
+    )
+    alert_allowed_hosts: tuple[str, ...] = setting(
+        _names, (), "private hosts and CIDRs that alerts may be delivered to, separated by commas"
+    )
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
+        """Settings from the environment. An empty variable counts as unset. Raises InvalidSetting."""
+        known = {variable(each.name): each for each in fields(cls)}
+        _refuse_unknown(environ, known)
+        given = {
+            each.name: _read(name, each.metadata["read"], environ[name])
+            for name, each in known.items()
+            if environ.get(name)
+        }
+        return cls(**given)._checked()
+
+    def _checked(self) -> "Settings":
+        if self.disk_low_water_percent > self.disk_high_water_percent:
+            raise InvalidSetting("WEIR_DISK_LOW_WATER_PERCENT is above WEIR_DISK_HIGH_WATER_PERCENT")
+        return self
+
+
+def variable(name: str) -> str:
+    """The environment variable of a field: `max_columns` is set by `WEIR_MAX_COLUMNS`."""
+    return "WEIR_" + name.upper()
+
+
+def _read(name: str, read: Callable[[str], Any], text: str) -> Any:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise InvalidSetting(f"{name}: {error}") from error
+
+
+def _refuse_unknown(environ: Mapping[str, str], known: Mapping[str, Any]) -> None:
+    """A misspelt setting that is silently ignored is worse than a stop."""
+    unknown = sorted(name for name in environ if name.startswith("WEIR_") and name not in known)
+    if unknown:
+        raise InvalidSetting(f"{', '.join(unknown)}: no such setting")
