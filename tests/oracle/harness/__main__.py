@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tests.oracle.harness import corpus
+from tests.oracle.harness import corpus, fuzz
 from tests.oracle.harness.corpus import Query
 from tests.oracle.harness.session import Session, open_session, temporary_server
 from tests.oracle.harness.verdict import Finding, Verdict
@@ -27,6 +27,12 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
     lists = commands.add_parser("lists", help="rewrite refusals.txt and known_wrong.txt from a run")
     lists.set_defaults(command=_lists)
+    fuzzing = commands.add_parser("fuzz", help="run generated queries; minimise and keep what does not pass")
+    fuzzing.add_argument("--first", type=int, default=100_000, help="the first seed")
+    fuzzing.add_argument("--count", type=int, default=5000)
+    fuzzing.add_argument("--seconds", type=float, default=300)
+    fuzzing.add_argument("--keep", action="store_true", help=f"append the failures to {corpus.KEPT_FAILURES.name}")
+    fuzzing.set_defaults(command=_fuzz)
     return parser
 
 
@@ -51,6 +57,20 @@ def _lists(session: Session, options: argparse.Namespace) -> int:
     corpus.write_list(corpus.KNOWN_WRONG, "Queries that we are known to answer wrongly.", wrong)
     print(f"{len(refused)} refusals, {len(wrong)} known to be wrong")
     return 0
+
+
+def _fuzz(session: Session, options: argparse.Namespace) -> int:
+    report = fuzz.run(session, range(options.first, options.first + options.count), options.seconds)
+    print(", ".join(f"{count} {verdict}" for verdict, count in report.verdicts.most_common()))
+    for reason, count in report.refused.most_common(40):
+        print(f"{count:6} refused  {reason}")
+    for query, finding in report.failures.values():
+        print(f"\n{finding.verdict} {query.id}\n    {query.sql}\n    {finding.reason}")
+    if options.keep:
+        kept = {query.sql: query for query in corpus.read(corpus.KEPT_FAILURES)}
+        kept.update({query.sql: query for query, _ in report.failures.values() if query.sql not in kept})
+        corpus.write(corpus.KEPT_FAILURES, kept.values())
+    return int(bool(report.failures))
 
 
 def _report(findings: Iterable[tuple[Query, Finding]]) -> str:
