@@ -86,6 +86,8 @@ def _report(findings: Iterable[tuple[Query, Finding]]) -> str:
         lines.append(f"{topic:16}" + "".join(f"{counts[verdict]:14}" for verdict in Verdict))
     for verdict in (Verdict.WRONG, Verdict.MISSED_ERROR, Verdict.WRONG_ERROR, Verdict.REFUSED):
         lines += [f"\n## {verdict} ({len(details[verdict])})", *details[verdict]]
+    misplaced = [detail for detail in details[Verdict.PASS] if not detail.endswith("\n    ")]
+    lines += [f"\n## errors that point elsewhere ({len(misplaced)}; they pass)", *misplaced]
     return "\n".join(lines) + "\n"
 
 

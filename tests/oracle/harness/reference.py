@@ -53,7 +53,8 @@ class Reference:
         try:
             cursor = self._connection.execute(query.encode(), prepare=False)
         except psycopg.Error as error:
-            return Failure(str(error).split("\n", 1)[0], error.sqlstate)
+            position = error.diag.statement_position
+            return Failure(str(error).split("\n", 1)[0], error.sqlstate, int(position) if position else None)
         description = cursor.description or []
         types = tuple(_type_name(self._connection.adapters.types, column.type_code) for column in description)
         return Answer(tuple(column.name for column in description), types, cursor.fetchmany(ROWS_AT_MOST))

@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from errors import UnsupportedSQL, WeirError
+from errors import InternalError, UnsupportedSQL, WeirError
 from query import engine, parse
 from tests.oracle.harness import tables
 from tests.oracle.harness.answer import Answer, Failure, Outcome
@@ -26,20 +26,30 @@ class Subject:
         """Our answer, values as Polars hands them out."""
         try:
             compiled = engine.prepare(parse.parse(query), self._tables, now=NOW)
-            frame = compiled.frame.collect(engine="streaming")
         except WeirError as error:
             return _failure(error)
+        except Exception as error:  # A crash is a finding, not the end of the run.
+            return Failure(_first_line(error), crash=True)
+        try:
+            frame = compiled.frame.collect(engine="streaming")
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # Polars' panics are no Exceptions, and a crash is a finding, not an end.
-            return Failure(_first_line(error), crash=True)
+        except BaseException as error:  # Polars' panics are no Exceptions.
+            known = engine.translate(error)
+            return Failure(_first_line(error), crash=True) if isinstance(known, InternalError) else _failure(known)
         names = tuple(field.name for field in compiled.fields)
         return Answer(names, tuple(field.type for field in compiled.fields), _rows(frame))
 
 
 def _failure(error: WeirError) -> Failure:
-    state = error.details.get("sqlstate")
-    return Failure(error.message, None if state is None else str(state), refusal=isinstance(error, UnsupportedSQL))
+    state, position = error.details.get("sqlstate"), error.details.get("position")
+    return Failure(
+        error.message,
+        None if state is None else str(state),
+        None if position is None else int(position),
+        refusal=isinstance(error, UnsupportedSQL),
+        crash=isinstance(error, InternalError),
+    )
 
 
 def _first_line(error: BaseException) -> str:

@@ -36,7 +36,7 @@ def judge(theirs: Outcome, ours: Outcome, ordered: bool) -> Finding:
         return _judge_error(theirs, ours)
     if isinstance(ours, Failure):
         verdict = Verdict.REFUSED if ours.refusal else Verdict.WRONG_ERROR
-        return Finding(verdict, f"{ours.sqlstate or 'crash' if ours.crash else ours.sqlstate}: {ours.message}")
+        return Finding(verdict, f"got {_shown(ours)}")
     reason = _shape_difference(theirs, ours) or _row_difference(theirs, ours, ordered)
     return Finding(Verdict.WRONG, reason) if reason else Finding(Verdict.PASS)
 
@@ -46,8 +46,19 @@ def _judge_error(theirs: Failure, ours: Outcome) -> Finding:
     if isinstance(ours, Answer):
         return Finding(Verdict.MISSED_ERROR, f"{expected}; got {len(ours.rows)} rows: {str(ours.rows[:2])[:200]}")
     if ours.crash or (ours.sqlstate not in (None, theirs.sqlstate) and not ours.refusal):
-        return Finding(Verdict.WRONG_ERROR, f"{expected}; got {ours.sqlstate or 'crash'}: {ours.message}")
-    return Finding(Verdict.PASS)
+        return Finding(Verdict.WRONG_ERROR, f"{expected}; got {_shown(ours)}")
+    return Finding(Verdict.PASS, _misplaced(theirs, ours))
+
+
+def _shown(failure: Failure) -> str:
+    return f"{'crash' if failure.crash else failure.sqlstate}: {failure.message}"
+
+
+def _misplaced(theirs: Failure, ours: Failure) -> str:
+    """A remark on an error that passes but points to another place than PostgreSQL's, or to none."""
+    if ours.refusal or theirs.position in (None, ours.position):
+        return ""
+    return f"position {ours.position} instead of {theirs.position}: {ours.message}"
 
 
 def _shape_difference(theirs: Answer, ours: Answer) -> str:
@@ -60,11 +71,11 @@ def _shape_difference(theirs: Answer, ours: Answer) -> str:
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Names as an answer shows them: a repeated one gets `_1`, `_2` (api.md section 5)."""
+    """Names as an answer shows them: a repeated one gets the first free one of `_1`, `_2` ... (api.md section 5)."""
     seen: list[str] = []
     for name in names:
         shown, number = name, 0
-        while shown in seen:
+        while shown in seen or (number and shown in names):
             number += 1
             shown = f"{name}_{number}"
         seen.append(shown)
