@@ -41,8 +41,11 @@ def contradiction(query: Query, theirs: Outcome) -> str:
 def open_session(server_url: str) -> Iterator[Session]:
     """Load the tables into that server and our engine."""
     loaded = tables.every_table()
-    with closing(Reference(reference.load(server_url, loaded))) as opened:
-        yield Session(opened, Subject(loaded))
+    with (
+        tempfile.TemporaryDirectory(prefix="weir-oracle-") as folder,
+        closing(Reference(reference.load(server_url, loaded))) as opened,
+    ):
+        yield Session(opened, Subject(loaded, Path(folder)))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import polars as pl
@@ -11,15 +12,17 @@ from query import engine, parse
 from tests.oracle.harness import tables
 from tests.oracle.harness.answer import Answer, Failure, Outcome
 
+ROWS_PER_GROUP: Final = 500
 NOW: Final = dt.datetime(2026, 1, 15, 12, 0, tzinfo=dt.UTC)
 
 
 class Subject:
-    """Our engine with every table registered as a lazy frame, as storage would hand it over."""
+    """Our engine with every table as storage hands it over: a scan of Parquet, whose statistics may skip row groups."""
 
-    def __init__(self, loaded: Sequence[tables.Table]) -> None:
+    def __init__(self, loaded: Sequence[tables.Table], folder: Path) -> None:
+        """Write the tables into `folder`, which has to outlive this."""
         self._tables: Mapping[str, engine.Table] = {
-            table.name: engine.Table(table.frame.lazy(), table.json_columns) for table in loaded
+            table.name: engine.Table(_scan(table, folder), table.json_columns) for table in loaded
         }
 
     def run(self, query: str) -> Outcome:
@@ -39,6 +42,12 @@ class Subject:
             return Failure(_first_line(error), crash=True) if isinstance(known, InternalError) else _failure(known)
         names = tuple(field.name for field in compiled.fields)
         return Answer(names, tuple(field.type for field in compiled.fields), _rows(frame))
+
+
+def _scan(table: tables.Table, folder: Path) -> pl.LazyFrame:
+    path = folder / f"{table.name}.parquet"
+    table.frame.write_parquet(path, row_group_size=ROWS_PER_GROUP)
+    return pl.scan_parquet(path)
 
 
 def _failure(error: WeirError) -> Failure:
