@@ -47,7 +47,8 @@ def _run(session: Session, options: argparse.Namespace) -> int:
 
 
 def _lists(session: Session, options: argparse.Namespace) -> int:
-    found = [(query, session.ask(query)) for query in corpus.every_query()]
+    queries = [*corpus.every_query(), *map(fuzz.generated, range(fuzz.GENERATED))]
+    found = [(query, session.ask(query)) for query in queries]
     refused = {query.id: finding.reason for query, finding in found if finding.verdict is Verdict.REFUSED}
     rest = (Verdict.PASS, Verdict.REFUSED)
     wrong = {

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from tests.oracle.harness.corpus import Query
 from tests.oracle.harness.generate import generate
@@ -15,6 +16,10 @@ from tests.oracle.harness.verdict import Finding, Verdict
 
 # What may differ between two queries that show the same fault.
 DETAIL = re.compile(r"'[^']*'|\b[tuw]\d*\.\"?[\w.]+\"?|\b[ct]\d+\b|-?\b\d+(\.\d+)?\b|\b(FROM|AS) [\w()<= ]+")
+
+
+GENERATED: Final = 400
+"""Seeds from 0 that every run of the tests asks; runs by hand take others."""
 
 
 @dataclass
