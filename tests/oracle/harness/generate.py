@@ -49,6 +49,7 @@ KEYS: Final = {"edge": "id", "scalars": "id", "docs": "id", "(SELECT * FROM logs
 KEYS_OF_SPANS: Final = {"spans": "span_id"}
 WIDE: Final = frozenset({"scalars.i2", "scalars.n"})
 DEPTH: Final = 3
+ORDERED: Final = "ordered"
 UNGROUPED: Final = frozenset({"jsonb", "text[]", "int8[]"})
 
 
@@ -70,14 +71,18 @@ class Scope:
 
 @dataclass(frozen=True)
 class Generated:
-    """A query with its tree, for the minimiser. `ordered`: its order is total, so part of the answer."""
+    """A query as its tree, which the minimiser cuts."""
 
     tree: Node
-    ordered: bool
 
     @property
     def sql(self) -> str:
         return self.tree.sql()
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the query orders its rows. Every order the generator writes is total, so part of the answer."""
+        return self.tree.kind == ORDERED and bool(self.tree.children[1].sql())
 
 
 def generate(seed: int) -> Generated:
@@ -96,10 +101,10 @@ class _Generator:
         kinds = self._output_kinds()
         choice = self._random.random()
         if choice < 0.06:
-            return Generated(self._risky(), ordered=False)
+            return Generated(self._risky())
         sortable = [kind for kind in kinds if kind in ORDERED_TYPES or kind == "bool"] or ["int4"]
         if choice < 0.12:
-            return Generated(self._distinct_on(sortable), ordered=True)
+            return Generated(self._distinct_on(sortable))
         if choice < 0.22:
             return self._order(self._combined(sortable), len(sortable))
         make = self._random.choices((self._plain, self._grouped, self._windowed, self._with), (30, 30, 20, 10))[0]
@@ -114,9 +119,8 @@ class _Generator:
     def _distinct_on(self, kinds: Sequence[str]) -> Node:
         """The first row of each value of the first column, the rows being ordered by all columns."""
         order = ", ".join(f"q.c{place}{self._direction()}" for place in range(1, len(kinds) + 1))
-        return Node(
-            "query", ("SELECT DISTINCT ON (q.c1) * FROM (", 0, f") AS q ORDER BY {order}"), (self._plain(kinds),)
-        )
+        clause = text("order", f" ORDER BY {order}")
+        return Node(ORDERED, ("SELECT DISTINCT ON (q.c1) * FROM (", 0, ") AS q", 1), (self._plain(kinds), clause))
 
     def _output_kinds(self) -> list[str]:
         kinds = [kind for kind in TEMPLATES if kind != "jsonb"]
@@ -125,13 +129,13 @@ class _Generator:
     def _order(self, body: Node, width: int) -> Generated:
         """Order by every column, so that equal rows are the only peers; perhaps cut the rows."""
         if self._random.random() < 0.4:
-            return Generated(body, ordered=False)
+            return Generated(body)
         places = [text("place", f"{place}{self._direction()}") for place in range(1, width + 1)]
         self._random.shuffle(places)
         limit = text(OPTIONAL, f" LIMIT {self._random.randint(1, 20)}") if self._random.random() < 0.4 else EMPTY
         offset = text(OPTIONAL, f" OFFSET {self._random.randint(1, 5)}") if self._random.random() < 0.2 else EMPTY
-        clause = Node("order", (" ORDER BY ", 0, 1, 2), (sequence(places), limit, offset))
-        return Generated(Node("ordered", (0, 1), (body, clause)), ordered=True)
+        clause = Node(OPTIONAL, (" ORDER BY ", 0, 1, 2), (sequence(places), limit, offset))
+        return Generated(Node(ORDERED, (0, 1), (body, clause)))
 
     def _direction(self) -> str:
         return self._random.choice(("", " DESC", " NULLS FIRST", " DESC NULLS LAST", " ASC"))
