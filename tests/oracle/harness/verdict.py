@@ -1,6 +1,6 @@
 """The verdict on one query: what PostgreSQL said, what we said, and how far apart they are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -9,8 +9,8 @@ from itertools import zip_longest
 from tests.oracle.harness.answer import Answer, Failure, Outcome
 from tests.oracle.harness.values import Plain, read_ours, read_theirs, same
 
-# varchar, name and text differ in what may be stored, not in what a result shows.
-TEXT_FAMILY = frozenset({"text", "varchar", "name", "unknown"})
+# These differ in what may be stored, not in what a result shows.
+TEXT_FAMILY = frozenset({"text", "varchar", "name", "unknown", "regtype"})
 
 
 class Verdict(StrEnum):
@@ -37,8 +37,15 @@ def judge(theirs: Outcome, ours: Outcome, ordered: bool) -> Finding:
     if isinstance(ours, Failure):
         verdict = Verdict.REFUSED if ours.refusal else Verdict.WRONG_ERROR
         return Finding(verdict, f"got {_shown(ours)}")
-    reason = _shape_difference(theirs, ours) or _row_difference(theirs, ours, ordered)
+    reason = _shape_difference(theirs, ours) or _row_difference(theirs, ours, ordered, read_ours)
     return Finding(Verdict.WRONG, reason) if reason else Finding(Verdict.PASS)
+
+
+def instability(first: Outcome, second: Outcome, ordered: bool) -> str:
+    """How two answers of PostgreSQL to one query differ, over the same rows stored in another order."""
+    if isinstance(first, Failure) or isinstance(second, Failure):
+        return "" if isinstance(first, Failure) and isinstance(second, Failure) else "only one of them fails"
+    return _row_difference(first, second, ordered, read_theirs)
 
 
 def _judge_error(theirs: Failure, ours: Outcome) -> Finding:
@@ -82,10 +89,10 @@ def unique_names(names: Sequence[str]) -> list[str]:
     return seen
 
 
-def _row_difference(theirs: Answer, ours: Answer, ordered: bool) -> str:
+def _row_difference(theirs: Answer, ours: Answer, ordered: bool, read: Callable[[object, str], Plain]) -> str:
     kinds = [kind or "text" for kind in theirs.types]
     expected = [[read_theirs(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in theirs.rows]
-    got = [[read_ours(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in ours.rows]
+    got = [[read(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in ours.rows]
     if len(expected) != len(got):
         return f"rows: got {len(got)} instead of {len(expected)}; {_sample(got)} against {_sample(expected)}"
     if not ordered:
