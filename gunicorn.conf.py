@@ -4,6 +4,7 @@ import fcntl
 import os
 import subprocess
 import sys
+from typing import Any
 
 from config import Settings
 
@@ -26,7 +27,7 @@ control_socket_disable = True
 proc_name = "weir"
 
 
-def on_starting(server):
+def on_starting(server: Any) -> None:
     """Start PostgreSQL, migrate, create the administrator: in a process of its own, since the master must fork."""
     lock = settings.data_dir / "server.lock"
     settings.data_dir.mkdir(parents=True, exist_ok=True)
@@ -36,18 +37,18 @@ def on_starting(server):
         sys.exit(1)
 
 
-def post_fork(server, worker):
+def post_fork(server: Any, worker: Any) -> None:
     """Polars reads this when the worker imports it. Queries run in processes of their own, with all cores."""
     os.environ.setdefault("POLARS_MAX_THREADS", str(max(1, cores // server.cfg.workers)))
 
 
-def when_ready(server):
+def when_ready(server: Any) -> None:
     """Say where to go next."""
     address = ", ".join(str(sock) for sock in server.LISTENERS)
     server.log.info("Weir listens on %s; the first five minutes are in README.md", address)
 
 
-def on_exit(server):
+def on_exit(server: Any) -> None:
     """Stop the embedded PostgreSQL, unless another server still uses this data directory."""
     try:
         fcntl.flock(server.weir_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
