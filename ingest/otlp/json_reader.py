@@ -1,0 +1,343 @@
+"""Reads OTLP JSON. Knows the JSON mapping of the OTLP specification, no column names.
+
+Rules that differ from protobuf's general mapping: ids are hexadecimal, enums are integers. Unknown members are
+ignored, null is absent, 64-bit integers may be text or numbers. Never `json_format`: it takes ids for base64.
+"""
+
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any, Final
+
+import orjson
+
+from errors import InvalidBody
+from ingest.otlp.messages import INT64, UINT64, IntegerRange, Messages, join
+from ingest.otlp.values import MAX_DEPTH, Sparse, Value, base64_text, json_text
+
+_NON_FINITE: Final = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+_HEX_DIGITS: Final = "0123456789abcdefABCDEF"
+
+
+class WrongShape(ValueError):
+    """A value is not what its place asks for. `path` leads to it from where the raiser stands."""
+
+    def __init__(self, path: str, expected: str) -> None:
+        super().__init__(path, expected)
+        self.path = path
+        self.expected = expected
+
+    def within(self, outer: str) -> "WrongShape":
+        return WrongShape(join(outer, self.path), self.expected)
+
+    def refusal(self) -> InvalidBody:
+        return InvalidBody(f"{self.path or 'the body'}: expected {self.expected}")
+
+
+def camel_case(name: str) -> str:
+    """The JSON name of a field.
+
+    >>> camel_case("time_unix_nano")
+    'timeUnixNano'
+    """
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
+def parse(body: bytes, root: str) -> Messages:
+    """The request; `root` is its one member in snake_case. An empty body is an empty request."""
+    try:
+        document = orjson.loads(body) if body.strip() else {}
+    except orjson.JSONDecodeError as error:
+        raise InvalidBody(f"the body is not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise WrongShape("", "an object").refusal()
+    if root in document:
+        # Not valid, but taken by every protobuf library; to ignore it would be to lose the data without a word.
+        document = _camel_cased(document)
+    return Messages([document])
+
+
+def _camel_cased(value: Any, depth: int = 0) -> Any:
+    if depth > 4 * MAX_DEPTH:
+        raise InvalidBody("the body is nested too deeply")
+    if isinstance(value, dict):
+        return {camel_case(name): _camel_cased(member, depth + 1) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_camel_cased(member, depth + 1) for member in value]
+    return value
+
+
+class JsonReader:
+    """See messages.Reader."""
+
+    def children(self, messages: Messages, name: str) -> Messages:
+        key = camel_case(name)
+        lists = self._column(messages, key, _list, [], {list})
+        children = Messages(list(chain.from_iterable(lists)), messages, key, list(map(len, lists)))
+        for index, item in enumerate(children.items):
+            if type(item) is not dict:
+                raise WrongShape(children.path(index), "an object").refusal()
+        return children
+
+    def child(self, messages: Messages, name: str) -> Messages:
+        key = camel_case(name)
+        return Messages(self._column(messages, key, _object, {}, {dict}), messages, key)
+
+    def present(self, messages: Messages, name: str) -> list[bool]:
+        key = camel_case(name)
+        return [item.get(key) is not None for item in messages.items]
+
+    def strings(self, messages: Messages, name: str) -> list[str]:
+        return self._column(messages, camel_case(name), _string, "", {str})
+
+    def ids(self, messages: Messages, name: str) -> list[str]:
+        key = camel_case(name)
+        texts = self._column(messages, key, _string, "", {str})
+        if not "".join(texts).strip(_HEX_DIGITS) and not any(len(text) % 2 for text in texts):
+            return [text.lower() for text in texts]
+        wrong = next(i for i, text in enumerate(texts) if len(text) % 2 or text.strip(_HEX_DIGITS))
+        raise WrongShape(join(messages.path(wrong), key), "an even number of hexadecimal digits").refusal()
+
+    def booleans(self, messages: Messages, name: str) -> list[bool]:
+        return self._column(messages, camel_case(name), _boolean, False, {bool})
+
+    def integers(self, messages: Messages, name: str, limits: IntegerRange) -> list[int]:
+        key = camel_case(name)
+        values = [item.get(key, 0) for item in messages.items]
+        kinds = set(map(type, values))
+        if kinds == {int} and limits.lowest <= min(values) and max(values) <= limits.highest:
+            return values
+        return self._convert(messages, key, values, lambda value: 0 if value is None else _integer(value, limits))
+
+    def doubles(self, messages: Messages, name: str) -> list[float]:
+        return self._column(messages, camel_case(name), _double, 0.0, {float})
+
+    def optional_doubles(self, messages: Messages, name: str) -> list[float | None]:
+        return self._column(messages, camel_case(name), _optional_double, None, {float})
+
+    def numbers(self, messages: Messages) -> list[int | float | None]:
+        return self._convert(messages, "", messages.items, _number)
+
+    def integer_lists(self, messages: Messages, name: str) -> list[list[int]]:
+        return self._column(messages, camel_case(name), _integers, [], set())
+
+    def double_lists(self, messages: Messages, name: str) -> list[list[float]]:
+        return self._column(messages, camel_case(name), _doubles, [], set())
+
+    def values(self, messages: Messages, name: str) -> list[Value | None]:
+        key = camel_case(name)
+        members = [item.get(key) for item in messages.items]
+        return self._convert(messages, key, members, _value)
+
+    def attributes(self, messages: Messages, name: str) -> dict[str, Sparse]:
+        key = camel_case(name)
+        found: dict[str, Sparse] = {}
+        row = 0
+        try:
+            for row, item in enumerate(messages.items):
+                pairs = item.get(key)
+                if pairs is not None:
+                    _collect(pairs, row, found)
+        except WrongShape as error:
+            raise error.within(join(messages.path(row), key)).refusal() from error
+        return found
+
+    def attribute_objects(self, messages: Messages, name: str) -> list[dict[str, Any]]:
+        return self._column(messages, camel_case(name), _attribute_object, {}, set())
+
+    def _column(
+        self, messages: Messages, key: str, read: Callable[[Any], Any], absent: Any, plain: set[type]
+    ) -> list[Any]:
+        """One member of every message. Where all are of the `plain` types there is nothing to convert."""
+        values = [item.get(key, absent) for item in messages.items]
+        if set(map(type, values)) <= plain:
+            return values
+        return self._convert(messages, key, [absent if value is None else value for value in values], read)
+
+    def _convert(self, messages: Messages, key: str, values: Sequence[Any], read: Callable[[Any], Any]) -> list[Any]:
+        converted: list[Any] = []
+        try:
+            for value in values:
+                converted.append(read(value))
+        except WrongShape as error:
+            raise error.within(join(messages.path(len(converted)), key)).refusal() from error
+        return converted
+
+
+def _collect(pairs: Any, row: int, found: dict[str, Sparse]) -> None:
+    """Adds the attributes of one message to `found`."""
+    for index, pair in enumerate(_list(pairs)):
+        try:
+            name, value = pair["key"], pair["value"]
+            text = value["stringValue"] if len(value) == 1 else None
+        except (KeyError, TypeError):
+            text = None
+        if type(text) is str and type(name) is str:
+            plain: Value | None = text
+        else:
+            name, plain = _pair(pair, index)
+        if plain is None:
+            continue
+        column = found.get(name)
+        if column is None:
+            column = found[name] = Sparse()
+        column.rows.append(row)
+        column.values.append(plain)
+
+
+def _pair(pair: Any, index: int) -> tuple[str, Value | None]:
+    try:
+        return _string(_object(pair).get("key", "")), _value(pair.get("value"))
+    except WrongShape as error:
+        raise error.within(f"[{index}]") from error
+
+
+def _value(value: Any) -> Value | None:
+    """An AnyValue as a column holds it: arrays and lists of keys and values are JSON text."""
+    member = _member(value)
+    if member is None:
+        return None
+    kind, content = member
+    read = _SCALARS.get(kind)
+    if read is None:
+        return json_text(_nested(value, 0))
+    return _read(kind, read, content)  # type: ignore[no-any-return]
+
+
+def _nested(value: Any, depth: int) -> Any:
+    """An AnyValue as what JSON is made from."""
+    member = _member(value)
+    if member is None:
+        return None
+    if depth > MAX_DEPTH:
+        raise WrongShape("", f"at most {MAX_DEPTH} levels of nesting")
+    kind, content = member
+    read = _SCALARS.get(kind)
+    if read is not None:
+        return _read(kind, read, content)
+    values = _read(f"{kind}.values", _list, _read(kind, _object, content).get("values") or [])
+    if kind == "arrayValue":
+        return [_read(f"{kind}.values[{i}]", _nested, item, depth + 1) for i, item in enumerate(values)]
+    return _read(f"{kind}.values", _attribute_object, values, depth + 1)
+
+
+def _attribute_object(pairs: Any, depth: int = 0) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    for index, pair in enumerate(_list(pairs) if pairs else []):
+        try:
+            name = _string(_object(pair).get("key", ""))
+            members.setdefault(name, _read("value", _nested, pair.get("value"), depth))
+        except WrongShape as error:
+            raise error.within(f"[{index}]") from error
+    return members
+
+
+def _member(value: Any) -> tuple[str, Any] | None:
+    """The one member of an AnyValue that is set."""
+    if value is None:
+        return None
+    members = [(kind, content) for kind, content in _object(value).items() if kind in _KINDS and content is not None]
+    if len(members) > 1:
+        raise WrongShape("", f"one value, found {' and '.join(kind for kind, _ in members)}")
+    return members[0] if members else None
+
+
+def _read(path: str, read: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return read(*args)
+    except WrongShape as error:
+        raise error.within(path) from error
+
+
+def _list(value: Any) -> list[Any]:
+    if type(value) is not list:
+        raise WrongShape("", "an array")
+    return value
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise WrongShape("", "an object")
+    return value
+
+
+def _string(value: Any) -> str:
+    if type(value) is not str:
+        raise WrongShape("", "a string")
+    return value
+
+
+def _boolean(value: Any) -> bool:
+    if type(value) is not bool:
+        raise WrongShape("", "true or false")
+    return value
+
+
+def _integer(value: Any, limits: IntegerRange) -> int:
+    """An integer as a number or as decimal text; `5.0` is one, too."""
+    if (type(value) is str and _is_decimal(value)) or (type(value) is float and value.is_integer()):
+        value = int(value)
+    if type(value) is not int or not limits.lowest <= value <= limits.highest:
+        raise WrongShape("", f"an integer from {limits.lowest} to {limits.highest}")
+    return value
+
+
+def _is_decimal(text: str) -> bool:
+    return len(text) <= 20 and text.isascii() and text.removeprefix("-").isdigit()
+
+
+def _double(value: Any) -> float:
+    if type(value) is float or type(value) is int:
+        return float(value)
+    if type(value) is str:
+        if value in _NON_FINITE:
+            return _NON_FINITE[value]
+        try:
+            return _double(orjson.loads(value))
+        except orjson.JSONDecodeError:
+            pass
+    raise WrongShape("", "a number, NaN, Infinity or -Infinity")
+
+
+def _optional_double(value: Any) -> float | None:
+    return None if value is None else _double(value)
+
+
+def _number(point: dict[str, Any]) -> int | float | None:
+    as_int, as_double = point.get("asInt"), point.get("asDouble")
+    if as_int is not None and as_double is not None:
+        raise WrongShape("", "one value, found asInt and asDouble")
+    if as_int is not None:
+        return _read("asInt", _integer, as_int, INT64)  # type: ignore[no-any-return]
+    return None if as_double is None else _read("asDouble", _double, as_double)
+
+
+def _integers(value: Any) -> list[int]:
+    return [_read(f"[{index}]", _integer, item, UINT64) for index, item in enumerate(_list(value))]
+
+
+def _doubles(value: Any) -> list[float]:
+    return [_read(f"[{index}]", _double, item) for index, item in enumerate(_list(value))]
+
+
+def _base64(value: Any) -> str:
+    """Bytes as standard base64. Protobuf's JSON mapping takes the URL-safe alphabet and missing padding as well."""
+    text = _string(value).translate(_STANDARD_ALPHABET).rstrip("=")
+    try:
+        return base64_text(b64decode(text + "=" * (-len(text) % 4), validate=True))
+    except (Base64Error, ValueError) as error:
+        raise WrongShape("", "base64 text") from error
+
+
+_STANDARD_ALPHABET: Final = str.maketrans("-_", "+/")
+
+_SCALARS: Final[dict[str, Callable[[Any], Any]]] = {
+    "stringValue": _string,
+    "boolValue": _boolean,
+    "intValue": lambda value: _integer(value, INT64),
+    "doubleValue": _double,
+    "bytesValue": _base64,
+}
+_KINDS: Final = frozenset({*_SCALARS, "arrayValue", "kvlistValue"})

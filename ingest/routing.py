@@ -1,0 +1,134 @@
+"""Which column type a value has, and a column of values as typed series. Knows neither events nor the wire.
+
+The rules are those of docs/ingestion-json.md, "Types". They look at one value at a time, so that a value lands in
+the same column whatever it was batched with; the one exception is a list without any element (`EMPTY_LIST`).
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType, NoneType
+from typing import Any, Final
+
+import orjson
+import polars as pl
+
+from columns import POLARS_TYPES, ColumnType
+from errors import InvalidEvent
+
+INT64_MIN: Final = -(2**63)
+INT64_MAX: Final = 2**63 - 1
+EXACT_IN_FLOAT64: Final = 2**53
+"""Every integer up to this magnitude has a float64 of its own."""
+
+EMPTY_LIST: Final = None
+"""The kind of `[]` and `[null]`: a list that says nothing of its elements' type. See `ingest.batches`."""
+
+Kind = ColumnType | None
+
+_SCALARS: Final[Mapping[type, ColumnType]] = MappingProxyType(
+    {bool: ColumnType.BOOL, int: ColumnType.INT64, float: ColumnType.FLOAT64, str: ColumnType.UTF8}
+)
+_LISTS: Final[Mapping[type, ColumnType]] = MappingProxyType(
+    {bool: ColumnType.LIST_BOOL, float: ColumnType.LIST_FLOAT64, str: ColumnType.LIST_UTF8}
+)
+
+
+JSON_DEPTH_LIMIT: Final = 254
+"""The deepest nesting orjson writes. Deeper events are refused."""
+
+
+class NestedTooDeep(ValueError):
+    """A value nests deeper than `JSON_DEPTH_LIMIT`."""
+
+
+def series(name: str, values: Sequence[Any], kind: Kind) -> pl.Series:
+    """`values` under the Polars type of `kind`. A value of another type raises TypeError."""
+    return pl.Series(name, values, dtype=POLARS_TYPES[kind or ColumnType.LIST_UTF8], strict=True)
+
+
+def route(name: str, values: Sequence[Any], *, first_index: int = 0) -> dict[Kind, pl.Series]:
+    """The values of one column, `None` where absent, as one series per type in the order of first appearance.
+
+    `first_index` is the place in the batch of the event that `values[0]` is of, for InvalidEvent.
+
+    >>> {kind.value: column.to_list() for kind, column in route("a", [1, None, "x"]).items()}
+    {'int64': [1, None, None], 'utf8': [None, None, 'x']}
+    """
+    types = dict.fromkeys(map(type, values))
+    types.pop(NoneType, None)
+    if not types:
+        return {}
+    kind = _SCALARS.get(next(iter(types))) if len(types) == 1 else None
+    if kind is None:
+        return _route_each(name, values, first_index)
+    try:
+        return {kind: series(name, values, kind)}
+    except (TypeError, OverflowError):  # an integer outside int64
+        return _route_each(name, values, first_index)
+
+
+def _route_each(name: str, values: Sequence[Any], first_index: int) -> dict[Kind, pl.Series]:
+    routed: dict[Kind, list[Any]] = {}
+    for row, value in enumerate(values):
+        if value is None:
+            continue
+        try:
+            kind, stored = classify(value)
+        except NestedTooDeep as error:
+            raise InvalidEvent(f"an event nests deeper than {error} levels", index=first_index + row) from error
+        if kind not in routed:
+            routed[kind] = [None] * len(values)
+        routed[kind][row] = stored
+    return {kind: series(name, stored, kind) for kind, stored in routed.items()}
+
+
+def classify(value: Any) -> tuple[Kind, Any]:
+    """The type of one value that is not None, and the value as that type stores it.
+
+    >>> classify(2**64)
+    (<ColumnType.UTF8: 'utf8'>, '18446744073709551616')
+    """
+    kind = _SCALARS.get(type(value))
+    if kind is ColumnType.INT64 and not INT64_MIN <= value <= INT64_MAX:
+        return ColumnType.UTF8, str(value)
+    if kind is not None:
+        return kind, value
+    if isinstance(value, list):
+        return _classify_list(value)
+    return ColumnType.JSON, json_text(value)
+
+
+def _classify_list(values: list[Any]) -> tuple[Kind, Any]:
+    types = set(map(type, values)) - {NoneType}
+    if not types:
+        return EMPTY_LIST, values
+    if types == {int} and all(value is None or INT64_MIN <= value <= INT64_MAX for value in values):
+        return ColumnType.LIST_INT64, values
+    if types == {int, float} and all(type(value) is not int or abs(value) <= EXACT_IN_FLOAT64 for value in values):
+        return ColumnType.LIST_FLOAT64, [None if value is None else float(value) for value in values]
+    if len(types) == 1 and (kind := _LISTS.get(types.pop())):
+        return kind, values
+    return ColumnType.JSON, json_text(values)
+
+
+def json_text(value: Any) -> str:
+    """A value as compact JSON. Integers of any size stay exact. Raises NestedTooDeep."""
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError as error:
+        if _depth_exceeds(value, JSON_DEPTH_LIMIT):
+            raise NestedTooDeep(JSON_DEPTH_LIMIT) from error
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))  # an integer outside 64 bits
+
+
+def _depth_exceeds(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit + 1):
+        level = [child for parent in level for child in _children(parent)]
+    return bool(level)
+
+
+def _children(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
