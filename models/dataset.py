@@ -1,0 +1,131 @@
+"""Datasets: what a tenant keeps its events in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from peewee import BigAutoField, BooleanField, IntegrityError, TextField
+from playhouse.postgres_ext import DateTimeTZField
+
+from columns import ColumnType, Field
+from errors import DatasetExists, DatasetNotFound
+from models.base import Table, connection, database
+from models.column import TIMESTAMP, ColumnRow
+
+DEFAULT_TENANT: Final = "default"
+ARRIVAL_COLUMNS: Final = (
+    Field(TIMESTAMP, ColumnType.TIMESTAMP_US),
+    Field("p_src_ip", ColumnType.UTF8),
+    Field("p_user_agent", ColumnType.UTF8),
+)
+
+
+class DatasetRow(Table):
+    id = BigAutoField()
+    tenant = TextField()
+    name = TextField()
+    time_column = TextField()
+    custom_partition = TextField(null=True)
+    static_schema = BooleanField()
+    telemetry_type = TextField()
+    created_at = DateTimeTZField()
+
+    class Meta:
+        table_name = "dataset"
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A dataset as it was when read. A dataset that is deleted and created again has another `id`."""
+
+    id: int
+    tenant: str
+    name: str
+    time_column: str
+    custom_partition: str | None
+    static_schema: bool
+    telemetry_type: str
+    created_at: datetime
+
+
+def create(
+    tenant: str,
+    name: str,
+    *,
+    time_column: str = TIMESTAMP,
+    custom_partition: str | None = None,
+    static_schema: bool = False,
+    telemetry_type: str = "logs",
+    fields: Sequence[Field] = (),
+) -> Dataset:
+    """The new dataset, with the columns every row has and then `fields`. Raises DatasetExists."""
+    with connection():
+        try:
+            with database.atomic():
+                row = DatasetRow.create(
+                    tenant=tenant,
+                    name=name,
+                    time_column=time_column,
+                    custom_partition=custom_partition,
+                    static_schema=static_schema,
+                    telemetry_type=telemetry_type,
+                    created_at=datetime.now(UTC),
+                )
+                database.execute_sql("INSERT INTO dataset_total (dataset_id) VALUES (%s)", (row.id,))
+                for position, each in enumerate((*ARRIVAL_COLUMNS, *fields)):
+                    ColumnRow.create(dataset_id=row.id, name=each.name, type=each.type.value, position=position)
+        except IntegrityError as error:
+            raise DatasetExists(f"the dataset {name!r} exists already") from error
+        return _dataset(row)
+
+
+def find(tenant: str, name: str) -> Dataset:
+    """The dataset of that name. Raises DatasetNotFound."""
+    with connection():
+        row = DatasetRow.get_or_none((DatasetRow.tenant == tenant) & (DatasetRow.name == name))
+    if row is None:
+        raise DatasetNotFound(f"there is no dataset {name!r}")
+    return _dataset(row)
+
+
+def find_all(tenant: str) -> list[Dataset]:
+    """Every dataset of the tenant, by name."""
+    with connection():
+        rows = DatasetRow.select().where(DatasetRow.tenant == tenant).order_by(DatasetRow.name)
+        return [_dataset(row) for row in rows]
+
+
+def find_many(dataset_ids: Sequence[int]) -> list[Dataset]:
+    """Those of the datasets that still exist."""
+    with connection():
+        return [_dataset(row) for row in DatasetRow.select().where(DatasetRow.id.in_(list(dataset_ids)))]
+
+
+def delete(tenant: str, name: str) -> Dataset:
+    """Forget the dataset and its columns, and mark its files for removal; the name is free at once.
+
+    Returns what was deleted. Its unconverted frames carry an id that is never used again. Raises DatasetNotFound.
+    """
+    with connection(), database.atomic():
+        found = find(tenant, name)
+        deleted = DatasetRow.delete().where(DatasetRow.id == found.id).execute()
+        if not deleted:
+            raise DatasetNotFound(f"there is no dataset {name!r}")
+        database.execute_sql(
+            "UPDATE file SET removed_at = now() WHERE dataset_id = %s AND removed_at IS NULL", (found.id,)
+        )
+    return found
+
+
+def _dataset(row: DatasetRow) -> Dataset:
+    return Dataset(
+        row.id,
+        row.tenant,
+        row.name,
+        row.time_column,
+        row.custom_partition,
+        row.static_schema,
+        row.telemetry_type,
+        row.created_at,
+    )

@@ -1,0 +1,106 @@
+"""The maintenance process: one per host converts segments; run as `python -m storage.maintenance`.
+
+It may be killed at any moment and started again: every step is either invisible or one transaction.
+"""
+
+import ctypes
+import fcntl
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from config import Settings
+from errors import StorageUnavailable
+from models.base import bind
+from storage.convert import convert_all, remove_converted
+from storage.names import Layout
+from storage.segments import make_directory
+
+logger = logging.getLogger(__name__)
+
+IDLE_SECONDS: Final = 0.5
+BACK_OFF_SECONDS: Final = 30.0
+# Added to the longest query: how long after its removal a file may still be read.
+GRACE_MARGIN_SECONDS: Final = 60.0
+# prctl(2): the signal this process gets when the thread that started it ends.
+PR_SET_PDEATHSIG: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Duties:
+    """What one round of maintenance does, and by which numbers."""
+
+    layout: Layout
+    grace_seconds: float
+
+    def round(self) -> bool:
+        """Do what is due; whether anything was. Raises StorageUnavailable, OSError."""
+        converted = convert_all(self.layout)
+        removed = remove_converted(self.layout, self.grace_seconds)
+        return bool(converted or removed)
+
+
+def run(duties: Duties, is_stopped: threading.Event, is_orphan: Callable[[], bool]) -> None:
+    """Wait to be the host's only maintenance, then do the duties until stopped or left alone."""
+    make_directory(duties.layout.staging)
+    with duties.layout.leader.open("w") as lock:
+        if not _lead(lock.fileno(), is_stopped, is_orphan):
+            return
+        logger.info("maintenance leads on %s", duties.layout.root)
+        pause = IDLE_SECONDS
+        while not is_stopped.wait(pause) and not is_orphan():
+            pause = _round(duties, pause)
+
+
+def _lead(lock: int, is_stopped: threading.Event, is_orphan: Callable[[], bool]) -> bool:
+    while not is_stopped.is_set() and not is_orphan():
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            is_stopped.wait(IDLE_SECONDS)
+    return False
+
+
+def _round(duties: Duties, pause: float) -> float:
+    """One round; how long to wait until the next: longer and longer while it fails."""
+    try:
+        duties.round()
+    except (StorageUnavailable, OSError) as error:
+        logger.warning("maintenance: %s; trying again", error)
+        return min(2 * pause, BACK_OFF_SECONDS)
+    except Exception:
+        # One damaged thing must not stop everything else for ever; it is logged each time.
+        logger.exception("maintenance failed")
+        return min(2 * pause, BACK_OFF_SECONDS)
+    return IDLE_SECONDS
+
+
+def follow_parent() -> Callable[[], bool]:
+    """Let this process end with its parent; the answer says whether the parent has gone."""
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    return lambda: os.getppid() != parent
+
+
+def main() -> None:
+    """Serve until SIGTERM or SIGINT. Settings come from the environment; WEIR_DATABASE_URL has to be set."""
+    settings = Settings.from_env()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    if settings.database_url is None:
+        raise SystemExit("WEIR_DATABASE_URL is not set: the server starts maintenance itself when it embeds PostgreSQL")
+    is_stopped = threading.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda *_: is_stopped.set())
+    bind(settings.database_url, max_connections=2)
+    grace = settings.query_timeout_seconds + GRACE_MARGIN_SECONDS
+    run(Duties(Layout(Path(settings.data_dir)), grace), is_stopped, follow_parent())
+
+
+if __name__ == "__main__":
+    main()
