@@ -11,11 +11,11 @@ import signal
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from config import Settings
 from errors import StorageUnavailable
+from models import server
 from models.base import bind
 from storage.convert import convert_all, remove_converted
 from storage.names import Layout
@@ -33,13 +33,15 @@ PR_SET_PDEATHSIG: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Duties:
-    """What one round of maintenance does, and by which numbers."""
+    """What one round of maintenance does, and by which numbers. `revive` sees to it that the database runs."""
 
     layout: Layout
     grace_seconds: float
+    revive: Callable[[], None]
 
     def round(self) -> bool:
         """Do what is due; whether anything was. Raises StorageUnavailable, OSError."""
+        self.revive()
         converted = convert_all(self.layout)
         removed = remove_converted(self.layout, self.grace_seconds)
         return bool(converted or removed)
@@ -88,18 +90,30 @@ def follow_parent() -> Callable[[], bool]:
     return lambda: os.getppid() != parent
 
 
+def reviver(settings: Settings) -> Callable[[], None]:
+    """What keeps the embedded PostgreSQL running, should it be killed; nothing, when another one is configured."""
+    if settings.database_url is not None:
+        return lambda: None
+    found = server.cluster(settings.data_dir)
+
+    def revive() -> None:
+        if not server.is_running(found):
+            logger.warning("the embedded PostgreSQL is not running; starting it")
+            server.ensure_running(settings.data_dir)
+
+    return revive
+
+
 def main() -> None:
-    """Serve until SIGTERM or SIGINT. Settings come from the environment; WEIR_DATABASE_URL has to be set."""
+    """Serve until SIGTERM or SIGINT. Settings come from the environment."""
     settings = Settings.from_env()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    if settings.database_url is None:
-        raise SystemExit("WEIR_DATABASE_URL is not set: the server starts maintenance itself when it embeds PostgreSQL")
     is_stopped = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: is_stopped.set())
-    bind(settings.database_url, max_connections=2)
+    bind(server.url(settings.database_url, settings.data_dir), max_connections=2)
     grace = settings.query_timeout_seconds + GRACE_MARGIN_SECONDS
-    run(Duties(Layout(Path(settings.data_dir)), grace), is_stopped, follow_parent())
+    run(Duties(Layout(settings.data_dir), grace, reviver(settings)), is_stopped, follow_parent())
 
 
 if __name__ == "__main__":

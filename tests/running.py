@@ -14,7 +14,7 @@ from typing import Any
 import requests
 
 ROOT = Path(__file__).parent.parent
-ADMIN = ("admin", "correct horse battery staple")
+ADMIN = ("admin", "correct-horse-battery-staple")
 START_SECONDS = 60
 
 

@@ -1,0 +1,87 @@
+"""The application: the only place where the parts of Weir are built and joined."""
+
+import sys
+from typing import Final
+
+from flask import Flask
+
+from auth import access
+from blueprints import (
+    apikeys,
+    authentication,
+    datasets,
+    errors,
+    health,
+    ingestion,
+    query,
+    requests,
+    roles,
+    users,
+)
+from blueprints.parts import EXTENSION, Parts
+from blueprints.reception import Reception
+from config import Settings
+from models import base, server
+from runtime import Pool, keep_running, offload
+from storage.engine import Storage
+from storage.names import Layout
+
+PROTECTED: Final = (
+    ingestion.blueprint,
+    query.blueprint,
+    datasets.blueprint,
+    apikeys.blueprint,
+    roles.blueprint,
+    users.blueprint,
+    health.about,
+)
+# Whoever can reach the server may ask whether it lives.
+OPEN: Final = (health.public,)
+
+
+def create_app(settings: Settings) -> Flask:
+    """The WSGI application with all its parts. Starts nothing and touches no database; `start` does."""
+    base.bind(server.url(settings.database_url, settings.data_dir))
+    app = Flask("weir", static_folder=None)
+    app.extensions[EXTENSION] = _parts(settings)
+    requests.install(app)
+    errors.install(app)
+    authentication.install(app, access.build(_access_options(settings), offload))
+    for blueprint in PROTECTED:
+        app.register_blueprint(authentication.protect(blueprint))
+    for blueprint in OPEN:
+        app.register_blueprint(blueprint)
+    return app
+
+
+def start(app: Flask) -> None:
+    """What a worker does besides answering: it watches that maintenance runs."""
+    settings: Settings = app.extensions[EXTENSION].settings
+    keep_running(settings.data_dir / "maintenance.lock", [sys.executable, "-m", "storage.maintenance"])
+
+
+def stop(app: Flask) -> None:
+    """Write what is queued and seal the worker's segment."""
+    app.extensions[EXTENSION].storage.close()
+
+
+def _parts(settings: Settings) -> Parts:
+    storage = Storage(
+        Layout(settings.data_dir),
+        # Acknowledgements must not queue behind decoding, so commits have a thread of their own.
+        offload=Pool(1).run,
+        max_columns=settings.max_columns,
+        flush_seconds=settings.flush_seconds,
+        max_queued_bytes=settings.max_inflight_bytes,
+    )
+    return Parts(settings, storage, Reception(storage))
+
+
+def _access_options(settings: Settings) -> access.AccessOptions:
+    return access.AccessOptions(
+        data_dir=settings.data_dir,
+        secret_key=settings.secret_key,
+        multi_tenant=settings.multi_tenant,
+        # Without an object store, hosts could not see each other's files, so there is one.
+        one_host=settings.storage_url is None,
+    )

@@ -1,0 +1,50 @@
+"""What happens before the first worker and after the last: PostgreSQL up, tables migrated, an administrator there.
+
+Run by gunicorn.conf.py as a process of its own (`python bootstrap.py start|stop`), because the gunicorn master must
+stay free of database and Polars state, which would be forked into every worker.
+"""
+
+import logging
+import sys
+
+from auth.administrator import bootstrap_administrator
+from config import InvalidSetting, Settings
+from errors import WeirError
+from models import base, server
+
+
+def start(settings: Settings) -> None:
+    """Bring the database up to date and announce the administrator once. Idempotent; safe in parallel."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    if settings.database_url is None:
+        server.ensure_running(settings.data_dir)
+    base.bind(server.url(settings.database_url, settings.data_dir))
+    base.migrate()
+    password = bootstrap_administrator(settings)
+    if password is not None:
+        print(
+            f"\n  Administrator: {settings.admin_username}\n  Password:      {password}\n"
+            "  (shown once; change it with POST /api/v1/user/<name>/generate-new-password)\n",
+            flush=True,
+        )
+
+
+def stop(settings: Settings) -> None:
+    """Stop what `start` started."""
+    if settings.database_url is None:
+        server.stop(settings.data_dir)
+
+
+def main(arguments: list[str]) -> int:
+    logging.basicConfig(level=logging.WARNING)
+    try:
+        settings = Settings.from_env()
+        {"start": start, "stop": stop}[arguments[0]](settings)
+    except (WeirError, InvalidSetting) as error:
+        print(f"weir: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
