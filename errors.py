@@ -157,6 +157,10 @@ class UserNotFound(NotFound):
     code = "user_not_found"
 
 
+class TenantNotFound(NotFound):
+    code = "tenant_not_found"
+
+
 class Conflict(WeirError):
     """The request contradicts what is there."""
 
@@ -179,6 +183,14 @@ class UserExists(Conflict):
     """A user of this name exists."""
 
     code = "user_exists"
+
+
+class TenantExists(Conflict):
+    code = "tenant_exists"
+
+
+class TenantNotEmpty(Conflict):
+    code = "tenant_not_empty"
 
 
 class RoleInUse(Conflict):
