@@ -1,6 +1,6 @@
 """API keys (spec 2.1): a digest to find them by, a sealed copy to show again, and the roles they hold."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias, cast
@@ -132,7 +132,7 @@ def delete(tenant: str, key_id: str) -> None:
 
 
 @connection()
-def touch(uses: dict[str, datetime]) -> None:
+def touch(uses: Mapping[str, datetime]) -> None:
     """Note when keys (by key_id) were last used; never moves a note back. Changes no right, hence no generation."""
     with database.atomic():
         for key_id, at in sorted(uses.items()):
