@@ -158,6 +158,8 @@ class UserNotFound(NotFound):
 
 
 class TenantNotFound(NotFound):
+    """There is no tenant of that name."""
+
     code = "tenant_not_found"
 
 
@@ -186,10 +188,14 @@ class UserExists(Conflict):
 
 
 class TenantExists(Conflict):
+    """A tenant of that name exists already."""
+
     code = "tenant_exists"
 
 
 class TenantNotEmpty(Conflict):
+    """A tenant that still holds datasets is only deleted with `?purge=true`."""
+
     code = "tenant_not_empty"
 
 
