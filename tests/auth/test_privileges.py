@@ -123,4 +123,4 @@ def test_entry_is_read_as_clients_write_it(raw, parsed):
 
 
 def test_examples_run():
-    assert doctest.testmod(privileges) == (0, 3)
+    assert doctest.testmod(privileges) == (0, 4)
