@@ -157,6 +157,12 @@ class UserNotFound(NotFound):
     code = "user_not_found"
 
 
+class TenantNotFound(NotFound):
+    """There is no tenant of that name."""
+
+    code = "tenant_not_found"
+
+
 class Conflict(WeirError):
     """The request contradicts what is there."""
 
@@ -179,6 +185,18 @@ class UserExists(Conflict):
     """A user of this name exists."""
 
     code = "user_exists"
+
+
+class TenantExists(Conflict):
+    """A tenant of that name exists already."""
+
+    code = "tenant_exists"
+
+
+class TenantNotEmpty(Conflict):
+    """A tenant that still holds datasets is only deleted with `?purge=true`."""
+
+    code = "tenant_not_empty"
 
 
 class RoleInUse(Conflict):

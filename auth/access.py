@@ -1,0 +1,60 @@
+"""Joins the parts of identity and access into what a worker needs. Built once by create_app."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from auth.accounts import Accounts
+from auth.cache import IdentityCache
+from auth.generation import DatabaseGeneration, Generation, SharedGeneration
+from auth.keys import ApiKeys
+from auth.last_use import LastUse
+from auth.passwords import Passwords
+from auth.secrets import Secrets, master_key
+from auth.verify import Verifier
+from models import api_key
+
+
+@dataclass(frozen=True, slots=True)
+class AccessOptions:
+    """`one_host`: no other host shares the database, so that revocation goes through shared memory."""
+
+    data_dir: Path
+    secret_key: str | None
+    multi_tenant: bool
+    one_host: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Identity and access of one worker."""
+
+    multi_tenant: bool
+    passwords: Passwords
+    verifier: Verifier
+    generation: Generation
+    api_keys: ApiKeys
+    accounts: Accounts
+    last_use: LastUse
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def build(options: AccessOptions, passwords: Passwords, clock: Callable[[], datetime] = now) -> Access:
+    """Touches no database; may make the key file. Raises InternalError for unusable key material."""
+    secrets = Secrets(master_key(options.secret_key, options.data_dir))
+    generation: Generation = SharedGeneration(options.data_dir) if options.one_host else DatabaseGeneration()
+    last_use = LastUse(api_key.touch)
+    verifier = Verifier(secrets, passwords, IdentityCache(generation), last_use, clock)
+    return Access(
+        multi_tenant=options.multi_tenant,
+        passwords=passwords,
+        verifier=verifier,
+        generation=generation,
+        api_keys=ApiKeys(secrets, generation, clock),
+        accounts=Accounts(passwords, generation, clock),
+        last_use=last_use,
+    )
