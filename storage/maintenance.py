@@ -3,12 +3,12 @@
 It may be killed at any moment and started again: every step is either invisible or one transaction.
 """
 
+import argparse
 import ctypes
 import fcntl
 import logging
 import os
 import signal
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -29,6 +29,10 @@ BACK_OFF_SECONDS: Final = 30.0
 GRACE_MARGIN_SECONDS: Final = 60.0
 # prctl(2): the signal this process gets when the thread that started it ends.
 PR_SET_PDEATHSIG: Final = 1
+STOP_SIGNALS: Final = frozenset({signal.SIGTERM, signal.SIGINT})
+
+# Waits so many seconds; whether to stop.
+Wait = Callable[[float], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +51,26 @@ class Duties:
         return bool(converted or removed)
 
 
-def run(duties: Duties, is_stopped: threading.Event, is_orphan: Callable[[], bool]) -> None:
-    """Wait to be the host's only maintenance, then do the duties until stopped or left alone."""
+def run(duties: Duties, wait: Wait) -> None:
+    """Wait to be the host's only maintenance, then do the duties until `wait` says stop."""
     make_directory(duties.layout.staging)
     with duties.layout.leader.open("w") as lock:
-        if not _lead(lock.fileno(), is_stopped, is_orphan):
+        if not _lead(lock.fileno(), wait):
             return
         logger.info("maintenance leads on %s", duties.layout.root)
         pause = IDLE_SECONDS
-        while not is_stopped.wait(pause) and not is_orphan():
+        while not wait(pause):
             pause = _round(duties, pause)
 
 
-def _lead(lock: int, is_stopped: threading.Event, is_orphan: Callable[[], bool]) -> bool:
-    while not is_stopped.is_set() and not is_orphan():
+def _lead(lock: int, wait: Wait) -> bool:
+    while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         except BlockingIOError:
-            is_stopped.wait(IDLE_SECONDS)
-    return False
+            if wait(IDLE_SECONDS):
+                return False
 
 
 def _round(duties: Duties, pause: float) -> float:
@@ -83,11 +87,21 @@ def _round(duties: Duties, pause: float) -> float:
     return IDLE_SECONDS
 
 
-def follow_parent() -> Callable[[], bool]:
-    """Let this process end with its parent; the answer says whether the parent has gone."""
-    parent = os.getppid()
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    return lambda: os.getppid() != parent
+def waiter(parent: int | None) -> Wait:
+    """Waits that SIGTERM, SIGINT and the end of `parent`, if this process is told of one, turn into a stop.
+
+    The signals are blocked and only taken here, between two rounds. The parent says who it is, because it may be
+    gone before this process could ask.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    if parent is not None:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+    def wait(seconds: float) -> bool:
+        is_told = signal.sigtimedwait(STOP_SIGNALS, seconds) is not None
+        return is_told or (parent is not None and os.getppid() != parent)
+
+    return wait
 
 
 def reviver(settings: Settings) -> Callable[[], None]:
@@ -106,14 +120,14 @@ def reviver(settings: Settings) -> Callable[[], None]:
 
 def main() -> None:
     """Serve until SIGTERM or SIGINT. Settings come from the environment."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--parent", type=int, metavar="PID", help="end when this process, our parent, has ended")
+    parent = parser.parse_args().parent
     settings = Settings.from_env()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    is_stopped = threading.Event()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, lambda *_: is_stopped.set())
     bind(server.url(settings.database_url, settings.data_dir), max_connections=2)
     grace = settings.query_timeout_seconds + GRACE_MARGIN_SECONDS
-    run(Duties(Layout(settings.data_dir), grace, reviver(settings)), is_stopped, follow_parent())
+    run(Duties(Layout(settings.data_dir), grace, reviver(settings)), waiter(parent))
 
 
 if __name__ == "__main__":

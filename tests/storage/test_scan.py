@@ -10,7 +10,7 @@ import pytest
 from columns import Batch, ColumnType, Field
 from models import dataset
 from storage.arrival import Arrival
-from storage.convert import convert_all
+from storage.convert import convert_all, remove_converted
 from storage.scan import SnapshotExpired, scan
 from storage.segments import stage
 from storage.snapshot import take
@@ -251,5 +251,26 @@ def test_segment_converted_between_listing_and_manifest_is_not_seen_twice(
         return listed
 
     monkeypatch.setattr("storage.snapshot.stage", stage_then_convert)
+
+    assert bench.rows()["x"].to_list() == [1]
+
+
+def test_segment_deleted_between_listing_and_manifest_asks_for_a_new_snapshot(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its row is gone with it, so the snapshot takes it for unconverted; its events are in the files already."""
+    bench.append(x=[1])
+    bench.storage.close()
+
+    def stage_then_remove(*_: object) -> object:
+        listed = stage(bench.layout.staging)
+        convert_all(bench.layout)
+        remove_converted(bench.layout, -1)
+        return listed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("storage.snapshot.stage", stage_then_remove)
+        with pytest.raises(SnapshotExpired):
+            bench.rows()
 
     assert bench.rows()["x"].to_list() == [1]
