@@ -21,6 +21,8 @@ WAITING: Final = ".waiting"
 UNPUBLISHED: Final = ".new"
 # A worker at the head of the line that does not take a free slot for so long is stuck: it is passed by.
 PATIENCE_SECONDS: Final = 0.25
+# A file is locked and published right after it was created; one that is still unpublished after this never will be.
+PUBLISH_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +143,12 @@ class Host:
                 self._forget(path)
 
     def _leftovers(self) -> Iterator[Path]:
-        for suffix in (QUERY, WAITING, UNPUBLISHED):
+        for suffix in (QUERY, WAITING):
             yield from self._directory.glob("*" + suffix)
+        for path in self._directory.glob("*" + UNPUBLISHED):
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - path.stat().st_mtime > PUBLISH_SECONDS:
+                    yield path
 
 
 class Entry:
