@@ -1,5 +1,6 @@
 """The application: the only place where the parts of Weir are built and joined."""
 
+import os
 import sys
 from typing import Final
 
@@ -57,7 +58,7 @@ def create_app(settings: Settings) -> Flask:
 def start(app: Flask) -> None:
     """What a worker does besides answering: it watches that maintenance runs."""
     settings: Settings = app.extensions[EXTENSION].settings
-    keep_running(settings.data_dir / "maintenance.lock", [sys.executable, "-m", "storage.maintenance"])
+    keep_running(settings.data_dir / "maintenance.lock", [sys.executable, "-m", "storage.maintenance", "--parent", str(os.getpid())])
 
 
 def stop(app: Flask) -> None:

@@ -161,6 +161,10 @@ class TenantNotFound(NotFound):
     """There is no tenant of that name."""
 
     code = "tenant_not_found"
+class QueryNotFound(NotFound):
+    """No running query of yours has this id."""
+
+    code = "query_not_found"
 
 
 class Conflict(WeirError):
@@ -233,6 +237,12 @@ class QueryTooLarge(Unprocessable):
     """A query ran out of its memory, or its result is over a limit."""
 
     code = "query_too_large"
+
+
+class QueryCancelled(Unprocessable):
+    """A query was ended by its owner or by an administrator."""
+
+    code = "query_cancelled"
 
 
 class IdempotencyKeyReused(Unprocessable):

@@ -1,9 +1,10 @@
 """Datasets: create, list, describe, delete."""
 
-from flask import Blueprint, Response, g, jsonify, request
+from flask import Blueprint, Response, jsonify, request
 
 from auth.privileges import Action, may, require
 from blueprints import scope as scopes
+from blueprints.authentication import caller
 from blueprints.parts import parts
 from models import column, dataset
 from models.dataset import Dataset
@@ -15,24 +16,24 @@ blueprint = Blueprint("datasets", __name__, url_prefix="/api/v1/logstream")
 @blueprint.get("")
 def every() -> Response:
     """The datasets that the caller may see, by name."""
-    visible = [each for each in dataset.find_all(g.identity.tenant) if may(g.identity, Action.QUERY, each.name)]
+    visible = [each for each in dataset.find_all(caller().tenant) if may(caller(), Action.QUERY, each.name)]
     return jsonify([{"name": each.name} for each in visible])
 
 
 @blueprint.put("/<name>")
 def create(name: str) -> Response:
     """Create an empty dataset. 409 when there is one of that name."""
-    require(g.identity, Action.ADMINISTER, name)
+    require(caller(), Action.ADMINISTER, name)
     scope = scopes.read(request.headers)
-    dataset.create(g.identity.tenant, scopes.checked_dataset_name(name), telemetry_type=scope.telemetry_type or "logs")
+    dataset.create(caller().tenant, scopes.checked_dataset_name(name), telemetry_type=scope.telemetry_type or "logs")
     return jsonify({"dataset": name, "message": f"dataset {name} created"})
 
 
 @blueprint.delete("/<name>")
 def delete(name: str) -> Response:
     """Delete the dataset and its events; the name is free at once."""
-    require(g.identity, Action.ADMINISTER, name)
-    parts().storage.delete(g.identity.tenant, name)
+    require(caller(), Action.ADMINISTER, name)
+    parts().storage.delete(caller().tenant, name)
     return jsonify({"dataset": name, "message": f"dataset {name} deleted"})
 
 
@@ -46,5 +47,5 @@ def schema(name: str) -> Response:
 
 def _readable(name: str) -> Dataset:
     """The dataset, when the caller may read it: 403 whether or not a hidden one exists, then 404."""
-    require(g.identity, Action.QUERY, name)
-    return parts().storage.find(g.identity.tenant, name)
+    require(caller(), Action.QUERY, name)
+    return parts().storage.find(caller().tenant, name)

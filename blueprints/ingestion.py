@@ -1,8 +1,9 @@
 """JSON events in: the two endpoints of spec 4.2 that take them."""
 
-from flask import Blueprint, Response, g, jsonify, request
+from flask import Blueprint, Response, jsonify, request
 
 from blueprints import scope as scopes
+from blueprints.authentication import caller
 from blueprints.bodies import read_body
 from blueprints.parts import parts
 from blueprints.reception import arrival_of
@@ -32,10 +33,10 @@ def ingest_into(name: str) -> Response:
 def _receive(name: str, scope: scopes.Scope, *, must_exist: bool) -> Response:
     _refuse_otel(scope)
     reception = parts().reception
-    reception.admit(g.identity, name, must_exist=must_exist)
+    reception.admit(caller(), name, must_exist=must_exist)
     body = read_body(request)
     batch = json_events.decode(body) if len(body) < INLINE_BYTES else offload(json_events.decode, body)
-    reception.store(g.identity, name, batch, arrival_of(request, scope, batch), scope.telemetry_type or "logs")
+    reception.store(caller(), name, batch, arrival_of(request, scope, batch), scope.telemetry_type or "logs")
     return jsonify({"dataset": name, "events": batch.height})
 
 
