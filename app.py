@@ -7,6 +7,7 @@ from typing import Final
 from flask import Flask
 
 from auth import access
+from auth.passwords import Passwords
 from blueprints import (
     apikeys,
     authentication,
@@ -14,7 +15,6 @@ from blueprints import (
     errors,
     health,
     ingestion,
-    query,
     requests,
     roles,
     users,
@@ -27,17 +27,14 @@ from runtime import Pool, keep_running, offload
 from storage.engine import Storage
 from storage.names import Layout
 
-PROTECTED: Final = (
+BLUEPRINTS: Final = (
     ingestion.blueprint,
-    query.blueprint,
     datasets.blueprint,
-    apikeys.blueprint,
     roles.blueprint,
     users.blueprint,
     health.about,
+    health.public,
 )
-# Whoever can reach the server may ask whether it lives.
-OPEN: Final = (health.public,)
 
 
 def create_app(settings: Settings) -> Flask:
@@ -47,10 +44,9 @@ def create_app(settings: Settings) -> Flask:
     app.extensions[EXTENSION] = _parts(settings)
     requests.install(app)
     errors.install(app)
-    authentication.install(app, access.build(_access_options(settings), offload))
-    for blueprint in PROTECTED:
-        app.register_blueprint(authentication.protect(blueprint))
-    for blueprint in OPEN:
+    authentication.install(app, access.build(_access_options(settings), Passwords(offload)))
+    apikeys.register(app)
+    for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     return app
 
@@ -58,7 +54,10 @@ def create_app(settings: Settings) -> Flask:
 def start(app: Flask) -> None:
     """What a worker does besides answering: it watches that maintenance runs."""
     settings: Settings = app.extensions[EXTENSION].settings
-    keep_running(settings.data_dir / "maintenance.lock", [sys.executable, "-m", "storage.maintenance", "--parent", str(os.getpid())])
+    keep_running(
+        settings.data_dir / "maintenance.lock",
+        [sys.executable, "-m", "storage.maintenance", "--parent", str(os.getpid())],
+    )
 
 
 def stop(app: Flask) -> None:

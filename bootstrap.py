@@ -6,11 +6,22 @@ stay free of database and Polars state, which would be forked into every worker.
 
 import logging
 import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import ParamSpec, TypeVar
 
-from auth.administrator import bootstrap_administrator
+from auth.accounts import bootstrap_administrator
+from auth.passwords import Passwords
 from config import InvalidSetting, Settings
 from errors import WeirError
 from models import base, server
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _here(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    return function(*args, **kwargs)
 
 
 def start(settings: Settings) -> None:
@@ -20,7 +31,9 @@ def start(settings: Settings) -> None:
         server.ensure_running(settings.data_dir)
     base.bind(server.url(settings.database_url, settings.data_dir))
     base.migrate()
-    password = bootstrap_administrator(settings)
+    password = bootstrap_administrator(
+        Passwords(_here), settings.admin_username, settings.admin_password, datetime.now(UTC)
+    )
     if password is not None:
         print(
             f"\n  Administrator: {settings.admin_username}\n  Password:      {password}\n"

@@ -161,6 +161,8 @@ class TenantNotFound(NotFound):
     """There is no tenant of that name."""
 
     code = "tenant_not_found"
+
+
 class QueryNotFound(NotFound):
     """No running query of yours has this id."""
 

@@ -42,16 +42,6 @@ def post_fork(server: Any, worker: Any) -> None:
     os.environ.setdefault("POLARS_MAX_THREADS", str(max(1, cores // server.cfg.workers)))
 
 
-def post_worker_init(worker: Any) -> None:
-    application.start(worker.wsgi)
-
-
-def worker_exit(server: Any, worker: Any) -> None:
-    """Seal the worker's segment, so that the next start finds nothing to wait for. A killed worker loses nothing."""
-    if getattr(worker, "wsgi", None) is not None:
-        application.stop(worker.wsgi)
-
-
 def when_ready(server: Any) -> None:
     """Say where to go next."""
     address = ", ".join(str(sock) for sock in server.LISTENERS)

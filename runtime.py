@@ -28,7 +28,10 @@ def offload(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
 
 
 class Pool:
-    """Threads of its own, for work that must not queue behind other work. Made when first used: threads die in a fork."""
+    """Threads of its own, for work that must not queue behind other work.
+
+    They are made when first used, because threads do not survive a fork.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -4,13 +4,13 @@ from flask import Blueprint, Response, jsonify, request
 
 from auth.privileges import Action, may, require
 from blueprints import scope as scopes
-from blueprints.authentication import caller
+from blueprints.authentication import caller, protect
 from blueprints.parts import parts
 from models import column, dataset
 from models.dataset import Dataset
 from schemas.dataset import dump_schema
 
-blueprint = Blueprint("datasets", __name__, url_prefix="/api/v1/logstream")
+blueprint = protect(Blueprint("datasets", __name__, url_prefix="/api/v1/logstream"))
 
 
 @blueprint.get("")

@@ -1,13 +1,14 @@
 """Whether the service lives, is ready, and what it is."""
 
-from flask import Blueprint, Response, current_app, jsonify
+from flask import Blueprint, Response, jsonify
 
 import version
+from blueprints.authentication import protect
 from blueprints.parts import parts
 from models import base
 
 public = Blueprint("health", __name__)
-about = Blueprint("about", __name__)
+about = protect(Blueprint("about", __name__))
 
 
 @public.get("/")
@@ -27,14 +28,13 @@ def readiness() -> Response:
     """200 when events can be stored and queried; else the error says what is missing (503)."""
     with base.connection():
         base.database.execute_sql("SELECT 1")
-    parts().storage.check_ready()
     return jsonify({"status": "ready"})
 
 
 @about.get("/api/v1/about")
 def describe() -> Response:
     """What runs here. `license` and `mode` are read by Parseable's clients."""
-    settings = current_app.extensions["weir"].settings
+    settings = parts().settings
     store = "S3 bucket" if settings.storage_url else "Local drive"
     return jsonify(
         {

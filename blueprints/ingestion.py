@@ -3,7 +3,7 @@
 from flask import Blueprint, Response, jsonify, request
 
 from blueprints import scope as scopes
-from blueprints.authentication import caller
+from blueprints.authentication import caller, protect
 from blueprints.bodies import read_body
 from blueprints.parts import parts
 from blueprints.reception import arrival_of
@@ -11,7 +11,7 @@ from errors import InvalidHeader
 from ingest import json_events
 from runtime import offload
 
-blueprint = Blueprint("ingestion", __name__)
+blueprint = protect(Blueprint("ingestion", __name__))
 
 # Below this, decoding costs less than handing it to the thread pool.
 INLINE_BYTES = 16 * 1024

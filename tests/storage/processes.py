@@ -43,7 +43,7 @@ def _write(storage: Storage, numbers: "itertools.count[int]", log: int) -> None:
 
 def maintain(root: Path) -> None:
     """Maintenance with a short grace."""
-    run(Duties(Layout(root), grace_seconds=1.0), threading.Event().wait)
+    run(Duties(Layout(root), grace_seconds=1.0, revive=lambda: None), threading.Event().wait)
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ def test_failing_round_is_tried_again_later_and_later(
     def fail(*_: object) -> None:
         raise error
 
-    duties = Duties(bench.layout, grace_seconds=0)
+    duties = Duties(bench.layout, grace_seconds=0, revive=lambda: None)
     monkeypatch.setattr(maintenance, "convert_all", fail)
     first = maintenance._round(duties, IDLE_SECONDS)
     second = maintenance._round(duties, first)
