@@ -3,7 +3,8 @@
 import fcntl
 import logging
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -24,6 +25,13 @@ def offload(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     not for less than that. The function must be pure over plain values: no request, no database connection.
     """
     return gevent.get_hub().threadpool.apply(function, args, kwargs)  # type: ignore[no-any-return]
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Raises TimeoutError in a block that waits longer than `seconds` for something cooperative, as a socket."""
+    with gevent.Timeout(seconds, TimeoutError(f"{seconds} seconds passed")):
+        yield
 
 
 def keep_running(lock: Path, command: Sequence[str]) -> gevent.Greenlet:
