@@ -269,6 +269,12 @@ class Overloaded(WeirError):
         self.retry_after_seconds = retry_after_seconds
 
 
+class BodyTimedOut(Overloaded):
+    """The sender stopped in the middle of its body. Not the client's data is at fault, so it may send it again."""
+
+    code = "body_timeout"
+
+
 class DiskFull(Overloaded):
     """The disk is above its high-water mark; ingestion resumes by itself."""
 

@@ -3,7 +3,8 @@
 import fcntl
 import logging
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -42,6 +43,11 @@ class Pool:
         if self._threads is None:
             self._threads = ThreadPool(self._size)
         return self._threads.apply(function, args, kwargs)  # type: ignore[no-any-return]
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Raises TimeoutError in a block that waits longer than `seconds` for something cooperative, as a socket."""
+    with gevent.Timeout(seconds, TimeoutError(f"{seconds} seconds passed")):
+        yield
 
 
 def keep_running(lock: Path, command: Sequence[str]) -> gevent.Greenlet:

@@ -6,12 +6,14 @@ meet is flattened event by event, because each event decides on its own which of
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import Any, Final
 
 from errors import InvalidEvent, TooManyColumns
-from ingest.rows import MAX_COLUMNS, Column, require_size
+from ingest.routing import Column
+from ingest.rows import MAX_COLUMNS, require_size
 
 MAX_DEPTH: Final = 10
 """A column's name joins at most so many keys; an object below that is kept as JSON."""
@@ -33,11 +35,11 @@ def flatten(
     `reserved` names belong to the service: InvalidEvent for an event that has one, with its index counted from
     `first_index`. More different fields than `max_columns` is TooManyColumns.
 
-    >>> flatten([{"a": {"b": 1}}, {"a": {"b": 2}, "c": 3}])
+    >>> [(column.name, list(column.values)) for column in flatten([{"a": {"b": 1}}, {"a": {"b": 2}, "c": 3}])]
     [('a_b', [1, 2]), ('c', [None, 3])]
     """
     columns = _Walk(max_columns).columns(events, max_depth)
-    names = {name for name, _ in columns}
+    names = {column.name for column in columns}
     if len(names) == len(columns) and names.isdisjoint(reserved):
         return columns
     flat = [_flatten_event(event, max_depth, reserved, first_index + index) for index, event in enumerate(events)]
@@ -51,31 +53,42 @@ class _Walk:
         self._max_columns = max_columns
         self._found = 0
 
-    def columns(self, rows: Sequence[Event], depth: int) -> list[Column]:
-        return [column for name, values in self._keys(rows) for column in self._spread(name, values, depth)]
+    def columns(self, rows: Sequence[Event], depth: int, prefix: str = "") -> list[Column]:
+        return [
+            column
+            for name, values in self._keys(rows)
+            for column in self._spread(Column.of(prefix + name, values), depth)
+        ]
 
-    def _keys(self, rows: Sequence[Event]) -> Iterator[Column]:
-        shapes = dict.fromkeys(map(tuple, rows))
-        names = dict.fromkeys(chain.from_iterable(shapes))
-        self._require_columns(len(names))
-        require_size(len(rows), len(names))
-        if len(shapes) == 1:
-            return zip(names, zip(*map(dict.values, rows), strict=True), strict=True)  # type: ignore[arg-type]
+    def _keys(self, rows: Sequence[Event]) -> Iterable[tuple[str, Sequence[Any]]]:
+        """Each key of the rows and its values; most runs of events have the same keys in each."""
+        names = next(iter(rows), _ABSENT)
+        alike = set(map(len, rows)) == {len(names)}
+        self._require_size(len(rows), names)
+        try:
+            if alike:
+                return [(name, list(map(itemgetter(name), rows))) for name in names]
+        except KeyError:
+            pass
+        names = dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows))))
+        self._require_size(len(rows), names)
         return ((name, [row.get(name) for row in rows]) for name in names)
 
-    def _spread(self, name: str, values: Sequence[Any], depth: int) -> Iterator[Column]:
+    def _spread(self, column: Column, depth: int) -> Iterable[Column]:
         """A column as it is, or, if it holds objects that are to be flattened, the columns of those."""
-        if depth <= 1 or dict not in set(map(type, values)):
+        if depth <= 1 or dict not in column.types:
             self._found += 1
             self._require_columns(self._found)
-            yield name, values
-            return
+            return [column]
+        name, values, types = column
         objects = [value if type(value) is dict else _ABSENT for value in values]
-        for inner, inner_values in self.columns(objects, depth - 1):
-            yield f"{name}_{inner}", inner_values
-        others = [None if type(value) is dict else value for value in values]
-        if any(value is not None for value in others):
-            yield name, others
+        others = [None if type(value) is dict else value for value in values] if len(types) > 1 else ()
+        rest = [Column.of(name, others)] if others else []
+        return self.columns(objects, depth - 1, name + "_") + rest
+
+    def _require_size(self, rows: int, names: Collection[str]) -> None:
+        self._require_columns(len(names))
+        require_size(rows, len(names))
 
     def _require_columns(self, count: int) -> None:
         if count > self._max_columns:

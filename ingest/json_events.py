@@ -9,8 +9,8 @@ from columns import Batch, ColumnType
 from errors import InvalidEvent
 from ingest.flatten import MAX_DEPTH, flatten
 from ingest.json_framing import Run, runs
-from ingest.routing import route
-from ingest.rows import MAX_COLUMNS, BatchBuilder, RoutedColumn
+from ingest.routing import RoutedColumn, route
+from ingest.rows import MAX_COLUMNS, BatchBuilder
 
 RESERVED: Final = frozenset({"p_timestamp", "p_src_ip", "p_user_agent"})
 """Columns that the service adds to every row."""
@@ -48,7 +48,7 @@ def _columns(
 ) -> Sequence[RoutedColumn]:
     require_objects(run.events, first_index)
     flat = flatten(run.events, max_depth=max_depth, max_columns=max_columns, reserved=reserved, first_index=first_index)
-    columns = [(name, route(name, values, first_index=first_index)) for name, values in flat]
+    columns = route(flat, first_index=first_index)
     if run.text is not None and _may_be_rounded(columns):
         return _columns(run.exactly(), first_index, max_depth, max_columns, reserved)
     return columns

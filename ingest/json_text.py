@@ -53,16 +53,18 @@ def loads(text: bytes) -> Any:
 def repeats_a_key(text: bytes, document: Any) -> bool:
     """Whether `document`, parsed by orjson from `text`, lacks a value because its key was repeated.
 
-    Every string of the text stands in the document, except a repeated key. Written again, each string has as many
-    quotes as it had in the text, so the sums differ exactly if a string is gone. Only a quote in its other spelling,
-    \\u0022, could hide that; such a text is said to repeat a key, which costs time alone.
+    Most senders write JSON as orjson does, byte for byte; then nothing is missing. Else the strings are counted:
+    every string of the text stands in the document, except a repeated key, and written again it has as many quotes
+    as it had, so that the sums differ exactly if a string is gone. Only a quote in its other spelling, \\u0022, could
+    hide that; a text with one is said to repeat a key, which costs time alone.
     """
-    if b"\\u0022" in text:
-        return True
     try:
-        return text.count(b'"') != orjson.dumps(document).count(b'"')
+        written = orjson.dumps(document)
     except orjson.JSONEncodeError:  # nested deeper than orjson writes
         return True
+    if written == text:
+        return False
+    return (b"\\" in text and b"\\u0022" in text) or text.count(b'"') != written.count(b'"')
 
 
 def replace_lone_surrogates(text: bytes) -> bytes:

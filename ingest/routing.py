@@ -5,9 +5,9 @@ the same column whatever it was batched with; the one exception is a list withou
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from types import MappingProxyType, NoneType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 import polars as pl
@@ -24,6 +24,27 @@ EMPTY_LIST: Final = None
 """The kind of `[]` and `[null]`: a list that says nothing of its elements' type. See `ingest.batches`."""
 
 Kind = ColumnType | None
+
+_NONE: Final = frozenset({NoneType})
+
+
+class Column(NamedTuple):
+    """The values of one name, one per row, `None` where absent, and the Python types among them but for NoneType."""
+
+    name: str
+    values: Sequence[Any]
+    types: Set[type]
+
+    @classmethod
+    def of(cls, name: str, values: Sequence[Any]) -> "Column":
+        return cls(name, values, set(map(type, values)) - _NONE)
+
+
+RoutedColumn = tuple[str, Mapping[Kind, pl.Series]]
+"""A name, and its values as one series per type."""
+
+FEW_ROWS: Final = 32
+"""Up to so many rows one frame is cheaper than a series per column; the two meet at 64."""
 
 _SCALARS: Final[Mapping[type, ColumnType]] = MappingProxyType(
     {bool: ColumnType.BOOL, int: ColumnType.INT64, float: ColumnType.FLOAT64, str: ColumnType.UTF8}
@@ -46,18 +67,37 @@ def series(name: str, values: Sequence[Any], kind: Kind) -> pl.Series:
     return pl.Series(name, values, dtype=POLARS_TYPES[kind or ColumnType.LIST_UTF8], strict=True)
 
 
-def route(name: str, values: Sequence[Any], *, first_index: int = 0) -> dict[Kind, pl.Series]:
-    """The values of one column, `None` where absent, as one series per type in the order of first appearance.
+def route(columns: Sequence[Column], *, first_index: int = 0) -> list[RoutedColumn]:
+    """The values of each column as one series per type, in the order of first appearance.
 
-    `first_index` is the place in the batch of the event that `values[0]` is of, for InvalidEvent.
+    `first_index` is the place in the batch of the event that the first values are of, for InvalidEvent.
 
-    >>> {kind.value: column.to_list() for kind, column in route("a", [1, None, "x"]).items()}
+    >>> [(name, variants)] = route([Column.of("a", [1, None, "x"])])
+    >>> {kind.value: values.to_list() for kind, values in variants.items()}
     {'int64': [1, None, None], 'utf8': [None, None, 'x']}
     """
-    types = dict.fromkeys(map(type, values))
-    types.pop(NoneType, None)
-    if not types:
+    quick = _route_few_rows(columns)
+    return [(column.name, quick.get(column.name) or _route_one(column, first_index)) for column in columns]
+
+
+def _route_few_rows(columns: Sequence[Column]) -> Mapping[str, Mapping[Kind, pl.Series]]:
+    """The columns of one scalar type, made by one call: four times as fast for a single row (bench/json_decode.py)."""
+    plain = [column for column in columns if len(column.types) == 1 and column.types <= _SCALARS.keys()]
+    if not plain or len(plain[0].values) > FEW_ROWS:
         return {}
+    names = [column.name for column in plain]
+    kinds = [_SCALARS[next(iter(column.types))] for column in plain]
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*(column.values for column in plain), strict=True)]
+    schema = {name: POLARS_TYPES[kind] for name, kind in zip(names, kinds, strict=True)}
+    try:
+        made = pl.from_dicts(rows, schema=schema, strict=True).get_columns()
+    except (pl.exceptions.ComputeError, OverflowError):  # an integer outside int64
+        return {}
+    return {name: {kind: values} for name, kind, values in zip(names, kinds, made, strict=True)}
+
+
+def _route_one(column: Column, first_index: int) -> dict[Kind, pl.Series]:
+    name, values, types = column
     kind = _SCALARS.get(next(iter(types))) if len(types) == 1 else None
     if kind is None:
         return _route_each(name, values, first_index)

@@ -9,7 +9,7 @@ import polars as pl
 
 from columns import Batch, ColumnType, Field
 from errors import InvalidEvent, TooLarge, TooManyColumns
-from ingest.routing import EMPTY_LIST, Kind, json_text, route, series
+from ingest.routing import EMPTY_LIST, Column, Kind, RoutedColumn, json_text, route, series
 
 MAX_NAME_BYTES: Final = 1000
 """Column names are kept in PostgreSQL, whose indexes hold no more than 2,704 bytes an entry, and never a NUL."""
@@ -23,14 +23,13 @@ MAX_COLUMNS: Final = 1000
 
 NO_TYPES: Final[Mapping[str, ColumnType]] = MappingProxyType({})
 
-Column = tuple[str, Sequence[Any]]
-"""A name and its values, one per row, `None` where absent."""
 
-RoutedColumn = tuple[str, Mapping[Kind, pl.Series]]
-"""A name and its values as `ingest.routing.route` gives them."""
-
-
-def build(rows: Sequence[Mapping[str, Any]], *, types: Mapping[str, ColumnType] = NO_TYPES) -> Batch:
+def build(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    types: Mapping[str, ColumnType] = NO_TYPES,
+    max_columns: int = MAX_COLUMNS,
+) -> Batch:
     """Flat rows as a Batch: one column per name and type of value, in the order of first appearance.
 
     `types` fixes the type of some names: timestamps are given as integers since the epoch in the type's unit, JSON
@@ -43,17 +42,18 @@ Field(name='b', type=<ColumnType.FLOAT64: 'float64'>))
     """
     names = dict.fromkeys(chain.from_iterable(rows))
     require_size(len(rows), len(names))
-    builder = BatchBuilder()
-    builder.add(
-        [(name, _typed(name, [row.get(name) for row in rows], types.get(name))) for name in names],
-        len(rows),
-    )
+    columns = [Column.of(name, [row.get(name) for row in rows]) for name in names]
+    routed = dict(route([column for column in columns if column.name not in types]))
+    typed = {column.name: _typed(column, types[column.name]) for column in columns if column.name in types}
+    builder = BatchBuilder(max_columns=max_columns)
+    builder.add([(name, typed[name] if name in typed else routed[name]) for name in names], len(rows))
     return builder.finish()
 
 
-def _typed(name: str, values: Sequence[Any], kind: ColumnType | None) -> Mapping[Kind, pl.Series]:
-    if kind is None:
-        return route(name, values)
+def _typed(column: Column, kind: ColumnType) -> Mapping[Kind, pl.Series]:
+    name, values, types = column
+    if not types:
+        return {}
     if kind is ColumnType.JSON:
         values = [None if value is None else json_text(value) for value in values]
     return {kind: series(name, values, kind)}
