@@ -19,6 +19,7 @@ from blueprints import (
     roles,
     users,
 )
+from blueprints.bodies import Bodies
 from blueprints.parts import EXTENSION, Parts
 from blueprints.reception import Reception
 from config import Settings
@@ -54,10 +55,8 @@ def create_app(settings: Settings) -> Flask:
 def start(app: Flask) -> None:
     """What a worker does besides answering: it watches that maintenance runs."""
     settings: Settings = app.extensions[EXTENSION].settings
-    keep_running(
-        settings.data_dir / "maintenance.lock",
-        [sys.executable, "-m", "storage.maintenance", "--parent", str(os.getpid())],
-    )
+    command = [sys.executable, "-m", "storage.maintenance", "--parent", str(os.getpid())]
+    keep_running("maintenance", settings.data_dir / "maintenance.lock", command)
 
 
 def stop(app: Flask) -> None:
@@ -74,7 +73,7 @@ def _parts(settings: Settings) -> Parts:
         flush_seconds=settings.flush_seconds,
         max_queued_bytes=settings.max_inflight_bytes,
     )
-    return Parts(settings, storage, Reception(storage))
+    return Parts(settings, storage, Bodies.of(settings), Reception(storage))
 
 
 def _access_options(settings: Settings) -> access.AccessOptions:

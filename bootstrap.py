@@ -4,6 +4,7 @@ Run by gunicorn.conf.py as a process of its own (`python bootstrap.py start|stop
 stay free of database and Polars state, which would be forked into every worker.
 """
 
+import fcntl
 import logging
 import sys
 from collections.abc import Callable
@@ -43,9 +44,11 @@ def start(settings: Settings) -> None:
 
 
 def stop(settings: Settings) -> None:
-    """Stop what `start` started."""
+    """Stop what `start` started, after maintenance has ended, which would start it again."""
     if settings.database_url is None:
-        server.stop(settings.data_dir)
+        with (settings.data_dir / "maintenance.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            server.stop(settings.data_dir)
 
 
 def main(arguments: list[str]) -> int:

@@ -43,6 +43,8 @@ class Pool:
         if self._threads is None:
             self._threads = ThreadPool(self._size)
         return self._threads.apply(function, args, kwargs)  # type: ignore[no-any-return]
+
+
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
     """Raises TimeoutError in a block that waits longer than `seconds` for something cooperative, as a socket."""
@@ -50,25 +52,25 @@ def deadline(seconds: float) -> Iterator[None]:
         yield
 
 
-def keep_running(lock: Path, command: Sequence[str]) -> gevent.Greenlet:
+def keep_running(name: str, lock: Path, command: Sequence[str]) -> gevent.Greenlet:
     """Watch, from a greenlet of every worker, that exactly one process on this host runs `command`.
 
     Whoever gets the file lock starts the child, which inherits it: the kernel frees the lock when the child dies,
     however that happens, and any worker starts the next within WATCH_SECONDS. The child must end with its parent.
     """
-    return gevent.spawn(_watch, lock, command)
+    return gevent.spawn(_watch, name, lock, command)
 
 
-def _watch(lock: Path, command: Sequence[str]) -> None:
+def _watch(name: str, lock: Path, command: Sequence[str]) -> None:
     while True:
         try:
-            _run_as_owner(lock, command)
+            _run_as_owner(name, lock, command)
         except OSError:
-            logger.exception("cannot start %s", command)
+            logger.exception("cannot start %s", name)
         gevent.sleep(WATCH_SECONDS)
 
 
-def _run_as_owner(lock: Path, command: Sequence[str]) -> None:
+def _run_as_owner(name: str, lock: Path, command: Sequence[str]) -> None:
     """Run `command` to its end if nobody holds the lock."""
     with lock.open("w") as held:
         try:
@@ -76,5 +78,5 @@ def _run_as_owner(lock: Path, command: Sequence[str]) -> None:
         except BlockingIOError:
             return
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[held.fileno()])
-    logger.info("started %s as process %d", command[-1], child.pid)
-    logger.warning("%s ended with status %d", command[-1], child.wait())
+    logger.info("started %s as process %d", name, child.pid)
+    logger.warning("%s ended with status %d", name, child.wait())

@@ -16,7 +16,8 @@ blueprint = protect(Blueprint("datasets", __name__, url_prefix="/api/v1/logstrea
 @blueprint.get("")
 def every() -> Response:
     """The datasets that the caller may see, by name."""
-    visible = [each for each in dataset.find_all(caller().tenant) if may(caller(), Action.QUERY, each.name)]
+    require(caller(), Action.LIST)
+    visible = [each for each in dataset.find_all(caller().tenant) if may(caller(), Action.LIST, each.name)]
     return jsonify([{"name": each.name} for each in visible])
 
 
@@ -47,5 +48,5 @@ def schema(name: str) -> Response:
 
 def _readable(name: str) -> Dataset:
     """The dataset, when the caller may read it: 403 whether or not a hidden one exists, then 404."""
-    require(caller(), Action.QUERY, name)
+    require(caller(), Action.READ_METADATA, name)
     return parts().storage.find(caller().tenant, name)

@@ -1,12 +1,15 @@
 """JSON events in: the two endpoints of spec 4.2 that take them."""
 
+from functools import partial
+
 from flask import Blueprint, Response, jsonify, request
 
 from blueprints import scope as scopes
 from blueprints.authentication import caller, protect
-from blueprints.bodies import read_body
+from blueprints.bodies import require_json_type
 from blueprints.parts import parts
 from blueprints.reception import arrival_of
+from columns import Batch
 from errors import InvalidHeader
 from ingest import json_events
 from runtime import offload
@@ -34,10 +37,17 @@ def _receive(name: str, scope: scopes.Scope, *, must_exist: bool) -> Response:
     _refuse_otel(scope)
     reception = parts().reception
     reception.admit(caller(), name, must_exist=must_exist)
-    body = read_body(request)
-    batch = json_events.decode(body) if len(body) < INLINE_BYTES else offload(json_events.decode, body)
-    reception.store(caller(), name, batch, arrival_of(request, scope, batch), scope.telemetry_type or "logs")
+    require_json_type(request)
+    with parts().bodies.receive(request) as body:
+        batch = _decode(body)
+        arrival = arrival_of(request, scope, batch, len(body))
+        reception.store(caller(), name, batch, arrival, scope.telemetry_type or "logs")
     return jsonify({"dataset": name, "events": batch.height})
+
+
+def _decode(body: bytes) -> Batch:
+    decode = partial(json_events.decode, body, max_columns=parts().settings.max_columns)
+    return decode() if len(body) < INLINE_BYTES else offload(decode)
 
 
 def _refuse_otel(scope: scopes.Scope) -> None:

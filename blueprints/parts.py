@@ -5,6 +5,7 @@ from typing import Final
 
 from flask import current_app
 
+from blueprints.bodies import Bodies
 from blueprints.reception import Reception
 from config import Settings
 from storage.engine import Storage
@@ -16,6 +17,7 @@ EXTENSION: Final = "weir.parts"
 class Parts:
     settings: Settings
     storage: Storage
+    bodies: Bodies
     reception: Reception
 
 

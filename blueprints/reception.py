@@ -46,7 +46,7 @@ class Reception:
             return self.storage.find(tenant, name)
 
 
-def arrival_of(request: Request, scope: Scope, batch: Batch) -> Arrival:
+def arrival_of(request: Request, scope: Scope, batch: Batch, body_bytes: int) -> Arrival:
     """When and whence a request came: one instant for all its events (api.md section 4)."""
     taken = {field.name for field in batch.fields}
     return Arrival(
@@ -55,4 +55,5 @@ def arrival_of(request: Request, scope: Scope, batch: Batch) -> Arrival:
         user_agent=request.headers.get("User-Agent", ""),
         # The events' own members keep their names.
         extra={f"p_{name}" if name in taken else name: value for name, value in scope.extra.items()},
+        body_bytes=body_bytes,
     )
