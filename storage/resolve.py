@@ -184,6 +184,6 @@ def _values(route: Route, values: pl.Series) -> pl.Series:
     if route.part is not Part.ALL:
         is_exact = values.is_between(-EXACT, EXACT)
         chosen = is_exact if route.part is Part.EXACT else ~is_exact
-        values = values.zip_with(chosen, pl.repeat(None, len(values), dtype=values.dtype, eager=True))
+        values = values.zip_with(chosen, pl.Series([None], dtype=values.dtype))
     wanted = POLARS_TYPES[route.type]
     return (values if values.dtype == wanted else values.cast(wanted)).alias(route.target)

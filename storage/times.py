@@ -1,5 +1,6 @@
 """Times of rows: nanoseconds since 1970 as plain integers, and how they compare with timestamp columns. Pure."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import polars as pl
@@ -10,6 +11,17 @@ from errors import InvalidEvent
 UNIT_NS: Final = {"ns": 1, "us": 1_000, "ms": 1_000_000}
 # What a signed 64-bit count of nanoseconds reaches: years 1677 to 2262.
 LATEST_NS: Final = 2**63 - 1
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def to_us(moment: datetime) -> int:
+    """Microseconds since 1970 of an aware datetime, exactly.
+
+    >>> to_us(datetime(1970, 1, 1, 0, 0, 1, 5, tzinfo=UTC))
+    1000005
+    """
+    return (moment - _EPOCH) // _MICROSECOND
 
 
 def span(rows: pl.DataFrame, time_column: str) -> tuple[int, int]:
