@@ -3,6 +3,7 @@
 One `Storage` per process. The database is asked only when something is seen for the first time.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -10,8 +11,9 @@ from typing import Final, TypeVar
 import polars as pl
 
 from columns import Batch, Field
-from errors import InvalidEvent
+from errors import InvalidEvent, StorageUnavailable
 from models import column, dataset
+from models.base import connection, database
 from models.column import Schema
 from models.dataset import Dataset
 from storage.arrival import Arrival, stamp
@@ -95,6 +97,13 @@ class Storage:
         rows = self._run(stamped, lambda: pl.DataFrame(apply(routes, stamped.columns)))
         tmin, tmax = span(rows, target.time_column)
         self._committer.append(Rows(target.id, rows, tmin, tmax, arrival.body_bytes))
+
+    def check_ready(self) -> None:
+        """Raise StorageUnavailable unless the database answers and segments can be created."""
+        with connection():
+            database.execute_sql("SELECT 1")
+        if not os.access(self.layout.staging, os.W_OK | os.X_OK):
+            raise StorageUnavailable(f"{self.layout.staging} cannot be written to")
 
     def close(self) -> None:
         """Write what is queued and seal the segment."""

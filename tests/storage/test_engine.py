@@ -6,9 +6,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from peewee import OperationalError
 
 from columns import Batch, ColumnType, Field
-from errors import DatasetNotFound, InvalidEvent, TooManyColumns
+from errors import DatasetNotFound, InvalidEvent, StorageUnavailable, TooManyColumns
 from models import base, column, dataset
 from storage.arrival import Arrival
 from storage.engine import Storage
@@ -130,6 +131,23 @@ def test_recreated_dataset_does_not_get_events_of_the_deleted_one(bench: Bench, 
 
     assert bench.rows()["y"].to_list() == [2]
     assert "x" not in bench.rows().columns
+
+
+def test_storage_is_ready_only_with_its_directory_and_database(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.storage.check_ready()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("storage.engine.os.access", lambda *_: False)
+        with pytest.raises(StorageUnavailable, match="staging"):
+            bench.storage.check_ready()
+    base.database.execute_sql("SELECT 1")
+    monkeypatch.setattr(base.database.obj, "execute_sql", _away)
+    with pytest.raises(StorageUnavailable, match="database"):
+        bench.storage.check_ready()
+
+
+def _away(*_: object) -> None:
+    raise OperationalError("away")
 
 
 def test_event_without_the_datasets_time_is_refused_with_its_index(bench: Bench) -> None:
