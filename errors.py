@@ -115,6 +115,12 @@ class TooManyColumns(InvalidRequest):
     code = "too_many_columns"
 
 
+class SchemaMismatch(InvalidRequest):
+    """The events do not fit the dataset's static schema."""
+
+    code = "schema_mismatch"
+
+
 class Unauthenticated(WeirError):
     """No credential, a wrong one, or one that was deleted. The text is the same for all three."""
 
