@@ -9,7 +9,7 @@ from peewee import BigAutoField, BooleanField, IntegrityError, TextField
 from playhouse.postgres_ext import DateTimeTZField
 
 from columns import ColumnType, Field
-from errors import DatasetExists, DatasetNotFound
+from errors import DatasetExists, DatasetNotFound, InvalidRequest
 from models.base import Table, connection, database
 from models.column import TIMESTAMP, ColumnRow
 
@@ -19,6 +19,8 @@ ARRIVAL_COLUMNS: Final = (
     Field("p_src_ip", ColumnType.UTF8),
     Field("p_user_agent", ColumnType.UTF8),
 )
+
+TIMESTAMP_TYPES: Final = (ColumnType.TIMESTAMP_US, ColumnType.TIMESTAMP_NS)
 
 
 class DatasetRow(Table):
@@ -59,7 +61,11 @@ def create(
     telemetry_type: str = "logs",
     fields: Sequence[Field] = (),
 ) -> Dataset:
-    """The new dataset, with the columns every row has and then `fields`. Raises DatasetExists."""
+    """The new dataset, with the columns every row has and then `fields`. Raises DatasetExists, InvalidRequest.
+
+    A `time_column` of the events' own becomes a timestamp of nanoseconds, unless `fields` says microseconds.
+    """
+    declared = _with_time(tuple(fields), time_column)
     with connection():
         try:
             with database.atomic():
@@ -73,11 +79,25 @@ def create(
                     created_at=datetime.now(UTC),
                 )
                 database.execute_sql("INSERT INTO dataset_total (dataset_id) VALUES (%s)", (row.id,))
-                for position, each in enumerate((*ARRIVAL_COLUMNS, *fields)):
+                for position, each in enumerate((*ARRIVAL_COLUMNS, *declared)):
                     ColumnRow.create(dataset_id=row.id, name=each.name, type=each.type.value, position=position)
         except IntegrityError as error:
             raise DatasetExists(f"the dataset {name!r} exists already") from error
         return _dataset(row)
+
+
+def _with_time(fields: tuple[Field, ...], time_column: str) -> tuple[Field, ...]:
+    """The fields and the time column. Raises InvalidRequest for one that is no timestamp, and for reserved names."""
+    names = [each.name for each in fields]
+    reserved = [each.name for each in ARRIVAL_COLUMNS if each.name in names]
+    if reserved or len(set(names)) < len(names):
+        raise InvalidRequest(f"a field is reserved or declared twice: {', '.join(reserved or sorted(names))}")
+    if time_column == TIMESTAMP:
+        return fields
+    kind = next((each.type for each in fields if each.name == time_column), None)
+    if time_column in {each.name for each in ARRIVAL_COLUMNS} or kind not in (None, *TIMESTAMP_TYPES):
+        raise InvalidRequest(f"the time field {time_column!r} cannot be one: it is {kind or 'reserved'}")
+    return fields if kind else (*fields, Field(time_column, ColumnType.TIMESTAMP_NS))
 
 
 def find(tenant: str, name: str) -> Dataset:

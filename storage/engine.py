@@ -14,10 +14,11 @@ from columns import Batch, Field
 from errors import InvalidEvent, StorageUnavailable
 from models import column, dataset
 from models.base import connection, database
-from models.column import Schema
+from models.column import TIMESTAMP, Schema
 from models.dataset import Dataset
 from storage.arrival import Arrival, stamp
 from storage.committer import MIB, Committer, Offload, Rows, inline
+from storage.declared import conform
 from storage.generation import Generation
 from storage.names import Layout
 from storage.resolve import Plan, apply, large, plan
@@ -87,10 +88,13 @@ class Storage:
     def append(self, target: Dataset, batch: Batch, arrival: Arrival) -> None:
         """Return when the batch's events, in their order, are on stable storage.
 
-        Raises InvalidEvent, TooManyColumns, DatasetNotFound, Overloaded or StorageUnavailable; then none is stored.
+        Raises InvalidEvent, SchemaMismatch, TooManyColumns, DatasetNotFound, Overloaded or StorageUnavailable, and
+        then none is stored.
         """
         if batch.height == 0:
             return
+        if target.static_schema or target.time_column != TIMESTAMP:
+            batch = conform(batch, target, self._schema(target).schema)
         stamped = stamp(batch, arrival)
         facts = self._run(stamped, lambda: large(stamped))
         routes = self._plan(target, (stamped.fields, facts)).routes
@@ -112,7 +116,7 @@ class Storage:
 
     def _plan(self, target: Dataset, shape: Shape) -> Plan:
         """The plan for batches of this shape, after the schema has all that it needs."""
-        known = self._known.get(target.id) or self._learn(column.schema(target.id))
+        known = self._schema(target)
         for _ in range(MOST_ROUNDS):
             found = known.plans.get(shape)
             if found is None:
@@ -129,6 +133,9 @@ class Storage:
     def _run(self, batch: Batch, function: Callable[[], R]) -> R:
         is_small = batch.height * len(batch.fields) <= SMALL_BATCH
         return function() if is_small else self._offload(function)
+
+    def _schema(self, target: Dataset) -> _Known:
+        return self._known.get(target.id) or self._learn(column.schema(target.id))
 
     def _learn(self, schema: Schema) -> _Known:
         known = self._known[schema.dataset_id] = _Known(schema)

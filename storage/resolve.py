@@ -53,11 +53,12 @@ def large(batch: Batch) -> frozenset[int]:
     return frozenset(
         index
         for index, (field, values) in enumerate(zip(batch.fields, batch.columns, strict=True))
-        if field.type is ColumnType.INT64 and _is_large(values)
+        if field.type is ColumnType.INT64 and is_large(values)
     )
 
 
-def _is_large(values: pl.Series) -> bool:
+def is_large(values: pl.Series) -> bool:
+    """Whether any of the integers is not exact as a float64."""
     least, most = values.min(), values.max()
     return isinstance(least, int) and isinstance(most, int) and (least < -EXACT or most > EXACT)
 
