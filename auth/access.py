@@ -1,4 +1,9 @@
-"""Joins the parts of identity and access into what a worker needs. Built once by create_app."""
+"""Joins the parts of identity and access into what a worker needs. Built once by create_app:
+
+passwords = Passwords(runtime.offload)
+access = build(AccessOptions(data_dir, secret_key, multi_tenant, one_host=database_url is None), passwords)
+blueprints.authentication.install(app, access)    # then protect(blueprint) for each that needs an identity
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +17,7 @@ from auth.keys import ApiKeys
 from auth.last_use import LastUse
 from auth.passwords import Passwords
 from auth.secrets import Secrets, master_key
+from auth.tenants import Tenants
 from auth.verify import Verifier
 from models import api_key
 
@@ -36,6 +42,7 @@ class Access:
     generation: Generation
     api_keys: ApiKeys
     accounts: Accounts
+    tenants: Tenants
     last_use: LastUse
 
 
@@ -56,5 +63,6 @@ def build(options: AccessOptions, passwords: Passwords, clock: Callable[[], date
         generation=generation,
         api_keys=ApiKeys(secrets, generation, clock),
         accounts=Accounts(passwords, generation, clock),
+        tenants=Tenants(passwords, generation, clock),
         last_use=last_use,
     )

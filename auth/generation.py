@@ -20,7 +20,7 @@ from models import generation
 VALUE: Final = 0
 PENDING: Final = 1
 CELL_BYTES: Final = 8
-FILE_NAME: Final = "generation"
+FILE_NAME: Final = "identity.generation"
 RETRY_SECONDS: Final = 0.002
 
 

@@ -9,6 +9,7 @@ from auth.keys import RevealedKey, WantedKey
 from auth.privileges import Action, require
 from blueprints.authentication import access, caller, protect
 from blueprints.management import answer, json_body
+from blueprints.times import rfc3339
 from errors import InvalidRequest
 from schemas.api_keys import NewApiKeySchema
 from schemas.reading import load
@@ -71,21 +72,16 @@ def _in_full(key: RevealedKey) -> dict[str, object]:
         "apiKey": key.secret,
         "roles": [role.name for role in key.record.roles],
         "createdBy": key.record.created_by,
-        "createdAt": _timestamp(key.record.created_at),
-        "modifiedAt": _timestamp(key.record.modified_at),
-        "expiresAt": _timestamp(key.record.expires_at),
-        "lastUsedAt": _timestamp(key.record.last_used_at),
+        "createdAt": rfc3339(key.record.created_at),
+        "modifiedAt": rfc3339(key.record.modified_at),
+        "expiresAt": rfc3339(key.record.expires_at),
+        "lastUsedAt": rfc3339(key.record.last_used_at),
     }
 
 
 def _masked(key: RevealedKey) -> dict[str, object]:
     """Spec 2.1: `****` and the last four characters."""
     return _in_full(key) | {"apiKey": f"****{key.secret[-4:]}"}
-
-
-def _timestamp(at: datetime | None) -> str | None:
-    """RFC 3339 in UTC, to the microsecond."""
-    return None if at is None else at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _future(at: datetime | None) -> datetime | None:

@@ -1,6 +1,7 @@
 """A small application of the identity routes alone, over a real database."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from werkzeug.test import TestResponse
 from auth.access import Access, AccessOptions, build
 from auth.passwords import Passwords
 from auth.privileges import Action, require
-from blueprints import apikeys, authentication, errors, requests, roles, users
-from models import base, role, tenant, user
+from blueprints import apikeys, authentication, errors, requests, roles, tenants, users
+from models import base, dataset, role, tenant, user
 from models.tenant import DEFAULT
 from models.user import NewUser
 
@@ -37,6 +38,7 @@ def make_app(access: Access) -> Flask:
     apikeys.register(app)
     app.register_blueprint(roles.blueprint)
     app.register_blueprint(users.blueprint)
+    tenants.register(app, dataset.delete)
     probe = authentication.protect(Blueprint("probe", __name__))
 
     @probe.get("/whoami")
@@ -114,7 +116,7 @@ def empty_database(identity_database: str) -> Iterator[None]:
     base.bind(identity_database)
     base.migrate()
     with base.connection():
-        base.database.execute_sql("TRUNCATE tenant CASCADE")
+        base.database.execute_sql("TRUNCATE tenant, dataset CASCADE")
         tenant.create(DEFAULT, NOW)
         yield
     base.database.close_all()
@@ -130,3 +132,9 @@ def access(empty_database: None, passwords: Passwords, admin_hash: str, tmp_path
 @pytest.fixture
 def call(access: Access) -> Caller:
     return Caller(make_app(access))
+
+
+@pytest.fixture
+def call_tenants(access: Access) -> Caller:
+    """As `call`, of a server of several tenants: name one by `headers={"X-P-Tenant": ...}`."""
+    return Caller(make_app(replace(access, multi_tenant=True)))
