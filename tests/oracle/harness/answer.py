@@ -1,0 +1,29 @@
+"""What either side says to a query: rows with names and types, or an error. Knows no comparison."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Rows as each side gave them: PostgreSQL's values are its text output, ours are Python values.
+
+    `types` are PostgreSQL's short names (`int8`, `timestamptz`, `text[]`); None where a side told none.
+    """
+
+    names: tuple[str, ...]
+    types: tuple[str | None, ...]
+    rows: list[tuple[object, ...]]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error. `sqlstate` is None where a side gives none; `refusal`: we name a construct that we do not support;
+    `crash`: an exception that is not one of the domain's, so a fault of ours."""
+
+    message: str
+    sqlstate: str | None = None
+    refusal: bool = False
+    crash: bool = False
+
+
+Outcome = Answer | Failure

@@ -1,0 +1,107 @@
+"""The reference: a database of a real PostgreSQL that holds the oracle's tables, and what it answers."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import polars as pl
+import psycopg
+from psycopg import sql
+from psycopg.adapt import Loader
+from psycopg.types import TypesRegistry
+
+from tests.oracle.harness.answer import Answer, Failure, Outcome
+from tests.oracle.harness.tables import Table
+
+DATABASE: Final = "oracle"
+# Unicode case mapping with code-point order, the same on every machine: docs/decisions/sql-oracle.md.
+CREATE: Final = f"CREATE DATABASE {DATABASE} TEMPLATE template0 LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8'"
+SESSION: Final = "SET timezone = 'UTC'; SET statement_timeout = '10s'; SET default_transaction_read_only = on"
+ROWS_AT_MOST: Final = 200_000
+TYPES: Final[dict[type[pl.DataType], str]] = {
+    pl.Boolean: "bool",
+    pl.Int16: "int2",
+    pl.Int32: "int4",
+    pl.Int64: "int8",
+    pl.Float64: "float8",
+    pl.String: "text",
+    pl.Date: "date",
+}
+
+
+class _AsText(Loader):
+    """Keeps a value as PostgreSQL wrote it: the scale of a numeric, the months of an interval."""
+
+    def load(self, data: psycopg.abc.Buffer) -> str:
+        return bytes(data).decode()
+
+
+class Reference:
+    """A session on the loaded database. Read-only, so that no query can change what the next one sees."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = psycopg.connect(url, autocommit=True)
+        self._connection.execute(SESSION)
+        for info in psycopg.adapters.types:
+            for oid in filter(None, (info.oid, info.array_oid)):
+                self._connection.adapters.register_loader(oid, _AsText)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def run(self, query: str) -> Outcome:
+        """PostgreSQL's answer, values as text."""
+        try:
+            cursor = self._connection.execute(query.encode(), prepare=False)
+        except psycopg.Error as error:
+            return Failure(str(error).split("\n", 1)[0], error.sqlstate)
+        description = cursor.description or []
+        types = tuple(_type_name(self._connection.adapters.types, column.type_code) for column in description)
+        return Answer(tuple(column.name for column in description), types, cursor.fetchmany(ROWS_AT_MOST))
+
+
+def load(server_url: str, tables: Sequence[Table]) -> str:
+    """Create the database afresh, fill it, and return its URL."""
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
+        connection.execute(CREATE)
+    url = server_url.replace("/postgres?", f"/{DATABASE}?")
+    with psycopg.connect(url) as connection:
+        for table in tables:
+            _load_table(connection, table)
+    return url
+
+
+def _load_table(connection: psycopg.Connection, table: Table) -> None:
+    types = [column_type(table, name) for name in table.frame.columns]
+    columns = [
+        sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind))
+        for name, kind in zip(table.frame.columns, types, strict=True)
+    ]
+    name = sql.Identifier(table.name)
+    connection.execute(sql.SQL("CREATE TABLE {} ({})").format(name, sql.SQL(", ").join(columns)))
+    with connection.cursor().copy(sql.SQL("COPY {} FROM STDIN").format(name)) as copy:
+        for row in table.frame.iter_rows():
+            copy.write_row(row)
+    connection.execute(sql.SQL("ANALYZE {}").format(name))
+
+
+def column_type(table: Table, column: str) -> str:
+    """The PostgreSQL type that a column of ours stands for."""
+    return "jsonb" if column in table.json_columns else _sql_type(table.frame.schema[column])
+
+
+def _sql_type(kind: pl.DataType) -> str:
+    if isinstance(kind, pl.List):
+        return f"{_sql_type(kind.inner)}[]"
+    if isinstance(kind, pl.Decimal):
+        return f"numeric({kind.precision},{kind.scale})"
+    if isinstance(kind, pl.Datetime):
+        return "timestamptz" if kind.time_zone else "timestamp"
+    return TYPES[kind.base_type()]
+
+
+def _type_name(types: TypesRegistry, oid: int) -> str:
+    info = types.get(oid)
+    if info is None:
+        return f"oid {oid}"
+    return f"{info.name}[]" if oid == info.array_oid else info.name

@@ -1,0 +1,117 @@
+"""The verdict on one query: what PostgreSQL said, what we said, and how far apart they are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from itertools import zip_longest
+
+from tests.oracle.harness.answer import Answer, Failure, Outcome
+from tests.oracle.harness.values import Plain, read_ours, read_theirs, same
+
+# varchar, name and text differ in what may be stored, not in what a result shows.
+TEXT_FAMILY = frozenset({"text", "varchar", "name", "unknown"})
+
+
+class Verdict(StrEnum):
+    """`WRONG`: both answer, differently. `MISSED_ERROR`: PostgreSQL fails, we answer. `REFUSED`: PostgreSQL answers, we
+    name a construct that we do not support. `WRONG_ERROR`: we fail otherwise than PostgreSQL, or for no reason."""
+
+    PASS = "pass"
+    WRONG = "wrong"
+    MISSED_ERROR = "missed_error"
+    REFUSED = "refused"
+    WRONG_ERROR = "wrong_error"
+
+
+@dataclass(frozen=True)
+class Finding:
+    verdict: Verdict
+    reason: str = ""
+
+
+def judge(theirs: Outcome, ours: Outcome, ordered: bool) -> Finding:
+    """How our outcome compares. `ordered`: the order of the rows is part of the answer."""
+    if isinstance(theirs, Failure):
+        return _judge_error(theirs, ours)
+    if isinstance(ours, Failure):
+        verdict = Verdict.REFUSED if ours.refusal else Verdict.WRONG_ERROR
+        return Finding(verdict, f"{ours.sqlstate or 'crash' if ours.crash else ours.sqlstate}: {ours.message}")
+    reason = _shape_difference(theirs, ours) or _row_difference(theirs, ours, ordered)
+    return Finding(Verdict.WRONG, reason) if reason else Finding(Verdict.PASS)
+
+
+def _judge_error(theirs: Failure, ours: Outcome) -> Finding:
+    expected = f"expected {theirs.sqlstate}: {theirs.message}"
+    if isinstance(ours, Answer):
+        return Finding(Verdict.MISSED_ERROR, f"{expected}; got {len(ours.rows)} rows: {str(ours.rows[:2])[:200]}")
+    if ours.crash or (ours.sqlstate not in (None, theirs.sqlstate) and not ours.refusal):
+        return Finding(Verdict.WRONG_ERROR, f"{expected}; got {ours.sqlstate or 'crash'}: {ours.message}")
+    return Finding(Verdict.PASS)
+
+
+def _shape_difference(theirs: Answer, ours: Answer) -> str:
+    if unique_names(theirs.names) != unique_names(ours.names):
+        return f"names: got {list(ours.names)} instead of {list(theirs.names)}"
+    for name, expected, got in zip(theirs.names, theirs.types, ours.types, strict=True):
+        if got is not None and expected != got and not {expected, got} <= TEXT_FAMILY:
+            return f"types: {name} is {got} instead of {expected}"
+    return ""
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Names as an answer shows them: a repeated one gets `_1`, `_2` (api.md section 5)."""
+    seen: list[str] = []
+    for name in names:
+        shown, number = name, 0
+        while shown in seen:
+            number += 1
+            shown = f"{name}_{number}"
+        seen.append(shown)
+    return seen
+
+
+def _row_difference(theirs: Answer, ours: Answer, ordered: bool) -> str:
+    kinds = [kind or "text" for kind in theirs.types]
+    expected = [[read_theirs(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in theirs.rows]
+    got = [[read_ours(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in ours.rows]
+    if len(expected) != len(got):
+        return f"rows: got {len(got)} instead of {len(expected)}; {_sample(got)} against {_sample(expected)}"
+    if not ordered:
+        expected, got = sorted(expected, key=_sort_key), sorted(got, key=_sort_key)
+    difference = _first_difference(expected, got)
+    if difference and not ordered and len(got) <= ROWS_TO_MATCH:
+        return "" if _matches(expected, got) else difference
+    return difference
+
+
+ROWS_TO_MATCH = 2000
+"""Rows up to which an unordered answer is matched row by row when the sorted ones differ."""
+
+
+def _first_difference(expected: list[list[Plain]], got: list[list[Plain]]) -> str:
+    for number, (left, right) in enumerate(zip_longest(expected, got), 1):
+        if not all(map(same, left, right)):
+            return f"row {number}: got {str(right)[:300]} instead of {str(left)[:300]}"
+    return ""
+
+
+def _matches(expected: list[list[Plain]], got: list[list[Plain]]) -> bool:
+    """Whether every row has a partner: sorting alone may part two rows whose floats differ in the last digit."""
+    rest = list(got)
+    for row in expected:
+        partner = next((index for index, other in enumerate(rest) if all(map(same, row, other))), None)
+        if partner is None:
+            return False
+        del rest[partner]
+    return True
+
+
+def _sort_key(row: list[Plain]) -> list[str]:
+    """Numbers that are not whole come last and cut to six digits, so that noise does not change the order."""
+    exact = [repr(value) for value in row if not isinstance(value, float | Decimal)]
+    return exact + [f"{value:.6e}" for value in row if isinstance(value, float | Decimal)]
+
+
+def _sample(rows: list[list[Plain]]) -> str:
+    return str(rows[:2])[:200]
