@@ -20,6 +20,7 @@ from blueprints import (
     users,
 )
 from blueprints.bodies import Bodies
+from blueprints.gathering import Gathering
 from blueprints.parts import EXTENSION, Parts
 from blueprints.reception import Reception
 from config import Settings
@@ -73,7 +74,7 @@ def _parts(settings: Settings) -> Parts:
         flush_seconds=settings.flush_seconds,
         max_queued_bytes=settings.max_inflight_bytes,
     )
-    return Parts(settings, storage, Bodies.of(settings), Reception(storage))
+    return Parts(settings, storage, Bodies.of(settings), Reception(storage), Gathering(storage, settings.max_columns))
 
 
 def _access_options(settings: Settings) -> access.AccessOptions:

@@ -6,6 +6,7 @@ from typing import Final
 from flask import current_app
 
 from blueprints.bodies import Bodies
+from blueprints.gathering import Gathering
 from blueprints.reception import Reception
 from config import Settings
 from storage.engine import Storage
@@ -19,6 +20,7 @@ class Parts:
     storage: Storage
     bodies: Bodies
     reception: Reception
+    gathering: Gathering
 
 
 def parts() -> Parts:

@@ -49,7 +49,7 @@ def _columns(
     require_objects(run.events, first_index)
     flat = flatten(run.events, max_depth=max_depth, max_columns=max_columns, reserved=reserved, first_index=first_index)
     columns = route(flat, first_index=first_index)
-    if run.text is not None and _may_be_rounded(columns):
+    if run.text is not None and has_rounded(columns):
         return _columns(run.exactly(), first_index, max_depth, max_columns, reserved)
     return columns
 
@@ -62,7 +62,7 @@ def require_objects(events: Sequence[Any], first_index: int) -> None:
     raise InvalidEvent("an event is not a JSON object", index=first_index + index)
 
 
-def _may_be_rounded(columns: Iterable[RoutedColumn]) -> bool:
+def has_rounded(columns: Iterable[RoutedColumn]) -> bool:
     """Whether an integer beyond 64 bits may be among the values, which orjson reads as a float64."""
     return any(_has_big_float(kind, column) for _, variants in columns for kind, column in variants.items())
 
