@@ -1,8 +1,6 @@
 """Readers narrowed by a tag: a dataset as if it held nothing but the rows that they may see (api.md section 2)."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import PurePath
 from typing import Final
 
 import polars as pl

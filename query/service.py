@@ -76,7 +76,9 @@ class QueryService:
             datasets = _datasets(lease)
             for _ in range(MOST_SNAPSHOTS):
                 sources = resolve(datasets)
-                lease.send(Execute(sources, question.now_ns, question.options, question.coding, self._largest_result_bytes))
+                lease.send(
+                    Execute(sources, question.now_ns, question.options, question.coding, self._largest_result_bytes)
+                )
                 held, is_complete = _hold(lease)
                 if held is not None:
                     break
@@ -111,7 +113,7 @@ class Result:
     """The bytes of a result, once. `length` is None while the query is still running."""
 
     def __init__(
-        self, held: bytes, rest: "tuple[Lease, ExitStack] | None", scanned: Scanned, elapsed_seconds: float
+        self, held: bytes, rest: "tuple[Lease, ExitStack] | None", scanned: Scanned | None, elapsed_seconds: float
     ) -> None:
         self._held, self._rest = held, rest
         self.scanned = scanned
@@ -161,7 +163,10 @@ def _hold(lease: Lease) -> tuple[bytes | None, bool]:
     return (None, True) if found["expired"] else (bytes(held), True)
 
 
-def _scanned(sources: Mapping[str, Source]) -> Scanned:
+def _scanned(sources: Mapping[str, Source]) -> Scanned | None:
+    """None for a narrowed reader, whom the sizes would tell of rows that are not theirs."""
+    if any(source.only is not None for source in sources.values()):
+        return None
     snapshots = [source.snapshot for source in sources.values()]
     return Scanned(
         files=sum(len(each.files) + len(each.staged) for each in snapshots),
