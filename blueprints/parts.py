@@ -8,6 +8,7 @@ from flask import current_app
 from blueprints.bodies import Bodies
 from blueprints.reception import Reception
 from config import Settings
+from query.service import QueryService
 from storage.engine import Storage
 
 EXTENSION: Final = "weir.parts"
@@ -19,6 +20,7 @@ class Parts:
     storage: Storage
     bodies: Bodies
     reception: Reception
+    queries: QueryService
 
 
 def parts() -> Parts:
