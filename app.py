@@ -15,6 +15,7 @@ from blueprints import (
     errors,
     health,
     ingestion,
+    query,
     requests,
     roles,
     users,
@@ -31,6 +32,7 @@ from storage.names import Layout
 
 BLUEPRINTS: Final = (
     ingestion.blueprint,
+    query.blueprint,
     datasets.blueprint,
     roles.blueprint,
     users.blueprint,

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from flask import Blueprint, Response, g, jsonify, request
+from flask import Blueprint, Response, jsonify, request
 
 from auth.identity import Identity
 from auth.privileges import Action, may, require, row_predicates
+from blueprints.authentication import caller, protect
 from blueprints.client import departure
 from blueprints.management import json_body
 from blueprints.parts import parts
@@ -29,7 +30,7 @@ from storage.snapshot import take
 
 logger = logging.getLogger(__name__)
 
-blueprint = Blueprint("query", __name__, url_prefix="/api/v1")
+blueprint = protect(Blueprint("query", __name__, url_prefix="/api/v1"))
 
 # Other names of the same formats, as clients write them.
 ALIASES: Final = {
@@ -44,10 +45,10 @@ MEDIA_TYPES: Final = {each.value: each for each in Format} | ALIASES
 @blueprint.post("/query")
 def query() -> Response:
     """Rows of one SQL statement over a time range (spec 4.3)."""
-    require(g.identity, Action.QUERY)
+    require(caller(), Action.QUERY)
     now_ns = time.time_ns()
     asked = load(QuerySchema(), merged(json_body(), request.args))
-    sources = Sources(parts().storage, g.identity, _time_range(asked, now_ns), cast(str | None, asked["dataset"]))
+    sources = Sources(parts().storage, caller(), _time_range(asked, now_ns), cast(str | None, asked["dataset"]))
     question = _question(asked, now_ns)
     return _answer(parts().queries.run(question, sources.resolve, departure(request)), question)
 
@@ -55,16 +56,16 @@ def query() -> Response:
 @blueprint.get("/queries")
 def running() -> Response:
     """The queries that wait or run on this host: the caller's own, an administrator's all of the tenant."""
-    require(g.identity, Action.QUERY)
-    found = [each for each in parts().queries.queries(g.identity.tenant) if _may_end(each)]
+    require(caller(), Action.QUERY)
+    found = [each for each in parts().queries.queries(caller().tenant) if _may_end(each)]
     return jsonify(RunningQuerySchema(many=True).dump(found))
 
 
 @blueprint.delete("/queries/<query_id>")
 def cancel(query_id: str) -> Response:
     """End a query; who waits for its result gets `query_cancelled`."""
-    require(g.identity, Action.QUERY)
-    ended = parts().queries.cancel(g.identity.tenant, query_id, _may_end)
+    require(caller(), Action.QUERY)
+    ended = parts().queries.cancel(caller().tenant, query_id, _may_end)
     return jsonify({"id": ended.id, "message": f"query {ended.id} is being cancelled"})
 
 
@@ -111,8 +112,8 @@ def _time_range(asked: Mapping[str, Any], now_ns: int) -> TimeRange:
 def _question(asked: Mapping[str, Any], now_ns: int) -> Question:
     format = MEDIA_TYPES[request.accept_mimetypes.best_match(MEDIA_TYPES, Format.JSON.value)]
     return Question(
-        tenant=g.identity.tenant,
-        identity=_name(g.identity),
+        tenant=caller().tenant,
+        identity=_name(caller()),
         sql=asked["sql"],
         now_ns=now_ns,
         parameters=tuple(asked["parameters"]),
@@ -167,7 +168,7 @@ class _Body:
 
 
 def _may_end(query: Query) -> bool:
-    return query.identity == _name(g.identity) or may(g.identity, Action.ADMINISTER)
+    return query.identity == _name(caller()) or may(caller(), Action.ADMINISTER)
 
 
 def _name(identity: Identity) -> str:
