@@ -9,6 +9,7 @@ from blueprints.bodies import Bodies
 from blueprints.gathering import Gathering
 from blueprints.reception import Reception
 from config import Settings
+from query.service import QueryService
 from storage.engine import Storage
 
 EXTENSION: Final = "weir.parts"
@@ -21,6 +22,7 @@ class Parts:
     bodies: Bodies
     reception: Reception
     gathering: Gathering
+    queries: QueryService
 
 
 def parts() -> Parts:
