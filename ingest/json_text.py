@@ -75,7 +75,11 @@ def replace_lone_surrogates(text: bytes) -> bytes:
     """
     if b"\\ud" not in text and b"\\uD" not in text:
         return text
-    return _ESCAPE.sub(lambda escape: b"\\ufffd" if escape["lone"] else escape[0], text)
+    repaired = bytearray(text)
+    for escape in _ESCAPE.finditer(text):
+        if escape["lone"]:
+            repaired[escape.start() : escape.end()] = b"\\ufffd"
+    return bytes(repaired)
 
 
 def loads_exactly(text: bytes) -> Any:

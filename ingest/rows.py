@@ -18,6 +18,9 @@ MAX_CELLS: Final = 20_000_000
 """Rows times columns of one batch. A body of 64 MiB without gaps holds at most 13 million values, so only a batch
 of mostly empty columns gets here; its nulls alone would take gigabytes."""
 
+SERVICE_COLUMNS: Final = 3
+"""The service adds about so many columns of its own to each row."""
+
 MAX_COLUMNS: Final = 1000
 """The default of WEIR_MAX_COLUMNS, per dataset."""
 
@@ -61,7 +64,7 @@ def _typed(column: Column, kind: ColumnType) -> Mapping[Kind, pl.Series]:
 
 def require_size(rows: int, columns: int) -> None:
     """Raises TooLarge for a batch that would be mostly empty cells (`MAX_CELLS`)."""
-    if rows * columns > MAX_CELLS:
+    if rows * (columns + SERVICE_COLUMNS) > MAX_CELLS:
         raise TooLarge(
             f"{rows} events of {columns} different fields in one request; send fewer events at a time",
             limit=MAX_CELLS,
