@@ -12,8 +12,8 @@ from operator import itemgetter
 from typing import Any, Final
 
 from errors import InvalidEvent, TooManyColumns
+from ingest.builder import MAX_COLUMNS, require_size
 from ingest.routing import Column
-from ingest.rows import MAX_COLUMNS, require_size
 
 MAX_DEPTH: Final = 10
 """A column's name joins at most so many keys; an object below that is kept as JSON."""

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from columns import Batch, ColumnType
 from errors import InvalidEvent
+from ingest.builder import MAX_COLUMNS, BatchBuilder
 from ingest.flatten import MAX_DEPTH, flatten
 from ingest.json_framing import Run, runs
 from ingest.routing import Column, RoutedColumn, route
-from ingest.rows import MAX_COLUMNS, BatchBuilder
 
 RESERVED: Final = frozenset({"p_timestamp", "p_src_ip", "p_user_agent"})
 """Columns that the service adds to every row."""

@@ -320,6 +320,23 @@ def test_first_of_a_repeated_key_wins(body, expected):
     assert decoded(body) == expected
 
 
+@pytest.mark.parametrize("height", [1, 32, 33, 1000])
+def test_few_rows_and_many_rows_give_the_same_columns(height):
+    event = {"i": -(2**63), "f": -0.0, "s": "\0é", "b": False, "l": ["x"], "big": 2**63, "j": [{}]}
+
+    batch = stored(decode(orjson.dumps([event] * height)))
+
+    assert {key: repr(column) for key, column in batch.items()} == {
+        ("i", "int64"): repr([-(2**63)] * height),
+        ("f", "float64"): repr([-0.0] * height),
+        ("s", "utf8"): repr(["\0é"] * height),
+        ("b", "bool"): repr([False] * height),
+        ("l", "list_utf8"): repr([["x"]] * height),
+        ("big", "utf8"): repr(["9223372036854775808"] * height),
+        ("j", "json"): repr(["[{}]"] * height),
+    }
+
+
 # --- Refusals ---------------------------------------------------------------------------------------------------------
 
 
