@@ -7,7 +7,7 @@ from typing import Any, Final
 from columns import Batch, ColumnType
 from errors import InvalidEvent
 from ingest.builder import MAX_COLUMNS, BatchBuilder
-from ingest.flatten import MAX_DEPTH, flatten
+from ingest.flatten import Rules, flatten
 from ingest.json_framing import Run, runs
 from ingest.routing import Column, RoutedColumn, route
 
@@ -21,7 +21,7 @@ _BIG_FLOAT_IN_JSON: Final = re.compile(r"e\+(?:1[89]|[2-9][0-9]|[0-9]{3})[,\]}]"
 def decode(
     body: bytes,
     *,
-    max_depth: int = MAX_DEPTH,
+    max_depth: int = 10,
     max_columns: int = MAX_COLUMNS,
     reserved: Collection[str] = RESERVED,
 ) -> Batch:
@@ -35,26 +35,23 @@ def decode(
     >>> [(field.name, column.to_list()) for field, column in zip(batch.fields, batch.columns)]
     [('a_b', [1, 2]), ('c', [None, 'x'])]
     """
+    rules = Rules(max_depth, max_columns, reserved)
     builder = BatchBuilder(max_columns=max_columns)
     for run in runs(body):
-        columns = _columns(run, builder.height, max_depth, max_columns, reserved)
-        builder.add(columns, len(run.events))
+        builder.add(_columns(run, rules, builder.height), len(run.events))
     return builder.finish()
 
 
-def _columns(
-    run: Run, first_index: int, max_depth: int, max_columns: int, reserved: Collection[str]
-) -> Sequence[RoutedColumn]:
-    require_objects(run.events, first_index)
-    flat = flatten(run.events, max_depth=max_depth, max_columns=max_columns, reserved=reserved, first_index=first_index)
+def _columns(run: Run, rules: Rules, first_index: int) -> Sequence[RoutedColumn]:
+    _require_objects(run.events, first_index)
+    flat = flatten(run.events, rules, first_index=first_index)
     routed = route(flat, first_index=first_index)
     if run.text is not None and _may_be_rounded(flat, routed):
-        return _columns(run.exactly(), first_index, max_depth, max_columns, reserved)
+        return _columns(run.exactly(), rules, first_index)
     return routed
 
 
-def require_objects(events: Sequence[Any], first_index: int) -> None:
-    """Raises InvalidEvent for the first event that is not an object."""
+def _require_objects(events: Sequence[Any], first_index: int) -> None:
     if set(map(type, events)) <= {dict}:
         return
     index = next(index for index, event in enumerate(events) if type(event) is not dict)

@@ -9,13 +9,13 @@ Where a guess fails, the standard library reads the rest value by value.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Final
 
 import orjson
 
 from errors import InvalidJSON, TooLarge
-from ingest.json_text import ExactReader, loads, repeats_a_key
+from ingest.json_text import ExactReader, loads, repeats_a_key, replace_lone_surrogates
 
 RUN_BYTES: Final = 512 * 1024
 """About 1,000 events of ordinary size. Above 1 MiB the objects no longer fit the processor's cache and everything
@@ -34,6 +34,7 @@ GUESSES: Final = 4
 """Places tried for one cut."""
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_FIRST: Final = re.compile(rb"[ \t\n\r]*([^ \t\n\r])")
 _FIRST_KEY: Final = re.compile(rb'\s*\[\s*(\{\s*(?:"(?:[^"\\]|\\.){0,200}"\s*:)?)')
 
 
@@ -59,10 +60,10 @@ def runs(body: bytes) -> Iterator[Run]:
     [[{'a': 1}, {'a': 2}]]
     """
     body = body.removeprefix(_BYTE_ORDER_MARK)
-    start = body.lstrip()[:1]
-    if not start:
+    first = _FIRST.match(body)
+    if not first:
         raise InvalidJSON("the body is empty")
-    return _array_runs(body) if start == b"[" else _sequence_runs(body)
+    return _array_runs(body) if first[1] == b"[" else _sequence_runs(body)
 
 
 def _array_runs(body: bytes) -> Iterator[Run]:
@@ -121,17 +122,25 @@ def _line_end(body: bytes, target: int) -> int:
 def _separate(text: bytes) -> list[Any] | None:
     """The values of a text that stand one to a line, or are objects without anything between them; else None."""
     _require_values(text)
-    try:
-        values = list(map(orjson.loads, filter(bytes.strip, text.split(b"\n"))))
-    except orjson.JSONDecodeError:
-        pieces = text.split(b"}{")
-        opened = chain(pieces[:1], (b"{" + piece for piece in pieces[1:]))
-        closed = [*(piece + b"}" for piece in islice(opened, len(pieces) - 1)), *opened]
+    text = replace_lone_surrogates(text)
+    for pieces in (_lines, _objects):
         try:
-            values = list(map(orjson.loads, closed))
+            values = list(map(orjson.loads, pieces(text)))
         except orjson.JSONDecodeError:
-            return None
-    return None if repeats_a_key(text, values) else values
+            continue
+        return list(ExactReader(text).events()) if repeats_a_key(text, values) else values
+    return None
+
+
+def _lines(text: bytes) -> Iterator[bytes]:
+    return filter(bytes.strip, text.split(b"\n"))
+
+
+def _objects(text: bytes) -> Iterator[bytes]:
+    """The objects of `{...}{...}`, if no string has `}{` in it; else pieces that are no JSON."""
+    inner = text.split(b"}{")
+    for number, piece in enumerate(inner):
+        yield (b"{" if number else b"") + piece + (b"}" if number < len(inner) - 1 else b"")
 
 
 def _elements(values: list[Any]) -> list[Any]:
@@ -169,4 +178,6 @@ def _one_by_one(text: bytes) -> Iterator[Run]:
 def _require_values(text: bytes) -> None:
     """Raises TooLarge for a text that could not be cut into runs and would fill the memory with small objects."""
     if len(text) > LARGEST_RUN_BYTES and text.count(b",") > MAX_VALUES:
-        raise TooLarge(f"one event has more than {MAX_VALUES} values", limit=MAX_VALUES)
+        raise TooLarge(
+            f"one event, or events that we cannot tell apart, has over {MAX_VALUES} values", limit=MAX_VALUES
+        )
