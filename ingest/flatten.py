@@ -17,6 +17,9 @@ from errors import InvalidEvent, TooManyColumns
 from ingest.builder import MAX_COLUMNS, require_size
 from ingest.routing import Column
 
+MAX_DEPTH: Final = 10
+"""Keys that a name joins (api.md section 4)."""
+
 Event = Mapping[str, Any]
 _ABSENT: Final[Event] = {}
 
@@ -29,7 +32,7 @@ class Rules:
     than `max_columns` is refused, and so is an event with a field of a name in `reserved`: the service sets those.
     """
 
-    max_depth: int = 10
+    max_depth: int = MAX_DEPTH
     max_columns: int = MAX_COLUMNS
     reserved: Collection[str] = ()
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from columns import Batch, ColumnType
 from errors import InvalidEvent
 from ingest.builder import MAX_COLUMNS, BatchBuilder
-from ingest.flatten import Rules, flatten
+from ingest.flatten import MAX_DEPTH, Rules, flatten
 from ingest.json_framing import Run, runs
 from ingest.routing import Column, RoutedColumn, route
 
@@ -21,7 +21,7 @@ _BIG_FLOAT_IN_JSON: Final = re.compile(r"e\+(?:1[89]|[2-9][0-9]|[0-9]{3})[,\]}]"
 def decode(
     body: bytes,
     *,
-    max_depth: int = 10,
+    max_depth: int = MAX_DEPTH,
     max_columns: int = MAX_COLUMNS,
     reserved: Collection[str] = RESERVED,
 ) -> Batch:

@@ -73,7 +73,7 @@ def replace_lone_surrogates(text: bytes) -> bytes:
     >>> replace_lone_surrogates(rb'"\ud83d\ude00 \ud83d"')
     b'"\\ud83d\\ude00 \\ufffd"'
     """
-    if b"\\ud" not in text and b"\\uD" not in text:
+    if b"\\" not in text or (b"\\ud" not in text and b"\\uD" not in text):
         return text
     repaired = bytearray(text)
     for escape in _ESCAPE.finditer(text):
