@@ -7,43 +7,51 @@ meet is flattened event by event, because each event decides on its own which of
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Final
 
 from errors import InvalidEvent, TooManyColumns
+from ingest.builder import MAX_COLUMNS, require_size
 from ingest.routing import Column
-from ingest.rows import MAX_COLUMNS, require_size
 
 MAX_DEPTH: Final = 10
-"""A column's name joins at most so many keys; an object below that is kept as JSON."""
+"""Keys that a name joins (api.md section 4)."""
 
 Event = Mapping[str, Any]
 _ABSENT: Final[Event] = {}
 
 
-def flatten(
-    events: Sequence[Event],
-    *,
-    max_depth: int = MAX_DEPTH,
-    max_columns: int = MAX_COLUMNS,
-    reserved: Collection[str] = (),
-    first_index: int = 0,
-) -> list[Column]:
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How far events are flattened.
+
+    A name joins at most `max_depth` keys; an object below that is kept as JSON. A request with more different fields
+    than `max_columns` is refused, and so is an event with a field of a name in `reserved`: the service sets those.
+    """
+
+    max_depth: int = MAX_DEPTH
+    max_columns: int = MAX_COLUMNS
+    reserved: Collection[str] = ()
+
+
+def flatten(events: Sequence[Event], rules: Rules, *, first_index: int = 0) -> list[Column]:
     """The columns of `events`, each name once, grouped by object; objects left in them are to be kept as JSON.
 
-    `reserved` names belong to the service: InvalidEvent for an event that has one, with its index counted from
-    `first_index`. More different fields than `max_columns` is TooManyColumns.
+    Raises InvalidEvent, with the event's index counted from `first_index`, TooManyColumns and TooLarge.
 
-    >>> [(column.name, list(column.values)) for column in flatten([{"a": {"b": 1}}, {"a": {"b": 2}, "c": 3}])]
+    >>> columns = flatten([{"a": {"b": 1}}, {"a": {"b": 2}, "c": 3}], Rules())
+    >>> [(column.name, list(column.values)) for column in columns]
     [('a_b', [1, 2]), ('c', [None, 3])]
     """
-    columns = _Walk(max_columns).columns(events, max_depth)
+    columns = _Walk(rules.max_columns).columns(events, rules.max_depth)
     names = {column.name for column in columns}
-    if len(names) == len(columns) and names.isdisjoint(reserved):
+    if len(names) == len(columns) and names.isdisjoint(rules.reserved):
         return columns
-    flat = [_flatten_event(event, max_depth, reserved, first_index + index) for index, event in enumerate(events)]
-    return _Walk(max_columns).columns(flat, 1)
+    flat = [_flatten_event(event, rules, first_index + index) for index, event in enumerate(events)]
+    return _Walk(rules.max_columns).columns(flat, 1)
 
 
 class _Walk:
@@ -65,11 +73,9 @@ class _Walk:
         names = next(iter(rows), _ABSENT)
         alike = set(map(len, rows)) == {len(names)}
         self._require_size(len(rows), names)
-        try:
-            if alike:
+        if alike:
+            with suppress(KeyError):
                 return [(name, list(map(itemgetter(name), rows))) for name in names]
-        except KeyError:
-            pass
         names = dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows))))
         self._require_size(len(rows), names)
         return ((name, [row.get(name) for row in rows]) for name in names)
@@ -95,9 +101,9 @@ class _Walk:
             raise TooManyColumns(f"more than {self._max_columns} different fields", limit=self._max_columns)
 
 
-def _flatten_event(event: Event, max_depth: int, reserved: Collection[str], index: int) -> Event:
-    flat = _flatten_object(event, max_depth, reserved)
-    for name in reserved:
+def _flatten_event(event: Event, rules: Rules, index: int) -> Event:
+    flat = _flatten_object(event, rules.max_depth, rules.reserved)
+    for name in rules.reserved:
         if name in flat:
             raise InvalidEvent(f"the field {name} is set by the service", index=index)
     return flat

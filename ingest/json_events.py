@@ -1,22 +1,21 @@
 """JSON request bodies as typed columns. Pure; knows no stored schema."""
 
+import re
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Final, cast
-
-import polars as pl
+from typing import Any, Final
 
 from columns import Batch, ColumnType
 from errors import InvalidEvent
-from ingest.flatten import MAX_DEPTH, flatten
+from ingest.builder import MAX_COLUMNS, BatchBuilder
+from ingest.flatten import MAX_DEPTH, Rules, flatten
 from ingest.json_framing import Run, runs
-from ingest.routing import RoutedColumn, route
-from ingest.rows import MAX_COLUMNS, BatchBuilder
+from ingest.routing import Column, RoutedColumn, route
 
 RESERVED: Final = frozenset({"p_timestamp", "p_src_ip", "p_user_agent"})
 """Columns that the service adds to every row."""
 
-_INTEGER_BEYOND_64_BITS: Final = 2**63
-_BIG_FLOAT_IN_JSON: Final = r"e\+(?:1[89]|[2-9][0-9]|[0-9]{3})[,\]}]"
+_BEYOND_INT64: Final = 2.0**63
+_BIG_FLOAT_IN_JSON: Final = re.compile(r"e\+(?:1[89]|[2-9][0-9]|[0-9]{3})[,\]}]")
 
 
 def decode(
@@ -36,43 +35,43 @@ def decode(
     >>> [(field.name, column.to_list()) for field, column in zip(batch.fields, batch.columns)]
     [('a_b', [1, 2]), ('c', [None, 'x'])]
     """
+    rules = Rules(max_depth, max_columns, reserved)
     builder = BatchBuilder(max_columns=max_columns)
     for run in runs(body):
-        columns = _columns(run, builder.height, max_depth, max_columns, reserved)
-        builder.add(columns, len(run.events))
+        builder.add(_columns(run, rules, builder.height), len(run.events))
     return builder.finish()
 
 
-def _columns(
-    run: Run, first_index: int, max_depth: int, max_columns: int, reserved: Collection[str]
-) -> Sequence[RoutedColumn]:
+def _columns(run: Run, rules: Rules, first_index: int) -> Sequence[RoutedColumn]:
     require_objects(run.events, first_index)
-    flat = flatten(run.events, max_depth=max_depth, max_columns=max_columns, reserved=reserved, first_index=first_index)
-    columns = route(flat, first_index=first_index)
-    if run.text is not None and has_rounded(columns):
-        return _columns(run.exactly(), first_index, max_depth, max_columns, reserved)
-    return columns
+    flat = flatten(run.events, rules, first_index=first_index)
+    routed = route(flat, first_index=first_index)
+    if run.text is not None and may_be_rounded(flat, routed):
+        return _columns(run.exactly(), rules, first_index)
+    return routed
 
 
 def require_objects(events: Sequence[Any], first_index: int) -> None:
-    """Raises InvalidEvent for the first event that is not an object."""
     if set(map(type, events)) <= {dict}:
         return
     index = next(index for index, event in enumerate(events) if type(event) is not dict)
     raise InvalidEvent("an event is not a JSON object", index=first_index + index)
 
 
-def has_rounded(columns: Iterable[RoutedColumn]) -> bool:
-    """Whether an integer beyond 64 bits may be among the values, which orjson reads as a float64."""
-    return any(_has_big_float(kind, column) for _, variants in columns for kind, column in variants.items())
+def may_be_rounded(columns: Iterable[Column], routed: Iterable[RoutedColumn]) -> bool:
+    """Whether an integer beyond 64 bits may be among the values, which orjson reads as a float64.
+
+    In Python on purpose: a Polars call gives up the interpreter for an instant, too short for another thread to take
+    it but enough to restart that thread's wait, and so the hub would starve (docs/decisions/json-decoding.md).
+    """
+    return any(float in column.types and _is_big(column.values) for column in columns) or any(
+        any(map(_BIG_FLOAT_IN_JSON.search, filter(None, values.to_list())))
+        if kind is ColumnType.JSON
+        else kind is ColumnType.LIST_FLOAT64 and any(map(_is_big, filter(None, values.to_list())))
+        for _, variants in routed
+        for kind, values in variants.items()
+    )
 
 
-def _has_big_float(kind: ColumnType | None, column: pl.Series) -> bool:
-    if kind is ColumnType.JSON:
-        return bool(column.str.contains(_BIG_FLOAT_IN_JSON).any())
-    if kind is ColumnType.LIST_FLOAT64:
-        column = column.explode()
-    elif kind is not ColumnType.FLOAT64:
-        return False
-    largest, smallest = cast(float, column.max() or 0.0), cast(float, column.min() or 0.0)
-    return max(largest, -smallest) >= _INTEGER_BEYOND_64_BITS
+def _is_big(values: Iterable[Any]) -> bool:
+    return max((abs(value) for value in values if type(value) is float), default=0.0) >= _BEYOND_INT64

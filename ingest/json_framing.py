@@ -7,27 +7,34 @@ Where a guess fails, the standard library reads the rest value by value.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Final
 
 import orjson
 
-from errors import InvalidJSON
-from ingest.json_text import ExactReader, loads, repeats_a_key
+from errors import InvalidJSON, TooLarge
+from ingest.json_text import ExactReader, loads, repeats_a_key, replace_lone_surrogates
 
 RUN_BYTES: Final = 512 * 1024
 """About 1,000 events of ordinary size. Above 1 MiB the objects no longer fit the processor's cache and everything
 slows down; orjson holds the interpreter for about 1 ms for one run."""
 
+LARGEST_RUN_BYTES: Final = 4 * RUN_BYTES
+"""How far a place to cut is looked for."""
+
 RUN_EVENTS: Final = 1000
 """Events of one run where they are read one by one."""
+
+MAX_VALUES: Final = 2_000_000
+"""Values (commas) of a text that cannot be cut, as one huge event. Each takes up to 100 bytes as a Python object."""
 
 GUESSES: Final = 4
 """Places tried for one cut."""
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_FIRST: Final = re.compile(rb"[ \t\n\r]*([^ \t\n\r])")
 _FIRST_KEY: Final = re.compile(rb'\s*\[\s*(\{\s*(?:"(?:[^"\\]|\\.){0,200}"\s*:)?)')
 
 
@@ -53,38 +60,39 @@ def runs(body: bytes) -> Iterator[Run]:
     [[{'a': 1}, {'a': 2}]]
     """
     body = body.removeprefix(_BYTE_ORDER_MARK)
-    start = body.lstrip()[:1]
-    if not start:
+    first = _FIRST.match(body)
+    if not first:
         raise InvalidJSON("the body is empty")
-    return _array_runs(body) if start == b"[" else _sequence_runs(body)
+    return _array_runs(body) if first[1] == b"[" else _sequence_runs(body)
 
 
 def _array_runs(body: bytes) -> Iterator[Run]:
-    separator = _separator(body)
+    separators = (_separator(_FIRST_KEY.match(body)), _separator(None))
     start = body.index(b"[") + 1
-    while run_and_end := _guessed_run(body, start, separator):
+    while run_and_end := _guessed_run(body, start, separators):
         run, start = run_and_end
         yield run
     yield from _rest(b"[" + body[start:], start - 1)
 
 
-def _separator(body: bytes) -> re.Pattern[bytes]:
+def _separator(first_key: re.Match[bytes] | None) -> re.Pattern[bytes]:
     """What stands between two events: most begin with the same key, and few nested objects begin with it."""
-    first = _FIRST_KEY.match(body)
-    opening = re.escape(first[1]) if first else rb"\{"
-    return re.compile(rb"\}(?P<comma>\s*,\s*)(?=" + opening + rb")")
+    opening = re.escape(first_key[1]) if first_key else rb"\{"
+    return re.compile(rb"\}(?:[ \t\n\r]*,[ \t\n\r]*)(?=" + opening + rb")")
 
 
-def _guessed_run(body: bytes, start: int, separator: re.Pattern[bytes]) -> tuple[Run, int] | None:
+def _guessed_run(body: bytes, start: int, separators: Iterable[re.Pattern[bytes]]) -> tuple[Run, int] | None:
     """The elements of an array from `start` to a separator a run further on, and where the next element begins."""
-    if len(body) - start <= 2 * RUN_BYTES:
+    if len(body) - start <= LARGEST_RUN_BYTES:
         return None
-    for cut in islice(separator.finditer(body, start + RUN_BYTES, start + 4 * RUN_BYTES), GUESSES):
-        text = b"[" + body[start : cut.start() + 1] + b"]"
-        try:
-            return Run(loads(text), text), cut.end()
-        except InvalidJSON:
-            continue
+    target = start + RUN_BYTES
+    for separator in separators:
+        for cut in islice(separator.finditer(body, target, start + LARGEST_RUN_BYTES), GUESSES):
+            text = b"[" + body[start : cut.start() + 1] + b"]"
+            try:
+                return Run(loads(text), text), cut.end()
+            except InvalidJSON:
+                continue
     return None
 
 
@@ -103,9 +111,9 @@ def _sequence_runs(body: bytes) -> Iterator[Run]:
 
 
 def _line_end(body: bytes, target: int) -> int:
-    """Where a run that is at least `target` long may end: behind a line feed or between `}` and `{`."""
-    for ending in (b"\n", b"}"):
-        found = body.find(ending + b"{", target, target + 4 * RUN_BYTES)
+    """Where a run that is at least `target` long may end: before an object on its line, else at any line feed."""
+    for first, then in ((b"\n", b"{"), (b"}", b"{"), (b"\n", b"")):
+        found = body.find(first + then, target, target + LARGEST_RUN_BYTES)
         if found != -1:
             return found + 1
     return len(body)
@@ -113,17 +121,26 @@ def _line_end(body: bytes, target: int) -> int:
 
 def _separate(text: bytes) -> list[Any] | None:
     """The values of a text that stand one to a line, or are objects without anything between them; else None."""
-    try:
-        values = list(map(orjson.loads, filter(bytes.strip, text.split(b"\n"))))
-    except orjson.JSONDecodeError:
-        pieces = text.split(b"}{")
-        opened = chain(pieces[:1], (b"{" + piece for piece in pieces[1:]))
-        closed = [*(piece + b"}" for piece in islice(opened, len(pieces) - 1)), *opened]
+    _require_values(text)
+    text = replace_lone_surrogates(text)
+    for pieces in (_lines, _objects):
         try:
-            values = list(map(orjson.loads, closed))
+            values = list(map(orjson.loads, pieces(text)))
         except orjson.JSONDecodeError:
-            return None
-    return None if repeats_a_key(text, values) else values
+            continue
+        return list(ExactReader(text).events()) if repeats_a_key(text, values) else values
+    return None
+
+
+def _lines(text: bytes) -> Iterator[bytes]:
+    return filter(bytes.strip, text.split(b"\n"))
+
+
+def _objects(text: bytes) -> Iterator[bytes]:
+    """The objects of `{...}{...}`, if no string has `}{` in it; else pieces that are no JSON."""
+    inner = text.split(b"}{")
+    for number, piece in enumerate(inner):
+        yield (b"{" if number else b"") + piece + (b"}" if number < len(inner) - 1 else b"")
 
 
 def _elements(values: list[Any]) -> list[Any]:
@@ -134,19 +151,33 @@ def _elements(values: list[Any]) -> list[Any]:
 
 
 def _rest(text: bytes, offset: int) -> Iterator[Run]:
-    """The events of a text that stands at `offset` of the body, by one parse if it is small, else one by one."""
+    """The events of a text that stands at `offset` of the body: by one parse if it is small, else one by one."""
+    _require_values(text)
     try:
-        if len(text) <= 4 * RUN_BYTES:
-            try:
-                yield Run(_elements([loads(text)]), text)
-                return
-            except InvalidJSON:
-                pass  # several values, or invalid: the reader tells
-        events = ExactReader(text).events()
-        while run := list(islice(events, RUN_EVENTS)):
-            yield Run(run, None)
+        yield from _whole(text) if len(text) <= LARGEST_RUN_BYTES else _one_by_one(text)
     except InvalidJSON as error:
         position = error.details.get("position")
         if offset and isinstance(position, int):
             raise InvalidJSON(error.message, position=position + offset) from error
         raise
+
+
+def _whole(text: bytes) -> Iterator[Run]:
+    try:
+        yield Run(_elements([loads(text)]), text)
+    except InvalidJSON:  # several values, or really invalid: the reader tells
+        yield from _one_by_one(text)
+
+
+def _one_by_one(text: bytes) -> Iterator[Run]:
+    events = ExactReader(text).events()
+    while run := list(islice(events, RUN_EVENTS)):
+        yield Run(run, None)
+
+
+def _require_values(text: bytes) -> None:
+    """Raises TooLarge for a text that could not be cut into runs and would fill the memory with small objects."""
+    if len(text) > LARGEST_RUN_BYTES and text.count(b",") > MAX_VALUES:
+        raise TooLarge(
+            f"one event, or events that we cannot tell apart, has over {MAX_VALUES} values", limit=MAX_VALUES
+        )

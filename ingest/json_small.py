@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from columns import Batch
-from ingest.flatten import flatten
-from ingest.json_events import RESERVED, has_rounded, require_objects
+from ingest.builder import BatchBuilder
+from ingest.flatten import MAX_DEPTH, Rules, flatten
+from ingest.json_events import RESERVED, may_be_rounded, require_objects
 from ingest.json_framing import runs
 from ingest.routing import route
-from ingest.rows import BatchBuilder
 
 
 class NotTogether(Exception):
@@ -28,9 +28,10 @@ def decode(events: Sequence[Any], *, max_columns: int) -> Batch:
     Raises NotTogether when an integer was rounded on the way, and what `json_events.decode` raises; whose event that
     is about is for the caller to find out, by decoding the bodies one by one.
     """
-    columns = route(flatten(events, max_columns=max_columns, reserved=RESERVED))
-    if has_rounded(columns):
+    flat = flatten(events, Rules(MAX_DEPTH, max_columns, RESERVED), first_index=0)
+    routed = route(flat, first_index=0)
+    if may_be_rounded(flat, routed):
         raise NotTogether("an integer beyond 64 bits")
     builder = BatchBuilder(max_columns=max_columns)
-    builder.add(columns, len(events))
+    builder.add(routed, len(events))
     return builder.finish()

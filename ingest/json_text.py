@@ -73,9 +73,13 @@ def replace_lone_surrogates(text: bytes) -> bytes:
     >>> replace_lone_surrogates(rb'"\ud83d\ude00 \ud83d"')
     b'"\\ud83d\\ude00 \\ufffd"'
     """
-    if b"\\ud" not in text and b"\\uD" not in text:
+    if b"\\" not in text or (b"\\ud" not in text and b"\\uD" not in text):
         return text
-    return _ESCAPE.sub(lambda escape: b"\\ufffd" if escape["lone"] else escape[0], text)
+    repaired = bytearray(text)
+    for escape in _ESCAPE.finditer(text):
+        if escape["lone"]:
+            repaired[escape.start() : escape.end()] = b"\\ufffd"
+    return bytes(repaired)
 
 
 def loads_exactly(text: bytes) -> Any:

@@ -6,6 +6,7 @@ the same column whatever it was batched with; the one exception is a list withou
 
 import json
 from collections.abc import Mapping, Sequence, Set
+from itertools import chain
 from types import MappingProxyType, NoneType
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +22,7 @@ EXACT_IN_FLOAT64: Final = 2**53
 """Every integer up to this magnitude has a float64 of its own."""
 
 EMPTY_LIST: Final = None
-"""The kind of `[]` and `[null]`: a list that says nothing of its elements' type. See `ingest.batches`."""
+"""The kind of `[]` and `[null]`: a list that says nothing of its elements' type. See `ingest.builder`."""
 
 Kind = ColumnType | None
 
@@ -44,13 +45,18 @@ RoutedColumn = tuple[str, Mapping[Kind, pl.Series]]
 """A name, and its values as one series per type."""
 
 FEW_ROWS: Final = 32
-"""Up to so many rows one frame is cheaper than a series per column; the two meet at 64."""
+"""Up to so many rows one frame is cheaper than a series per column, and Python lists cheaper than JSON."""
 
 _SCALARS: Final[Mapping[type, ColumnType]] = MappingProxyType(
     {bool: ColumnType.BOOL, int: ColumnType.INT64, float: ColumnType.FLOAT64, str: ColumnType.UTF8}
 )
 _LISTS: Final[Mapping[type, ColumnType]] = MappingProxyType(
-    {bool: ColumnType.LIST_BOOL, float: ColumnType.LIST_FLOAT64, str: ColumnType.LIST_UTF8}
+    {
+        bool: ColumnType.LIST_BOOL,
+        int: ColumnType.LIST_INT64,
+        float: ColumnType.LIST_FLOAT64,
+        str: ColumnType.LIST_UTF8,
+    }
 )
 
 
@@ -63,8 +69,16 @@ class NestedTooDeep(ValueError):
 
 
 def series(name: str, values: Sequence[Any], kind: Kind) -> pl.Series:
-    """`values` under the Polars type of `kind`. A value of another type raises TypeError."""
-    return pl.Series(name, values, dtype=POLARS_TYPES[kind or ColumnType.LIST_UTF8], strict=True)
+    """`values` under the Polars type of `kind`. A scalar of another type raises TypeError or OverflowError.
+
+    Lists are handed over as JSON, a fourteenth of the time in which Polars takes Python lists (bench/json_decode.py).
+    Both ends write and read the nearest float64, so nothing changes on the way.
+    """
+    dtype = POLARS_TYPES[kind or ColumnType.LIST_UTF8]
+    if not isinstance(dtype, pl.List) or len(values) <= FEW_ROWS:
+        return pl.Series(name, values, dtype=dtype, strict=True)
+    text = orjson.dumps(values).decode()
+    return pl.Series(name, [text], dtype=pl.String).str.json_decode(pl.List(dtype)).explode()
 
 
 def route(columns: Sequence[Column], *, first_index: int = 0) -> list[RoutedColumn]:
@@ -100,11 +114,26 @@ def _route_one(column: Column, first_index: int) -> dict[Kind, pl.Series]:
     name, values, types = column
     kind = _SCALARS.get(next(iter(types))) if len(types) == 1 else None
     if kind is None:
+        kind = _kind_of_lists(column)
+    if kind is None:
         return _route_each(name, values, first_index)
     try:
         return {kind: series(name, values, kind)}
     except (TypeError, OverflowError):  # an integer outside int64
         return _route_each(name, values, first_index)
+
+
+def _kind_of_lists(column: Column) -> ColumnType | None:
+    """The type of a column of lists that all have elements, and all of one type; None for any other column."""
+    if column.types != {list}:
+        return None
+    lists = [value for value in column.values if value is not None]
+    types = set(map(type, chain.from_iterable(lists)))
+    if len(types) != 1 or not all(lists):
+        return None
+    if types == {int} and (min(map(min, lists)) < INT64_MIN or max(map(max, lists)) > INT64_MAX):
+        return None
+    return _LISTS.get(types.pop())
 
 
 def _route_each(name: str, values: Sequence[Any], first_index: int) -> dict[Kind, pl.Series]:
@@ -139,16 +168,15 @@ def classify(value: Any) -> tuple[Kind, Any]:
 
 
 def _classify_list(values: list[Any]) -> tuple[Kind, Any]:
-    types = set(map(type, values)) - {NoneType}
+    types = set(map(type, values)) - _NONE
     if not types:
         return EMPTY_LIST, values
-    if types == {int} and all(value is None or INT64_MIN <= value <= INT64_MAX for value in values):
-        return ColumnType.LIST_INT64, values
     if types == {int, float} and all(type(value) is not int or abs(value) <= EXACT_IN_FLOAT64 for value in values):
         return ColumnType.LIST_FLOAT64, [None if value is None else float(value) for value in values]
-    if len(types) == 1 and (kind := _LISTS.get(types.pop())):
-        return kind, values
-    return ColumnType.JSON, json_text(values)
+    if types == {int} and not all(value is None or INT64_MIN <= value <= INT64_MAX for value in values):
+        return ColumnType.JSON, json_text(values)
+    kind = _LISTS.get(next(iter(types))) if len(types) == 1 else None
+    return (kind, values) if kind else (ColumnType.JSON, json_text(values))
 
 
 def json_text(value: Any) -> str:

@@ -258,6 +258,7 @@ def test_half_a_million_brackets_are_refused(body):
         pytest.param('[{"x":"\\ud83d\\ude00"}]', {("x", "utf8"): ["😀"]}, id="surrogate pair"),
         pytest.param('[{"x":"a\\ud83d"},{"x":"\\ude00b"}]', {("x", "utf8"): ["a�", "�b"]}, id="lone surrogates"),
         pytest.param('[{"x":"\\\\ud83d"}]', {("x", "utf8"): ["\\ud83d"]}, id="text that looks like a surrogate"),
+        pytest.param('{"x":"\\ud83d"}\n{"x":"b"}', {("x", "utf8"): ["�", "b"]}, id="lone surrogate in ndjson"),
         pytest.param('[{"\\ud83d":1}]', {("�", "int64"): [1]}, id="lone surrogate in a name"),
     ],
 )
@@ -302,6 +303,16 @@ def test_arrays_are_lists_or_json(body, expected):
 
 
 @pytest.mark.parametrize(
+    "lists", [[[1, 2], [3]], [[], [1], [None]], [["a", None], []], [[0.5, 1]], [[True], []], [[], []]]
+)
+def test_lists_of_many_rows_are_those_of_few(lists):
+    few = decoded(orjson.dumps([{"x": value} for value in lists]))
+    many = decoded(orjson.dumps([{"x": value} for value in [*lists, None] * 50]))
+
+    assert many == {key: [*column, None] * 50 for key, column in few.items()}
+
+
+@pytest.mark.parametrize(
     ("body", "expected"),
     [
         pytest.param('{"a":1,"a":2}', {("a", "int64"): [1]}, id="top"),
@@ -313,11 +324,29 @@ def test_arrays_are_lists_or_json(body, expected):
         pytest.param('{"a":[{"b":1,"b":2}]}', {("a", "json"): ['[{"b":1}]']}, id="in JSON"),
         pytest.param('{"a":{"b":1},"a":{"c":2}}', {("a_b", "int64"): [1]}, id="objects"),
         pytest.param('{"a":1}\n{"a":2,"a":3}', {("a", "int64"): [1, 2]}, id="ndjson"),
+        pytest.param('{"a":1,"a":3}{"a":2}', {("a", "int64"): [1, 2]}, id="concatenated"),
         pytest.param('{"a":"\\u0022","\\u0061":"\\u0022"}', {("a", "utf8"): ['"']}, id="escaped names and quotes"),
     ],
 )
 def test_first_of_a_repeated_key_wins(body, expected):
     assert decoded(body) == expected
+
+
+@pytest.mark.parametrize("height", [1, 32, 33, 1000])
+def test_few_rows_and_many_rows_give_the_same_columns(height):
+    event = {"i": -(2**63), "f": -0.0, "s": "\0é", "b": False, "l": ["x"], "big": 2**63, "j": [{}]}
+
+    batch = stored(decode(orjson.dumps([event] * height)))
+
+    assert {key: repr(column) for key, column in batch.items()} == {
+        ("i", "int64"): repr([-(2**63)] * height),
+        ("f", "float64"): repr([-0.0] * height),
+        ("s", "utf8"): repr(["\0é"] * height),
+        ("b", "bool"): repr([False] * height),
+        ("l", "list_utf8"): repr([["x"]] * height),
+        ("big", "utf8"): repr(["9223372036854775808"] * height),
+        ("j", "json"): repr(["[{}]"] * height),
+    }
 
 
 # --- Refusals ---------------------------------------------------------------------------------------------------------

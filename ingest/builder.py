@@ -1,15 +1,13 @@
-"""Columns of Python values, joined into a Batch. Every decoder ends here. Knows no wire format and no stored schema."""
+"""Runs of routed columns, joined into one Batch within limits. Knows no wire format and no stored schema."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
 from columns import Batch, ColumnType, Field
 from errors import InvalidEvent, TooLarge, TooManyColumns
-from ingest.routing import EMPTY_LIST, Column, Kind, RoutedColumn, json_text, route, series
+from ingest.routing import EMPTY_LIST, Kind, RoutedColumn, json_text, series
 
 MAX_NAME_BYTES: Final = 1000
 """Column names are kept in PostgreSQL, whose indexes hold no more than 2,704 bytes an entry, and never a NUL."""
@@ -18,50 +16,16 @@ MAX_CELLS: Final = 20_000_000
 """Rows times columns of one batch. A body of 64 MiB without gaps holds at most 13 million values, so only a batch
 of mostly empty columns gets here; its nulls alone would take gigabytes."""
 
+SERVICE_COLUMNS: Final = 3
+"""The service adds about so many columns of its own to each row."""
+
 MAX_COLUMNS: Final = 1000
 """The default of WEIR_MAX_COLUMNS, per dataset."""
-
-NO_TYPES: Final[Mapping[str, ColumnType]] = MappingProxyType({})
-
-
-def build(
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    types: Mapping[str, ColumnType] = NO_TYPES,
-    max_columns: int = MAX_COLUMNS,
-) -> Batch:
-    """Flat rows as a Batch: one column per name and type of value, in the order of first appearance.
-
-    `types` fixes the type of some names: timestamps are given as integers since the epoch in the type's unit, JSON
-    as any JSON value. Every other value finds its type by itself (`ingest.routing`).
-    Raises InvalidEvent, TooManyColumns and TooLarge.
-
-    >>> build([{"a": 1}, {"a": "x", "b": 0.5}]).fields
-    (Field(name='a', type=<ColumnType.INT64: 'int64'>), Field(name='a', type=<ColumnType.UTF8: 'utf8'>), \
-Field(name='b', type=<ColumnType.FLOAT64: 'float64'>))
-    """
-    names = dict.fromkeys(chain.from_iterable(rows))
-    require_size(len(rows), len(names))
-    columns = [Column.of(name, [row.get(name) for row in rows]) for name in names]
-    routed = dict(route([column for column in columns if column.name not in types]))
-    typed = {column.name: _typed(column, types[column.name]) for column in columns if column.name in types}
-    builder = BatchBuilder(max_columns=max_columns)
-    builder.add([(name, typed[name] if name in typed else routed[name]) for name in names], len(rows))
-    return builder.finish()
-
-
-def _typed(column: Column, kind: ColumnType) -> Mapping[Kind, pl.Series]:
-    name, values, types = column
-    if not types:
-        return {}
-    if kind is ColumnType.JSON:
-        values = [None if value is None else json_text(value) for value in values]
-    return {kind: series(name, values, kind)}
 
 
 def require_size(rows: int, columns: int) -> None:
     """Raises TooLarge for a batch that would be mostly empty cells (`MAX_CELLS`)."""
-    if rows * columns > MAX_CELLS:
+    if rows * (columns + SERVICE_COLUMNS) > MAX_CELLS:
         raise TooLarge(
             f"{rows} events of {columns} different fields in one request; send fewer events at a time",
             limit=MAX_CELLS,
