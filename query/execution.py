@@ -55,10 +55,7 @@ class Execution:
         return {"expired": False, "coding": coded.coding}
 
     def _table(self, source: Source) -> Table:
-        if source.only is None:
-            frame = scan(source.snapshot, self._tails)
-        else:
-            frame = self._narrowing.scan(source, source.only)
+        frame = scan(source.snapshot, self._tails) if source.only is None else self._narrowing.scan(source, source.only)
         json = (column.name for column in source.snapshot.schema.columns if column.type is ColumnType.JSON)
         return Table(frame, frozenset(json) & frozenset(frame.collect_schema().names()))
 
