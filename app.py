@@ -15,21 +15,25 @@ from blueprints import (
     errors,
     health,
     ingestion,
+    query,
     requests,
     roles,
     users,
 )
 from blueprints.bodies import Bodies
+from blueprints.gathering import Gathering
 from blueprints.parts import EXTENSION, Parts
 from blueprints.reception import Reception
 from config import Settings
 from models import base, server
+from query.service import QueryService
 from runtime import Pool, keep_running, offload
 from storage.engine import Storage
 from storage.names import Layout
 
 BLUEPRINTS: Final = (
     ingestion.blueprint,
+    query.blueprint,
     datasets.blueprint,
     roles.blueprint,
     users.blueprint,
@@ -60,8 +64,10 @@ def start(app: Flask) -> None:
 
 
 def stop(app: Flask) -> None:
-    """Write what is queued and seal the worker's segment."""
-    app.extensions[EXTENSION].storage.close()
+    """End the worker's queries; write what is queued and seal its segment."""
+    parts: Parts = app.extensions[EXTENSION]
+    parts.queries.close()
+    parts.storage.close()
 
 
 def _parts(settings: Settings) -> Parts:
@@ -73,7 +79,14 @@ def _parts(settings: Settings) -> Parts:
         flush_seconds=settings.flush_seconds,
         max_queued_bytes=settings.max_inflight_bytes,
     )
-    return Parts(settings, storage, Bodies.of(settings), Reception(storage))
+    return Parts(
+        settings,
+        storage,
+        bodies=Bodies.of(settings),
+        reception=Reception(storage),
+        gathering=Gathering(storage, settings.max_columns),
+        queries=QueryService(settings),
+    )
 
 
 def _access_options(settings: Settings) -> access.AccessOptions:

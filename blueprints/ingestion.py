@@ -1,23 +1,26 @@
 """JSON events in: the two endpoints of spec 4.2 that take them."""
 
 from functools import partial
+from typing import Final
 
 from flask import Blueprint, Response, jsonify, request
 
 from blueprints import scope as scopes
 from blueprints.authentication import caller, protect
 from blueprints.bodies import require_json_type
+from blueprints.gathering import Small
 from blueprints.parts import parts
 from blueprints.reception import arrival_of
-from columns import Batch
 from errors import InvalidHeader
-from ingest import json_events
+from ingest import json_events, json_small
+from models.dataset import Dataset
 from runtime import offload
+from storage.arrival import Arrival
 
 blueprint = protect(Blueprint("ingestion", __name__))
 
-# Below this, decoding costs less than handing it to the thread pool.
-INLINE_BYTES = 16 * 1024
+# Below this, decoding costs less than handing it to the thread pool, and requests are worth gathering.
+SMALL_BYTES: Final = 16 * 1024
 
 
 @blueprint.post("/api/v1/ingest")
@@ -35,19 +38,32 @@ def ingest_into(name: str) -> Response:
 
 def _receive(name: str, scope: scopes.Scope, *, must_exist: bool) -> Response:
     _refuse_otel(scope)
-    reception = parts().reception
-    reception.admit(caller(), name, must_exist=must_exist)
     require_json_type(request)
+    parts().reception.admit(caller(), name, must_exist=must_exist)
     with parts().bodies.receive(request) as body:
-        batch = _decode(body)
-        arrival = arrival_of(request, scope, batch, len(body))
-        reception.store(caller(), name, batch, arrival, scope.telemetry_type or "logs")
-    return jsonify({"dataset": name, "events": batch.height})
+        target = parts().reception.find(caller(), name)
+        arrival = arrival_of(request, scope, len(body))
+        if target is not None and len(body) < SMALL_BYTES:
+            events = _store_small(target, body, arrival)
+        else:
+            events = _store(name, body, arrival, scope)
+    return jsonify({"dataset": name, "events": events})
 
 
-def _decode(body: bytes) -> Batch:
+def _store_small(target: Dataset, body: bytes, arrival: Arrival) -> int:
+    """Store a small body together with others that wait; the number of its events."""
+    events = json_small.read(body)
+    if events:
+        parts().gathering.store(Small(target, body, events, arrival))
+    return len(events)
+
+
+def _store(name: str, body: bytes, arrival: Arrival, scope: scopes.Scope) -> int:
+    """Store a body by itself, in a dataset that may have to be created; the number of its events."""
     decode = partial(json_events.decode, body, max_columns=parts().settings.max_columns)
-    return decode() if len(body) < INLINE_BYTES else offload(decode)
+    batch = decode() if len(body) < SMALL_BYTES else offload(decode)
+    parts().reception.store(caller(), name, batch, arrival, scope.telemetry_type or "logs")
+    return batch.height
 
 
 def _refuse_otel(scope: scopes.Scope) -> None:

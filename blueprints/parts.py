@@ -6,8 +6,10 @@ from typing import Final
 from flask import current_app
 
 from blueprints.bodies import Bodies
+from blueprints.gathering import Gathering
 from blueprints.reception import Reception
 from config import Settings
+from query.service import QueryService
 from storage.engine import Storage
 
 EXTENSION: Final = "weir.parts"
@@ -19,6 +21,8 @@ class Parts:
     storage: Storage
     bodies: Bodies
     reception: Reception
+    gathering: Gathering
+    queries: QueryService
 
 
 def parts() -> Parts:

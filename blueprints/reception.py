@@ -36,6 +36,13 @@ class Reception:
         """
         self.storage.append(self._find_or_create(identity.tenant, name, telemetry_type), batch, arrival)
 
+    def find(self, identity: Identity, name: str) -> Dataset | None:
+        """The dataset, if it exists."""
+        try:
+            return self.storage.find(identity.tenant, name)
+        except DatasetNotFound:
+            return None
+
     def _find_or_create(self, tenant: str, name: str, telemetry_type: str) -> Dataset:
         """Of rivals that create one dataset at once, all get the same."""
         try:
@@ -46,14 +53,12 @@ class Reception:
             return self.storage.find(tenant, name)
 
 
-def arrival_of(request: Request, scope: Scope, batch: Batch, body_bytes: int) -> Arrival:
+def arrival_of(request: Request, scope: Scope, body_bytes: int) -> Arrival:
     """When and whence a request came: one instant for all its events (api.md section 4)."""
-    taken = {field.name for field in batch.fields}
     return Arrival(
         timestamp=datetime.now(UTC),
         src_ip=request.remote_addr or "",
         user_agent=request.headers.get("User-Agent", ""),
-        # The events' own members keep their names.
-        extra={f"p_{name}" if name in taken else name: value for name, value in scope.extra.items()},
+        extra=scope.extra,
         body_bytes=body_bytes,
     )

@@ -98,8 +98,8 @@ class Lease:
         """Why the process is gone."""
         if self._ended is not None:
             return self._ended
-        self._process.kill()
         status = self._process.ended_by()
+        self._process.kill()
         logger.error("query process %d ended with %s during query %s", self._process.pid, status, self.query.id)
         if status in EXHAUSTED:
             return QueryTooLarge("the query needs more memory or nesting than one query may use")

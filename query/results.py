@@ -7,16 +7,13 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import IO, TYPE_CHECKING, Final, Protocol, cast
+from typing import IO, Final, Protocol, cast
 
 import polars as pl
 
 from query import csvrows, jsonrows
 from query.columnar import ArrowStream, for_interchange
 from query.output import OutputColumn, unique_names
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
 
 MIB: Final = 1024 * 1024
 # Rows that Polars gathers before it hands them over, and bytes that are rendered at once: they bound the memory of
@@ -109,7 +106,7 @@ class _Emitter(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
-    def write(self, data: "ReadableBuffer", /) -> int:
+    def write(self, data: bytes, /) -> int:  # type: ignore[override]
         piece = bytes(data)
         self._emit(piece)
         return len(piece)

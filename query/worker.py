@@ -32,13 +32,16 @@ def main(handle: Handle) -> None:
     """Serve until the owner is gone. `handle` runs one request: data to the emitter, the answer returned."""
     settle(owner_pid=int(sys.argv[1]))
     with socket.socket(fileno=0) as connection:
+        # The service made it with gevent, whose sockets do not block.
+        connection.setblocking(True)
         protocol.send(connection, protocol.answer({}))
         while True:
             try:
                 _, payload = protocol.receive(connection)
                 _serve(connection, handle, protocol.unpack(payload))
             except ConnectionLost:
-                return
+                # Nobody is left to clean up for, and threads of a running query must not keep the process.
+                os._exit(0)
 
 
 def settle(owner_pid: int) -> None:

@@ -1,8 +1,9 @@
 """What the server adds to every event: when it arrived, from where, by what. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain, repeat
 from types import MappingProxyType
 
 import polars as pl
@@ -27,12 +28,20 @@ class Arrival:
     body_bytes: int = 0
 
 
-def stamp(batch: Batch, arrival: Arrival) -> Batch:
-    """The batch with the arrival's columns in front.
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The next `rows` rows of a batch came with this arrival."""
+
+    arrival: Arrival
+    rows: int
+
+
+def stamp(batch: Batch, shares: Sequence[Share]) -> Batch:
+    """The batch with the columns of its arrivals in front; the shares' rows add up to its height.
 
     An event's own field of one of their names moves to the sibling `<name>_<type>`, so neither value is lost.
     """
-    added = list(_columns(arrival, batch.height))
+    added = list(_columns([each.arrival for each in shares], [each.rows for each in shares]))
     names = {each.name for each, _ in added}
     taken = names | {each.name for each in batch.fields}
     moved = tuple(_moved(each, taken) if each.name in names else each for each in batch.fields)
@@ -41,19 +50,24 @@ def stamp(batch: Batch, arrival: Arrival) -> Batch:
     )
 
 
-def _columns(arrival: Arrival, height: int) -> Iterator[tuple[Field, pl.Series]]:
-    kind = POLARS_TYPES[ColumnType.TIMESTAMP_US]
-    # As a number, which Polars takes in an eighth of the time of a datetime.
-    instant = pl.Series([to_us(arrival.timestamp)], dtype=pl.Int64()).cast(kind)
-    yield Field(TIMESTAMP, ColumnType.TIMESTAMP_US), _repeat(instant, height)
-    texts = {"p_src_ip": arrival.src_ip, "p_user_agent": arrival.user_agent, **arrival.extra}
-    for name, text in texts.items():
-        yield Field(name, ColumnType.UTF8), _repeat(pl.Series([text], dtype=pl.String()), height)
+def _columns(arrivals: Sequence[Arrival], rows: Sequence[int]) -> Iterator[tuple[Field, pl.Series]]:
+    # Times as numbers, which Polars takes in an eighth of the time of datetimes.
+    times = _spread([to_us(each.timestamp) for each in arrivals], rows, pl.Int64())
+    yield Field(TIMESTAMP, ColumnType.TIMESTAMP_US), times.cast(POLARS_TYPES[ColumnType.TIMESTAMP_US])
+    yield Field("p_src_ip", ColumnType.UTF8), _spread([each.src_ip for each in arrivals], rows, pl.String())
+    yield Field("p_user_agent", ColumnType.UTF8), _spread([each.user_agent for each in arrivals], rows, pl.String())
+    for name in dict.fromkeys(chain.from_iterable(each.extra for each in arrivals)):
+        yield Field(name, ColumnType.UTF8), _spread([each.extra.get(name) for each in arrivals], rows, pl.String())
 
 
-def _repeat(one: pl.Series, height: int) -> pl.Series:
-    # A tenth of the time of pl.repeat (70 us), which matters for requests of one event.
-    return one if height == 1 else one.new_from_index(0, height)
+def _spread(values: Sequence[int | str | None], rows: Sequence[int], dtype: pl.DataType) -> pl.Series:
+    """Each value, repeated for each of its rows."""
+    if len(values) == 1:
+        # A tenth of the time of pl.repeat (70 us), which matters for requests of one event.
+        one = pl.Series(values, dtype=dtype)
+        return one if rows[0] == 1 else one.new_from_index(0, rows[0])
+    repeated = chain.from_iterable(repeat(value, count) for value, count in zip(values, rows, strict=True))
+    return pl.Series(list(repeated), dtype=dtype)
 
 
 def _moved(each: Field, taken: set[str]) -> Field:

@@ -4,7 +4,7 @@ One `Storage` per process. The database is asked only when something is seen for
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -16,7 +16,7 @@ from models import column, dataset
 from models.base import connection, database
 from models.column import TIMESTAMP, Schema
 from models.dataset import Dataset
-from storage.arrival import Arrival, stamp
+from storage.arrival import Arrival, Share, stamp
 from storage.committer import MIB, Committer, Offload, Rows, inline
 from storage.declared import conform
 from storage.generation import Generation
@@ -86,21 +86,26 @@ class Storage:
         self._known.pop(found.id, None)
 
     def append(self, target: Dataset, batch: Batch, arrival: Arrival) -> None:
+        """Return when the batch's events, which arrived together, are on stable storage. Raises as append_shared."""
+        self.append_shared(target, batch, (Share(arrival, batch.height),))
+
+    def append_shared(self, target: Dataset, batch: Batch, shares: Sequence[Share]) -> None:
         """Return when the batch's events, in their order, are on stable storage.
 
-        Raises InvalidEvent, SchemaMismatch, TooManyColumns, DatasetNotFound, Overloaded or StorageUnavailable, and
-        then none is stored.
+        The first events are the first share's, as many as it says, and so on to the last. Raises
+        InvalidEvent, SchemaMismatch, TooManyColumns, DatasetNotFound, Overloaded or StorageUnavailable, and then
+        none is stored.
         """
         if batch.height == 0:
             return
         if target.static_schema or target.time_column != TIMESTAMP:
             batch = conform(batch, target, self._schema(target).schema)
-        stamped = stamp(batch, arrival)
+        stamped = stamp(batch, shares)
         facts = self._run(stamped, lambda: large(stamped))
         routes = self._plan(target, (stamped.fields, facts)).routes
         rows = self._run(stamped, lambda: pl.DataFrame(apply(routes, stamped.columns)))
         tmin, tmax = span(rows, target.time_column)
-        self._committer.append(Rows(target.id, rows, tmin, tmax, arrival.body_bytes))
+        self._committer.append(Rows(target.id, rows, tmin, tmax, sum(each.arrival.body_bytes for each in shares)))
 
     def check_ready(self) -> None:
         """Raise StorageUnavailable unless the database answers and segments can be created."""

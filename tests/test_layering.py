@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "blueprints": {"auth", "schemas", "ingest", "query", "storage", "models", "runtime", "flask", "flask_httpauth"}
     | {"werkzeug", "orjson", "polars", "ulid", "cramjam", "msgpack", "google", "opentelemetry", "requests"},
     "auth": {"models", "argon2", "cryptography", "joserfc", "requests", "ulid"},
-    "query": {"storage", "sqlglot", "polars", "orjson", "_typeshed"},
+    "query": {"storage", "sqlglot", "polars", "orjson", "cramjam"},
     "storage": {"models", "polars", "ulid"},
     "ingest": {"polars", "google", "opentelemetry", "snappy", "cramjam", "orjson", "msgpack"},
     "models": {"peewee", "playhouse", "psycopg", "ulid"},

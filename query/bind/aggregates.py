@@ -1,0 +1,186 @@
+"""Calls of aggregate functions: DISTINCT, ORDER BY, FILTER, WITHIN GROUP."""
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from query import fault
+from query.allowlist import position_of
+from query.bind.block import Block
+from query.bind.operators import require_hashable, require_sortable
+from query.bind.resolve import coerce, untyped
+from query.bound import AggregateCall, Constant, RowOf, Scalar, SortKey
+from query.functions.registry import AGGREGATES, Aggregate, type_named
+from query.types import FLOAT8, TEXT, PgType, array_of, implicit, same
+
+
+def bind_aggregate(node: exp.Expr, block: Block) -> Scalar:
+    """A plain aggregate call: the column that holds its value."""
+    return block.aggregate(aggregate_call(node, block))
+
+
+def bind_filtered(node: exp.Expr, block: Block) -> Scalar:
+    """`aggregate(...) FILTER (WHERE condition)`."""
+    call = filtered_call(node, block)
+    return block.aggregate(call)
+
+
+def filtered_call(node: exp.Expr, block: Block) -> AggregateCall:
+    call = within_call(node.this, block) if isinstance(node.this, exp.WithinGroup) else aggregate_call(node.this, block)
+    with block.arguments_of("FILTER"):
+        condition = block.bind_boolean(node.args["expression"].this, "FILTER")
+    return replace(call, where=condition)
+
+
+def bind_within(node: exp.Expr, block: Block) -> Scalar:
+    """`percentile_cont(0.5) WITHIN GROUP (ORDER BY value)`."""
+    return block.aggregate(within_call(node, block))
+
+
+def within_call(node: exp.Expr, block: Block) -> AggregateCall:
+    name = str(node.this.this).lower()
+    with block.arguments_of(name):
+        order = sort_keys(node.args["expression"], block)
+    found = [entry for entry in AGGREGATES.get(name, []) if entry.ordered_set]
+    if not found:
+        raise fault.invalid("42809", f"{name} is not an ordered-set aggregate", position_of(node))
+    direct = tuple(block.bind(argument) for argument in node.this.expressions)
+    entry = found[0]
+    if len(direct) != entry.direct or len(order) != 1:
+        raise _no_such(name, [value.type for value in direct], position_of(node))
+    return _ordered_set(entry, direct, order, position_of(node))
+
+
+def _ordered_set(
+    entry: Aggregate, direct: tuple[Scalar, ...], order: tuple[SortKey, ...], position: int | None
+) -> AggregateCall:
+    key = order[0]
+    if entry.name == "percentile_cont" and key.value.type.name not in ("interval", "float8"):
+        key = replace(key, value=coerce(key.value, FLOAT8, position))
+    require_sortable(key.value.type, position)
+    fractions = tuple(_fraction(value, position) for value in direct)
+    many = bool(fractions) and fractions[0].type.element is not None
+    kind = entry.result((key.value.type,))
+    return AggregateCall(
+        array_of(kind) if many else kind, entry.name, (key.value,), order=(key,), direct=fractions, position=position
+    )
+
+
+def _fraction(value: Scalar, position: int | None) -> Constant:
+    target = array_of(FLOAT8) if value.type.element is not None else FLOAT8
+    converted = coerce(value, target, position)
+    if not isinstance(converted, Constant):
+        raise fault.unsupported("a percentile fraction that is not a constant", position)
+    parts = converted.value if isinstance(converted.value, tuple) else (converted.value,)
+    for part in parts:
+        if isinstance(part, float) and not 0 <= part <= 1:
+            message = f"percentile value {part:g} is not between 0 and 1"
+            raise fault.invalid(fault.NUMERIC_OUT_OF_RANGE, message, position)
+    return converted
+
+
+def aggregate_call(node: exp.Expr, block: Block) -> AggregateCall:
+    """The call behind `name([DISTINCT] arguments [ORDER BY keys])`, its arguments bound inside the block."""
+    name, position = str(node.this).lower(), position_of(node)
+    if name not in AGGREGATES:
+        raise fault.invalid("42809", f"{name} is not an aggregate function", position)
+    arguments, distinct, order_node = _parts(node)
+    if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
+        if name != "count":
+            raise fault.invalid("42809", f"{name}(*) does not exist", position)
+        arguments = []
+    elif not arguments and name == "count":
+        raise fault.invalid("42809", "count(*) must be used to call a parameterless aggregate function", position)
+    if block.inside_aggregate:
+        raise fault.invalid(fault.GROUPING_ERROR, "aggregate function calls cannot be nested", position)
+    if not block.aggregates_allowed and not block.windowing:
+        raise fault.invalid(fault.GROUPING_ERROR, f"aggregate functions are not allowed in {block.clause}", position)
+    with block.arguments_of(name):
+        values = [block.bind(argument) for argument in arguments]
+        order = sort_keys(order_node, block) if order_node is not None else ()
+    call = _resolved(name, values, position)
+    return _checked(replace(call, distinct=distinct, order=order), position)
+
+
+def _parts(node: exp.Expr) -> tuple[list[exp.Expr], bool, exp.Expr | None]:
+    """Arguments, DISTINCT, ORDER BY: sqlglot hangs the latter two around the arguments."""
+    arguments, order, distinct = list(node.expressions), None, False
+    if arguments and isinstance(arguments[-1], exp.Order):
+        order = arguments[-1]
+        arguments[-1] = order.this
+    if arguments and isinstance(arguments[0], exp.Distinct):
+        distinct = True
+        if arguments[0].args.get("on"):
+            raise fault.invalid(fault.SYNTAX_ERROR, "DISTINCT ON inside an aggregate", position_of(node))
+        arguments = [*arguments[0].expressions, *arguments[1:]]
+    if arguments and isinstance(arguments[-1], exp.Order):
+        order = arguments[-1]
+        arguments[-1] = order.this
+    return arguments, distinct, order
+
+
+def sort_keys(node: exp.Expr, block: Block) -> tuple[SortKey, ...]:
+    """The keys of an ORDER BY inside a call or window: expressions only, no output names or positions."""
+    keys = []
+    for ordered in node.expressions:
+        value = untyped(block.bind(ordered.this))
+        require_sortable(value.type, position_of(ordered))
+        keys.append(SortKey(value, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first"))))
+    return tuple(keys)
+
+
+def _resolved(name: str, values: list[Scalar], position: int | None) -> AggregateCall:
+    types = [value.type for value in values]
+    fitting = [entry for entry in AGGREGATES[name] if not entry.ordered_set and _fits(entry, types)]
+    if not fitting:
+        raise _no_such(name, types, position)
+    best = max(fitting, key=lambda entry: _score(entry, types))
+    converted = tuple(_converted(word, value, position) for word, value in zip(best.parameters, values, strict=True))
+    return AggregateCall(best.result(tuple(value.type for value in converted)), best.name, converted, position=position)
+
+
+def _fits(entry: Aggregate, types: list[PgType]) -> bool:
+    if len(entry.parameters) != len(types):
+        return False
+    return all(
+        word == "any" or (word == "anyarray" and kind.element is not None) or _implicit(kind, word)
+        for word, kind in zip(entry.parameters, types, strict=True)
+    )
+
+
+def _implicit(kind: PgType, word: str) -> bool:
+    return word not in ("any", "anyarray") and implicit(kind, type_named(word))
+
+
+def _score(entry: Aggregate, types: list[PgType]) -> tuple[int, int]:
+    exact = sum(
+        word not in ("any", "anyarray") and same(type_named(word), kind)
+        for word, kind in zip(entry.parameters, types, strict=True)
+    )
+    return exact, sum(word in ("float8", "text") for word in entry.parameters)
+
+
+def _converted(word: str, value: Scalar, position: int | None) -> Scalar:
+    if word in ("any", "anyarray"):
+        return coerce(value, TEXT) if value.type.name == "unknown" else value
+    return coerce(value, type_named(word), position)
+
+
+def _no_such(name: str, types: list[PgType], position: int | None) -> Exception:
+    shown = ", ".join(kind.sql_name for kind in types)
+    return fault.invalid(fault.UNDEFINED_FUNCTION, f"function {name}({shown}) does not exist", position)
+
+
+def _checked(call: AggregateCall, position: int | None) -> AggregateCall:
+    if call.distinct:
+        for value in call.args:
+            require_hashable(value.type, position)
+        for key in call.order:
+            if key.value not in call.args:
+                message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
+                raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position)
+    if call.function in ("min", "max"):
+        require_sortable(call.args[0].type, position)
+    if any(isinstance(value, RowOf) for value in call.args) and call.function != "count":
+        raise fault.unsupported(f"{call.function} of rows", position)
+    return call

@@ -1,0 +1,166 @@
+"""One query block while it is bound: its scope, and what its expressions asked the block to compute for them."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from query import fault
+from query.allowlist import position_of
+from query.bind.decorrelate import decorrelated
+from query.bind.environment import BoundQuery, CommonTables, Environment
+from query.bind.resolve import coerce
+from query.bind.scope import Scope
+from query.bound import (
+    AggregateCall,
+    Call,
+    Column,
+    Field,
+    Lookup,
+    Relation,
+    Scalar,
+    Unnest,
+    WindowCall,
+)
+from query.types import BOOL, PgType
+
+
+@dataclass(frozen=True, slots=True)
+class PendingLookup:
+    """A subquery whose value an expression uses: joined to the block's rows before they are projected.
+
+    `keys` pair an expression of this block with the column of `relation` it has to equal.
+    """
+
+    relation: Relation
+    keys: tuple[tuple[Scalar, Column], ...] = ()
+    single: bool = False
+
+
+@dataclass(slots=True)
+class Block:
+    """State of one SELECT. `clause` names the clause being bound, for messages; aggregates are refused in some."""
+
+    environment: Environment
+    tables: CommonTables
+    scope: Scope
+    clause: str = "SELECT"
+    aggregates_allowed: bool = False
+    windows_allowed: bool = False
+    series_allowed: bool = False
+    inside_aggregate: bool = False
+    windowing: bool = False
+    aggregates: dict[AggregateCall, Field] = field(default_factory=dict)
+    windows: dict[WindowCall, Field] = field(default_factory=dict)
+    series: list[tuple[Scalar, Field]] = field(default_factory=list)
+    lookups: list[PendingLookup] = field(default_factory=list)
+    inner_lookups: list[PendingLookup] = field(default_factory=list)
+    window_names: Mapping[str, exp.Window] = field(default_factory=dict)
+    grouping: list[Call] = field(default_factory=list)
+    group_keys: list[Scalar] = field(default_factory=list)
+
+    @contextmanager
+    def binding(
+        self, clause: str, aggregates: bool = False, windows: bool = False, series: bool = False
+    ) -> Iterator[None]:
+        """While a clause is bound: what its expressions may contain."""
+        before = (self.clause, self.aggregates_allowed, self.windows_allowed, self.series_allowed)
+        self.clause, self.aggregates_allowed, self.windows_allowed, self.series_allowed = (
+            clause,
+            aggregates,
+            windows,
+            series,
+        )
+        try:
+            yield
+        finally:
+            self.clause, self.aggregates_allowed, self.windows_allowed, self.series_allowed = before
+
+    @contextmanager
+    def arguments_of(self, name: str) -> Iterator[None]:
+        """While an aggregate's arguments are bound. One that is a window function may hold plain aggregates."""
+        if self.windowing:
+            self.windowing = False
+            try:
+                yield
+            finally:
+                self.windowing = True
+            return
+        self.inside_aggregate = True
+        try:
+            with self.binding(f"the arguments of {name}"):
+                yield
+        finally:
+            self.inside_aggregate = False
+
+    def aggregate(self, call: AggregateCall) -> Column:
+        """The column that will hold the aggregate's value; equal calls share one."""
+        if not self.aggregates_allowed:
+            message = f"aggregate functions are not allowed in {self.clause}"
+            raise fault.invalid(fault.GROUPING_ERROR, message, call.position)
+        if self.inside_aggregate:
+            raise fault.invalid(fault.GROUPING_ERROR, "aggregate function calls cannot be nested", call.position)
+        if call not in self.aggregates:
+            self.aggregates[call] = self.environment.field(call.type)
+        return self.aggregates[call].ref()
+
+    def window(self, call: WindowCall) -> Column:
+        """The column that will hold the window function's value."""
+        if not self.windows_allowed:
+            message = f"window functions are not allowed in {self.clause}"
+            raise fault.invalid(fault.WINDOWING_ERROR, message, call.position)
+        if call not in self.windows:
+            self.windows[call] = self.environment.field(call.type)
+        return self.windows[call].ref()
+
+    def rows_of(self, array: Scalar, position: int | None) -> Column:
+        """The column that will hold one element of `array` per row."""
+        if not self.series_allowed or array.type.element is None:
+            message = f"set-returning functions are not allowed in {self.clause}"
+            raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position)
+        made = self.environment.field(array.type.element)
+        self.series.append((array, made))
+        return made.ref()
+
+    def look_up(self, pending: PendingLookup) -> None:
+        """Notes a subquery; one inside an aggregate's arguments or a group key is needed before grouping."""
+        early = self.inside_aggregate or self.clause == "GROUP BY"
+        (self.inner_lookups if early else self.lookups).append(pending)
+
+    def attach(self, relation: Relation, lookups: list[PendingLookup]) -> Relation:
+        """`relation` joined with the subqueries its next expressions use."""
+        outer = relation
+        for pending in lookups:
+            inner, keys = decorrelated(pending.relation, outer, self.environment)
+            fields = (*relation.fields, *inner.fields)
+            relation = Lookup(fields, relation, inner, (*keys, *pending.keys), "left", pending.single)
+        lookups.clear()
+        return relation
+
+    def bind(self, node: exp.Expr) -> Scalar:
+        """The bound form of an expression; string literals without a context keep type unknown."""
+        return self.environment.bind_scalar(node, self)
+
+    def bind_typed(self, node: exp.Expr, target: PgType, construct: str = "") -> Scalar:
+        """The bound expression converted to `target` as PostgreSQL would implicitly."""
+        return coerce(self.bind(node), target, position_of(node), construct)
+
+    def bind_boolean(self, node: exp.Expr, construct: str) -> Scalar:
+        """An argument of WHERE, AND and the like. Raises 42804 for another type."""
+        value = self.bind(node)
+        if value.type.name not in ("bool", "unknown"):
+            message = f"argument of {construct} must be type boolean, not type {value.type.sql_name}"
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, position_of(node))
+        return coerce(value, BOOL, position_of(node))
+
+    def subquery(self, node: exp.Expr) -> BoundQuery:
+        """A query inside this block's expressions: it sees the block's columns."""
+        return self.environment.bind_query(node, self.environment, self.tables, self.scope)
+
+    def unfold(self, relation: Relation) -> Relation:
+        """`relation` with the set-returning functions of the select list unfolded into rows, side by side."""
+        if not self.series:
+            return relation
+        fields = (*relation.fields, *(made for _, made in self.series))
+        return Unnest(fields, relation, tuple(array for array, _ in self.series))

@@ -1,0 +1,282 @@
+"""Correlated subqueries -> joins, by the dependent join on the distinct outer values.
+
+A relation that refers to columns of an enclosing query is evaluated once for every distinct combination of those
+values: the combinations (the domain) are joined in where the reference stands, and everything above keeps them
+apart. Neumann and Kemper, "Unnesting Arbitrary Queries", BTW 2015.
+"""
+
+from dataclasses import replace
+
+from query import fault
+from query.bind.environment import Environment
+from query.bind.traverse import free_columns, renamed
+from query.bound import (
+    Aggregate,
+    AggregateCall,
+    Call,
+    Coalesce,
+    Column,
+    Combine,
+    Constant,
+    Distinct,
+    Field,
+    Filter,
+    Join,
+    Limit,
+    Logic,
+    Lookup,
+    Project,
+    Relation,
+    Scalar,
+    Shared,
+    Sort,
+    SortKey,
+    Unnest,
+    Window,
+    WindowCall,
+)
+from query.types import BOOL, INT8
+
+ZERO_WHEN_EMPTY = ("count", "regr_count", "approx_count_distinct")
+
+
+def decorrelated(
+    inner: Relation, outer: Relation, environment: Environment
+) -> tuple[Relation, tuple[tuple[Scalar, Column], ...]]:
+    """`inner` without references to `outer`, and the keys that join them: outer column, inner column."""
+    here = {made.id for made in outer.fields}
+    free = [column for column in free_columns(inner) if column.id in here]
+    if not free:
+        return inner, ()
+    pusher = _Pusher(outer, free, environment)
+    relation, mapping = pusher.push(inner)
+    keys = tuple((column, Column(column.type, mapping[column.id])) for column in free)
+    fields = (*relation.fields,)
+    return replace(relation, fields=fields), keys
+
+
+Mapping = dict[str, str]
+"""Outer identifier -> the identifier under which a pushed relation carries the value."""
+
+
+class _Pusher:
+    def __init__(self, outer: Relation, free: list[Column], environment: Environment) -> None:
+        self._outer = outer
+        self._free = free
+        self._environment = environment
+
+    def _domain(self) -> tuple[Relation, Mapping]:
+        """The distinct outer values under fresh names."""
+        made = tuple(self._environment.field(column.type) for column in self._free)
+        projected = Project(made, self._outer, tuple(self._free))
+        return Distinct(made, projected), {old.id: new.id for old, new in zip(self._free, made, strict=True)}
+
+    def _fields(self, mapping: Mapping) -> tuple[Field, ...]:
+        return tuple(Field(mapping[column.id], column.type) for column in self._free)
+
+    def _refs(self, mapping: Mapping) -> dict[str, Scalar]:
+        return {column.id: Column(column.type, mapping[column.id]) for column in self._free}
+
+    def _columns(self, mapping: Mapping) -> tuple[Column, ...]:
+        return tuple(Column(column.type, mapping[column.id]) for column in self._free)
+
+    def _depends(self, relation: Relation) -> bool:
+        wanted = {column.id for column in self._free}
+        return any(column.id in wanted for column in free_columns(relation))
+
+    def push(self, relation: Relation) -> tuple[Relation, Mapping]:
+        """`relation` for every row of the domain; the result carries the domain's columns too."""
+        if not self._depends(relation):
+            domain, mapping = self._domain()
+            return Join((*relation.fields, *domain.fields), relation, domain, "inner", None), mapping
+        match relation:
+            case Project():
+                return self._project(relation)
+            case Filter():
+                return self._filter(relation)
+            case Join():
+                return self._join(relation)
+            case Aggregate():
+                return self._aggregate(relation)
+            case Distinct():
+                return self._distinct(relation)
+            case Sort():
+                return self._sort(relation)
+            case Limit():
+                return self._limit(relation)
+            case Window():
+                return self._window(relation)
+            case Combine():
+                return self._combine(relation)
+            case Unnest():
+                return self._unnest(relation)
+            case Lookup():
+                return self._lookup(relation)
+            case Shared():
+                return self._shared(relation)
+            case _:
+                raise fault.unsupported(f"a correlated subquery over {type(relation).__name__.lower()}")
+
+    def _project(self, relation: Project) -> tuple[Relation, Mapping]:
+        child, mapping = self.push(relation.input)
+        values = (
+            renamed(relation.values, self._refs(mapping))
+            if not relation.values
+            else tuple(renamed(value, self._refs(mapping)) for value in relation.values)
+        )
+        fresh = tuple(self._environment.field(column.type) for column in self._free)
+        renaming = {column.id: made.id for column, made in zip(self._free, fresh, strict=True)}
+        return Project((*relation.fields, *fresh), child, (*values, *self._columns(mapping))), renaming
+
+    def _filter(self, relation: Filter) -> tuple[Relation, Mapping]:
+        if not self._depends(relation.input):
+            domain, mapping = self._domain()
+            predicate = renamed(relation.predicate, self._refs(mapping))
+            fields = (*relation.input.fields, *domain.fields)
+            return Join(fields, relation.input, domain, "inner", predicate), mapping
+        child, mapping = self.push(relation.input)
+        return Filter(child.fields, child, renamed(relation.predicate, self._refs(mapping))), mapping
+
+    def _join(self, relation: Join) -> tuple[Relation, Mapping]:
+        left_depends, right_depends = self._depends(relation.left), self._depends(relation.right)
+        if relation.kind in ("inner", "left", "semi", "anti") and not right_depends:
+            left, mapping = self.push(relation.left)
+            return self._joined(relation, left, relation.right, mapping, None), mapping
+        if relation.kind == "inner" and not left_depends:
+            right, mapping = self.push(relation.right)
+            return self._joined(relation, relation.left, right, mapping, None), mapping
+        left, mapping = self.push(relation.left)
+        right, right_mapping = self.push(relation.right)
+        if relation.kind == "full":
+            raise fault.unsupported("a correlated subquery over a full join")
+        return self._joined(relation, left, right, mapping, right_mapping), mapping
+
+    def _joined(
+        self, relation: Join, left: Relation, right: Relation, mapping: Mapping, other: Mapping | None
+    ) -> Relation:
+        condition = renamed(relation.condition, self._refs(mapping)) if relation.condition is not None else None
+        if other is not None:
+            equal = [same(a, b) for a, b in zip(self._columns(mapping), self._columns(other), strict=True)]
+            condition = Logic(BOOL, "and", (*equal, *([condition] if condition is not None else [])))
+        fields = left.fields if relation.kind in ("semi", "anti") else (*left.fields, *right.fields)
+        return Join(fields, left, right, relation.kind, condition)
+
+    def _aggregate(self, relation: Aggregate) -> tuple[Relation, Mapping]:
+        child, mapping = self.push(relation.input)
+        calls = tuple(renamed(call, self._refs(mapping)) for call in relation.calls)
+        keys = (*self._columns(mapping), *relation.keys)
+        grouped = Aggregate((*self._fields(mapping), *relation.fields), child, keys, calls)
+        return (grouped, mapping) if relation.keys else self._with_empty_groups(relation, grouped, mapping)
+
+    def _with_empty_groups(self, relation: Aggregate, grouped: Relation, mapping: Mapping) -> tuple[Relation, Mapping]:
+        """An aggregate without GROUP BY has a row for outer values that match nothing: count 0, the others NULL."""
+        domain, outer_mapping = self._domain()
+        keys = tuple(zip(self._columns(outer_mapping), self._columns(mapping), strict=True))
+        looked_up = Lookup((*domain.fields, *grouped.fields), domain, grouped, keys, "left", False)
+        fresh = tuple(self._environment.field(made.type) for made in relation.fields)
+        values = [_or_zero(call, made) for call, made in zip(relation.calls, relation.fields, strict=True)]
+        renamed_fields = (*fresh, *domain.fields)
+        projected = Project(renamed_fields, looked_up, (*values, *self._columns(outer_mapping)))
+        back = Project((*relation.fields, *domain.fields), projected, tuple(made.ref() for made in renamed_fields))
+        return back, outer_mapping
+
+    def _distinct(self, relation: Distinct) -> tuple[Relation, Mapping]:
+        child, mapping = self.push(relation.input)
+        keys = (*self._columns(mapping), *relation.keys) if relation.keys is not None else None
+        return Distinct(child.fields, child, keys), mapping
+
+    def _sort(self, relation: Sort) -> tuple[Relation, Mapping]:
+        child, mapping = self.push(relation.input)
+        return Sort(child.fields, child, tuple(renamed(key, self._refs(mapping)) for key in relation.keys)), mapping
+
+    def _limit(self, relation: Limit) -> tuple[Relation, Mapping]:
+        """LIMIT per outer value: a row number in the sort order within each."""
+        keys: tuple[SortKey, ...] = ()
+        source = relation.input
+        if isinstance(source, Project) and isinstance(source.input, Sort):
+            pushed, mapping = self._project_over_sort(source, source.input)
+            keys = pushed[1]
+            child = pushed[0]
+        elif isinstance(source, Sort):
+            child, mapping = self.push(source.input)
+            keys = tuple(renamed(key, self._refs(mapping)) for key in source.keys)
+        else:
+            child, mapping = self.push(source)
+        number = self._environment.field(INT8)
+        call = WindowCall(INT8, "row_number", (), self._columns(mapping), keys, None)
+        numbered: Relation = Window((*child.fields, number), child, (call,))
+        tests: list[Scalar] = []
+        if relation.offset:
+            tests.append(Call(BOOL, ">(any, any)", (number.ref(), Constant(INT8, relation.offset))))
+        if relation.count is not None:
+            last = Constant(INT8, relation.offset + relation.count)
+            tests.append(Call(BOOL, "<=(any, any)", (number.ref(), last)))
+        if tests:
+            numbered = Filter(numbered.fields, numbered, Logic(BOOL, "and", tuple(tests)))
+        return numbered, mapping
+
+    def _project_over_sort(self, project: Project, sort: Sort) -> tuple[tuple[Relation, tuple[SortKey, ...]], Mapping]:
+        child, mapping = self.push(sort.input)
+        keys = tuple(renamed(key, self._refs(mapping)) for key in sort.keys)
+        hidden = tuple(self._environment.field(key.value.type) for key in keys)
+        fresh = tuple(self._environment.field(column.type) for column in self._free)
+        values = tuple(renamed(value, self._refs(mapping)) for value in project.values)
+        fields = (*project.fields, *hidden, *fresh)
+        made = Project(fields, child, (*values, *(key.value for key in keys), *self._columns(mapping)))
+        renaming = {column.id: new.id for column, new in zip(self._free, fresh, strict=True)}
+        sort_keys = tuple(replace(key, value=field.ref()) for key, field in zip(keys, hidden, strict=True))
+        return (made, sort_keys), renaming
+
+    def _window(self, relation: Window) -> tuple[Relation, Mapping]:
+        child, mapping = self.push(relation.input)
+        domain = self._columns(mapping)
+        calls = tuple(
+            replace(renamed(call, self._refs(mapping)), partition=(*domain, *call.partition)) for call in relation.calls
+        )
+        added = relation.fields[len(relation.input.fields) :]
+        return Window((*child.fields, *added), child, calls), mapping
+
+    def _combine(self, relation: Combine) -> tuple[Relation, Mapping]:
+        sides = []
+        for side in (relation.left, relation.right):
+            child, mapping = self.push(side)
+            wanted = (*(made.ref() for made in side.fields), *self._columns(mapping))
+            made = tuple(self._environment.field(column.type) for column in wanted)
+            sides.append(Project(made, child, wanted))
+        fresh = tuple(self._environment.field(column.type) for column in self._free)
+        combined = Combine((*relation.fields, *fresh), sides[0], sides[1], relation.operator, relation.all)
+        return combined, {column.id: new.id for column, new in zip(self._free, fresh, strict=True)}
+
+    def _unnest(self, relation: Unnest) -> tuple[Relation, Mapping]:
+        child, mapping = self.push(relation.input)
+        added = relation.fields[len(relation.input.fields) :]
+        values = tuple(renamed(value, self._refs(mapping)) for value in relation.values)
+        return replace(relation, fields=(*child.fields, *added), input=child, values=values), mapping
+
+    def _lookup(self, relation: Lookup) -> tuple[Relation, Mapping]:
+        left, mapping = self.push(relation.left)
+        keys = tuple((renamed(a, self._refs(mapping)), b) for a, b in relation.keys)
+        right = relation.right
+        if self._depends(right):
+            right, other = self.push(right)
+            keys = (*keys, *zip(self._columns(mapping), self._columns(other), strict=True))
+        return replace(relation, fields=(*left.fields, *right.fields), left=left, right=right, keys=keys), mapping
+
+    def _shared(self, relation: Shared) -> tuple[Relation, Mapping]:
+        child, mapping = self.push(relation.input)
+        fresh = tuple(self._environment.field(column.type) for column in self._free)
+        wanted = (*(made.ref() for made in relation.input.fields), *self._columns(mapping))
+        return Project((*relation.fields, *fresh), child, wanted), {
+            column.id: made.id for column, made in zip(self._free, fresh, strict=True)
+        }
+
+
+def _or_zero(call: AggregateCall, made: Field) -> Scalar:
+    if call.function in ZERO_WHEN_EMPTY:
+        return Coalesce(made.type, (made.ref(), Constant(made.type, 0)))
+    return made.ref()
+
+
+def same(left: Scalar, right: Scalar) -> Scalar:
+    """NULL-safe equality."""
+    return Call(BOOL, "is not distinct from(any, any)", (left, right))

@@ -1,0 +1,55 @@
+"""What binding one statement shares: tables, the clock, common table expressions and fresh identifiers."""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from query.bound import Field, Relation, Scalar
+from query.types import PgType
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A dataset's columns: names as stored and their types."""
+
+    columns: tuple[tuple[str, PgType], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommonTable:
+    """A bound WITH entry: its relation and the names of its columns."""
+
+    relation: Relation
+    names: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Environment:
+    """`fold` computes an expression of constants; `bind_scalar` and `bind_query` are the binder's own entry points."""
+
+    schemas: Mapping[str, Schema]
+    now: datetime
+    fold: Callable[[Scalar], Scalar]
+    bind_scalar: Callable[..., Scalar]
+    bind_query: Callable[..., "BoundQuery"]
+    counter: "Iterator[int]" = field(default_factory=itertools.count)
+
+    def field(self, kind: PgType) -> Field:
+        """A column nobody else has."""
+        return Field(f"c{next(self.counter)}", kind)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A query as a relation; `outputs` are the names and columns of its answer, the first fields of the relation.
+
+    `untyped` are the positions of outputs that are bare literals, whose type a set operation may still decide.
+    """
+
+    relation: Relation
+    outputs: tuple[tuple[str, Field], ...]
+    untyped: frozenset[int] = frozenset()
+
+
+CommonTables = Mapping[str, CommonTable]

@@ -1,0 +1,133 @@
+"""WHERE: conditions on subqueries become semi and anti joins, everything else a filter."""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from query import fault
+from query.allowlist import position_of
+from query.bind.block import Block
+from query.bind.decorrelate import decorrelated, same
+from query.bind.environment import BoundQuery
+from query.bind.operators import comparison
+from query.bind.traverse import columns, free_columns
+from query.bound import Filter, Join, Logic, Project, Relation, RowOf, Scalar, Sort
+from query.types import BOOL
+
+
+def bind_where(node: exp.Expr | None, relation: Relation, block: Block) -> Relation:
+    """The rows of `relation` for which WHERE is true."""
+    if node is None:
+        return relation
+    plain: list[Scalar] = []
+    joins: list[tuple[str, Relation, Scalar | None]] = []
+    with block.binding("WHERE"):
+        for part in _conjuncts(node.this):
+            joined = _subquery_test(part, block)
+            if joined is not None:
+                joins.append(joined)
+            else:
+                plain.append(block.bind_boolean(part, "WHERE"))
+    relation = _filtered(relation, plain, block)
+    for kind, inner, condition in joins:
+        relation = _joined(relation, kind, inner, condition, block)
+    return relation
+
+
+def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The parts of a conjunction, from left to right."""
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        while isinstance(part, exp.Paren):
+            part = part.this
+        if isinstance(part, exp.And):
+            pending.extend((part.args["expression"], part.this))
+        else:
+            yield part
+
+
+def _filtered(relation: Relation, plain: list[Scalar], block: Block) -> Relation:
+    """First what needs no subquery, so that it reaches the scan; then the subqueries and the rest."""
+    fields = relation.fields
+    known = {made.id for made in fields}
+    looked_up = {made.id for pending in block.lookups for made in pending.relation.fields}
+    now = [part for part in plain if not any(column.id in looked_up for column in columns(part))]
+    later = [part for part in plain if part not in now]
+    if now:
+        relation = Filter(fields, relation, _all(now))
+    if later:
+        attached = block.attach(relation, block.lookups)
+        filtered = Filter(attached.fields, attached, _all(later))
+        kept = tuple(made for made in attached.fields if made.id in known)
+        relation = Project(kept, filtered, tuple(made.ref() for made in kept))
+    return relation
+
+
+def _all(parts: list[Scalar]) -> Scalar:
+    return parts[0] if len(parts) == 1 else Logic(BOOL, "and", tuple(parts))
+
+
+def _subquery_test(node: exp.Expr, block: Block) -> tuple[str, Relation, Scalar | None] | None:
+    """EXISTS, NOT EXISTS and IN as the kind of join they are; None for any other condition."""
+    if isinstance(node, exp.Exists):
+        return "semi", block.subquery(node.this).relation, None
+    if isinstance(node, exp.Not):
+        inner = node.this
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
+        if isinstance(inner, exp.Exists):
+            return "anti", block.subquery(inner.this).relation, None
+        return None
+    if isinstance(node, exp.In) and node.args.get("query") is not None and not node.args.get("negate"):
+        return _in(block.bind(node.this), block.subquery(node.args["query"]), node)
+    return None
+
+
+def _in(value: Scalar, query: BoundQuery, node: exp.Expr) -> tuple[str, Relation, Scalar | None]:
+    values = value.items if isinstance(value, RowOf) else (value,)
+    if len(values) != len(query.outputs):
+        side = "too many" if len(query.outputs) > len(values) else "too few"
+        raise fault.invalid(fault.SYNTAX_ERROR, f"subquery has {side} columns", position_of(node))
+    tests = tuple(
+        comparison("=", item, made.ref(), position_of(node))
+        for item, (_, made) in zip(values, query.outputs, strict=True)
+    )
+    return "semi", query.relation, tests[0] if len(tests) == 1 else Logic(BOOL, "and", tests)
+
+
+def _joined(relation: Relation, kind: str, inner: Relation, condition: Scalar | None, block: Block) -> Relation:
+    """A semi or anti join. A condition under the subquery's projection that refers outwards becomes the join's."""
+    relation_ids = {made.id for made in relation.fields}
+    lifted = _lift(inner, relation_ids)
+    if lifted is not None:
+        inner, predicate = lifted
+        condition = predicate if condition is None else Logic(BOOL, "and", (condition, predicate))
+        return Join(relation.fields, relation, inner, kind, condition)
+    inner, keys = decorrelated(inner, relation, block.environment)
+    tests = [same(outer, column) for outer, column in keys]
+    parts = [*tests, *([condition] if condition is not None else [])]
+    return Join(relation.fields, relation, inner, kind, _all(parts) if parts else None)
+
+
+def _lift(inner: Relation, outer: set[str]) -> tuple[Relation, Scalar] | None:
+    """A subquery that depends on its outer query only in its WHERE: that condition, and the rest without it."""
+    projections: list[Project] = []
+    node = inner
+    while isinstance(node, Project | Sort):
+        if isinstance(node, Project):
+            projections.append(node)
+        node = node.input
+    if not isinstance(node, Filter) or any(column.id in outer for column in free_columns(node.input)):
+        return None
+    values = [value for projection in projections for value in projection.values]
+    if any(column.id in outer for value in values for column in columns(value)):
+        return None
+    if not any(column.id in outer for column in columns(node.predicate)):
+        return None
+    relation: Relation = node.input
+    for projection in reversed(projections):
+        kept = tuple(made for made in relation.fields if made not in projection.fields)
+        fields = (*projection.fields, *kept)
+        relation = Project(fields, relation, (*projection.values, *(made.ref() for made in kept)))
+    return relation, node.predicate

@@ -1,0 +1,261 @@
+"""GROUP BY with grouping sets, and what it makes of the expressions above it."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from query import fault
+from query.allowlist import position_of
+from query.bind.block import Block, PendingLookup
+from query.bind.names import column_name
+from query.bind.operators import require_hashable
+from query.bind.resolve import untyped
+from query.bind.traverse import columns, rewrite
+from query.bound import (
+    Aggregate,
+    Call,
+    Column,
+    Combine,
+    Constant,
+    Field,
+    Project,
+    Relation,
+    Scalar,
+    WindowCall,
+)
+from query.limits import MAX_GROUPING_SETS
+from query.parse import fold
+from query.types import INT4
+
+Sets = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """Rewrites an expression over FROM into one over the groups. Raises 42803 for a column that is in neither."""
+
+    keys: dict[Scalar, Scalar]
+    source: frozenset[str]
+    known: frozenset[str]
+    name_of: Callable[[str], str]
+
+    def __call__(self, value: Scalar) -> Scalar:
+        result = rewrite(value, self._key)
+        for column in columns(result):
+            self._check(column)
+        return result
+
+    def _key(self, value: Scalar) -> Scalar | None:
+        if isinstance(value, Call) and value.function == "grouping":
+            return self.keys.get(value)
+        return self.keys.get(value)
+
+    def _check(self, column: Column) -> None:
+        if column.id in self.source and column.id not in self.known:
+            name = self.name_of(column.id)
+            message = f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function'
+            raise fault.invalid(fault.GROUPING_ERROR, message)
+
+    def window(self, call: WindowCall) -> WindowCall:
+        result = rewrite(call, lambda value: None if value is call else self._key(value))
+        for column in columns(result):
+            self._check(column)
+        return result
+
+    def lookup(self, pending: PendingLookup) -> PendingLookup:
+        """A subquery over the groups: what it took from FROM has to be a group key."""
+        relation = rewrite(pending.relation, self._key)
+        for column in columns(relation):
+            self._check(column)
+        return replace(pending, relation=relation, keys=tuple((self(value), inner) for value, inner in pending.keys))
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """`keys` are the distinct grouping expressions, `sets` the positions that each grouping set groups by."""
+
+    keys: tuple[Scalar, ...]
+    sets: Sets
+
+    def apply(self, relation: Relation, block: Block) -> tuple[Relation, Replaced]:
+        """The grouped relation, and how expressions refer to it."""
+        source = frozenset(made.id for made in relation.fields)
+        relation = block.attach(relation, block.inner_lookups)
+        made = tuple(self._field(key, block) for key in self.keys)
+        computed = [(field, key) for field, key in zip(made, self.keys, strict=True) if not isinstance(key, Column)]
+        if computed:
+            fields = (*relation.fields, *(field for field, _ in computed))
+            values = (*(field.ref() for field in relation.fields), *(key for _, key in computed))
+            relation = Project(fields, relation, values)
+        keys = {key: Column(field.type, field.id) for key, field in zip(self.keys, made, strict=True)}
+        mapping: dict[Scalar, Scalar] = {key: column for key, column in keys.items() if key != column}
+        if self.sets == (tuple(range(len(self.keys))),):
+            grouped = self._one(relation, made, self.sets[0], block)
+            for call in _grouping_calls(block):
+                mapping[call] = Constant(INT4, 0)
+        else:
+            grouped = self._many(relation, made, block, mapping)
+        known = frozenset(field.id for field in grouped.fields)
+        return grouped, Replaced(mapping, source, known, _namer(block))
+
+    def _field(self, key: Scalar, block: Block) -> Field:
+        return Field(key.id, key.type) if isinstance(key, Column) else block.environment.field(key.type)
+
+    def _one(self, relation: Relation, made: tuple[Field, ...], chosen: tuple[int, ...], block: Block) -> Relation:
+        keys = tuple(made[index] for index in chosen)
+        fields = (*keys, *block.aggregates.values())
+        columns_ = tuple(Column(key.type, key.id) for key in keys)
+        return Aggregate(fields, relation, columns_, tuple(block.aggregates))
+
+    def _many(
+        self, relation: Relation, made: tuple[Field, ...], block: Block, mapping: dict[Scalar, Scalar]
+    ) -> Relation:
+        """One aggregation per set, their rows together; keys that a set leaves out are NULL."""
+        calls = _grouping_calls(block)
+        marks = {call: block.environment.field(INT4) for call in calls}
+        mapping.update({call: mark.ref() for call, mark in marks.items()})
+        outputs = (*made, *block.aggregates.values(), *marks.values())
+        union: Relation | None = None
+        for chosen in self.sets:
+            grouped = self._one(relation, made, chosen, block)
+            values = (
+                *(field.ref() if index in chosen else Constant(field.type, None) for index, field in enumerate(made)),
+                *(field.ref() for field in block.aggregates.values()),
+                *(Constant(INT4, self._mark(call, chosen)) for call in calls),
+            )
+            branch_fields = tuple(block.environment.field(field.type) for field in outputs)
+            branch = Project(branch_fields, grouped, values)
+            union = (
+                branch
+                if union is None
+                else Combine(
+                    tuple(block.environment.field(field.type) for field in outputs), union, branch, "union", True
+                )
+            )
+        if union is None:
+            raise fault.invalid(fault.SYNTAX_ERROR, "GROUPING SETS is empty")
+        return Project(outputs, union, tuple(field.ref() for field in union.fields))
+
+    def _mark(self, call: Call, chosen: tuple[int, ...]) -> int:
+        """One bit per argument of GROUPING, set when this grouping set leaves the argument out."""
+        bits = 0
+        for value in call.args:
+            bits = bits * 2 + (0 if self.keys.index(value) in chosen else 1)
+        return bits
+
+
+def _grouping_calls(block: Block) -> list[Call]:
+    return list(block.grouping)
+
+
+def _namer(block: Block) -> Callable[[str], str]:
+    names = {
+        visible.value.id: f"{source.alias}.{visible.name}" if source.alias else visible.name
+        for source in block.scope.item.sources
+        for visible in source.columns
+        if isinstance(visible.value, Column)
+    }
+    return lambda identifier: names.get(identifier, identifier)
+
+
+def bind_grouping(node: exp.Expr, block: Block) -> Grouping | None:
+    """The GROUP BY clause; None without one."""
+    clause = node.args.get("group")
+    if clause is None:
+        return None
+    elements = [[part] for part in _elements(clause, node, block)]
+    combinations = 1
+    for (element,) in elements:
+        combinations *= len(element)
+        if combinations > MAX_GROUPING_SETS:
+            raise fault.unsupported(f"more than {MAX_GROUPING_SETS} grouping sets", position_of(clause))
+    keys: dict[Scalar, int] = {}
+    sets = []
+    for chosen in itertools.product(*(element for (element,) in elements)):
+        flat = [keys.setdefault(value, len(keys)) for part in chosen for value in part]
+        sets.append(tuple(dict.fromkeys(flat)))
+    for key in keys:
+        require_hashable(key.type, position_of(clause))
+    block.group_keys = list(keys)
+    return Grouping(tuple(keys), tuple(sets))
+
+
+Element = list[tuple[Scalar, ...]]
+"""One item of GROUP BY: the alternatives it stands for. A plain expression is one alternative."""
+
+
+def _elements(clause: exp.Expr, node: exp.Expr, block: Block) -> list[Element]:
+    found: list[Element] = []
+    parts = [
+        *clause.expressions,
+        *(part for name in ("rollup", "cube", "grouping_sets") for part in clause.args.get(name) or []),
+    ]
+    for part in parts:
+        found.append(_element(part, node, block))
+    return found
+
+
+def _element(part: exp.Expr, node: exp.Expr, block: Block) -> Element:
+    if isinstance(part, exp.Rollup):
+        units = [_unit(item, node, block) for item in part.expressions]
+        return [_joined(units[:count]) for count in range(len(units), -1, -1)]
+    if isinstance(part, exp.Cube):
+        units = [_unit(item, node, block) for item in part.expressions]
+        if 2 ** len(units) > MAX_GROUPING_SETS:
+            raise fault.unsupported(f"more than {MAX_GROUPING_SETS} grouping sets", position_of(part))
+        masks = itertools.product((True, False), repeat=len(units))
+        return [_joined([unit for unit, taken in zip(units, mask, strict=True) if taken]) for mask in masks]
+    if isinstance(part, exp.GroupingSets):
+        return [choice for item in part.expressions for choice in _element(item, node, block)]
+    return [_unit(part, node, block)]
+
+
+def _unit(part: exp.Expr, node: exp.Expr, block: Block) -> tuple[Scalar, ...]:
+    if isinstance(part, exp.Tuple):
+        return tuple(_key(item, node, block) for item in part.expressions)
+    return (_key(part, node, block),)
+
+
+def _joined(units: list[tuple[Scalar, ...]]) -> tuple[Scalar, ...]:
+    return tuple(value for unit in units for value in unit)
+
+
+def _key(part: exp.Expr, node: exp.Expr, block: Block) -> Scalar:
+    """A grouping expression: an input column, else an output's name or position, else an expression."""
+    while isinstance(part, exp.Paren):
+        part = part.this
+    with block.binding("GROUP BY"):
+        if isinstance(part, exp.Literal):
+            return untyped(block.bind(_by_position(part, node)))
+        if isinstance(part, exp.Column) and part.args.get("table") is None and not _is_input(part, block):
+            named = [
+                item
+                for item in node.expressions
+                if isinstance(item, exp.Alias) and column_name(item) == fold(part.this)
+            ]
+            if named:
+                if len({item.this.sql() for item in named}) > 1:
+                    message = f'GROUP BY "{fold(part.this)}" is ambiguous'
+                    raise fault.invalid(fault.AMBIGUOUS_COLUMN, message, position_of(part))
+                return untyped(block.bind(named[0].this))
+        return untyped(block.bind(part))
+
+
+def _is_input(part: exp.Column, block: Block) -> bool:
+    name = fold(part.this)
+    return any(visible.name == name for visible in block.scope.item.visible)
+
+
+def _by_position(part: exp.Literal, node: exp.Expr) -> exp.Expr:
+    text = str(part.this)
+    if part.args.get("is_string") or not text.isdigit():
+        raise fault.invalid(fault.SYNTAX_ERROR, "non-integer constant in GROUP BY", position_of(part))
+    if not 1 <= int(text) <= len(node.expressions):
+        message = f"GROUP BY position {text} is not in select list"
+        raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(part))
+    chosen: exp.Expr = node.expressions[int(text) - 1]
+    if isinstance(chosen, exp.Star):
+        raise fault.unsupported("GROUP BY a position with *", position_of(part))
+    return chosen.this if isinstance(chosen, exp.Alias) else chosen

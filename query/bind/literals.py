@@ -1,0 +1,232 @@
+"""Text -> constant: PostgreSQL's input syntax of every type. The same readers serve casts of whole columns."""
+
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from errors import WeirError
+from query import fault
+from query.bound import Constant
+from query.intervals import BadInterval, parse_interval
+from query.jsontext import BadJson, normalised, parse_json
+from query.moments import BadMoment, MomentOutOfRange, parse_date, parse_moment, parse_time
+from query.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType, numeric
+
+_INTEGER: Final = re.compile(r"\s*([-+]?)(?:(\d+(?:_\d+)*)|0[xX]([0-9a-fA-F]+)|0[oO]([0-7]+)|0[bB]([01]+))\s*$")
+_NUMBER: Final = re.compile(r"\s*[-+]?(\d[\d_]*(\.[\d_]*)?|\.\d[\d_]*)([eE][-+]?\d+)?\s*$")
+_FLOAT_WORDS: Final = ("nan", "infinity", "+infinity", "-infinity", "inf", "+inf", "-inf")
+_TRUE: Final = ("true", "yes", "on")
+_FALSE: Final = ("false", "no", "off")
+
+
+class BadLiteral(ValueError):
+    """The text is no value of the type; `sqlstate` and `message` are PostgreSQL's."""
+
+    def __init__(self, sqlstate: str, message: str) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+        self.message = message
+
+
+def parse_literal(text: str, target: PgType, position: int | None = None) -> Constant:
+    """The constant of type `target` that `text` spells. Raises InvalidSQL with PostgreSQL's SQLSTATE."""
+    try:
+        if target.name == "numeric":
+            return read_numeric(text, target)
+        return Constant(target, read(text, target))
+    except BadLiteral as error:
+        raise fault.invalid(error.sqlstate, error.message, position) from error
+    except UnsupportedLiteral as error:
+        raise error.refusal(position) from error
+
+
+class UnsupportedLiteral(ValueError):
+    """PostgreSQL has this value and we do not."""
+
+    def refusal(self, position: int | None) -> WeirError:
+        return fault.unsupported(str(self), position)
+
+
+def _bad(text: str, target: PgType, sqlstate: str = fault.INVALID_TEXT) -> BadLiteral:
+    return BadLiteral(sqlstate, f'invalid input syntax for type {target.sql_name}: "{text[:100]}"')
+
+
+def read(text: str, target: PgType) -> object:
+    """The value of `target` that `text` spells. Raises BadLiteral, UnsupportedLiteral."""
+    if target.element is not None:
+        return read_array(text, target)
+    if target.name in INTEGERS:
+        return read_integer(text, target)
+    if target.name in FLOATS:
+        return _read_float(text, target)
+    if target.name in ("date", "time", "timestamp", "timestamptz"):
+        return _read_moment(text, target)
+    reader = {"bool": read_bool, "interval": _read_interval, "json": _read_json, "jsonb": _read_json}.get(target.name)
+    if reader is not None:
+        return reader(text, target)
+    if target.name == "bytea":
+        return _read_bytes(text, target)
+    if target.name in ("text", "unknown"):
+        return text
+    raise UnsupportedLiteral(f"a literal of type {target.sql_name}")
+
+
+def read_integer(text: str, target: PgType) -> int:
+    match = _INTEGER.match(text)
+    if match is None:
+        raise _bad(text, target)
+    sign, plain, hexadecimal, octal, binary = match.groups()
+    value = int(plain.replace("_", "")) if plain else int(hexadecimal or octal or binary, _base(hexadecimal, octal))
+    value = -value if sign == "-" else value
+    limit = INTEGER_LIMITS[target.name]
+    if not -limit <= value < limit:
+        message = f'value "{text.strip()[:100]}" is out of range for type {target.sql_name}'
+        raise BadLiteral(fault.NUMERIC_OUT_OF_RANGE, message)
+    return value
+
+
+def _base(hexadecimal: str | None, octal: str | None) -> int:
+    return 16 if hexadecimal else 8 if octal else 2
+
+
+def _read_float(text: str, target: PgType) -> float:
+    stripped = text.strip()
+    if stripped.lower() in _FLOAT_WORDS or _NUMBER.match(stripped):
+        value = float(stripped)
+        if abs(value) == float("inf") and stripped.lower() not in _FLOAT_WORDS:
+            message = f'"{stripped[:100]}" is out of range for type {target.sql_name}'
+            raise BadLiteral(fault.NUMERIC_OUT_OF_RANGE, message)
+        return value
+    raise _bad(text, target)
+
+
+def read_numeric(text: str, target: PgType) -> Constant:
+    """A numeric constant; its scale is the number of digits written after the point."""
+    stripped = text.strip()
+    if stripped.lower() in _FLOAT_WORDS:
+        raise UnsupportedLiteral("NaN and infinity as numeric")
+    if not _NUMBER.match(stripped):
+        raise _bad(text, target)
+    try:
+        value = Decimal(stripped)
+    except InvalidOperation as error:
+        raise _bad(text, target) from error
+    exponent = value.as_tuple().exponent
+    scale = max(0, -exponent) if isinstance(exponent, int) else 0
+    if value.adjusted() + 1 + scale > NUMERIC_DIGITS or scale > NUMERIC_DIGITS:
+        raise UnsupportedLiteral(f"a numeric of more than {NUMERIC_DIGITS} digits")
+    return Constant(numeric(scale), int(value.scaleb(scale)))
+
+
+def read_bool(text: str, target: PgType) -> bool:
+    word = text.strip().lower()
+    if word == "1" or (word and any(known.startswith(word) for known in _TRUE) and word != "o"):
+        return True
+    if word == "0" or (word and any(known.startswith(word) for known in _FALSE) and word != "o"):
+        return False
+    raise _bad(text, target)
+
+
+def _read_moment(text: str, target: PgType) -> int:
+    word = text.strip().lower()
+    if word in ("now", "today", "tomorrow", "yesterday", "infinity", "-infinity", "allballs"):
+        raise UnsupportedLiteral(f"the special value '{word}'")
+    try:
+        if target.name == "date":
+            return parse_date(text)
+        if target.name == "time":
+            return parse_time(text)
+        return parse_moment(text, target.name == "timestamptz", target.unit)
+    except BadMoment as error:
+        raise _bad(text, target, fault.INVALID_DATETIME) from error
+    except MomentOutOfRange as error:
+        message = f'date/time field value out of range: "{text[:100]}"'
+        raise BadLiteral(fault.DATETIME_OVERFLOW, message) from error
+
+
+def _read_interval(text: str, target: PgType) -> tuple[int, int, int]:
+    try:
+        return parse_interval(text)
+    except (BadInterval, ValueError, ZeroDivisionError) as error:
+        raise _bad(text, target, fault.INVALID_DATETIME) from error
+
+
+def _read_json(text: str, target: PgType) -> str:
+    try:
+        if target.name == "jsonb":
+            return normalised(text)
+        parse_json(text)
+    except BadJson as error:
+        raise BadLiteral(fault.INVALID_TEXT, f"invalid input syntax for type {target.name}") from error
+    return text
+
+
+def _read_bytes(text: str, target: PgType) -> bytes:
+    if text.startswith("\\x"):
+        try:
+            return bytes.fromhex(text[2:])
+        except ValueError as error:
+            raise _bad(text, target) from error
+    if "\\" in text:
+        raise UnsupportedLiteral("bytea escape format")
+    return text.encode()
+
+
+def read_array(text: str, target: PgType) -> tuple[object, ...]:
+    """An array literal, `{a,"b c",NULL}`, of one dimension."""
+    element = target.element
+    if element is None:
+        raise TypeError("not an array type")
+    items = split_array(text)
+    if items is None:
+        raise BadLiteral(fault.INVALID_TEXT, f'malformed array literal: "{text[:100]}"')
+    values: list[object] = []
+    for item in items:
+        if item is None:
+            values.append(None)
+        elif element.name == "numeric":
+            values.append(rescaled(read_numeric(item, element), element.scale))
+        else:
+            values.append(read(item, element))
+    return tuple(values)
+
+
+def rescaled(constant: Constant, scale: int) -> int:
+    """A numeric constant's digits at another scale, rounded half away from zero."""
+    if not isinstance(constant.value, int):
+        raise TypeError("not a numeric constant")
+    shift = scale - constant.type.scale
+    if shift >= 0:
+        factor: int = 10**shift
+        return constant.value * factor
+    unit: int = 10**-shift
+    quotient, rest = divmod(abs(constant.value), unit)
+    rounded = quotient + (1 if rest * 2 >= unit else 0)
+    return -rounded if constant.value < 0 else rounded
+
+
+_ITEM: Final = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^",{}\\]|\\.)+?))\s*([,}])', re.DOTALL)
+
+
+def split_array(text: str) -> list[str | None] | None:
+    """The items of a one-dimensional array literal; None if it is none."""
+    stripped = text.strip()
+    if stripped[:1] != "{" or stripped[-1:] != "}":
+        return None
+    if not stripped[1:-1].strip():
+        return []
+    if stripped[1:].lstrip().startswith("{"):
+        raise UnsupportedLiteral("an array of more than one dimension")
+    items: list[str | None] = []
+    place = 1
+    while place < len(stripped):
+        match = _ITEM.match(stripped, place)
+        if match is None or (match[3] == "}") != (match.end() == len(stripped)):
+            return None
+        quoted, bare = match[1], match[2]
+        if quoted is not None:
+            items.append(re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL))
+        else:
+            items.append(None if bare.strip().upper() == "NULL" else re.sub(r"\\(.)", r"\1", bare.strip()))
+        place = match.end()
+    return items

@@ -1,0 +1,223 @@
+"""Operators and casts: symbols of the syntax tree -> calls of the registry."""
+
+from typing import Final
+
+from sqlglot import exp
+
+from errors import InvalidSQL
+from query import fault
+from query.allowlist import position_of
+from query.bind.block import Block
+from query.bind.literals import parse_literal, rescaled
+from query.bind.resolve import call, coerce, comparable
+from query.bind.types import TypeName
+from query.bound import Call, Cast, Constant, Logic, RowOf, Scalar
+from query.types import (
+    BOOL,
+    INT8,
+    INTEGERS,
+    NUMBERS,
+    TEXT,
+    PgType,
+    array_of,
+    natural,
+    numeric,
+    same,
+)
+
+_SYMBOLS: Final[dict[type[exp.Expr], str]] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.Pow: "^",
+    exp.DPipe: "||",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "#",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
+    exp.Neg: "-",
+    exp.BitwiseNot: "~",
+}
+COMPARISONS: Final[dict[type[exp.Expr], str]] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+}
+OPERATOR_FUNCTIONS: Final = ("->", "->>", "#>", "#>>", "?", "?&", "?|", "@>", "<@", "&&", "#-", "^@")
+_NEGATED: Final = ("int4", "int8", "numeric")
+_UNSORTABLE: Final = {"json": "could not identify an ordering operator for type json"}
+
+
+def bind_binary(node: exp.Expr, block: Block) -> Scalar:
+    """Arithmetic, concatenation, bits."""
+    symbol = _SYMBOLS[type(node)]
+    left, right = block.bind(node.this), block.bind(node.args["expression"])
+    return call(symbol, [left, right], position_of(node))
+
+
+def bind_unary(node: exp.Expr, block: Block) -> Scalar:
+    """Minus and bitwise not."""
+    value = block.bind(node.this)
+    number = value.value if isinstance(value, Constant) and value.type.name in _NEGATED else None
+    if isinstance(node, exp.Neg) and isinstance(number, int):
+        return Constant(value.type, -number)
+    return call(_SYMBOLS[type(node)], [value], position_of(node))
+
+
+def bind_operator(node: exp.Expr, block: Block) -> Scalar:
+    """JSON and array operators, written as they are."""
+    symbol = str(node.args["operator"])
+    if symbol not in OPERATOR_FUNCTIONS:
+        raise fault.unsupported(f"operator {symbol}", position_of(node))
+    return call(symbol, [block.bind(node.this), block.bind(node.args["expression"])], position_of(node))
+
+
+def comparison(symbol: str, left: Scalar, right: Scalar, position: int | None) -> Scalar:
+    """A comparison in one common type."""
+    if isinstance(left, RowOf) and isinstance(right, RowOf):
+        return _rows(symbol, left, right, position)
+    if isinstance(left, RowOf) or isinstance(right, RowOf):
+        raise fault.unsupported("comparing a row with something else", position)
+    folded = _integer_bound(symbol, left, right)
+    if folded is not None:
+        return folded
+    left, right = comparable(left, right, position, symbol)
+    _require_comparable(symbol, left.type, position)
+    return Call(BOOL, f"{symbol}(any, any)", (left, right), position)
+
+
+def _require_comparable(symbol: str, kind: PgType, position: int | None) -> None:
+    if kind.name == "json":
+        raise fault.invalid(
+            fault.UNDEFINED_FUNCTION, f"operator does not exist: json {symbol} json", position, "cast to jsonb or text"
+        )
+    if symbol not in ("=", "<>", "is not distinct from") and (kind.name == "jsonb" or kind.element is not None):
+        raise fault.unsupported(f"ordering values of type {kind.sql_name}", position)
+
+
+def _integer_bound(symbol: str, left: Scalar, right: Scalar) -> Scalar | None:
+    """`integer > 100.5` as `integer > 100`: a plain comparison that reaches a scan's statistics."""
+    flipped = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+    if isinstance(left, Constant) and left.type.name == "numeric":
+        left, right, symbol = right, left, flipped.get(symbol, symbol)
+    if left.type.name not in INTEGERS or isinstance(left, Constant):
+        return None
+    if not isinstance(right, Constant) or right.type.name != "numeric" or not isinstance(right.value, int):
+        return None
+    unit = 10**right.type.scale
+    whole, rest = divmod(right.value, unit)
+    if rest and symbol in ("=", "<>", "is not distinct from"):
+        return None
+    bound = whole + 1 if rest and symbol in ("<", ">=") else whole
+    if not -(2**63) <= bound < 2**63:
+        return None
+    constant = Constant(INT8, bound)
+    return Call(BOOL, f"{symbol}(any, any)", (coerce(left, INT8), constant))
+
+
+def _rows(symbol: str, left: RowOf, right: RowOf, position: int | None) -> Scalar:
+    """Row-wise comparison: equality of all fields, or the first that differs decides."""
+    if len(left.items) != len(right.items):
+        raise fault.invalid(fault.SYNTAX_ERROR, "unequal number of entries in row expressions", position)
+    pairs = list(zip(left.items, right.items, strict=True))
+    if symbol in ("=", "<>"):
+        parts = tuple(comparison(symbol, a, b, position) for a, b in pairs)
+        return Logic(BOOL, "and" if symbol == "=" else "or", parts)
+    strict = symbol[0]
+    result = comparison(symbol, *pairs[-1], position)
+    for a, b in reversed(pairs[:-1]):
+        equal = Logic(BOOL, "and", (comparison("=", a, b, position), result))
+        result = Logic(BOOL, "or", (comparison(strict, a, b, position), equal))
+    return result
+
+
+def require_sortable(kind: PgType, position: int | None) -> None:
+    """Refuses ORDER BY, GREATEST and the like for types without an order."""
+    if kind.name in _UNSORTABLE:
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, _UNSORTABLE[kind.name], position, "cast to text or jsonb")
+    if kind.name in ("jsonb", "record") or kind.element is not None:
+        raise fault.unsupported(f"ordering values of type {kind.sql_name}", position)
+
+
+def require_hashable(kind: PgType, position: int | None) -> None:
+    """Refuses DISTINCT, GROUP BY and the like for types without equality."""
+    if kind.name == "json":
+        message = "could not identify an equality operator for type json"
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position, "cast to jsonb or text")
+
+
+def cast(value: Scalar, wanted: TypeName, position: int | None, lenient: bool = False) -> Scalar:
+    """An explicit cast. Raises 42846 for a pair of types PostgreSQL has no cast for."""
+    target = wanted.type
+    if isinstance(value, Constant) and value.type.name == "unknown" and value.value is not None:
+        try:
+            value = _literal(str(value.value), target, position)
+        except InvalidSQL:
+            if not lenient:
+                raise
+            return Constant(target, None)
+    if value.type.name == "unknown":
+        value = coerce(value, target)
+    if not castable(value.type, target):
+        message = f"cannot cast type {value.type.sql_name} to {target.sql_name}"
+        raise fault.invalid(fault.CANNOT_COERCE, message, position)
+    if target.name == "numeric" and wanted.modifiers:
+        target = numeric(wanted.modifiers[1])
+    else:
+        target = natural(value.type, target)
+    if value.type == target and not wanted.modifiers:
+        return value
+    return Cast(
+        target, value, lenient=lenient, modifiers=wanted.modifiers, character=wanted.character, position=position
+    )
+
+
+def _literal(text: str, target: PgType, position: int | None) -> Scalar:
+    """A quoted constant in the cast's type; of numeric arrays the scale is that of the longest item."""
+    if target.element is not None and target.element.name == "numeric":
+        items = parse_literal(text, array_of(TEXT), position).value
+        if isinstance(items, tuple):
+            parts = [parse_literal(str(item), numeric(0), position) for item in items if item is not None]
+            scale = max((part.type.scale for part in parts), default=0)
+            rest = iter(rescaled(part, scale) for part in parts)
+            values = tuple(None if item is None else next(rest) for item in items)
+            return Constant(array_of(numeric(scale)), values)
+    return parse_literal(text, target, position)
+
+
+def castable(source: PgType, target: PgType) -> bool:
+    """True when PostgreSQL has an explicit cast (pg_cast, and text in and out)."""
+    if same(source, target):
+        return True
+    if source.element is not None or target.element is not None:
+        if source.element is not None and target.element is not None:
+            return castable(source.element, target.element)
+        return "text" in (source.name, target.name)
+    if "record" in (source.name, target.name):
+        return False
+    if "text" in (source.name, target.name):
+        return True
+    if "bpchar" in (source.name, target.name):
+        return target.name == "bpchar"
+    if source.name in NUMBERS and target.name in NUMBERS:
+        return True
+    return target.name in _CASTS.get(source.name, ())
+
+
+_CASTS: Final[dict[str, tuple[str, ...]]] = {
+    "int4": ("bool",),
+    "bool": ("int4",),
+    "date": ("timestamp", "timestamptz"),
+    "timestamp": ("date", "time", "timestamptz"),
+    "timestamptz": ("date", "time", "timestamp"),
+    "time": ("interval",),
+    "interval": ("time",),
+    "json": ("jsonb",),
+    "jsonb": ("json", "bool", *NUMBERS),
+}

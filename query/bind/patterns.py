@@ -1,0 +1,80 @@
+"""LIKE, ILIKE, SIMILAR TO and regular expression operators."""
+
+from typing import Final
+
+from sqlglot import exp
+
+from query import fault
+from query.allowlist import position_of
+from query.bind.block import Block
+from query.bind.predicates import quantified_items
+from query.bind.resolve import call
+from query.bound import Constant, Logic, Not, Scalar
+from query.types import BOOL, TEXT, UNKNOWN
+
+_NAMES: Final[dict[type[exp.Expr], str]] = {
+    exp.Like: "~~",
+    exp.ILike: "~~*",
+    exp.RegexpLike: "~",
+    exp.RegexpILike: "~*",
+    exp.SimilarTo: "similar to",
+}
+
+
+def _finish(node: exp.Expr, result: Scalar) -> Scalar:
+    return Not(BOOL, result) if node.args.get("negate") else result
+
+
+def bind_like(node: exp.Expr, block: Block) -> Scalar:
+    """`text [NOT] LIKE pattern`, also against ANY or ALL items of an array."""
+    return _finish(node, _matched(node, block, Constant(TEXT, "\\")))
+
+
+def _matched(node: exp.Expr, block: Block, escape: Scalar) -> Scalar:
+    value, pattern = block.bind(node.this), node.args["expression"]
+    name = _NAMES[type(node)]
+    if isinstance(pattern, exp.Any | exp.All):
+        items = quantified_items(pattern, block, TEXT)
+        if items is None:
+            raise fault.unsupported("LIKE ANY of an array that is not written out", position_of(node))
+        parts: tuple[Scalar, ...] = tuple(call(name, [value, item, escape], position_of(node)) for item in items)
+        if not parts:
+            return Constant(BOOL, isinstance(pattern, exp.All))
+        negate = bool(node.args.get("negate"))
+        parts = tuple(Not(BOOL, part) for part in parts) if negate else parts
+        joined = Logic(BOOL, "or" if isinstance(pattern, exp.Any) else "and", parts)
+        return Not(BOOL, joined) if negate else joined
+    return call(name, [value, block.bind(pattern), escape], position_of(node))
+
+
+def bind_escape(node: exp.Expr, block: Block) -> Scalar:
+    """`... LIKE pattern ESCAPE character`; an empty one switches escaping off."""
+    escape = block.bind(node.args["expression"])
+    if not isinstance(escape, Constant) or escape.value is None:
+        raise fault.unsupported("an ESCAPE that is not a constant", position_of(node))
+    if len(str(escape.value)) > 1:
+        raise fault.invalid(fault.INVALID_ESCAPE, "invalid escape string", position_of(node), "use one character")
+    inner = node.this
+    negated = isinstance(inner, exp.Not)
+    inner = inner.this if negated else inner
+    if not isinstance(inner, exp.Like | exp.ILike | exp.SimilarTo):
+        raise fault.unsupported("ESCAPE here", position_of(node))
+    result = _finish(inner, _matched(inner, block, Constant(TEXT, str(escape.value))))
+    return Not(BOOL, result) if negated else result
+
+
+def bind_similar(node: exp.Expr, block: Block) -> Scalar:
+    """`text SIMILAR TO pattern`."""
+    return _finish(node, _matched(node, block, Constant(TEXT, "\\")))
+
+
+def bind_regexp(node: exp.Expr, block: Block) -> Scalar:
+    """`text ~ pattern` and `~*`."""
+    value, pattern = block.bind(node.this), node.args["expression"]
+    if isinstance(pattern, exp.Any | exp.All):
+        items = quantified_items(pattern, block, UNKNOWN)
+        if items is None:
+            raise fault.unsupported("a regular expression against an array", position_of(node))
+        parts = tuple(call(_NAMES[type(node)], [value, item], position_of(node)) for item in items)
+        return Logic(BOOL, "or" if isinstance(pattern, exp.Any) else "and", parts)
+    return _finish(node, call(_NAMES[type(node)], [value, block.bind(pattern)], position_of(node)))

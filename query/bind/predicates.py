@@ -1,0 +1,294 @@
+"""Comparisons, IN, BETWEEN, EXISTS, ANY and ALL, over lists, arrays and subqueries."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from query import fault
+from query.allowlist import position_of
+from query.bind.block import Block, PendingLookup
+from query.bind.environment import BoundQuery
+from query.bind.operators import COMPARISONS, comparison, require_hashable, require_sortable
+from query.bind.resolve import call, coerce, common
+from query.bound import (
+    Aggregate,
+    AggregateCall,
+    Among,
+    ArrayOf,
+    Call,
+    Case,
+    Coalesce,
+    Constant,
+    Distinct,
+    Field,
+    Filter,
+    IsNull,
+    Logic,
+    Not,
+    Project,
+    Relation,
+    RowOf,
+    Scalar,
+    truth,
+)
+from query.types import BOOL, INT8, TEXT, PgType, array_of, same
+
+_NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_LISTABLE: Final = ("bool", "int2", "int4", "int8", "float8", "text", "date", "timestamp", "timestamptz")
+
+
+def bind_comparison(node: exp.Expr, block: Block) -> Scalar:
+    """`a < b`, also `a < ANY (array)` and `a < ALL (SELECT ...)`."""
+    symbol, right = COMPARISONS[type(node)], node.args["expression"]
+    if isinstance(right, exp.Any | exp.All):
+        return _quantified(symbol, node, right, block)
+    if isinstance(node.this, exp.Any | exp.All):
+        raise fault.invalid(fault.SYNTAX_ERROR, "ANY and ALL stand on the right side", position_of(node))
+    return comparison(symbol, block.bind(node.this), block.bind(right), position_of(node))
+
+
+def bind_distinct_from(node: exp.Expr, block: Block) -> Scalar:
+    """`a IS [NOT] DISTINCT FROM b`."""
+    left, right = block.bind(node.this), block.bind(node.args["expression"])
+    for value, other in ((left, right), (right, left)):
+        if isinstance(value, Constant) and value.value is None:
+            null: Scalar = IsNull(BOOL, coerce(other, TEXT) if other.type.name == "unknown" else other)
+            return null if isinstance(node, exp.NullSafeEQ) else Not(BOOL, null)
+    equal = comparison("is not distinct from", left, right, position_of(node))
+    return equal if isinstance(node, exp.NullSafeEQ) else Not(BOOL, equal)
+
+
+def bind_between(node: exp.Expr, block: Block) -> Scalar:
+    """`a [NOT] BETWEEN [SYMMETRIC] low AND high`."""
+    value, low, high = (block.bind(node.args[name]) for name in ("this", "low", "high"))
+    position = position_of(node)
+    result = _between(value, low, high, position)
+    if node.args.get("symmetric"):
+        result = Logic(BOOL, "or", (result, _between(value, high, low, position)))
+    return Not(BOOL, result) if node.args.get("negate") else result
+
+
+def _between(value: Scalar, low: Scalar, high: Scalar, position: int | None) -> Scalar:
+    return Logic(BOOL, "and", (comparison(">=", value, low, position), comparison("<=", value, high, position)))
+
+
+def bind_in(node: exp.Expr, block: Block) -> Scalar:
+    """`a [NOT] IN (list)` or `(SELECT ...)`."""
+    value = block.bind(node.this)
+    query = node.args.get("query")
+    if query is not None:
+        result = in_subquery(value, block.subquery(query), block, position_of(node))
+    else:
+        result = _in_list(value, [block.bind(item) for item in node.expressions], position_of(node))
+    return Not(BOOL, result) if node.args.get("negate") else result
+
+
+def _in_list(value: Scalar, items: list[Scalar], position: int | None) -> Scalar:
+    if all(isinstance(item, Constant) for item in items) and not isinstance(value, RowOf | Constant):
+        listed = _among(value, items, position)
+        if listed is not None:
+            return listed
+    parts = tuple(comparison("=", value, item, position) for item in items)
+    return parts[0] if len(parts) == 1 else Logic(BOOL, "or", parts)
+
+
+def _among(value: Scalar, items: list[Scalar], position: int | None) -> Scalar | None:
+    kinds = [item.type for item in items if item.type.name != "unknown"]
+    if any(kind.category != value.type.category for kind in kinds):
+        return None
+    target = common([value.type, *kinds], "IN", position)
+    if target.name not in _LISTABLE:
+        return None
+    constants = [coerce(item, target, position) for item in items]
+    values = [item.value for item in constants if isinstance(item, Constant)]
+    if len(values) != len(items):
+        return None
+    present = tuple(dict.fromkeys(entry for entry in values if entry is not None))
+    return Among(BOOL, coerce(value, target, position), present, None in values)
+
+
+def quantified_items(node: exp.Expr, block: Block, element: PgType) -> list[Scalar] | None:
+    """The items of ANY or ALL when the array is written out; None for an array that comes from data."""
+    inner = node.this
+    while isinstance(inner, exp.Paren):
+        inner = inner.this
+    value = block.bind(inner)
+    if value.type.name == "unknown" and isinstance(value, Constant) and value.value is not None:
+        value = coerce(value, array_of(element if element.name != "unknown" else TEXT), position_of(node))
+    return written_items(value)
+
+
+def written_items(value: Scalar) -> list[Scalar] | None:
+    """The items of an array that is known when the statement is compiled."""
+    if isinstance(value, ArrayOf):
+        return list(value.items)
+    if isinstance(value, Constant) and isinstance(value.value, tuple) and value.type.element is not None:
+        return [Constant(value.type.element, item) for item in value.value]
+    return None
+
+
+def _quantified(symbol: str, node: exp.Expr, right: exp.Expr, block: Block) -> Scalar:
+    value, position = block.bind(node.this), position_of(node)
+    any_of = isinstance(right, exp.Any)
+    inner = right.this
+    while isinstance(inner, exp.Paren):
+        inner = inner.this
+    if isinstance(inner, exp.Query):
+        return _quantified_subquery(symbol, value, block.subquery(inner), any_of, block, position)
+    array = block.bind(inner)
+    if array.type.name == "unknown":
+        array = coerce(array, array_of(value.type if value.type.name != "unknown" else TEXT), position)
+    if array.type.element is None:
+        message = "op ANY/ALL (array) requires array on right side"
+        raise fault.invalid("42809", message, position)
+    items = written_items(array)
+    if items is None:
+        return _over_array(symbol, value, array, any_of, position)
+    parts = tuple(comparison(symbol, value, item, position) for item in items)
+    return Logic(BOOL, "or" if any_of else "and", parts) if parts else truth(not any_of)
+
+
+def _over_array(symbol: str, value: Scalar, array: Scalar, any_of: bool, position: int | None) -> Scalar:
+    element = array.type.element or TEXT
+    if value.type.name == "unknown" or same(value.type, element):
+        value = coerce(value, element, position)
+    else:
+        target = common([value.type, element], "ANY", position)
+        value, array = coerce(value, target, position), coerce(array, array_of(target), position)
+    name = f"{symbol} {'any' if any_of else 'all'}"
+    return call(name, [value, array], position)
+
+
+def bind_exists(node: exp.Expr, block: Block) -> Scalar:
+    """`EXISTS (SELECT ...)` as a value: the number of rows, cut at one, is not zero."""
+    query = block.subquery(node.this)
+    count = block.environment.field(INT8)
+    inner = without_outputs(query.relation)
+    calls = (AggregateCall(INT8, "count", ()),)
+    counted = Aggregate((count,), inner, (), calls)
+    block.look_up(PendingLookup(counted))
+    return Call(BOOL, ">(any, any)", (count.ref(), Constant(INT8, 0)))
+
+
+def without_outputs(relation: Relation) -> Relation:
+    """A relation with the same number of rows, cheaper: order and select list do not matter to EXISTS."""
+    return relation
+
+
+def bind_scalar_subquery(node: exp.Expr, block: Block) -> Scalar:
+    """`(SELECT one column)` as a value: NULL for no row, 21000 for more than one."""
+    query = block.subquery(node.this if isinstance(node, exp.Subquery) else node)
+    if isinstance(node, exp.Subquery) and node.args.get("alias"):
+        raise fault.invalid(fault.SYNTAX_ERROR, "a subquery in an expression has no alias", position_of(node))
+    made = _only_column(query, position_of(node))
+    block.look_up(PendingLookup(query.relation, single=not _at_most_one_row(query.relation)))
+    return made.ref()
+
+
+def _at_most_one_row(relation: Relation) -> bool:
+    if isinstance(relation, Project | Filter):
+        return _at_most_one_row(relation.input)
+    return isinstance(relation, Aggregate) and not relation.keys
+
+
+def _only_column(query: BoundQuery, position: int | None) -> Field:
+    if len(query.outputs) != 1:
+        raise fault.invalid(fault.SYNTAX_ERROR, "subquery must return only one column", position)
+    return query.outputs[0][1]
+
+
+def array_subquery(node: exp.Expr, block: Block) -> Scalar:
+    """`ARRAY(SELECT ...)`: the rows in order as an array, empty for none."""
+    query = block.subquery(node)
+    made = _only_column(query, position_of(node))
+    if made.type.element is not None:
+        raise fault.unsupported("an array of more than one dimension", position_of(node))
+    kind = array_of(made.type)
+    result = block.environment.field(kind)
+    calls = (AggregateCall(kind, "array_agg", (made.ref(),)),)
+    block.look_up(PendingLookup(Aggregate((result,), query.relation, (), calls)))
+    return Coalesce(kind, (result.ref(), Constant(kind, ())))
+
+
+def in_subquery(value: Scalar, query: BoundQuery, block: Block, position: int | None) -> Scalar:
+    """`value IN (SELECT ...)` as a three-valued result: found, or unknown when a NULL is in the way."""
+    values = value.items if isinstance(value, RowOf) else (value,)
+    if len(query.outputs) != len(values):
+        side = "too many" if len(query.outputs) > len(values) else "too few"
+        raise fault.invalid(fault.SYNTAX_ERROR, f"subquery has {side} columns", position)
+    if len(values) > 1:
+        raise fault.unsupported("a row IN a subquery outside of WHERE", position, "use EXISTS")
+    value, relation, column = _matched(values[0], query, block, position)
+    found = _found(value, relation, column, block)
+    rows, nulls = _counts(relation, column, block)
+    unknown = Logic(BOOL, "or", (IsNull(BOOL, value), Call(BOOL, ">(any, any)", (nulls, Constant(INT8, 0)))))
+    empty = Call(BOOL, "=(any, any)", (rows, Constant(INT8, 0)))
+    return Case(BOOL, ((found, truth(True)), (empty, truth(False)), (unknown, truth(None))), truth(False))
+
+
+def _matched(value: Scalar, query: BoundQuery, block: Block, position: int | None) -> tuple[Scalar, Relation, Field]:
+    """Value and subquery column in one type."""
+    made = query.outputs[0][1]
+    pair = comparison("=", value, made.ref(), position)
+    if not isinstance(pair, Call):
+        raise fault.unsupported("this IN", position)
+    left, right = pair.args
+    require_hashable(left.type, position)
+    if right == made.ref():
+        return left, query.relation, made
+    converted = block.environment.field(right.type)
+    return left, Project((converted,), query.relation, (right,)), converted
+
+
+def _found(value: Scalar, relation: Relation, column: Field, block: Block) -> Scalar:
+    """True where the value is among the subquery's values."""
+    present = Filter(relation.fields, relation, Not(BOOL, IsNull(BOOL, column.ref())))
+    key, mark = block.environment.field(column.type), block.environment.field(BOOL)
+    single = block.environment.field(column.type)
+    distinct = Distinct((single,), Project((single,), present, (column.ref(),)))
+    marked = Project((key, mark), distinct, (single.ref(), truth(True)))
+    block.look_up(PendingLookup(marked, ((value, key.ref()),)))
+    return Logic(BOOL, "and", (Not(BOOL, IsNull(BOOL, mark.ref())), Not(BOOL, IsNull(BOOL, value))))
+
+
+def _counts(relation: Relation, column: Field, block: Block) -> tuple[Scalar, Scalar]:
+    """How many rows a subquery has, and how many of them are NULL."""
+    rows, present = block.environment.field(INT8), block.environment.field(INT8)
+    calls = (AggregateCall(INT8, "count", ()), AggregateCall(INT8, "count", (column.ref(),)))
+    block.look_up(PendingLookup(Aggregate((rows, present), relation, (), calls)))
+    nulls = call("-", [rows.ref(), present.ref()])
+    return rows.ref(), nulls
+
+
+def _quantified_subquery(
+    symbol: str, value: Scalar, query: BoundQuery, any_of: bool, block: Block, position: int | None
+) -> Scalar:
+    if symbol == "=" and any_of:
+        return in_subquery(value, query, block, position)
+    if symbol == "<>" and not any_of:
+        return Not(BOOL, in_subquery(value, query, block, position))
+    if isinstance(value, RowOf):
+        raise fault.unsupported("ANY or ALL over rows", position)
+    value, relation, column = _matched(value, query, block, position)
+    require_sortable(value.type, position)
+    if any_of:
+        return Not(BOOL, _all(_NEGATED[symbol], value, relation, column, block))
+    return _all(symbol, value, relation, column, block)
+
+
+def _all(symbol: str, value: Scalar, relation: Relation, column: Field, block: Block) -> Scalar:
+    """`value op ALL (column)` by the column's extremes: they decide for every row between."""
+    low, high = block.environment.field(column.type), block.environment.field(column.type)
+    calls = tuple(AggregateCall(column.type, name, (column.ref(),)) for name in ("min", "max"))
+    block.look_up(PendingLookup(Aggregate((low, high), relation, (), calls)))
+    rows, nulls = _counts(relation, column, block)
+    extremes: Sequence[Field] = {"<": [low], "<=": [low], ">": [high], ">=": [high]}.get(symbol, [low, high])
+    if symbol == "<>":
+        raise fault.unsupported("<> ANY of this subquery")
+    tests = tuple(Call(BOOL, f"{symbol}(any, any)", (value, extreme.ref())) for extreme in extremes)
+    holds = Logic(BOOL, "and", tests)
+    empty = Call(BOOL, "=(any, any)", (rows, Constant(INT8, 0)))
+    some_null = Call(BOOL, ">(any, any)", (nulls, Constant(INT8, 0)))
+    branches = ((empty, truth(True)), (Not(BOOL, holds), truth(False)), (some_null, truth(None)))
+    return Case(BOOL, branches, holds)

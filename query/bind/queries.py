@@ -1,0 +1,236 @@
+"""Whole queries: WITH, set operations, VALUES, brackets, and what follows them (ORDER BY, LIMIT)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from query import fault
+from query.allowlist import position_of
+from query.bind.block import Block
+from query.bind.environment import BoundQuery, CommonTable, CommonTables, Environment
+from query.bind.operators import require_hashable, require_sortable
+from query.bind.resolve import coerce, common
+from query.bind.scope import FromItem, Scope
+from query.bind.select import bind_select
+from query.bind.tail import apply_limit
+from query.bound import (
+    Combine,
+    Field,
+    Project,
+    Recursive,
+    Rows,
+    Sort,
+    SortKey,
+    WorkTable,
+)
+from query.parse import fold
+from query.types import PgType, same
+
+_OPERATORS: dict[type[exp.Expr], str] = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
+Hints = Sequence[PgType] | None
+
+
+def bind_query(
+    node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None, hints: Hints = None
+) -> BoundQuery:
+    """A query as a relation. `hints` are types for output columns that are bare literals."""
+    tables = _with(node, environment, tables, parent)
+    if isinstance(node, exp.Select):
+        return bind_select(node, environment, tables, parent, hints)
+    if isinstance(node, exp.Subquery):
+        return _ordered(node, bind_query(node.this, environment, tables, parent, hints), environment, tables)
+    if isinstance(node, exp.Values):
+        return _ordered(node, _values(node, environment, tables, parent, hints), environment, tables)
+    if isinstance(node, exp.SetOperation):
+        return _ordered(node, _combined(node, environment, tables, parent, hints), environment, tables)
+    raise fault.unsupported(type(node).__name__, position_of(node))
+
+
+def _with(node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None) -> CommonTables:
+    clause = node.args.get("with_")
+    if clause is None:
+        return tables
+    known = dict(tables)
+    own: set[str] = set()
+    for entry in clause.expressions:
+        name = fold(entry.args["alias"].this)
+        if name in own:
+            message = f'WITH query name "{name}" specified more than once'
+            raise fault.invalid(fault.DUPLICATE_ALIAS, message, position_of(entry))
+        own.add(name)
+        if clause.args.get("recursive") and _mentions(entry.this, name):
+            known[name] = _recursive(name, entry, environment, known, parent)
+        else:
+            query = bind_query(entry.this, environment, known, parent)
+            known[name] = CommonTable(query.relation, _names(entry, query))
+    return known
+
+
+def _names(entry: exp.Expr, query: BoundQuery) -> tuple[str, ...]:
+    """The column names of a WITH entry: its column list first, then the query's own names."""
+    listed = [fold(column) for column in entry.args["alias"].args.get("columns") or []]
+    if len(listed) > len(query.outputs):
+        message = f'WITH query "{fold(entry.args["alias"].this)}" has {len(query.outputs)} columns available'
+        raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(entry))
+    return (*listed, *(name for name, _ in query.outputs[len(listed) :]))
+
+
+def _mentions(node: exp.Expr, name: str) -> bool:
+    return any(
+        isinstance(table.this, exp.Identifier) and fold(table.this) == name for table in node.find_all(exp.Table)
+    )
+
+
+def _recursive(
+    name: str, entry: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None
+) -> CommonTable:
+    union = entry.this
+    while isinstance(union, exp.Subquery):
+        union = union.this
+    if not isinstance(union, exp.Union) or _mentions(union.this, name):
+        message = f'recursive query "{name}" does not have the form non-recursive-term UNION [ALL] recursive-term'
+        raise fault.invalid("42P19", message, position_of(entry))
+    if any(union.args.get(part) for part in ("order", "limit", "offset")):
+        raise fault.unsupported("ORDER BY and LIMIT in a recursive query", position_of(entry))
+    base = bind_query(union.this, environment, tables, parent)
+    names = _names(entry, base)
+    kinds = [made.type for _, made in base.outputs]
+    source = tuple(environment.field(kind) for kind in kinds)
+    inner = {**tables, name: CommonTable(WorkTable(source, name, source), names)}
+    step = bind_query(union.args["expression"], environment, inner, parent, kinds)
+    if len(step.outputs) != len(kinds):
+        raise _column_count("UNION", position_of(entry))
+    for index, (kind, (_, made)) in enumerate(zip(kinds, step.outputs, strict=True), 1):
+        if not same(kind, made.type) and common([kind, made.type], "UNION") != kind:
+            message = (
+                f'recursive query "{name}" column {index} has type {kind.sql_name} in non-recursive term '
+                f"but type {made.type.sql_name} overall"
+            )
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, position_of(entry))
+    fields = tuple(environment.field(kind) for kind in kinds)
+    every = not union.args.get("distinct")
+    made_step = _converted(step, kinds, environment).relation
+    return CommonTable(Recursive(fields, base.relation, made_step, name, every), names)
+
+
+def _values(
+    node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None, hints: Hints
+) -> BoundQuery:
+    block = Block(environment, tables, Scope(_nothing(), parent), "VALUES")
+    rows = [[block.bind(item) for item in _items(row)] for row in node.expressions]
+    if any(len(row) != len(rows[0]) for row in rows):
+        raise fault.invalid(fault.SYNTAX_ERROR, "VALUES lists must all be the same length", position_of(node))
+    kinds, untyped = [], set()
+    for index, column in enumerate(zip(*rows, strict=True)):
+        if all(item.type.name == "unknown" for item in column):
+            untyped.add(index)
+            kinds.append(hints[index] if hints is not None and index < len(hints) else common([], "VALUES"))
+        else:
+            kinds.append(common([item.type for item in column], "VALUES", position_of(node)))
+    fields = tuple(environment.field(kind) for kind in kinds)
+    made = tuple(tuple(coerce(item, kind) for item, kind in zip(row, kinds, strict=True)) for row in rows)
+    if block.lookups:
+        raise fault.unsupported("a subquery in VALUES", position_of(node), "use SELECT ... UNION ALL")
+    outputs = tuple((f"column{index + 1}", made_field) for index, made_field in enumerate(fields))
+    return BoundQuery(Rows(fields, made), outputs, frozenset(untyped))
+
+
+def _items(row: exp.Expr) -> list[exp.Expr]:
+    return list(row.expressions) if isinstance(row, exp.Tuple) else [row]
+
+
+def _nothing() -> FromItem:
+    return FromItem(Rows((), ((),)), (), ())
+
+
+def _combined(
+    node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None, hints: Hints
+) -> BoundQuery:
+    operator = _OPERATORS[type(node)]
+    sides = [node.this, node.args["expression"]]
+    left, right = (bind_query(side, environment, tables, parent, hints) for side in sides)
+    if len(left.outputs) != len(right.outputs):
+        raise _column_count(operator.upper(), position_of(node))
+    kinds = _common_types(left, right, operator, hints, node)
+    if left.untyped:
+        left = bind_query(sides[0], environment, tables, parent, kinds)
+    if right.untyped:
+        right = bind_query(sides[1], environment, tables, parent, kinds)
+    every = not node.args.get("distinct")
+    for kind in kinds:
+        if not (operator == "union" and every):
+            require_hashable(kind, position_of(node))
+    left, right = _converted(left, kinds, environment), _converted(right, kinds, environment)
+    fields = tuple(environment.field(kind) for kind in kinds)
+    combined = Combine(fields, left.relation, right.relation, operator, every)
+    outputs = tuple((name, made) for (name, _), made in zip(left.outputs, fields, strict=True))
+    return BoundQuery(combined, outputs, left.untyped & right.untyped)
+
+
+def _column_count(operator: str, position: int | None) -> Exception:
+    return fault.invalid(fault.SYNTAX_ERROR, f"each {operator} query must have the same number of columns", position)
+
+
+def _common_types(left: BoundQuery, right: BoundQuery, operator: str, hints: Hints, node: exp.Expr) -> list[PgType]:
+    kinds = []
+    for index, ((_, a), (_, b)) in enumerate(zip(left.outputs, right.outputs, strict=True)):
+        known = []
+        if index not in left.untyped:
+            known.append(a.type)
+        if index not in right.untyped:
+            known.append(b.type)
+        if not known and hints is not None:
+            known.append(hints[index])
+        kinds.append(common(known, operator.upper(), position_of(node)))
+    return kinds
+
+
+def _converted(query: BoundQuery, kinds: Sequence[PgType], environment: Environment) -> BoundQuery:
+    """The query with its outputs, and nothing else, in the given types."""
+    fields = tuple(made for _, made in query.outputs)
+    if all(made.type == kind for made, kind in zip(fields, kinds, strict=True)) and query.relation.fields == fields:
+        return query
+    made = tuple(environment.field(kind) for kind in kinds)
+    values = tuple(coerce(old.ref(), kind) for old, kind in zip(fields, kinds, strict=True))
+    outputs = tuple((name, new) for (name, _), new in zip(query.outputs, made, strict=True))
+    return replace(query, relation=Project(made, query.relation, values), outputs=outputs)
+
+
+def _ordered(node: exp.Expr, query: BoundQuery, environment: Environment, tables: CommonTables) -> BoundQuery:
+    """ORDER BY and LIMIT after a set operation, VALUES or brackets: by output name or position."""
+    order = node.args.get("order")
+    relation = query.relation
+    keys: tuple[SortKey, ...] = ()
+    if order is not None:
+        keys = tuple(_output_key(ordered, query) for ordered in order.expressions)
+        relation = Sort(relation.fields, relation, keys)
+    block = Block(environment, tables, Scope(_nothing()))
+    return replace(query, relation=apply_limit(node, relation, keys, block))
+
+
+def _output_key(ordered: exp.Expr, query: BoundQuery) -> SortKey:
+    value, made = ordered.this, None
+    if isinstance(value, exp.Literal) and not value.args.get("is_string"):
+        index = int(value.this) if str(value.this).isdigit() else 0
+        if not 1 <= index <= len(query.outputs):
+            message = f"ORDER BY position {value.this} is not in select list"
+            raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(ordered))
+        made = query.outputs[index - 1][1]
+    elif isinstance(value, exp.Column) and value.args.get("table") is None:
+        made = _named(query.outputs, fold(value.this), ordered)
+    if made is None:
+        raise fault.unsupported(
+            "an expression in ORDER BY of a set operation", position_of(ordered), "wrap the query in a subquery"
+        )
+    require_sortable(made.type, position_of(ordered))
+    return SortKey(made.ref(), bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first")))
+
+
+def _named(outputs: tuple[tuple[str, Field], ...], name: str, node: exp.Expr) -> Field:
+    found = [made for known, made in outputs if known == name]
+    if not found:
+        raise fault.invalid(fault.UNDEFINED_COLUMN, f'column "{name}" does not exist', position_of(node))
+    if len(found) > 1:
+        raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'ORDER BY "{name}" is ambiguous', position_of(node))
+    return found[0]

@@ -1,0 +1,290 @@
+"""PostgreSQL's rules for types: which function an overloaded name means, and the common type of several values.
+
+Source: PostgreSQL documentation, chapter "Type Conversion": Operators (10.2), Functions (10.3), UNION and CASE (10.5).
+"""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from errors import WeirError
+from query import fault
+from query.bind.literals import parse_literal
+from query.bound import Call, Cast, Constant, Scalar
+from query.functions.registry import POLYMORPHIC, REGISTRY, Function, type_named
+from query.types import (
+    FLOAT8,
+    IMPLICIT,
+    INTEGER_LIMITS,
+    INTEGERS,
+    NUMERIC,
+    PREFERRED,
+    TEXT,
+    UNKNOWN,
+    PgType,
+    array_of,
+    implicit,
+    natural,
+    same,
+    widest,
+)
+
+_OPERATOR: Final = frozenset("+-*/<>=~!@#%^&|`?")
+
+
+def is_operator(name: str) -> bool:
+    return name[0] in _OPERATOR
+
+
+def call(name: str, args: Sequence[Scalar], position: int | None = None) -> Call:
+    """The call that `name` means for arguments of these types, with the conversions PostgreSQL would add."""
+    function = choose(name, [arg.type for arg in args], position)
+    return apply(function, args, position)
+
+
+def apply(function: Function, args: Sequence[Scalar], position: int | None) -> Call:
+    """`function` over `args`, each converted to the parameter's type."""
+    element = _element([arg.type for arg in args], function)
+    converted = []
+    for index, arg in enumerate(args):
+        converted.append(_argument(function, index, arg, element, position))
+    types = tuple(arg.type for arg in converted)
+    return Call(_result(function, types, element), function.key, tuple(converted), position)
+
+
+def _argument(function: Function, index: int, arg: Scalar, element: PgType | None, position: int | None) -> Scalar:
+    parameter = function.parameter(index)
+    if parameter.type == "any":
+        converted = coerce(arg, TEXT) if arg.type.name == "unknown" else arg
+    elif parameter.type == "anyarray":
+        converted = coerce(arg, array_of(element or TEXT), position)
+    elif parameter.type in POLYMORPHIC:
+        converted = coerce(arg, element or TEXT, position)
+    else:
+        converted = coerce(arg, type_named(parameter.type), position)
+    if parameter.constant and not isinstance(converted, Constant):
+        raise fault.unsupported(f"{function.name} with argument {index + 1} that is not a constant", position)
+    return converted
+
+
+def _element(types: Sequence[PgType], function: Function) -> PgType | None:
+    """What anyelement stands for in this call."""
+    found: PgType | None = None
+    for index, kind in enumerate(types):
+        parameter = function.parameter(index).type
+        candidate = kind.element if parameter == "anyarray" else kind if parameter in POLYMORPHIC[1:] else None
+        if candidate is not None and candidate.name != "unknown":
+            found = candidate if found is None else common([found, candidate], function.name)
+    return found
+
+
+def _result(function: Function, types: tuple[PgType, ...], element: PgType | None) -> PgType:
+    if callable(function.result):
+        return function.result(types)
+    if function.result == "anyelement":
+        return element or TEXT
+    if function.result == "anyarray":
+        return array_of(element or TEXT)
+    return type_named(function.result)
+
+
+def choose(name: str, types: Sequence[PgType], position: int | None) -> Function:
+    """The overload PostgreSQL picks. Raises 42883 when none fits, 42725 when it could not decide."""
+    named = REGISTRY.named(name)
+    fitting = [function for function in named if function.accepts(len(types)) and _fits(function, types)]
+    if not fitting:
+        raise _missing(name, types, position)
+    if len(fitting) == 1:
+        return fitting[0]
+    guessed = _same_as_other(types)
+    best = [function for function in fitting if _matches(function, guessed) == len(types)]
+    if best:
+        return best[0]
+    best = _most(fitting, [_matches(function, types) for function in fitting])
+    best = _most(best, [_preferred(function, types) for function in best])
+    if len(best) > 1:
+        best = _by_unknowns(best, types)
+    if len(best) > 1:
+        shown = _signature(name, types)
+        raise fault.invalid(fault.AMBIGUOUS_FUNCTION, f"{shown} is not unique", position, "add an explicit cast")
+    return best[0]
+
+
+def _same_as_other(types: Sequence[PgType]) -> list[PgType]:
+    """For two arguments of which one is an untyped literal: take it for the other's type (10.2 step 2a)."""
+    if len(types) == 2 and types[0].name == "unknown":
+        return [types[1], types[1]]
+    if len(types) == 2 and types[1].name == "unknown":
+        return [types[0], types[0]]
+    return list(types)
+
+
+def _most(functions: list[Function], scores: list[int]) -> list[Function]:
+    top = max(scores)
+    return [function for function, score in zip(functions, scores, strict=True) if score == top]
+
+
+def _fits(function: Function, types: Sequence[PgType]) -> bool:
+    return all(_fits_one(function.parameter(index).type, kind) for index, kind in enumerate(types))
+
+
+def _fits_one(parameter: str, kind: PgType) -> bool:
+    if parameter in ("any", "anyelement"):
+        return True
+    if parameter == "anynonarray":
+        return kind.element is None
+    if parameter == "anyarray":
+        return kind.element is not None or kind.name == "unknown"
+    return implicit(kind, type_named(parameter))
+
+
+def _matches(function: Function, types: Sequence[PgType]) -> int:
+    """How many arguments have exactly the parameter's type."""
+    return sum(_is_exact(function.parameter(index).type, kind) for index, kind in enumerate(types))
+
+
+def _is_exact(parameter: str, kind: PgType) -> bool:
+    if parameter in POLYMORPHIC:
+        return parameter != "anyarray" or kind.element is not None
+    return same(kind, type_named(parameter))
+
+
+def _preferred(function: Function, types: Sequence[PgType]) -> int:
+    """How many arguments are exact or become their category's preferred type."""
+    score = 0
+    for index, kind in enumerate(types):
+        parameter = function.parameter(index).type
+        if _is_exact(parameter, kind) or (kind.name != "unknown" and parameter in PREFERRED):
+            score += 1
+    return score
+
+
+def _by_unknowns(functions: list[Function], types: Sequence[PgType]) -> list[Function]:
+    """Decides by the positions of untyped literals (10.3 steps 4e and 4f)."""
+    left = functions
+    for index, kind in enumerate(types):
+        if kind.name != "unknown":
+            continue
+        texts = [function for function in left if function.parameter(index).type in ("text", "any")]
+        if texts:
+            left = texts
+            continue
+        preferred = [function for function in left if function.parameter(index).type in PREFERRED]
+        categories = {_category(function.parameter(index).type) for function in left}
+        if preferred and len(categories) == 1:
+            left = preferred
+    return left
+
+
+def _category(parameter: str) -> str:
+    return parameter if parameter in POLYMORPHIC else type_named(parameter).category
+
+
+def _signature(name: str, types: Sequence[PgType]) -> str:
+    if is_operator(name):
+        shown = f" {name} ".join(kind.sql_name for kind in types) if len(types) == 2 else f"{name} {types[0].sql_name}"
+        return f"operator {shown}"
+    return f"function {name}({', '.join(kind.sql_name for kind in types)})"
+
+
+def _missing(name: str, types: Sequence[PgType], position: int | None) -> WeirError:
+    message = f"{_signature(name, types)} does not exist"
+    if REGISTRY.named(name):
+        return fault.invalid(fault.UNDEFINED_FUNCTION, message, position, "add explicit casts to the arguments")
+    near = difflib.get_close_matches(name, [known for known in REGISTRY.names() if not is_operator(known)], 1)
+    hint = f"did you mean {near[0]}?" if near else None
+    return fault.invalid(fault.UNDEFINED_FUNCTION, message, position, hint)
+
+
+def common(types: Sequence[PgType], construct: str, position: int | None = None) -> PgType:
+    """The type of UNION, CASE, VALUES, ARRAY and the like (10.5)."""
+    known = [kind for kind in types if kind.name != "unknown"]
+    if not known:
+        return TEXT
+    chosen = known[0]
+    for kind in known[1:]:
+        if same(kind, chosen):
+            chosen = widest(chosen, kind)
+        elif kind.category != chosen.category:
+            message = f"{construct} types {chosen.sql_name} and {kind.sql_name} cannot be matched"
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
+        elif implicit(chosen, kind):
+            chosen = kind
+        elif not implicit(kind, chosen):
+            message = f"{construct} types {chosen.sql_name} and {kind.sql_name} cannot be matched"
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
+    for kind in known:
+        chosen = widest(natural(kind, chosen), chosen) if implicit(kind, chosen) else chosen
+    return chosen
+
+
+def coerce(value: Scalar, target: PgType, position: int | None = None, construct: str = "") -> Scalar:
+    """`value` as `target` by PostgreSQL's implicit conversion; the scale or unit that keeps every value."""
+    if value.type == target:
+        return value
+    if isinstance(value, Constant):
+        folded = _constant(value, target, position)
+        if folded is not None:
+            return folded
+    if value.type.name == "unknown":
+        return Cast(target, Cast(TEXT, value), position=position)
+    if not implicit(value.type, target):
+        verb = construct or "expression"
+        message = f"{verb} is of type {value.type.sql_name} but {target.sql_name} was expected"
+        raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
+    wanted = natural(value.type, target)
+    if target.name == "numeric" and target.scale > wanted.scale:
+        wanted = target
+    if same(value.type, target) and target.name in ("timestamp", "timestamptz") and target.unit != value.type.unit:
+        wanted = widest(value.type, target)
+    return value if value.type == wanted else Cast(wanted, value, explicit=False, position=position)
+
+
+def _constant(value: Constant, target: PgType, position: int | None) -> Constant | None:
+    """Folds the conversions of constants that need no computing."""
+    if value.value is None:
+        return Constant(target, None)
+    if value.type.name == "unknown":
+        return parse_literal(str(value.value), target, position)
+    if value.type.name in INTEGERS and isinstance(value.value, int):
+        if target.name in INTEGERS:
+            return Constant(target, value.value) if abs(value.value) < INTEGER_LIMITS[target.name] else None
+        if target.name == "numeric":
+            return Constant(replace(NUMERIC, scale=target.scale), value.value * 10**target.scale)
+        if target.name == "float8":
+            return Constant(FLOAT8, float(value.value))
+    longer = value.type.name == "numeric" and target.name == "numeric" and target.scale > value.type.scale
+    if longer and isinstance(value.value, int):
+        exact = replace(target, exact=target.exact and value.type.exact)
+        return Constant(exact, value.value * 10 ** (target.scale - value.type.scale))
+    if value.type.name == "numeric" and target.name == "float8" and isinstance(value.value, int):
+        return Constant(FLOAT8, value.value / 10**value.type.scale)
+    return None
+
+
+def comparable(left: Scalar, right: Scalar, position: int | None, operator: str) -> tuple[Scalar, Scalar]:
+    """Both sides of a comparison in one type. Raises 42883 as PostgreSQL does for types that do not compare."""
+    if "bpchar" in (left.type.name, right.type.name):
+        left, right = coerce(left, TEXT, position), coerce(right, TEXT, position)
+    kinds = (left.type, right.type)
+    if all(kind.name == "unknown" for kind in kinds):
+        return coerce(left, TEXT), coerce(right, TEXT)
+    if kinds[0].name == "unknown":
+        return coerce(left, kinds[1], position), right
+    if kinds[1].name == "unknown":
+        return left, coerce(right, kinds[0], position)
+    if same(*kinds):
+        target = widest(*kinds)
+    elif kinds[0].element is None and kinds[1].element is None and kinds[1].name in IMPLICIT.get(kinds[0].name, ()):
+        target = widest(natural(kinds[0], kinds[1]), kinds[1])
+    elif kinds[0].element is None and kinds[1].element is None and kinds[0].name in IMPLICIT.get(kinds[1].name, ()):
+        target = widest(natural(kinds[1], kinds[0]), kinds[0])
+    else:
+        raise _missing(operator, kinds, position)
+    return coerce(left, target, position), coerce(right, target, position)
+
+
+def untyped(value: Scalar) -> Scalar:
+    """An untyped literal that reached the answer is text."""
+    return coerce(value, TEXT) if value.type.name == UNKNOWN.name else value

@@ -1,0 +1,237 @@
+"""One SELECT: its clauses in the order in which they take effect."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from query import fault
+from query.allowlist import position_of
+from query.bind.block import Block
+from query.bind.environment import BoundQuery, CommonTables, Environment
+from query.bind.filters import bind_where
+from query.bind.grouping import Grouping, bind_grouping
+from query.bind.names import column_name
+from query.bind.operators import require_hashable, require_sortable
+from query.bind.resolve import coerce, untyped
+from query.bind.scope import Scope
+from query.bind.sources import FromBinder
+from query.bind.tail import apply_limit
+from query.bound import (
+    Column,
+    Constant,
+    Distinct,
+    Field,
+    Filter,
+    Project,
+    Relation,
+    Scalar,
+    Sort,
+    SortKey,
+    Window,
+)
+from query.limits import MAX_SELECT_ITEMS
+from query.parse import fold
+from query.types import TEXT, PgType
+
+Hints = Sequence[PgType] | None
+
+
+@dataclass(slots=True)
+class Items:
+    """The select list: names and values, and which values are bare literals."""
+
+    names: list[str] = field(default_factory=list)
+    values: list[Scalar] = field(default_factory=list)
+    untyped: set[int] = field(default_factory=set)
+
+    def add(self, name: str, value: Scalar, hints: Hints) -> None:
+        if value.type.name == "unknown":
+            index = len(self.values)
+            self.untyped.add(index)
+            value = coerce(value, hints[index] if hints is not None and index < len(hints) else TEXT)
+        self.names.append(name)
+        self.values.append(value)
+
+
+def bind_select(
+    node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None, hints: Hints
+) -> BoundQuery:
+    """A SELECT as a relation whose fields are its output columns."""
+    item = FromBinder(environment, tables, parent).bind(node)
+    block = Block(environment, tables, Scope(item, parent))
+    block.window_names = {fold(window.this): window for window in node.args.get("windows") or []}
+    relation = bind_where(node.args.get("where"), item.relation, block)
+    grouping = bind_grouping(node, block)
+    items = _items(node, block, hints)
+    having = _having(node, block)
+    order = _order(node, block, items)
+    unique = _distinct_on(node, block, items)
+    if grouping is not None or block.aggregates or having is not None:
+        grouping = grouping or Grouping((), ((),))
+        relation, replaced = grouping.apply(relation, block)
+        items.values = [replaced(value) for value in items.values]
+        order = [replace(key, value=replaced(key.value)) for key in order]
+        unique = [replaced(value) for value in unique] if unique is not None else None
+        having = replaced(having) if having is not None else None
+        block.windows = {replaced.window(call): made for call, made in block.windows.items()}
+        block.series = [(replaced(array), made) for array, made in block.series]
+        block.lookups = [replaced.lookup(pending) for pending in block.lookups]
+    relation = block.attach(relation, [*block.inner_lookups, *block.lookups])
+    if having is not None:
+        relation = Filter(relation.fields, relation, having)
+    relation = _windows(relation, block)
+    relation = block.unfold(relation)
+    return _finished(node, relation, items, order, unique, block)
+
+
+def _windows(relation: Relation, block: Block) -> Relation:
+    if not block.windows:
+        return relation
+    return Window((*relation.fields, *block.windows.values()), relation, tuple(block.windows))
+
+
+def _items(node: exp.Expr, block: Block, hints: Hints) -> Items:
+    items = Items()
+    with block.binding("the select list", aggregates=True, windows=True, series=True):
+        for expression in node.expressions:
+            if _is_star(expression):
+                _expand(expression, block, items, hints)
+                continue
+            inner = expression.this if isinstance(expression, exp.Alias) else expression
+            items.add(column_name(expression), block.bind(inner), hints)
+    if len(items.values) > MAX_SELECT_ITEMS:
+        message = f"target lists can have at most {MAX_SELECT_ITEMS} entries"
+        raise fault.invalid(fault.PROGRAM_LIMIT, message, position_of(node))
+    for value in items.values:
+        if value.type.name == "record":
+            raise fault.unsupported("a row as output", position_of(node), "select its fields")
+    return items
+
+
+def _is_star(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
+
+
+def _expand(node: exp.Expr, block: Block, items: Items, hints: Hints) -> None:
+    if isinstance(node, exp.Star):
+        columns = block.scope.item.visible
+        if not block.scope.item.sources:
+            message = "SELECT * with no tables specified is not valid"
+            raise fault.invalid(fault.SYNTAX_ERROR, message, position_of(node))
+    else:
+        alias = fold(node.args["table"])
+        source = block.scope.source(alias)
+        if source is None:
+            message = f'missing FROM-clause entry for table "{alias}"'
+            raise fault.invalid(fault.UNDEFINED_TABLE, message, position_of(node))
+        columns = source.columns
+    for column in columns:
+        items.add(column.name, column.value, hints)
+
+
+def _having(node: exp.Expr, block: Block) -> Scalar | None:
+    clause = node.args.get("having")
+    if clause is None:
+        return None
+    with block.binding("HAVING", aggregates=True):
+        return block.bind_boolean(clause.this, "HAVING")
+
+
+def _order(node: exp.Expr, block: Block, items: Items) -> list[SortKey]:
+    """ORDER BY: an output position, an output name, or an expression over FROM."""
+    clause = node.args.get("order")
+    if clause is None:
+        return []
+    keys = []
+    with block.binding("ORDER BY", aggregates=True, windows=True, series=True):
+        for ordered in clause.expressions:
+            value = untyped(_by_name(ordered.this, items, "ORDER BY") or block.bind(ordered.this))
+            require_sortable(value.type, position_of(ordered))
+            keys.append(SortKey(value, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first"))))
+    return keys
+
+
+def _by_name(node: exp.Expr, items: Items, clause: str) -> Scalar | None:
+    """The output that a position or a bare name stands for."""
+    if isinstance(node, exp.Literal):
+        text = str(node.this)
+        if node.args.get("is_string") or not text.isdigit():
+            raise fault.invalid(fault.SYNTAX_ERROR, f"non-integer constant in {clause}", position_of(node))
+        if not 1 <= int(text) <= len(items.values):
+            message = f"{clause} position {text} is not in select list"
+            raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(node))
+        return items.values[int(text) - 1]
+    if not isinstance(node, exp.Column) or node.args.get("table") is not None or isinstance(node.this, exp.Star):
+        return None
+    name = fold(node.this)
+    found = list(dict.fromkeys(value for known, value in zip(items.names, items.values, strict=True) if known == name))
+    if len(found) > 1:
+        raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'{clause} "{name}" is ambiguous', position_of(node))
+    return found[0] if found else None
+
+
+def _distinct_on(node: exp.Expr, block: Block, items: Items) -> list[Scalar] | None:
+    distinct = node.args.get("distinct")
+    if distinct is None or distinct.args.get("on") is None:
+        return None
+    listed = distinct.args["on"]
+    parts = listed.expressions if isinstance(listed, exp.Tuple) else [listed]
+    with block.binding("DISTINCT ON", aggregates=True, windows=True):
+        return [untyped(_by_name(part, items, "DISTINCT ON") or block.bind(_unwrapped(part))) for part in parts]
+
+
+def _unwrapped(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def _finished(
+    node: exp.Expr,
+    relation: Relation,
+    items: Items,
+    order: list[SortKey],
+    unique: list[Scalar] | None,
+    block: Block,
+) -> BoundQuery:
+    """Projection, DISTINCT, ORDER BY and LIMIT over the computed rows."""
+    environment = block.environment
+    outputs = tuple(environment.field(value.type) for value in items.values)
+    by_value = dict(zip(items.values, outputs, strict=True))
+    extra: dict[Scalar, Field] = {}
+    for value in [*(key.value for key in order), *(unique or [])]:
+        if value not in by_value and value not in extra:
+            extra[value] = environment.field(value.type)
+    distinct = node.args.get("distinct")
+    if distinct is not None and unique is None and any(key.value in extra for key in order):
+        message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list"
+        raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(node.args["order"]))
+    fields = (*outputs, *extra.values())
+    relation = Project(fields, relation, (*items.values, *extra))
+    columns = {**by_value, **extra}
+    keys = tuple(replace(key, value=columns[key.value].ref()) for key in order if not isinstance(key.value, Constant))
+    if distinct is not None and unique is None:
+        for made in outputs:
+            require_hashable(made.type, position_of(node))
+        relation = Distinct(relation.fields, relation)
+    if unique is not None:
+        _check_distinct_on(unique, order, node)
+        if keys:
+            relation = Sort(relation.fields, relation, keys)
+        marks = tuple(columns[value].ref() for value in unique)
+        relation = Distinct(relation.fields, relation, tuple(mark for mark in marks if isinstance(mark, Column)))
+    if keys:
+        relation = Sort(relation.fields, relation, keys)
+    relation = apply_limit(node, relation, keys, block)
+    if extra:
+        relation = Project(outputs, relation, tuple(made.ref() for made in outputs))
+    named = tuple(zip(items.names, outputs, strict=True))
+    return BoundQuery(relation, named, frozenset(items.untyped))
+
+
+def _check_distinct_on(unique: list[Scalar], order: list[SortKey], node: exp.Expr) -> None:
+    leading = [key.value for key in order[: len(set(unique))]]
+    if order and any(value not in unique for value in leading):
+        message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions"
+        raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(node))

@@ -1,0 +1,138 @@
+"""Expressions with a syntax of their own: EXTRACT, SUBSTRING, TRIM, AT TIME ZONE, INTERVAL, the clock, subscripts."""
+
+from datetime import datetime
+from typing import Final
+
+from sqlglot import exp
+
+from query import fault
+from query.allowlist import position_of
+from query.bind.block import Block
+from query.bind.resolve import call, coerce
+from query.bound import Constant, Scalar
+from query.intervals import BadInterval, parse_interval
+from query.moments import EPOCH, US_PER_DAY
+from query.types import DATE, INT4, INTERVAL_TYPE, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ
+
+_COLLATIONS: Final = ("c", "posix", "default", "ucs_basic", "c.utf-8", "c.utf8")
+_TRIMS: Final = {"LEADING": "ltrim", "TRAILING": "rtrim"}
+
+
+def _microseconds(moment: datetime) -> int:
+    difference = moment - EPOCH
+    return (difference.days * 86_400 + difference.seconds) * 1_000_000 + difference.microseconds
+
+
+def now(node: exp.Expr, block: Block) -> Scalar:
+    """The statement's start, the same everywhere in it."""
+    if getattr(node, "expressions", None):
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, "now takes no argument", position_of(node))
+    return Constant(TIMESTAMPTZ, _microseconds(block.environment.now))
+
+
+def localtimestamp(node: exp.Expr, block: Block) -> Scalar:
+    return Constant(TIMESTAMP, _microseconds(block.environment.now))
+
+
+def current_date(node: exp.Expr, block: Block) -> Scalar:
+    return Constant(DATE, _microseconds(block.environment.now) // US_PER_DAY)
+
+
+def localtime(node: exp.Expr, block: Block) -> Scalar:
+    return Constant(TIME, _microseconds(block.environment.now) % US_PER_DAY)
+
+
+def interval(node: exp.Expr) -> Scalar:
+    """INTERVAL '...' [field]."""
+    text, fields = str(node.this.this), node.args.get("unit")
+    unit = str(fields.name).lower().split()[-1] if fields is not None else "second"
+    if fields is not None and not _is_plain(text, str(fields.name)):
+        raise fault.unsupported("a field restriction that cuts an interval", position_of(node), "write it without")
+    try:
+        return Constant(INTERVAL_TYPE, parse_interval(text, unit))
+    except (BadInterval, ValueError) as error:
+        message = f'invalid input syntax for type interval: "{text[:100]}"'
+        raise fault.invalid(fault.INVALID_DATETIME, message, position_of(node)) from error
+
+
+def _is_plain(text: str, fields: str) -> bool:
+    """True for a bare number with one field, where the field only names the unit."""
+    stripped = text.strip().lstrip("+-")
+    return " TO " not in fields and (
+        stripped.isdigit() or (fields == "SECOND" and stripped.replace(".", "", 1).isdigit())
+    )
+
+
+def collate(node: exp.Expr, block: Block) -> Scalar:
+    """Only the collations that order by code point, which is how all text is ordered here."""
+    name = str(node.args["expression"].name).lower()
+    if name not in _COLLATIONS:
+        raise fault.unsupported(f'collation "{name}"', position_of(node), 'text is ordered as by COLLATE "C"')
+    value = block.bind(node.this)
+    if value.type.name not in ("text", "unknown"):
+        message = f"collations are not supported by type {value.type.sql_name}"
+        raise fault.invalid(fault.DATATYPE_MISMATCH, message, position_of(node))
+    return value
+
+
+def at_time_zone(node: exp.Expr, block: Block) -> Scalar:
+    value = block.bind(node.this)
+    if value.type.name == "unknown":
+        value = coerce(value, TIMESTAMPTZ, position_of(node))
+    return call("timezone", [block.bind(node.args["zone"]), value], position_of(node))
+
+
+def extract(node: exp.Expr, block: Block) -> Scalar:
+    field = str(node.this.name).lower()
+    return call("extract", [Constant(TEXT, field), block.bind(node.args["expression"])], position_of(node))
+
+
+def date_part(node: exp.Expr, block: Block) -> Scalar:
+    if len(node.expressions) != 2:
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, "date_part takes a field and a time", position_of(node))
+    field, value = (block.bind(argument) for argument in node.expressions)
+    if isinstance(field, Constant):
+        field = Constant(TEXT, str(field.value).lower())
+    return call("date_part", [field, value], position_of(node))
+
+
+def position(node: exp.Expr, block: Block) -> Scalar:
+    return call("strpos", [block.bind(node.this), block.bind(node.args["substr"])], position_of(node))
+
+
+def substring(node: exp.Expr, block: Block) -> Scalar:
+    values = [block.bind(node.this)]
+    start, length = node.args.get("start"), node.args.get("length")
+    values.append(block.bind(start) if start is not None else Constant(INT4, 1))
+    if length is not None:
+        values.append(block.bind(length))
+    return call("substring", values, position_of(node))
+
+
+def trim(node: exp.Expr, block: Block) -> Scalar:
+    name = _TRIMS.get(str(node.args.get("position")), "btrim")
+    values = [block.bind(node.this)]
+    if node.args.get("expression") is not None:
+        values.append(block.bind(node.args["expression"]))
+    return call(name, values, position_of(node))
+
+
+def overlay(node: exp.Expr, block: Block) -> Scalar:
+    parts = [node.this, node.args["expression"], node.args["from_"], node.args.get("for_")]
+    return call("overlay", [block.bind(part) for part in parts if part is not None], position_of(node))
+
+
+def bracket(node: exp.Expr, block: Block) -> Scalar:
+    """Subscripts: of an array counted from 1, or of jsonb."""
+    value = block.bind(node.this)
+    if len(node.expressions) != 1:
+        raise fault.unsupported("an array of more than one dimension", position_of(node))
+    index = node.expressions[0]
+    if isinstance(index, exp.Slice):
+        low, high = index.this, index.args.get("expression")
+        if low is None or high is None:
+            raise fault.unsupported("an array slice without both ends", position_of(node))
+        return call("array slice", [value, block.bind(low), block.bind(high)], position_of(node))
+    if value.type.name == "jsonb":
+        return call("->", [value, block.bind(index)], position_of(node))
+    return call("array element", [value, block.bind(index)], position_of(node))

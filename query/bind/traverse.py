@@ -1,0 +1,94 @@
+"""Walking and rewriting bound trees."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import TypeVar, cast
+
+from query.bound import Column, Relation, Scalar, SortKey
+
+Node = TypeVar("Node")
+
+
+def children(node: object) -> Iterator[object]:
+    """The scalars, sort keys and relations directly under a node."""
+    if not is_dataclass(node):
+        return
+    for slot in fields(node):
+        yield from _flattened(getattr(node, slot.name))
+
+
+def _flattened(value: object) -> Iterator[object]:
+    if isinstance(value, Scalar | Relation | SortKey):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _flattened(item)
+    elif is_dataclass(value) and type(value).__name__ in ("Frame", "Bound"):
+        yield from children(value)
+
+
+def columns(node: object) -> Iterator[Column]:
+    """Every column reference in an expression."""
+    if isinstance(node, Column):
+        yield node
+        return
+    for child in children(node):
+        yield from columns(child)
+
+
+def rewrite(node: Node, change: Callable[[Scalar], Scalar | None]) -> Node:
+    """A copy where every scalar for which `change` gives another one is replaced, from the top."""
+    if isinstance(node, Scalar):
+        changed = change(node)
+        if changed is not None:
+            return cast(Node, changed)
+    if not is_dataclass(node) or isinstance(node, type):
+        return node
+    updates: dict[str, object] = {}
+    for slot in fields(node):
+        value = getattr(node, slot.name)
+        new = _rewritten(value, change)
+        if new is not value:
+            updates[slot.name] = new
+    return cast(Node, replace(node, **updates)) if updates else node
+
+
+def _rewritten(value: object, change: Callable[[Scalar], Scalar | None]) -> object:
+    if isinstance(value, tuple):
+        items = [_rewritten(item, change) for item in value]
+        return tuple(items) if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    if is_dataclass(value) and type(value).__module__ == "query.bound":
+        return rewrite(value, change)
+    return value
+
+
+def renamed(node: Node, mapping: Mapping[str, Scalar]) -> Node:
+    """A copy where columns are replaced by what `mapping` says of their identifiers."""
+
+    def change(scalar: Scalar) -> Scalar | None:
+        return mapping.get(scalar.id) if isinstance(scalar, Column) else None
+
+    return rewrite(node, change)
+
+
+def defined(relation: Relation) -> set[str]:
+    """Identifiers of every column made anywhere in a relation."""
+    found = {field.id for field in relation.fields}
+    for child in children(relation):
+        if isinstance(child, Relation):
+            found |= defined(child)
+    return found
+
+
+def free_columns(relation: Relation) -> tuple[Column, ...]:
+    """Columns of enclosing queries that a relation refers to, each once."""
+    known = defined(relation)
+    return tuple(dict.fromkeys(column for column in columns(relation) if column.id not in known))
+
+
+def conjuncts(predicate: Scalar) -> list[Scalar]:
+    """The parts of a conjunction."""
+    from_logic = getattr(predicate, "operator", None) == "and"
+    if not from_logic:
+        return [predicate]
+    return [part for operand in predicate.operands for part in conjuncts(operand)]  # type: ignore[attr-defined]

@@ -1,0 +1,82 @@
+"""sqlglot's PostgreSQL dialect without its rewriting.
+
+sqlglot parses in order to translate, and on the way rewrites functions, formats, intervals and JSON paths, some of it
+lossily. Here every function call stays a call by name with its arguments in the user's order, and an interval
+keeps its text. Facts on what is lost otherwise: docs/decisions/sql-engine.md.
+"""
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.parsers.postgres import PostgresParser
+from sqlglot.tokenizer_core import TokenType
+
+_SPECIAL_SYNTAX = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "OVERLAY", "TRY_CAST")
+"""Calls with keywords between the arguments; all others are ordinary."""
+
+INTERVAL_FIELDS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+
+
+def _arrow(operator: str) -> Any:
+    def build(parser: PostgresParser, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        return exp.Operator(this=left, operator=operator, expression=right)
+
+    return build
+
+
+def _range(operator: str) -> Any:
+    def build(parser: PostgresParser, left: exp.Expr) -> exp.Expr:
+        return exp.Operator(this=left, operator=operator, expression=parser._parse_bitwise())
+
+    return build
+
+
+class WeirParser(PostgresParser):
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+        name: parser for name, parser in PostgresParser.FUNCTION_PARSERS.items() if name in _SPECIAL_SYNTAX
+    }
+    JSON_OPERATORS: ClassVar[dict[TokenType, Any]] = {
+        TokenType.ARROW: _arrow("->"),
+        TokenType.DARROW: _arrow("->>"),
+        TokenType.HASH_ARROW: _arrow("#>"),
+        TokenType.DHASH_ARROW: _arrow("#>>"),
+        TokenType.PLACEHOLDER: _arrow("?"),
+    }
+    RANGE_PARSERS: ClassVar[dict[TokenType, Any]] = {
+        **PostgresParser.RANGE_PARSERS,
+        TokenType.AT_GT: _range("@>"),
+        TokenType.LT_AT: _range("<@"),
+        TokenType.DAMP: _range("&&"),
+        TokenType.QMARK_AMP: _range("?&"),
+        TokenType.QMARK_PIPE: _range("?|"),
+        TokenType.HASH_DASH: _range("#-"),
+        TokenType.CARET_AT: _range("^@"),
+    }
+
+    def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:
+        """INTERVAL 'text' [field [TO field]], the text untouched; anything else is not an interval literal."""
+        index = self._index
+        if not self._match(TokenType.INTERVAL):
+            return None
+        if not self._match(TokenType.STRING, advance=False):
+            self._retreat(index)
+            return None
+        text = self._parse_primary()
+        return self.expression(exp.Interval(this=text, unit=self._interval_fields()))
+
+    def _interval_fields(self) -> exp.Var | None:
+        if not self._match_texts(INTERVAL_FIELDS):
+            return None
+        fields = str(self._prev.text).upper()
+        if self._match_text_seq("TO"):
+            if not self._match_texts(INTERVAL_FIELDS):
+                self.raise_error("expected an interval field after TO")
+            fields += f" TO {str(self._prev.text).upper()}"
+        return exp.Var(this=fields)
+
+
+class WeirPostgres(Postgres):
+    Parser = WeirParser
+    INDEX_OFFSET = 0

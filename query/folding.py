@@ -1,0 +1,42 @@
+"""Computes expressions of constants while a statement is bound, so that scans see plain literals."""
+
+import polars as pl
+
+from errors import WeirError
+from query.bind.traverse import children
+from query.bound import ArrayOf, Call, Case, Cast, Coalesce, Column, Constant, IsNull, Logic, Not, Scalar
+from query.functions import (  # noqa: F401
+    aggregates,
+    arithmetic,
+    arrays,
+    comparisons,
+    dates,
+    formats,
+    jsons,
+    maths,
+    regexps,
+    strings,
+)
+from query.functions.registry import REGISTRY
+from query.lower.guards import RowFault
+from query.lower.scalars import expression
+from query.lower.values import constant_of
+
+_FOLDABLE = (Call, Cast, Case, Coalesce, Logic, Not, IsNull)
+
+
+def fold_constants(scalar: Scalar) -> Scalar:
+    """The constant that `scalar` is, or itself. What would fail stays, to fail if its row is needed."""
+    if isinstance(scalar, Column | Constant | ArrayOf) or not isinstance(scalar, _FOLDABLE):
+        return scalar
+    if not all(isinstance(child, Constant) for child in children(scalar)):
+        return scalar
+    if isinstance(scalar, Call) and (scalar.function == "grouping" or REGISTRY.get(scalar.function).volatile):
+        return scalar
+    if scalar.type.unit == "ns" and scalar.type.name in ("timestamp", "timestamptz"):
+        return scalar
+    try:
+        value = pl.select(expression(scalar).alias("v")).item()
+    except (pl.exceptions.PolarsError, RowFault, WeirError, ValueError, OverflowError, TypeError):
+        return scalar
+    return constant_of(value, scalar.type)

@@ -1,0 +1,214 @@
+"""Arithmetic and bit operators over numbers. Those over dates and intervals are in dates."""
+
+import polars as pl
+
+from query.functions.registry import Site, define
+from query.lower.numbers import (
+    checked_float,
+    checked_int,
+    product,
+    rescale,
+    scaled_quotient,
+    truncated_quotient,
+)
+from query.types import FLOATS, QUOTIENT_SCALE, PgType, numeric
+
+_FAMILY = "Arithmetic"
+_MOST_SCALE = 30
+"""Scale of a product beyond which digits are rounded off; PostgreSQL keeps up to 16383."""
+
+
+def _each(symbol: str, *kinds: str) -> str:
+    return "; ".join(f"{symbol}({kind}, {kind}) -> {kind}" for kind in kinds)
+
+
+_ALL = ("int2", "int4", "int8", "numeric", "float4", "float8")
+
+
+def _sum_type(types: tuple[PgType, ...]) -> PgType:
+    if types[0].name != "numeric":
+        return types[0]
+    exact = types[0].exact and types[1].exact
+    return numeric(max(types[0].scale, types[1].scale), exact)
+
+
+def _aligned(site: Site, left: pl.Expr, right: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    scale = max(site.types[0].scale, site.types[1].scale)
+    return rescale(site, left, site.types[0].scale, scale), rescale(site, right, site.types[1].scale, scale)
+
+
+@define(_each("+", *_ALL), "Sum.", family=_FAMILY, result=_sum_type)
+def add(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    kind = site.result
+    if kind.name in FLOATS:
+        return checked_float(site, left + right, left, right)
+    if kind.name == "numeric":
+        a, b = _aligned(site, left, right)
+        return a + b
+    return checked_int(site, _wide(left, kind) + _wide(right, kind), kind)
+
+
+def _wide(value: pl.Expr, kind: PgType) -> pl.Expr:
+    """A type in which no sum of two values overflows."""
+    return value.cast(pl.Int128 if kind.name == "int8" else pl.Int64)
+
+
+@define(_each("-", *_ALL), "Difference.", family=_FAMILY, result=_sum_type)
+def subtract(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    kind = site.result
+    if kind.name in FLOATS:
+        return checked_float(site, left - right, left, right)
+    if kind.name == "numeric":
+        a, b = _aligned(site, left, right)
+        return a - b
+    return checked_int(site, _wide(left, kind) - _wide(right, kind), kind)
+
+
+def _product_type(types: tuple[PgType, ...]) -> PgType:
+    if types[0].name != "numeric":
+        return types[0]
+    scale = types[0].scale + types[1].scale
+    exact = types[0].exact and types[1].exact and scale <= _MOST_SCALE
+    return numeric(min(scale, _MOST_SCALE), exact)
+
+
+@define(_each("*", *_ALL), "Product.", family=_FAMILY, result=_product_type)
+def multiply(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    kind = site.result
+    if kind.name in FLOATS:
+        return checked_float(site, left * right, left, right)
+    if kind.name == "numeric":
+        return _numeric_product(site, left, right)
+    return checked_int(site, _wide(left, kind) * _wide(right, kind), kind)
+
+
+def _numeric_product(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    """Digits beyond the most that are kept are taken from the longer operand first."""
+    scales = [site.types[0].scale, site.types[1].scale]
+    surplus = sum(scales) - site.result.scale
+    if surplus:
+        longer = 0 if scales[0] >= scales[1] else 1
+        shortened = scales[longer] - surplus
+        if longer == 0:
+            left = rescale(site, left, scales[0], shortened)
+        else:
+            right = rescale(site, right, scales[1], shortened)
+    return product(site, left, right)
+
+
+def _quotient_type(types: tuple[PgType, ...]) -> PgType:
+    if types[0].name != "numeric":
+        return types[0]
+    return numeric(max(QUOTIENT_SCALE, types[0].scale, types[1].scale), exact=False)
+
+
+@define(_each("/", *_ALL), "Quotient; of integers cut towards zero.", family=_FAMILY, result=_quotient_type)
+def divide(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    kind = site.result
+    divisor = _divisor(site, left, right)
+    if kind.name in FLOATS:
+        return checked_float(site, left / divisor, left, right)
+    if kind.name == "numeric":
+        return _numeric_quotient(site, left, divisor)
+    if kind.name == "int8":
+        wide = truncated_quotient(left.cast(pl.Int128), divisor.cast(pl.Int128))
+    else:
+        wide = truncated_quotient(left.cast(pl.Int64), divisor.cast(pl.Int64))
+    return checked_int(site, wide, kind)
+
+
+def _divisor(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    """The divisor, with an error where it is zero and the dividend is there."""
+    zero = right == 0
+    return site.trap(pl.when(~zero).then(right), zero & left.is_not_null(), "division_by_zero")
+
+
+def _numeric_quotient(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    """left / right at the result's scale: the dividend is lengthened first, as far as 38 digits go."""
+    digits = site.result.scale - site.types[0].scale + site.types[1].scale
+    if digits < 0:
+        return scaled_quotient(left, right * 10**-digits, 0)
+    room = (left.cast(pl.Float64) / right.cast(pl.Float64)).abs() >= 1.0e38 / 10.0**digits
+    wide_rest = right.cast(pl.Float64).abs() >= 1.0e38 / 10.0**digits
+    return site.trap(scaled_quotient(left, right, digits), room | wide_rest, "numeric_range")
+
+
+@define(
+    _each("%", "int2", "int4", "int8", "numeric") + "; " + _each("mod", "int2", "int4", "int8", "numeric"),
+    "Remainder, with the dividend's sign.",
+    family=_FAMILY,
+    result=_sum_type,
+)
+def modulo(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    if site.result.name == "numeric":
+        left, right = _aligned(site, left, right)
+    divisor = _divisor(site, left, right)
+    wide = pl.Int128 if site.result.name in ("numeric", "int8") else pl.Int64
+    rest = (left.cast(wide).abs() % divisor.cast(wide).abs()) * left.cast(wide).sign()
+    return rest.cast(site.result.polars)
+
+
+@define("div(numeric, numeric) -> numeric", "Quotient cut towards zero.", family=_FAMILY)
+def integer_quotient(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    a, b = _aligned(site, left, right)
+    return truncated_quotient(a, _divisor(site, a, b))
+
+
+@define(
+    "-(int2) -> int2; -(int4) -> int4; -(int8) -> int8; -(float4) -> float4; -(float8) -> float8",
+    "Negation.",
+    family=_FAMILY,
+)
+def negate(site: Site, value: pl.Expr) -> pl.Expr:
+    if site.result.name in FLOATS:
+        return -value
+    return checked_int(site, -_wide(value, site.result), site.result)
+
+
+@define("-(numeric) -> numeric", "Negation.", family=_FAMILY, result=lambda types: types[0])
+def negate_numeric(site: Site, value: pl.Expr) -> pl.Expr:
+    return -value
+
+
+@define(_each("&", "int2", "int4", "int8"), "Bitwise AND.", family=_FAMILY)
+def bit_and(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return left & right
+
+
+@define(_each("|", "int2", "int4", "int8"), "Bitwise OR.", family=_FAMILY)
+def bit_or(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return left | right
+
+
+@define(_each("#", "int2", "int4", "int8"), "Bitwise exclusive OR.", family=_FAMILY)
+def bit_xor(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return left ^ right
+
+
+@define("~(int2) -> int2; ~(int4) -> int4; ~(int8) -> int8", "Bitwise NOT.", family=_FAMILY)
+def bit_not(site: Site, value: pl.Expr) -> pl.Expr:
+    return (-1 - value.cast(pl.Int64)).cast(site.result.polars)
+
+
+def _shift(site: Site, value: pl.Expr, count: pl.Expr, left: bool) -> pl.Expr:
+    """Shifts as the machine does: the count modulo the width, bits lost at the end."""
+    width = {"int2": 32, "int4": 32, "int8": 64}[site.result.name]
+    places = (count % width).cast(pl.Int64)
+    factor = pl.lit(pl.Series([2**n for n in range(64)], dtype=pl.Int128)).gather(places)
+    wide = value.cast(pl.Int128)
+    if not left:
+        return (wide // factor).cast(site.result.polars)
+    size = 2 ** {"int2": 16, "int4": 32, "int8": 64}[site.result.name]
+    half = size // 2
+    rest = (wide * factor) % pl.lit(size, dtype=pl.Int128)
+    return pl.when(rest >= half).then(rest - size).otherwise(rest).cast(site.result.polars)
+
+
+@define("<<(int2, int4) -> int2; <<(int4, int4) -> int4; <<(int8, int4) -> int8", "Shift left.", family=_FAMILY)
+def shift_left(site: Site, value: pl.Expr, count: pl.Expr) -> pl.Expr:
+    return _shift(site, value, count, left=True)
+
+
+@define(">>(int2, int4) -> int2; >>(int4, int4) -> int4; >>(int8, int4) -> int8", "Shift right.", family=_FAMILY)
+def shift_right(site: Site, value: pl.Expr, count: pl.Expr) -> pl.Expr:
+    return _shift(site, value, count, left=False)

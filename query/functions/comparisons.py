@@ -1,0 +1,75 @@
+"""Comparison operators and the n-ary GREATEST and LEAST, on values that are already of one type."""
+
+import polars as pl
+
+from query.functions.registry import Site, define
+from query.lower.intervals import interval_length
+
+_FAMILY = "Comparison"
+
+
+def _keys(site: Site, *values: pl.Expr) -> list[pl.Expr]:
+    return [interval_length(value) if site.types[0].name == "interval" else value for value in values]
+
+
+@define("=(any, any) -> bool", "Equal.", family=_FAMILY)
+def equal(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    a, b = _keys(site, left, right)
+    return a == b
+
+
+@define("<>(any, any) -> bool", "Not equal; `!=` is the same.", family=_FAMILY)
+def not_equal(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    a, b = _keys(site, left, right)
+    return a != b
+
+
+@define("<(any, any) -> bool", "Less than.", family=_FAMILY)
+def less(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    a, b = _keys(site, left, right)
+    return a < b
+
+
+@define("<=(any, any) -> bool", "Less than or equal.", family=_FAMILY)
+def less_or_equal(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    a, b = _keys(site, left, right)
+    return a <= b
+
+
+@define(">(any, any) -> bool", "Greater than.", family=_FAMILY)
+def greater(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    a, b = _keys(site, left, right)
+    return a > b
+
+
+@define(">=(any, any) -> bool", "Greater than or equal.", family=_FAMILY)
+def greater_or_equal(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    a, b = _keys(site, left, right)
+    return a >= b
+
+
+@define("is not distinct from(any, any) -> bool", "Equal, NULL counting as a value.", family=_FAMILY)
+def not_distinct(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    a, b = _keys(site, left, right)
+    return a.eq_missing(b)
+
+
+@define("greatest(any...) -> anyelement", "The greatest argument that is not NULL.", family=_FAMILY)
+def greatest(site: Site, *values: pl.Expr) -> pl.Expr:
+    return _extreme(site, values, largest=True)
+
+
+@define("least(any...) -> anyelement", "The smallest argument that is not NULL.", family=_FAMILY)
+def least(site: Site, *values: pl.Expr) -> pl.Expr:
+    return _extreme(site, values, largest=False)
+
+
+def _extreme(site: Site, values: tuple[pl.Expr, ...], largest: bool) -> pl.Expr:
+    """Polars' own horizontal extremes know neither intervals nor that NaN is the greatest."""
+    result = values[0]
+    for value in values[1:]:
+        a, b = _keys(site, result, value)
+        better = b > a if largest else b < a
+        take = better.fill_null(False) | result.is_null()
+        result = pl.when(take).then(value).otherwise(result)
+    return result

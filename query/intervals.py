@@ -1,0 +1,155 @@
+"""interval texts, in and out, as PostgreSQL reads and writes them (IntervalStyle postgres). Pure Python."""
+
+import re
+from fractions import Fraction
+from typing import Final
+
+Interval = tuple[int, int, int]
+"""Months, days, microseconds: three amounts that PostgreSQL never folds into each other."""
+
+SECOND: Final = 1_000_000
+MINUTE: Final = 60 * SECOND
+HOUR: Final = 60 * MINUTE
+DAY: Final = 24 * HOUR
+DAYS_PER_MONTH: Final = 30
+_MONTHS: Final = {"mil": 12_000, "c": 1200, "dec": 120, "y": 12, "mon": 1}
+_DAYS: Final = {"w": 7, "d": 1}
+_MICROSECONDS: Final = {"h": HOUR, "m": MINUTE, "s": SECOND, "ms": 1000, "us": 1}
+_UNITS: Final = {
+    **dict.fromkeys(("millennium", "millennia", "mil", "mils"), "mil"),
+    **dict.fromkeys(("century", "centuries", "c", "cent"), "c"),
+    **dict.fromkeys(("decade", "decades", "dec", "decs"), "dec"),
+    **dict.fromkeys(("year", "years", "y", "yr", "yrs"), "y"),
+    **dict.fromkeys(("month", "months", "mon", "mons"), "mon"),
+    **dict.fromkeys(("week", "weeks", "w"), "w"),
+    **dict.fromkeys(("day", "days", "d"), "d"),
+    **dict.fromkeys(("hour", "hours", "h", "hr", "hrs"), "h"),
+    **dict.fromkeys(("minute", "minutes", "m", "min", "mins"), "m"),
+    **dict.fromkeys(("second", "seconds", "s", "sec", "secs"), "s"),
+    **dict.fromkeys(("millisecond", "milliseconds", "ms", "msec", "msecs", "msecond", "mseconds"), "ms"),
+    **dict.fromkeys(("microsecond", "microseconds", "us", "usec", "usecs", "usecond", "useconds"), "us"),
+}
+_TOKEN: Final = re.compile(
+    r"\s*(?:(?P<clock>[-+]?\d+:\d+(?::\d+(?:\.\d*)?)?)|(?P<years>[-+]?\d+-\d+)(?![\d.])"
+    r"|(?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+))\s*(?P<unit>[A-Za-z]*)|(?P<ago>ago)\b)\s*",
+    re.IGNORECASE,
+)
+_ISO: Final = re.compile(
+    r"P(?:(-?[\d.]+)Y)?(?:(-?[\d.]+)M)?(?:(-?[\d.]+)W)?(?:(-?[\d.]+)D)?"
+    r"(?:T(?:(-?[\d.]+)H)?(?:(-?[\d.]+)M)?(?:(-?[\d.]+)S)?)?$"
+)
+
+
+class BadInterval(ValueError):
+    """The text is no interval."""
+
+
+def parse_interval(text: str, default_unit: str = "second") -> Interval:
+    """The interval that PostgreSQL reads. `default_unit` goes with a number that has none.
+
+    >>> parse_interval("1 day 02:30:00")
+    (0, 1, 9000000000)
+    """
+    stripped = text.strip().removeprefix("@").strip()
+    if stripped[:1] == "P":
+        return _iso(stripped)
+    total = [Fraction(0), Fraction(0), Fraction(0)]
+    place, ago, found = 0, False, False
+    while place < len(stripped):
+        match = _TOKEN.match(stripped, place)
+        if match is None or ago:
+            raise BadInterval(text)
+        place = match.end()
+        if match["ago"]:
+            ago = True
+            continue
+        found = True
+        _add(total, match, default_unit, text)
+    if not found:
+        raise BadInterval(text)
+    months, days, us = (int(part) for part in (total[0], total[1], _rounded(total[2])))
+    return (-months, -days, -us) if ago else (months, days, us)
+
+
+def _add(total: list[Fraction], match: "re.Match[str]", default_unit: str, text: str) -> None:
+    if match["clock"]:
+        total[2] += _clock(match["clock"])
+    elif match["years"]:
+        years, months = match["years"].lstrip("+-").split("-")
+        total[0] += (int(years) * 12 + int(months)) * (-1 if match["years"][0] == "-" else 1)
+    else:
+        unit = _UNITS.get((match["unit"] or default_unit).lower())
+        if unit is None:
+            raise BadInterval(text)
+        add_unit(total, unit, Fraction(match["number"]))
+
+
+def add_unit(total: list[Fraction], unit: str, amount: Fraction) -> None:
+    """Adds `amount` units; a fraction goes to the next smaller field as PostgreSQL does."""
+    if unit in _MONTHS:
+        months = amount * _MONTHS[unit]
+        whole = Fraction(int(months)) if unit == "mon" else Fraction(round(months))
+        total[0] += whole
+        if unit == "mon":
+            _add_days(total, (months - whole) * DAYS_PER_MONTH)
+    elif unit in _DAYS:
+        _add_days(total, amount * _DAYS[unit])
+    else:
+        total[2] += amount * _MICROSECONDS[unit]
+
+
+def _add_days(total: list[Fraction], days: Fraction) -> None:
+    whole = Fraction(int(days))
+    total[1] += whole
+    total[2] += (days - whole) * DAY
+
+
+def _rounded(value: Fraction) -> int:
+    return round(value)
+
+
+def _clock(text: str) -> Fraction:
+    parts = text.lstrip("+-").split(":")
+    seconds = Fraction(parts[2]) if len(parts) > 2 else Fraction(0)
+    amount = int(parts[0]) * HOUR + int(parts[1]) * MINUTE + seconds * SECOND
+    return -amount if text[0] == "-" else Fraction(amount)
+
+
+def _iso(text: str) -> Interval:
+    match = _ISO.match(text)
+    if match is None or not any(match.groups()):
+        raise BadInterval(text)
+    total = [Fraction(0), Fraction(0), Fraction(0)]
+    for unit, amount in zip(("y", "mon", "w", "d", "h", "m", "s"), match.groups(), strict=True):
+        if amount:
+            add_unit(total, unit, Fraction(amount))
+    return int(total[0]), int(total[1]), _rounded(total[2])
+
+
+def format_interval(value: Interval) -> str:
+    """The text PostgreSQL shows.
+
+    >>> format_interval((14, -3, 3600000000))
+    '1 year 2 mons -3 days +01:00:00'
+    """
+    months, days, us = value
+    parts: list[str] = []
+    years, months = int(months / 12), months - 12 * int(months / 12)
+    before_negative = False
+    for amount, name in ((years, "year"), (months, "mon"), (days, "day")):
+        if amount:
+            sign = "+" if before_negative and amount > 0 else ""
+            parts.append(f"{sign}{amount} {name}{'' if amount == 1 else 's'}")
+            before_negative = amount < 0
+    if us or not parts:
+        parts.append(_format_clock(us, before_negative))
+    return " ".join(parts)
+
+
+def _format_clock(us: int, before_negative: bool) -> str:
+    sign = "-" if us < 0 else "+" if before_negative else ""
+    hours, rest = divmod(abs(us), HOUR)
+    minutes, rest = divmod(rest, MINUTE)
+    seconds, fraction = divmod(rest, SECOND)
+    text = f"{sign}{hours:02d}:{minutes:02d}:{seconds:02d}"
+    return f"{text}.{fraction:06d}".rstrip("0") if fraction else text

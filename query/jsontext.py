@@ -1,0 +1,103 @@
+"""JSON text as PostgreSQL keeps it: json as written, jsonb normalised, numbers with every digit. Pure Python."""
+
+import json
+from decimal import Decimal
+from typing import Final, NoReturn
+
+Json = None | bool | int | str | Decimal | list["Json"] | dict[str, "Json"]
+
+
+class BadJson(ValueError):
+    """The text is no JSON document."""
+
+
+class Literal(str):
+    """A part of a json document, kept as it was written."""
+
+    __slots__ = ()
+
+
+def _constant(name: str) -> NoReturn:
+    raise BadJson(name)
+
+
+_DECODER: Final = json.JSONDecoder(parse_float=Decimal, parse_constant=_constant, strict=True)
+
+
+def parse_json(text: str) -> Json:
+    """The document. Numbers with a point or exponent are Decimals, so no digit is lost.
+
+    >>> parse_json('{"a": 1.10}')
+    {'a': Decimal('1.10')}
+    """
+    try:
+        value: Json = _DECODER.decode(text.strip(" \t\n\r"))
+    except (ValueError, RecursionError) as error:
+        raise BadJson(text) from error
+    return value
+
+
+def number_text(value: int | Decimal) -> str:
+    """A number as jsonb shows it: no exponent, digits kept."""
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\x7f")
+
+
+def jsonb_text(value: Json) -> str:
+    """The text jsonb shows: keys by length, then bytes; one space after colons and commas.
+
+    >>> jsonb_text({"bb": 1, "a": [True, None]})
+    '{"a": [true, null], "bb": 1}'
+    """
+    if isinstance(value, dict):
+        members = sorted(value.items(), key=lambda member: (len(member[0].encode()), member[0].encode()))
+        return "{" + ", ".join(f"{_quoted(key)}: {jsonb_text(item)}" for key, item in members) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(jsonb_text(item) for item in value) + "]"
+    return scalar_text(value)
+
+
+def scalar_text(value: Json) -> str:
+    """A JSON scalar as JSON text."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | Decimal):
+        return number_text(value)
+    return _quoted(str(value))
+
+
+def normalised(text: str) -> str:
+    """`text` as jsonb shows it."""
+    return jsonb_text(parse_json(text))
+
+
+def raw_members(text: str) -> tuple[str, list[tuple[str | None, str]]]:
+    """The kind of a json document (object, array, scalar) and its members' texts exactly as written."""
+    stripped = text.strip(" \t\n\r")
+    if stripped[:1] not in ("{", "["):
+        return "scalar", []
+    closing = "}" if stripped[0] == "{" else "]"
+    members: list[tuple[str | None, str]] = []
+    place = _skip(stripped, 1)
+    while stripped[place] != closing:
+        key: str | None = None
+        if closing == "}":
+            key, place = _DECODER.raw_decode(stripped, place)
+            place = _skip(stripped, _skip(stripped, place) + 1)
+        _, end = _DECODER.raw_decode(stripped, place)
+        members.append((key, stripped[place:end]))
+        place = _skip(stripped, end)
+        if stripped[place] == ",":
+            place = _skip(stripped, place + 1)
+    return ("object" if closing == "}" else "array"), members
+
+
+def _skip(text: str, place: int) -> int:
+    while text[place] in " \t\n\r":
+        place += 1
+    return place

@@ -1,0 +1,1 @@
+"""Lowering: the bound tree -> statements for SQLContext over registered frames. The only part that builds Polars."""

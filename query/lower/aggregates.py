@@ -1,0 +1,456 @@
+"""Aggregation: the plain aggregates in a generated GROUP BY statement, the others as compiled expressions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from query import fault
+from query.bound import Aggregate, AggregateCall, Field, Scalar, SortKey
+from query.lower.intervals import interval, interval_length
+from query.lower.jsonvalues import to_json
+from query.lower.numbers import scaled_quotient
+from query.lower.ordering import sort_value
+from query.lower.scalars import expression
+from query.lower.site import CallSite
+from query.lower.statements import Statements, listed, quoted
+from query.types import FLOATS, INTEGERS, PgType
+
+_SQL_NAMES: Final = {"count": "COUNT", "sum": "SUM", "min": "MIN", "max": "MAX", "avg": "AVG"}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one call is computed: columns before grouping, aggregates by name, and the result after grouping.
+
+    `sql` are the aggregates as text over those columns, when SQLContext has them.
+    """
+
+    columns: tuple[pl.Expr, ...]
+    aggregates: tuple[pl.Expr, ...]
+    result: pl.Expr
+    sql: tuple[str, ...] = ()
+
+
+def aggregate(relation: Aggregate, frame: pl.LazyFrame, statements: Statements) -> pl.LazyFrame:
+    """One row per group; without keys exactly one row."""
+    keys = [key.id for key in relation.keys]
+    made = relation.fields[len(keys) :]
+    plans = [plan(call, field) for call, field in zip(relation.calls, made, strict=True)]
+    frame = frame.with_columns(column for entry in plans for column in entry.columns)
+    if all(entry.sql for entry in plans) or not plans:
+        grouped = _statement(frame, keys, plans, statements)
+    else:
+        grouped = _compiled(frame, keys, plans, statements)
+    results = [entry.result.alias(field.id) for entry, field in zip(plans, made, strict=True)]
+    if not relation.fields:
+        return grouped
+    return grouped.select(*keys, *results)
+
+
+def _statement(frame: pl.LazyFrame, keys: list[str], plans: list[Plan], statements: Statements) -> pl.LazyFrame:
+    name = statements.name(frame)
+    if not plans:
+        if not keys:
+            return frame.select(pl.len().alias(""))
+        return statements.run(f"SELECT DISTINCT {listed(keys)} FROM {name}")
+    items = ", ".join([*(quoted(key) for key in keys), *(text for entry in plans for text in entry.sql)])
+    group = f" GROUP BY {listed(keys)}" if keys else ""
+    return statements.run(f"SELECT {items} FROM {name}{group}")
+
+
+def _compiled(frame: pl.LazyFrame, keys: list[str], plans: list[Plan], statements: Statements) -> pl.LazyFrame:
+    statements.note("aggregation")
+    aggregates = [item for entry in plans for item in entry.aggregates]
+    return frame.group_by(keys).agg(aggregates) if keys else frame.select(aggregates)
+
+
+def plan(call: AggregateCall, made: Field) -> Plan:
+    """How to compute one call."""
+    name = call.function
+    if name == "count" and not call.args:
+        return _count_rows(call, made)
+    if name in ("array_agg", "string_agg", *_JSON_LISTS):
+        return _LISTS[name](call, made)
+    if name in _ORDERED:
+        return _ORDERED[name](call, made)
+    builder = _PLANS.get(name)
+    if builder is None:
+        raise fault.unsupported(f"aggregate {name}", call.position)
+    return builder(call, made)
+
+
+def _masked(value: Scalar, call: AggregateCall) -> pl.Expr:
+    """The argument where FILTER holds, else null; aggregates that skip nulls need no more."""
+    if call.where is None:
+        return expression(value)
+    holds = expression(call.where).fill_null(False)
+    return pl.when(holds).then(expression(value, holds))
+
+
+def _argument(made: Field, call: AggregateCall, index: int = 0) -> tuple[pl.Expr, pl.Expr]:
+    """The column an argument is computed as before grouping, and its values in the aggregate."""
+    name = f"{made.id}a{index}"
+    value = pl.col(name)
+    return _masked(call.args[index], call).alias(name), value.unique() if call.distinct else value
+
+
+def _count_rows(call: AggregateCall, made: Field) -> Plan:
+    if call.where is None:
+        return Plan((), (pl.len().cast(pl.Int64).alias(made.id),), pl.col(made.id), (f'COUNT(*) AS "{made.id}"',))
+    name = f"{made.id}a0"
+    column = expression(call.where).fill_null(False).cast(pl.Int64).alias(name)
+    total = pl.col(name).sum().alias(made.id)
+    return Plan((column,), (total,), pl.col(made.id).fill_null(0), (f'SUM("{name}") AS "{made.id}"',))
+
+
+def _count(call: AggregateCall, made: Field) -> Plan:
+    column, _ = _argument(made, call)
+    name = f"{made.id}a0"
+    if call.distinct:
+        kind = call.args[0].type
+        present = pl.col(name).drop_nulls()
+        if kind.name == "record" and call.where is None:
+            present = pl.col(name)
+        plain = kind.name not in ("interval", "record") and kind.element is None
+        sql: tuple[str, ...] = (f'COUNT(DISTINCT "{name}") AS "{made.id}"',) if plain else ()
+        distinct = present.n_unique().cast(pl.Int64).alias(made.id)
+        return Plan((column,), (distinct,), pl.col(made.id).cast(pl.Int64), sql)
+    if call.args[0].type.name == "record":
+        return Plan((column,), (pl.len().cast(pl.Int64).alias(made.id),), pl.col(made.id))
+    counted = pl.col(name).count().cast(pl.Int64).alias(made.id)
+    return Plan((column,), (counted,), pl.col(made.id).cast(pl.Int64), (f'COUNT("{name}") AS "{made.id}"',))
+
+
+def _sum(call: AggregateCall, made: Field) -> Plan:
+    kind = call.args[0].type
+    if kind.name == "interval":
+        return _interval_sum(call, made, average=False)
+    column, value = _argument(made, call)
+    name = f"{made.id}a0"
+    wide = made.type.polars
+    column = column.cast(wide) if kind.name in INTEGERS else column
+    total = pl.when(value.count() > 0).then(value.sum()).alias(made.id)
+    sql = () if call.distinct else (f'SUM("{name}") AS "{made.id}"', f'COUNT("{name}") AS "{made.id}n"')
+    counted = value.count().alias(f"{made.id}n")
+    result = pl.when(pl.col(f"{made.id}n") > 0).then(pl.col(made.id)).cast(wide)
+    return Plan((column,), (total, counted), result, sql)
+
+
+def _avg(call: AggregateCall, made: Field) -> Plan:
+    kind = call.args[0].type
+    if kind.name == "interval":
+        return _interval_sum(call, made, average=True)
+    column, value = _argument(made, call)
+    name, total, count = f"{made.id}a0", f"{made.id}s", f"{made.id}n"
+    if kind.name in FLOATS:
+        mean = value.cast(pl.Float64).mean().alias(made.id)
+        sql = () if call.distinct else (f'AVG("{name}") AS "{made.id}"',)
+        return Plan((column.cast(pl.Float64),), (mean,), pl.col(made.id), sql)
+    aggregates = (value.sum().alias(total), value.count().cast(pl.Int64).alias(count))
+    sums: tuple[str, ...] = () if call.distinct else (f'SUM("{name}") AS "{total}"', f'COUNT("{name}") AS "{count}"')
+    result = quotient(pl.col(total).cast(pl.Int128), pl.col(count), made.type.scale - kind.scale)
+    return Plan((column.cast(pl.Int128),), aggregates, result, sums)
+
+
+def quotient(total: pl.Expr, count: pl.Expr, scale: int) -> pl.Expr:
+    """total / count with `scale` more digits, rounded half away from zero; null for a count of 0."""
+    return scaled_quotient(total, pl.when(count > 0).then(count.cast(pl.Int128)), scale)
+
+
+def _extreme(call: AggregateCall, made: Field) -> Plan:
+    kind = call.args[0].type
+    column, _ = _argument(made, call)
+    name = f"{made.id}a0"
+    value = pl.col(name)
+    smallest = call.function == "min"
+    if kind.name == "interval":
+        present = value.drop_nulls()
+        key = interval_length(present)
+        chosen = present.get(key.arg_min() if smallest else key.arg_max(), null_on_oob=True)
+        return Plan((column,), (chosen.alias(made.id),), pl.col(made.id))
+    if kind.name in FLOATS:
+        return _float_extreme(column, value, made, smallest)
+    found = (value.min() if smallest else value.max()).alias(made.id)
+    return Plan((column,), (found,), pl.col(made.id), (f'{_SQL_NAMES[call.function]}("{name}") AS "{made.id}"',))
+
+
+def _float_extreme(column: pl.Expr, value: pl.Expr, made: Field, smallest: bool) -> Plan:
+    """NaN is the greatest float: max finds it, min only when there is nothing else."""
+    if smallest:
+        return Plan(
+            (column,),
+            (value.min().alias(made.id),),
+            pl.col(made.id),
+            (f'MIN({value.meta.output_name()!r}) AS "{made.id}"'.replace("'", '"'),),
+        )
+    nan = f"{made.id}x"
+    aggregates = (value.max().alias(made.id), value.is_nan().any().alias(nan))
+    return Plan((column,), aggregates, pl.when(pl.col(nan)).then(float("nan")).otherwise(pl.col(made.id)))
+
+
+def _boolean(call: AggregateCall, made: Field) -> Plan:
+    column, value = _argument(made, call)
+    found = value.min() if call.function in ("bool_and", "every") else value.max()
+    return Plan((column,), (found.alias(made.id),), pl.col(made.id))
+
+
+def _bits(call: AggregateCall, made: Field) -> Plan:
+    column, value = _argument(made, call)
+    present = value.drop_nulls()
+    methods = {"bit_and": present.bitwise_and, "bit_or": present.bitwise_or, "bit_xor": present.bitwise_xor}
+    found = pl.when(value.count() > 0).then(methods[call.function]())
+    return Plan((column,), (found.alias(made.id),), pl.col(made.id))
+
+
+def _spread(call: AggregateCall, made: Field) -> Plan:
+    """Variances and deviations. Of exact numbers they are numeric, computed from exact sums."""
+    kind = call.args[0].type
+    column, value = _argument(made, call)
+    population = call.function.endswith("_pop")
+    value = value.drop_nulls()
+    floats = value.cast(pl.Float64) / 10.0**kind.scale if kind.name == "numeric" else value.cast(pl.Float64)
+    ddof = 0 if population else 1
+    found = floats.std(ddof=ddof) if call.function.startswith("stddev") else floats.var(ddof=ddof)
+    enough = pl.when(floats.count() > ddof).then(found).alias(made.id)
+    result = pl.col(made.id)
+    if made.type.name == "numeric":
+        site = CallSite((PgType("float8"),), made.type)
+        result = _numeric_of_float(site, result, made.type)
+    return Plan((column,), (enough,), result)
+
+
+def _numeric_of_float(site: CallSite, value: pl.Expr, kind: PgType) -> pl.Expr:
+    return (value * 10.0**kind.scale).round(0).cast(pl.Int128, strict=True)
+
+
+def _pairs(call: AggregateCall, made: Field) -> Plan:
+    """Aggregates over pairs (y, x): rows where both are present."""
+    y, x = (_masked(arg, call).cast(pl.Float64) for arg in call.args)
+    names = f"{made.id}y", f"{made.id}x"
+    both = y.is_not_null() & x.is_not_null()
+    columns = (pl.when(both).then(y).alias(names[0]), pl.when(both).then(x).alias(names[1]))
+    y, x = pl.col(names[0]), pl.col(names[1])
+    n, dy, dx = y.count(), y - y.mean(), x - x.mean()
+    sxx, syy, sxy = (dx * dx).sum(), (dy * dy).sum(), (dx * dy).sum()
+    some = n > 0
+    results: dict[str, pl.Expr] = {
+        "corr": pl.when(some & (sxx > 0) & (syy > 0)).then((sxy / (sxx * syy).sqrt()).clip(-1.0, 1.0)),
+        "covar_pop": pl.when(some).then(sxy / n),
+        "covar_samp": pl.when(n > 1).then(sxy / (n - 1)),
+        "regr_count": n.cast(pl.Int64),
+        "regr_avgx": x.mean(),
+        "regr_avgy": y.mean(),
+        "regr_sxx": pl.when(some).then(sxx),
+        "regr_syy": pl.when(some).then(syy),
+        "regr_sxy": pl.when(some).then(sxy),
+        "regr_slope": pl.when(some & (sxx > 0)).then(sxy / sxx),
+        "regr_intercept": pl.when(some & (sxx > 0)).then(y.mean() - sxy / sxx * x.mean()),
+        "regr_r2": pl.when(some & (sxx > 0)).then(pl.when(syy == 0).then(1.0).otherwise(sxy * sxy / (sxx * syy))),
+    }
+    return Plan(columns, (results[call.function].alias(made.id),), pl.col(made.id))
+
+
+def _interval_sum(call: AggregateCall, made: Field, average: bool) -> Plan:
+    column, value = _argument(made, call)
+    parts = {name: value.struct.field(name).cast(pl.Int64).sum().alias(f"{made.id}{name}") for name in _PARTS}
+    count = pl.col(f"{made.id}n")
+    months, days, us = (pl.col(f"{made.id}{name}") for name in _PARTS)
+    if average:
+        whole = _toward_zero(months, count)
+        rest = months - whole * count
+        extra_days = rest * 30
+        day_total = days + extra_days
+        whole_days = _toward_zero(day_total, count)
+        us = _rounded(us + (day_total - whole_days * count) * 86_400_000_000, count)
+        months, days = whole, whole_days
+    result = pl.when(count > 0).then(interval(months, days, us))
+    return Plan((column,), (*parts.values(), value.count().cast(pl.Int64).alias(f"{made.id}n")), result)
+
+
+_PARTS: Final = ("months", "days", "us")
+
+
+def _toward_zero(total: pl.Expr, count: pl.Expr) -> pl.Expr:
+    return (total.abs() // count) * total.sign()
+
+
+def _rounded(total: pl.Expr, count: pl.Expr) -> pl.Expr:
+    return ((total.abs() + count // 2) // count) * total.sign()
+
+
+# --- lists ---------------------------------------------------------------------------------------------------------
+
+
+def _sorted_values(value: pl.Expr, call: AggregateCall, made: Field) -> tuple[tuple[pl.Expr, ...], pl.Expr]:
+    """The argument's values in the call's order; with DISTINCT each once, sorted as PostgreSQL leaves them."""
+    if call.distinct:
+        key = call.order[0] if call.order else SortKey(call.args[0], False, False)
+        return (), value.unique().sort(descending=key.descending, nulls_last=not key.nulls_first)
+    if not call.order:
+        return (), value
+    names = [f"{made.id}o{index}" for index in range(len(call.order))]
+    columns = tuple(sort_value(key.value).alias(name) for key, name in zip(call.order, names, strict=True))
+    keys = [pl.col(name) for name in names]
+    if call.where is not None:
+        keys = [key.filter(pl.col(f"{made.id}w")) for key in keys]
+    ordered = value.sort_by(
+        keys,
+        descending=[key.descending for key in call.order],
+        nulls_last=[not key.nulls_first for key in call.order],
+        maintain_order=True,
+    )
+    return columns, ordered
+
+
+def _list(call: AggregateCall, made: Field, argument: pl.Expr) -> tuple[tuple[pl.Expr, ...], pl.Expr]:
+    """Columns and the values of `argument` in order, rows that FILTER drops left out."""
+    name = f"{made.id}a0"
+    columns = [argument.alias(name)]
+    value = pl.col(name)
+    if call.where is not None:
+        columns.append(expression(call.where).fill_null(False).alias(f"{made.id}w"))
+        value = value.filter(pl.col(f"{made.id}w"))
+    more, ordered = _sorted_values(value, call, made)
+    return (*columns, *more), ordered
+
+
+def _array_agg(call: AggregateCall, made: Field) -> Plan:
+    columns, values = _list(call, made, expression(call.args[0]))
+    result = pl.when(pl.col(made.id).list.len() > 0).then(pl.col(made.id))
+    return Plan(columns, (values.implode().alias(made.id),), result)
+
+
+def _string_agg(call: AggregateCall, made: Field) -> Plan:
+    delimiter = getattr(call.args[1], "value", None)
+    if not isinstance(delimiter, str):
+        raise fault.unsupported("string_agg with a delimiter that is not a constant", call.position)
+    columns, values = _list(call, made, expression(call.args[0]))
+    present = values.drop_nulls()
+    joined = pl.when(present.count() > 0).then(present.str.join(delimiter)).alias(made.id)
+    return Plan(columns, (joined,), pl.col(made.id))
+
+
+def _json_list(call: AggregateCall, made: Field) -> Plan:
+    kind = call.args[0].type
+    site = CallSite((kind,), made.type, call.position)
+    columns, values = _list(call, made, expression(call.args[0]))
+    binary = made.type.name == "jsonb"
+    texts = to_json(site, values, kind, binary).fill_null("null")
+    items = pl.col(made.id)
+    result = pl.when(items.is_not_null()).then(pl.concat_str([pl.lit("["), items, pl.lit("]")]))
+    joined = pl.when(values.len() > 0).then(texts.str.join(", ")).alias(made.id)
+    return Plan(columns, (joined,), result)
+
+
+def _json_object(call: AggregateCall, made: Field) -> Plan:
+    raise fault.unsupported(call.function, call.position, "aggregate json_build_object(...) with json_agg")
+
+
+_JSON_LISTS: Final = ("json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg")
+_LISTS: Final[dict[str, Callable[[AggregateCall, Field], Plan]]] = {
+    "array_agg": _array_agg,
+    "string_agg": _string_agg,
+    "json_agg": _json_list,
+    "jsonb_agg": _json_list,
+    "json_object_agg": _json_object,
+    "jsonb_object_agg": _json_object,
+}
+
+
+# --- ordered sets --------------------------------------------------------------------------------------------------
+
+
+def _ordered(call: AggregateCall, made: Field) -> tuple[pl.Expr, pl.Expr]:
+    """The column of the ordering value, and its present values in order."""
+    key = call.order[0]
+    name = f"{made.id}a0"
+    value = pl.col(name).drop_nulls()
+    if key.value.type.name == "interval":
+        ordered = value.sort_by(interval_length(value), descending=key.descending)
+    else:
+        ordered = value.sort(descending=key.descending)
+    return _masked(key.value, call).alias(name), ordered
+
+
+def _percentile_disc(call: AggregateCall, made: Field) -> Plan:
+    column, ordered = _ordered(call, made)
+    count = pl.col(f"{made.id}a0").count()
+
+    def pick(fraction: float) -> pl.Expr:
+        index = (count * fraction).ceil().cast(pl.Int64) - 1
+        return ordered.get(index.clip(0, None), null_on_oob=True)
+
+    return _fractions(call, made, column, pick)
+
+
+def _percentile_cont(call: AggregateCall, made: Field) -> Plan:
+    """Between the two nearest values in proportion; PostgreSQL computes lo + fraction * (hi - lo)."""
+    column, ordered = _ordered(call, made)
+    if call.order[0].value.type.name == "interval":
+        raise fault.unsupported("percentile_cont over intervals", call.position, "use extract(epoch FROM ...)")
+    count = pl.col(f"{made.id}a0").count()
+
+    def pick(fraction: float) -> pl.Expr:
+        place = (count - 1) * fraction
+        low, high = place.floor(), place.ceil()
+        first = ordered.get(low.cast(pl.Int64).clip(0, None), null_on_oob=True)
+        second = ordered.get(high.cast(pl.Int64).clip(0, None), null_on_oob=True)
+        return pl.when(low == high).then(first).otherwise(first + (place - low) * (second - first))
+
+    return _fractions(call, made, column, pick)
+
+
+def _fractions(call: AggregateCall, made: Field, column: pl.Expr, pick: Callable[[float], pl.Expr]) -> Plan:
+    wanted = getattr(call.direct[0], "value", None)
+    if isinstance(wanted, tuple):
+        names = [f"{made.id}f{index}" for index in range(len(wanted))]
+        parts = tuple(pick(float(fraction)).alias(name) for fraction, name in zip(wanted, names, strict=True))
+        listed_ = pl.concat_list(names).cast(made.type.polars)
+        result = pl.when(pl.col(names[0]).is_not_null()).then(listed_)
+        return Plan((column,), parts, result)
+    if wanted is None:
+        return Plan((column,), (pl.len().alias(made.id),), pl.lit(None, dtype=made.type.polars))
+    return Plan((column,), (pick(float(wanted)).alias(made.id),), pl.col(made.id))
+
+
+def _mode(call: AggregateCall, made: Field) -> Plan:
+    """The most frequent value; of several the first in the order."""
+    column, ordered = _ordered(call, made)
+    found = ordered.mode().sort(descending=call.order[0].descending).first()
+    return Plan((column,), (found.alias(made.id),), pl.col(made.id))
+
+
+_ORDERED: Final[dict[str, Callable[[AggregateCall, Field], Plan]]] = {
+    "percentile_cont": _percentile_cont,
+    "percentile_disc": _percentile_disc,
+    "mode": _mode,
+}
+
+
+def _any_value(call: AggregateCall, made: Field) -> Plan:
+    column, value = _argument(made, call)
+    return Plan((column,), (value.drop_nulls().first().alias(made.id),), pl.col(made.id))
+
+
+def _approximate(call: AggregateCall, made: Field) -> Plan:
+    column, _ = _argument(made, call)
+    estimated = pl.col(f"{made.id}a0").drop_nulls().approx_n_unique().cast(pl.Int64).alias(made.id)
+    return Plan((column,), (estimated,), pl.col(made.id))
+
+
+_PLANS: Final[dict[str, Callable[[AggregateCall, Field], Plan]]] = {
+    "count": _count,
+    "sum": _sum,
+    "avg": _avg,
+    "min": _extreme,
+    "max": _extreme,
+    "any_value": _any_value,
+    "approx_count_distinct": _approximate,
+    **dict.fromkeys(("bool_and", "bool_or", "every"), _boolean),
+    **dict.fromkeys(("bit_and", "bit_or", "bit_xor"), _bits),
+    **dict.fromkeys(("stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop"), _spread),
+    **dict.fromkeys(("corr", "covar_pop", "covar_samp", "regr_count", "regr_avgx", "regr_avgy"), _pairs),
+    **dict.fromkeys(("regr_sxx", "regr_syy", "regr_sxy", "regr_slope", "regr_intercept", "regr_r2"), _pairs),
+}

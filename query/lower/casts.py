@@ -1,0 +1,204 @@
+"""Casts: every pair of types that PostgreSQL converts between, with its rounding and its errors."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Final
+
+import polars as pl
+
+from query import fault
+from query.bind.literals import BadLiteral, UnsupportedLiteral, read, read_numeric, rescaled
+from query.bound import Cast
+from query.jsontext import parse_json
+from query.lower.numbers import checked_int, rescale, to_float, to_numeric
+from query.lower.site import CallSite
+from query.lower.texts import to_text
+from query.types import FLOATS, INTEGERS, NUMBERS, TIMESTAMPS, PgType
+
+
+def convert(site: CallSite, value: pl.Expr, cast: Cast) -> pl.Expr:
+    """`value` in the cast's type, with its modifiers applied."""
+    source, target = cast.value.type, cast.type
+    result = _converted(site, value, source, target, cast)
+    if cast.character:
+        result = result.str.slice(0, cast.modifiers[0])
+        return result.str.pad_end(cast.modifiers[0], " ") if cast.character == "bpchar" else result
+    if target.name == "numeric" and cast.modifiers:
+        limit = pl.lit(10 ** cast.modifiers[0], dtype=pl.Int128)
+        return site.trap(result, result.abs() >= limit, "numeric_field") if cast.modifiers[0] < 38 else result
+    if cast.modifiers and target.name in (*TIMESTAMPS, "time"):
+        return _cut(result, target, cast.modifiers[0])
+    return result
+
+
+def _converted(site: CallSite, value: pl.Expr, source: PgType, target: PgType, cast: Cast) -> pl.Expr:
+    if source.element is not None and target.element is not None:
+        inner = CallSite((source.element,), target.element, site.position)
+        return site.needed(value).list.eval(_converted(inner, pl.element(), source.element, target.element, cast))
+    if source == target:
+        return value
+    if target.name in ("text", "bpchar"):
+        return to_text(site, value, source)
+    if source.name in ("text", "bpchar"):
+        return _from_text(site, value, target, cast.lenient)
+    if source.name in NUMBERS and target.name in NUMBERS:
+        return _number(site, value, source, target, cast.lenient)
+    conversion = _OTHERS.get((source.name, target.name))
+    if conversion is None:
+        raise fault.unsupported(f"a cast from {source.sql_name} to {target.sql_name}", cast.position)
+    return conversion(site, value, target)
+
+
+def _number(site: CallSite, value: pl.Expr, source: PgType, target: PgType, lenient: bool) -> pl.Expr:
+    if target.name == "numeric":
+        return to_numeric(site, value, source, target)
+    if target.name == "float8":
+        return to_float(value, source)
+    if target.name == "float4":
+        return to_float(value, source).cast(pl.Float32)
+    if source.name == "numeric":
+        value = rescale(site, value, source.scale, 0)
+    elif source.name in FLOATS:
+        value = value.round(0, mode="half_to_even")
+        value = site.trap(value, value.is_nan() | value.is_infinite(), f"{target.name}_range")
+    return value.cast(target.polars, strict=False) if lenient else checked_int(site, value, target)
+
+
+def _from_text(site: CallSite, value: pl.Expr, target: PgType, lenient: bool) -> pl.Expr:
+    fast = _fast_read(value, target)
+    if fast is None:
+        return site.rowwise(_reader(target, lenient), value)
+    rest = pl.when(fast.is_null() & value.is_not_null()).then(value)
+    if lenient and target.name in INTEGERS:
+        return fast
+    return pl.coalesce(fast, site.rowwise(_reader(target, lenient), rest))
+
+
+def _fast_read(value: pl.Expr, target: PgType) -> pl.Expr | None:
+    """The common spellings, without Python; null for anything else."""
+    stripped = value.str.strip_chars(" \t\n\r\v\f")
+    if target.name in INTEGERS:
+        return stripped.cast(target.polars, strict=False)
+    if target.name == "float8":
+        plain = stripped.str.contains(r"^[-+]?\d{1,15}(\.\d{1,15})?$")
+        return pl.when(plain).then(stripped).cast(pl.Float64, strict=False)
+    if target.name in TIMESTAMPS and target.unit == "us":
+        plain = stripped.str.contains(r"^[12]\d{3}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?$")
+        text = pl.when(plain).then(stripped.str.replace("T", " ", literal=True))
+        moment = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
+        return moment.dt.replace_time_zone("UTC") if target.name == "timestamptz" else moment
+    return None
+
+
+def _reader(target: PgType, lenient: bool) -> Callable[[str], object]:
+    def strict(text: str) -> object:
+        if target.name == "numeric":
+            return _numeric(text, target)
+        return stored(read(text, target), target)
+
+    def forgiving(text: str) -> object:
+        try:
+            return strict(text)
+        except (BadLiteral, UnsupportedLiteral):
+            return None
+
+    return forgiving if lenient else strict
+
+
+def _numeric(text: str, target: PgType) -> int:
+    constant = read_numeric(text, target)
+    if not target.exact and constant.type.scale > target.scale:
+        raise UnsupportedLiteral(f"a numeric with more than {target.scale} digits after the point")
+    return rescaled(constant, target.scale)
+
+
+def stored(value: object, kind: PgType) -> object:
+    """A read value as a Polars series takes it."""
+    if kind.name == "interval" and isinstance(value, tuple):
+        return dict(zip(("months", "days", "us"), value, strict=True))
+    if kind.name == "time" and isinstance(value, int):
+        return value * 1000
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _cut(value: pl.Expr, kind: PgType, digits: int) -> pl.Expr:
+    """timestamp(p): rounded to p digits of the second."""
+    if digits >= 6:
+        return value
+    per_second = 10**9 if kind.unit == "ns" or kind.name == "time" else 10**6
+    unit: int = per_second // 10**digits
+    rounded: pl.Expr = (value.to_physical() + unit // 2) // unit * unit
+    return rounded.cast(kind.polars)
+
+
+def _date_to_moment(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
+    moment = value.cast(pl.Datetime("ns" if target.unit == "ns" else "us"))
+    return moment.dt.replace_time_zone("UTC") if target.name == "timestamptz" else moment
+
+
+def _to_utc(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
+    return value.dt.replace_time_zone("UTC").cast(target.polars)
+
+
+def _to_naive(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
+    return value.dt.replace_time_zone(None).cast(target.polars)
+
+
+def _unit(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
+    return value.cast(target.polars)
+
+
+def _interval_of_time(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
+    us = value.to_physical() // 1000
+    zero = pl.lit(0, dtype=pl.Int32)
+    made = pl.struct(zero.alias("months"), zero.alias("days"), us.alias("us"))
+    return pl.when(value.is_not_null()).then(made)
+
+
+def _time_of_interval(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
+    us = value.struct.field("us") % 86_400_000_000
+    return (us * 1000).cast(pl.Time)
+
+
+def _json_number(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
+    def read_number(text: str) -> object:
+        parsed = parse_json(text)
+        if isinstance(parsed, bool) or not isinstance(parsed, int | Decimal):
+            raise BadLiteral(fault.INVALID_PARAMETER, f"cannot cast jsonb to type {target.sql_name}")
+        if target.name in INTEGERS:
+            return rescaled(read_numeric(str(parsed), target), 0)
+        return _numeric(str(parsed), target) if target.name == "numeric" else float(parsed)
+
+    def read_bool(text: str) -> object:
+        parsed = parse_json(text)
+        if not isinstance(parsed, bool):
+            raise BadLiteral(fault.INVALID_PARAMETER, "cannot cast jsonb to type boolean")
+        return parsed
+
+    present = pl.when(value != "null").then(value)
+    return site.rowwise(read_bool if target.name == "bool" else read_number, present)
+
+
+def _normalise(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
+    return site.rowwise(_reader(target, False), value)
+
+
+_OTHERS: Final[dict[tuple[str, str], Callable[[CallSite, pl.Expr, PgType], pl.Expr]]] = {
+    ("bool", "int4"): lambda site, value, target: value.cast(pl.Int32),
+    ("int4", "bool"): lambda site, value, target: value != 0,
+    ("date", "timestamp"): _date_to_moment,
+    ("date", "timestamptz"): _date_to_moment,
+    ("timestamp", "timestamptz"): _to_utc,
+    ("timestamptz", "timestamp"): _to_naive,
+    ("timestamp", "timestamp"): _unit,
+    ("timestamptz", "timestamptz"): _unit,
+    ("timestamp", "date"): lambda site, value, target: value.dt.date(),
+    ("timestamptz", "date"): lambda site, value, target: value.dt.date(),
+    ("timestamp", "time"): lambda site, value, target: value.dt.time(),
+    ("timestamptz", "time"): lambda site, value, target: value.dt.time(),
+    ("time", "interval"): _interval_of_time,
+    ("interval", "time"): _time_of_interval,
+    ("json", "jsonb"): _normalise,
+    ("jsonb", "json"): lambda site, value, target: value,
+    **{("jsonb", name): _json_number for name in (*NUMBERS, "bool")},
+}

@@ -1,0 +1,113 @@
+"""Errors that depend on the data: raised inside a running plan, and turned back into ours when they surface.
+
+Polars has no expression that raises. A strict cast of a negative number to an unsigned one does, its message shows the
+number, and it costs little; so a trap casts minus a code, and `translate` reads the code from the message.
+"""
+
+import re
+from typing import Final
+
+import polars as pl
+
+from errors import InternalError, InvalidSQL, QueryTooLarge, WeirError
+from query import fault
+
+FAULTS: Final[dict[str, tuple[str, str]]] = {
+    "division_by_zero": (fault.DIVISION_BY_ZERO, "division by zero"),
+    "int2_range": (fault.NUMERIC_OUT_OF_RANGE, "smallint out of range"),
+    "int4_range": (fault.NUMERIC_OUT_OF_RANGE, "integer out of range"),
+    "int8_range": (fault.NUMERIC_OUT_OF_RANGE, "bigint out of range"),
+    "numeric_range": (fault.NUMERIC_OUT_OF_RANGE, "numeric field overflow: more than 38 digits"),
+    "numeric_field": (fault.NUMERIC_OUT_OF_RANGE, "numeric field overflow"),
+    "float_overflow": (fault.NUMERIC_OUT_OF_RANGE, "value out of range: overflow"),
+    "negative_sqrt": (fault.INVALID_POWER_ARGUMENT, "cannot take square root of a negative number"),
+    "log_zero": (fault.INVALID_LOG_ARGUMENT, "cannot take logarithm of zero"),
+    "log_negative": (fault.INVALID_LOG_ARGUMENT, "cannot take logarithm of a negative number"),
+    "power_zero": (fault.INVALID_POWER_ARGUMENT, "zero raised to a negative power is undefined"),
+    "power_complex": (
+        fault.INVALID_POWER_ARGUMENT,
+        "a negative number raised to a non-integer power yields a complex result",
+    ),
+    "input_range": (fault.NUMERIC_OUT_OF_RANGE, "input is out of range"),
+    "many_rows": (fault.CARDINALITY_VIOLATION, "more than one row returned by a subquery used as an expression"),
+    "negative_length": ("22011", "negative substring length not allowed"),
+    "field_zero": (fault.INVALID_PARAMETER, "field position must not be zero"),
+    "step_zero": (fault.INVALID_PARAMETER, "step size cannot equal zero"),
+    "series_size": (fault.PROGRAM_LIMIT, "generate_series would make too many rows"),
+    "text_size": (fault.PROGRAM_LIMIT, "requested length too large"),
+    "bucket_count": (fault.INVALID_WIDTH_BUCKET, "count must be greater than zero"),
+    "bucket_bounds": (fault.INVALID_WIDTH_BUCKET, "lower bound cannot equal upper bound"),
+    "chr_zero": (fault.INVALID_PARAMETER, "null character not permitted"),
+    "chr_range": (fault.PROGRAM_LIMIT, "requested character not valid for encoding"),
+    "timestamp_range": (fault.DATETIME_OVERFLOW, "timestamp out of range"),
+    "field_range": (fault.DATETIME_OVERFLOW, "date/time field value out of range"),
+    "ntile_zero": ("22014", "argument of ntile must be greater than zero"),
+    "nth_zero": ("22016", "argument of nth_value must be greater than zero"),
+    "nan_integer": (fault.NUMERIC_OUT_OF_RANGE, "value is NaN or infinite"),
+    "tiny_numeric": (fault.FEATURE_NOT_SUPPORTED, "a number this small as numeric is not supported"),
+    "json_shape": (fault.INVALID_PARAMETER, "cannot take elements of this JSON value"),
+}
+_CODES: Final = {name: index for index, name in enumerate(FAULTS, 1)}
+_NAMES: Final = dict(enumerate(FAULTS, 1))
+_PLACES: Final = 1_000_000
+"""Positions in a statement fit below this; the code is kind * _PLACES + position."""
+
+
+def trap(value: pl.Expr, bad: pl.Expr, name: str, position: int | None) -> pl.Expr:
+    """`value`, unless `bad` holds on some row: then collecting fails with the fault `name`."""
+    code = pl.lit(-(_CODES[name] * _PLACES + (position or 0)), dtype=pl.Int64)
+    alarm = pl.when(bad).then(code).otherwise(pl.lit(0, dtype=pl.Int64)).cast(pl.UInt8, strict=True)
+    return pl.when(alarm == 0).then(value)
+
+
+class RowFault(Exception):
+    """Raised by a function over rows; carries what an InvalidSQL needs through Polars, which keeps only text."""
+
+    def __init__(self, sqlstate: str, message: str, position: int | None = None) -> None:
+        super().__init__(f"weir!{sqlstate}!{position or ''}!{message}!weir")
+
+
+_ROW_FAULT: Final = re.compile(r"weir!(\w{5})!(\d*)!(.*?)!weir", re.DOTALL)
+_CONVERSION: Final = re.compile(
+    r"conversion from `(?P<source>.+?)` to `(?P<target>.+?)` failed in column .*? values: \[(?P<values>.*?)\]",
+    re.DOTALL,
+)
+_TYPE_NAMES: Final = {
+    "i16": "smallint",
+    "i32": "integer",
+    "i64": "bigint",
+    "f32": "real",
+    "f64": "double precision",
+    "i128": "numeric",
+}
+
+
+def translate(error: BaseException) -> WeirError:
+    """The error behind whatever a plan raised while it was collected."""
+    if isinstance(error, WeirError):
+        return error
+    text = str(error)
+    own = _ROW_FAULT.search(text)
+    if own is not None:
+        position = int(own[2]) if own[2] else None
+        return fault.invalid(own[1], own[3], position)
+    conversion = _CONVERSION.search(text)
+    if conversion is not None:
+        return _failed_conversion(conversion)
+    if isinstance(error, MemoryError | RecursionError):
+        return QueryTooLarge("the query needs more than it may use")
+    return InternalError(f"the query failed while it ran: {type(error).__name__}")
+
+
+def _failed_conversion(match: "re.Match[str]") -> InvalidSQL:
+    source, target, values = match["source"], match["target"], match["values"]
+    first = values.split(",")[0].strip()
+    if target == "u8" and first.startswith("-") and first[1:].isdigit():
+        kind, position = divmod(int(first[1:]), _PLACES)
+        if kind in _NAMES:
+            sqlstate, message = FAULTS[_NAMES[kind]]
+            return fault.invalid(sqlstate, message, position or None)
+    shown = _TYPE_NAMES.get(target, target)
+    if source == "str":
+        return fault.invalid(fault.INVALID_TEXT, f"invalid input syntax for type {shown}: {values[:100]}")
+    return fault.invalid(fault.NUMERIC_OUT_OF_RANGE, f"{shown} out of range")

@@ -1,0 +1,191 @@
+"""Joins: equal keys by a generated statement, every further condition checked on the joined rows."""
+
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from query.bind.traverse import columns, conjuncts
+from query.bound import Call, Field, Join, Lookup, Scalar
+from query.lower.guards import trap
+from query.lower.scalars import expression
+from query.lower.statements import Statements, quoted
+
+_EQUAL = "=(any, any)"
+_SAME = "is not distinct from(any, any)"
+_SQL_KINDS = {"inner": "INNER", "left": "LEFT", "full": "FULL"}
+
+
+@dataclass(slots=True)
+class Condition:
+    """A join condition taken apart: pairs of equal expressions (`null_safe` tells which match NULLs), and the rest."""
+
+    left: list[Scalar] = field(default_factory=list)
+    right: list[Scalar] = field(default_factory=list)
+    null_safe: list[bool] = field(default_factory=list)
+    rest: list[Scalar] = field(default_factory=list)
+
+
+def _analysed(relation: Join) -> Condition:
+    condition = Condition()
+    left = {made.id for made in relation.left.fields}
+    right = {made.id for made in relation.right.fields}
+    for part in conjuncts(relation.condition) if relation.condition is not None else []:
+        if not isinstance(part, Call) or part.function not in (_EQUAL, _SAME):
+            condition.rest.append(part)
+            continue
+        a, b = part.args
+        sides = [{column.id for column in columns(value)} for value in (a, b)]
+        if sides[0] and sides[1] and sides[0] <= right and sides[1] <= left:
+            a, b, sides = b, a, [sides[1], sides[0]]
+        if not (sides[0] and sides[1] and sides[0] <= left and sides[1] <= right):
+            condition.rest.append(part)
+            continue
+        condition.left.append(a)
+        condition.right.append(b)
+        condition.null_safe.append(part.function == _SAME)
+    return condition
+
+
+def join(relation: Join, left: pl.LazyFrame, right: pl.LazyFrame, statements: Statements) -> pl.LazyFrame:
+    """The joined rows, their columns those of the relation."""
+    condition = _analysed(relation)
+    if relation.kind == "inner":
+        joined = _equal(left, right, condition, "inner", statements)
+        return _selected(_checked(joined, condition.rest), relation.fields)
+    if not condition.rest and condition.left:
+        return _selected(_equal(left, right, condition, relation.kind, statements), relation.fields)
+    return _outer(relation, left, right, condition, statements)
+
+
+def _selected(frame: pl.LazyFrame, fields: tuple[Field, ...]) -> pl.LazyFrame:
+    return frame.select([made.id for made in fields]) if fields else frame
+
+
+def _checked(frame: pl.LazyFrame, rest: list[Scalar]) -> pl.LazyFrame:
+    for part in rest:
+        frame = frame.filter(expression(part))
+    return frame
+
+
+def _equal(
+    left: pl.LazyFrame, right: pl.LazyFrame, condition: Condition, kind: str, statements: Statements
+) -> pl.LazyFrame:
+    """The join on equal keys alone; a cross join without any."""
+    if not condition.left:
+        return _cross(left, right, statements)
+    names = [f"k{index}" for index in range(len(condition.left))]
+    left = left.with_columns(
+        expression(value).alias(f"l{name}") for value, name in zip(condition.left, names, strict=True)
+    )
+    right = right.with_columns(
+        expression(value).alias(f"r{name}") for value, name in zip(condition.right, names, strict=True)
+    )
+    if any(condition.null_safe) or kind in ("semi", "anti", "full"):
+        return _null_safe(left, right, names, condition, kind, statements)
+    terms = " AND ".join(f'a."l{name}" = b."r{name}"' for name in names)
+    right_columns = [name for name in right.collect_schema().names() if name != ""]
+    shown = [f"a.{quoted(name)}" for name in left.collect_schema().names() if name != ""]
+    shown += [f"b.{quoted(name)}" for name in right_columns]
+    a, b = statements.name(left), statements.name(right)
+    return statements.run(f"SELECT {', '.join(shown)} FROM {a} AS a {_SQL_KINDS[kind]} JOIN {b} AS b ON {terms}")
+
+
+def _null_safe(
+    left: pl.LazyFrame,
+    right: pl.LazyFrame,
+    names: list[str],
+    condition: Condition,
+    kind: str,
+    statements: Statements,
+) -> pl.LazyFrame:
+    """Joins that SQLContext cannot express: NULL equal to NULL for some keys, semi, anti and full joins."""
+    statements.note(f"{kind} join")
+    safe = any(condition.null_safe)
+    if safe:
+        plain = [name for name, null_safe in zip(names, condition.null_safe, strict=True) if not null_safe]
+        for name in plain:
+            right = right.filter(pl.col(f"r{name}").is_not_null())
+    return left.join(
+        right,
+        left_on=[f"l{name}" for name in names],
+        right_on=[f"r{name}" for name in names],
+        how=kind,  # type: ignore[arg-type]
+        nulls_equal=safe,
+        coalesce=False,
+    )
+
+
+def _cross(left: pl.LazyFrame, right: pl.LazyFrame, statements: Statements) -> pl.LazyFrame:
+    statements.note("cross join")
+    names = left.collect_schema().names()
+    if "" in names:
+        right = right.drop("", strict=False)
+    return left.join(right, how="cross")
+
+
+def _outer(
+    relation: Join, left: pl.LazyFrame, right: pl.LazyFrame, condition: Condition, statements: Statements
+) -> pl.LazyFrame:
+    """Left, full, semi and anti joins with conditions beyond equality: by the numbers of the rows that match."""
+    left, right = left.with_row_index("ln"), right.with_row_index("rn")
+    matches = _checked(_equal(left, right, condition, "inner", statements), condition.rest)
+    if relation.kind in ("semi", "anti"):
+        found = matches.select("ln").unique()
+        return _selected(left.join(found, on="ln", how=relation.kind), relation.fields)  # type: ignore[arg-type]
+    parts = [_selected(matches, relation.fields), _unmatched(left, matches, "ln", relation.fields)]
+    if relation.kind == "full":
+        parts.append(_unmatched(right, matches, "rn", relation.fields))
+    return pl.concat(parts)
+
+
+def _unmatched(side: pl.LazyFrame, matches: pl.LazyFrame, number: str, fields: tuple[Field, ...]) -> pl.LazyFrame:
+    """Rows of one side without a match, the other side's columns null."""
+    own = set(side.collect_schema().names())
+    alone = side.join(matches.select(number).unique(), on=number, how="anti")
+    return alone.select(
+        pl.col(made.id) if made.id in own else pl.lit(None, dtype=made.type.polars).alias(made.id) for made in fields
+    )
+
+
+def lookup(relation: Lookup, left: pl.LazyFrame, right: pl.LazyFrame, statements: Statements) -> pl.LazyFrame:
+    """Each row of the left with the rows of the right that have its keys."""
+    statements.note("subquery lookup")
+    names = [f"k{index}" for index in range(len(relation.keys))]
+    keys = [inner.id for _, inner in relation.keys]
+    if relation.single:
+        right = _single(right, keys)
+    if not names:
+        return _selected(_constant_lookup(relation, left, right), relation.fields)
+    left = left.with_columns(
+        expression(value).alias(f"l{name}") for (value, _), name in zip(relation.keys, names, strict=True)
+    )
+    right = right.with_columns(pl.col(key).alias(f"r{name}") for key, name in zip(keys, names, strict=True))
+    joined = left.join(
+        right,
+        left_on=[f"l{name}" for name in names],
+        right_on=[f"r{name}" for name in names],
+        how="left" if relation.kind == "left" else "inner",
+        nulls_equal=True,
+        coalesce=False,
+        maintain_order="left",
+    )
+    return _selected(joined, relation.fields)
+
+
+def _constant_lookup(relation: Lookup, left: pl.LazyFrame, right: pl.LazyFrame) -> pl.LazyFrame:
+    """A subquery that depends on nothing: the same rows for everybody."""
+    right = right.drop("", strict=False)
+    if relation.kind == "left":
+        one = pl.lit(0, dtype=pl.Int8)
+        return left.with_columns(one.alias("j")).join(
+            right.with_columns(one.alias("rj")), left_on="j", right_on="rj", how="left", coalesce=False
+        )
+    return left.join(right, how="cross")
+
+
+def _single(right: pl.LazyFrame, keys: list[str]) -> pl.LazyFrame:
+    """At most one row per key, or the error PostgreSQL gives for more."""
+    names = right.collect_schema().names()
+    count = pl.len().over(keys) if keys else pl.len()
+    marker = trap(pl.lit(True), count > 1, "many_rows", None)
+    return right.with_columns(marker.alias("one")).filter(pl.col("one")).select(names)

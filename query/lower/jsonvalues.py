@@ -1,0 +1,79 @@
+"""SQL values -> JSON texts."""
+
+import json
+
+import polars as pl
+
+from query import fault
+from query.functions.registry import Site
+from query.jsontext import normalised
+from query.lower.texts import float_text, numeric_digits, to_text
+from query.types import PgType
+
+
+def quoted(text: str) -> str:
+    """A JSON string literal."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def to_json(site: Site, value: pl.Expr, kind: PgType, binary: bool) -> pl.Expr:
+    """What to_json (`binary`: to_jsonb) gives: SQL NULL stays NULL."""
+    if kind.element is not None:
+        return _array(site, value, kind.element, binary)
+    match kind.name:
+        case "json":
+            return site.rowwise(normalised, value) if binary else value
+        case "jsonb":
+            return value
+        case "bool" | "int2" | "int4" | "int8":
+            return to_text(site, value, kind)
+        case "float8":
+            return _float(site, value, binary)
+        case "numeric":
+            if kind.exact:
+                return numeric_digits(value, kind.scale) if kind.scale else value.cast(pl.String)
+            raise fault.unsupported(
+                "JSON of a numeric whose number of digits depends on the data", None, "round it, or cast to float8"
+            )
+        case "timestamp" | "timestamptz":
+            text = to_text(site, value, kind).str.replace(" ", "T", literal=True)
+            text = text + pl.lit(":00") if kind.name == "timestamptz" else text
+            return pl.lit('"') + text + pl.lit('"')
+        case _:
+            return site.rowwise(quoted, to_text(site, value, kind))
+
+
+def _float(site: Site, value: pl.Expr, binary: bool) -> pl.Expr:
+    if binary:
+        return site.rowwise(_binary_number, value)
+    text = to_text(site, value, PgType("float8"))
+    return pl.when(value.is_finite()).then(text).otherwise(pl.lit('"') + text + pl.lit('"'))
+
+
+def _binary_number(value: float) -> str:
+    if value != value or value in (float("inf"), float("-inf")):
+        return quoted(float_text(value))
+    return normalised(repr(value).removesuffix(".0"))
+
+
+def _array(site: Site, value: pl.Expr, element: PgType, binary: bool) -> pl.Expr:
+    if element.name not in ("text", "int2", "int4", "int8", "bool", "float8", "json", "jsonb"):
+        raise fault.unsupported(f"JSON of an array of {element.sql_name}")
+    separator = ", " if binary else ","
+
+    def render(items: list[object]) -> str:
+        return "[" + separator.join(_item(item, element) for item in items) + "]"
+
+    return site.rowwise(render, value)
+
+
+def _item(item: object, element: PgType) -> str:
+    if item is None:
+        return "null"
+    if isinstance(item, bool):
+        return "true" if item else "false"
+    if isinstance(item, float):
+        return _binary_number(item)
+    if isinstance(item, str) and element.name == "text":
+        return quoted(item)
+    return str(item)

@@ -1,0 +1,13 @@
+"""What values sort and compare by."""
+
+import polars as pl
+
+from query.bound import Scalar
+from query.lower.intervals import interval_length
+from query.lower.scalars import expression
+
+
+def sort_value(value: Scalar) -> pl.Expr:
+    """What a value sorts by: itself, but an interval by its length with months of 30 days."""
+    made = expression(value)
+    return interval_length(made) if value.type.name == "interval" else made

@@ -1,0 +1,54 @@
+"""The last step: the answer's columns by name, in the form in which results leave the engine.
+
+numeric leaves as Decimal, interval as PostgreSQL's text, everything else as the engine holds it.
+"""
+
+import decimal
+from collections.abc import Sequence
+
+import polars as pl
+
+from query.bound import Output
+from query.lower.site import CallSite
+from query.lower.texts import interval_text
+from query.types import NUMERIC_DIGITS, TEXT, PgType
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Duplicate names get `_1`, `_2` (api.md section 5).
+
+    >>> unique_names(["a", "a", "a_1"])
+    ['a', 'a_2', 'a_1']
+    """
+    taken, result = set(names), []
+    seen: set[str] = set()
+    for name in names:
+        shown, number = name, 0
+        while shown in seen or (number and shown in taken):
+            number += 1
+            shown = f"{name}_{number}"
+        seen.add(shown)
+        result.append(shown)
+    return result
+
+
+def answer(frame: pl.LazyFrame, outputs: Sequence[Output], names: Sequence[str]) -> pl.LazyFrame:
+    """The frame with its output columns under their names."""
+    return frame.select(
+        outgoing(pl.col(output.field.id), output.field.type).alias(name)
+        for output, name in zip(outputs, names, strict=True)
+    )
+
+
+def outgoing(value: pl.Expr, kind: PgType) -> pl.Expr:
+    """A column as it leaves the engine."""
+    if kind.element is not None and kind.element.name in ("numeric", "interval"):
+        return value.list.eval(outgoing(pl.element(), kind.element))
+    if kind.name == "numeric":
+        unit = decimal.Decimal(1).scaleb(-kind.scale)
+        decimal_type = pl.Decimal(NUMERIC_DIGITS, kind.scale)
+        whole = value.cast(pl.Decimal(NUMERIC_DIGITS, 0))
+        return whole * pl.lit(unit, dtype=decimal_type) if kind.scale else whole
+    if kind.name == "interval":
+        return interval_text(CallSite((kind,), TEXT), value)
+    return value

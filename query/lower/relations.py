@@ -1,0 +1,316 @@
+"""Bound relations -> lazy frames, one generated statement per relational step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from query import fault
+from query.bound import (
+    Aggregate,
+    Combine,
+    Constant,
+    Distinct,
+    Field,
+    Filter,
+    Join,
+    Limit,
+    Lookup,
+    Project,
+    Recursive,
+    Relation,
+    Rows,
+    Scalar,
+    Scan,
+    Shared,
+    Sort,
+    SortKey,
+    Unnest,
+    Window,
+    WorkTable,
+)
+from query.lower.aggregates import aggregate
+from query.lower.joins import join, lookup
+from query.lower.ordering import sort_value
+from query.lower.recursion import recursive
+from query.lower.scalars import expression
+from query.lower.statements import Statements, listed, quoted
+from query.lower.values import series_of
+from query.lower.windows import window
+
+Frames = Mapping[str, pl.LazyFrame]
+
+
+@dataclass(slots=True)
+class Lowering:
+    """Lowers the relations of one statement. A relation used twice is lowered once."""
+
+    tables: Frames
+    statements: Statements
+    work_tables: dict[str, pl.LazyFrame]
+    done: dict[int, tuple[Relation, pl.LazyFrame]]
+
+    def frame(self, relation: Relation) -> pl.LazyFrame:
+        """The rows of a relation: columns named by their identifiers, in the order of its fields."""
+        known = self.done.get(id(relation))
+        if known is not None:
+            return known[1]
+        frame = self._lowered(relation)
+        self.done[id(relation)] = (relation, frame)
+        return frame
+
+    def _lowered(self, relation: Relation) -> pl.LazyFrame:
+        match relation:
+            case Scan():
+                return self.scan(relation)
+            case Rows():
+                return self.rows(relation)
+            case Project():
+                return self.project(relation)
+            case Filter():
+                return self.filter(relation)
+            case Join():
+                return self.join(relation)
+            case Lookup():
+                return self.lookup(relation)
+            case Aggregate():
+                return self.aggregate(relation)
+            case Window():
+                return self.window(relation)
+            case Distinct():
+                return self.distinct(relation)
+            case Sort():
+                return self.sort(relation)
+            case Limit():
+                return self.limit(relation)
+            case Combine():
+                return self.combine(relation)
+            case Unnest():
+                return self.unnest(relation)
+            case Recursive():
+                return self.recursive(relation)
+            case WorkTable():
+                return self.work_table(relation)
+            case Shared():
+                return self.shared(relation)
+            case _:
+                raise fault.unsupported(type(relation).__name__)
+
+    def scan(self, relation: Scan) -> pl.LazyFrame:
+        table = self.tables[relation.dataset]
+        return table.select(_read(name, made) for name, made in zip(relation.names, relation.fields, strict=True))
+
+    def rows(self, relation: Rows) -> pl.LazyFrame:
+        """VALUES. A relation without columns has one row."""
+        if not relation.fields:
+            return pl.LazyFrame({"": pl.Series([0], dtype=pl.Int8)})
+        constants = [all(isinstance(item, Constant) for item in row) for row in relation.rows]
+        if all(constants):
+            columns = zip(*relation.rows, strict=True)
+            return pl.LazyFrame(
+                [
+                    series_of([getattr(item, "value", None) for item in column], made.type).alias(made.id)
+                    for column, made in zip(columns, relation.fields, strict=True)
+                ]
+            )
+        nothing = pl.LazyFrame({"": pl.Series([0], dtype=pl.Int8)})
+        parts = [
+            nothing.select(_typed(item, made) for item, made in zip(row, relation.fields, strict=True))
+            for row in relation.rows
+        ]
+        return pl.concat(parts)
+
+    def project(self, relation: Project) -> pl.LazyFrame:
+        frame = self.frame(relation.input)
+        if not relation.fields:
+            return frame
+        values = [_typed(value, made) for value, made in zip(relation.values, relation.fields, strict=True)]
+        if all(isinstance(value, Constant) for value in relation.values):
+            return _constants(frame, relation, values)
+        return frame.select(values)
+
+    def filter(self, relation: Filter) -> pl.LazyFrame:
+        """Predicates are compiled, so that literals are plain and reach the scan's statistics."""
+        self.statements.note("predicate")
+        return self.frame(relation.input).filter(expression(relation.predicate))
+
+    def join(self, relation: Join) -> pl.LazyFrame:
+        return join(relation, self.frame(relation.left), self.frame(relation.right), self.statements)
+
+    def lookup(self, relation: Lookup) -> pl.LazyFrame:
+        return lookup(relation, self.frame(relation.left), self.frame(relation.right), self.statements)
+
+    def aggregate(self, relation: Aggregate) -> pl.LazyFrame:
+        return aggregate(relation, self.frame(relation.input), self.statements)
+
+    def window(self, relation: Window) -> pl.LazyFrame:
+        return window(relation, self.frame(relation.input), self.statements)
+
+    def distinct(self, relation: Distinct) -> pl.LazyFrame:
+        frame = self.frame(relation.input)
+        if relation.keys is not None:
+            self.statements.note("DISTINCT ON")
+            return frame.unique([key.id for key in relation.keys], keep="first", maintain_order=True)
+        if any(made.type.name == "interval" or made.type.element is not None for made in relation.fields):
+            self.statements.note("DISTINCT over intervals or arrays")
+            return frame.unique()
+        name = self.statements.name(frame)
+        return self.statements.run(f"SELECT DISTINCT {_columns(relation.fields)} FROM {name}")
+
+    def sort(self, relation: Sort) -> pl.LazyFrame:
+        return self._sorted(self.frame(relation.input), relation.fields, relation.keys, "")
+
+    def _sorted(
+        self, frame: pl.LazyFrame, fields: tuple[Field, ...], keys: tuple[SortKey, ...], tail: str
+    ) -> pl.LazyFrame:
+        computed, terms = [], []
+        for index, key in enumerate(keys):
+            column = getattr(key.value, "id", "")
+            if not column or key.value.type.name == "interval":
+                column = f"s{index}"
+                computed.append(sort_value(key.value).alias(column))
+            direction = "DESC" if key.descending else "ASC"
+            terms.append(f"{quoted(column)} {direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}")
+        name = self.statements.name(frame.with_columns(computed) if computed else frame)
+        return self.statements.run(f"SELECT {_columns(fields)} FROM {name} ORDER BY {', '.join(terms)}{tail}")
+
+    def limit(self, relation: Limit) -> pl.LazyFrame:
+        if relation.ties:
+            return self._with_ties(relation)
+        tail = "" if relation.count is None else f" LIMIT {relation.count}"
+        tail += f" OFFSET {relation.offset}" if relation.offset else ""
+        source = relation.input
+        if isinstance(source, Sort) and tail and source.fields:
+            return self._sorted(self.frame(source.input), source.fields, source.keys, tail)
+        frame = self.frame(source)
+        if not tail or not relation.fields:
+            return frame.slice(relation.offset, relation.count)
+        return self.statements.run(f"SELECT {_columns(relation.fields)} FROM {self.statements.name(frame)}{tail}")
+
+    def _with_ties(self, relation: Limit) -> pl.LazyFrame:
+        """FETCH ... WITH TIES: rows up to the count, and those that sort equal to the last of them."""
+        frame = self.frame(relation.input).slice(relation.offset, None).with_row_index("n")
+        keys = [sort_value(key.value) for key in relation.ties]
+        changed = pl.any_horizontal(key.ne_missing(key.shift(1)) for key in keys) | (pl.col("n") == 0)
+        start = pl.when(changed).then(pl.col("n")).forward_fill()
+        kept = frame.filter(start < (relation.count or 0))
+        return kept.drop("n")
+
+    def combine(self, relation: Combine) -> pl.LazyFrame:
+        sides = [self._aligned(side, relation.fields) for side in (relation.left, relation.right)]
+        complex_types = any(made.type.name == "interval" or made.type.element is not None for made in relation.fields)
+        if relation.operator == "union" and (relation.all or complex_types):
+            both = pl.concat(sides)
+            self.statements.note("UNION ALL")
+            return both if relation.all else both.unique()
+        left, right = (self.statements.name(side) for side in sides)
+        columns = _columns(relation.fields)
+        if relation.operator == "union":
+            text = f"SELECT {columns} FROM {left} UNION SELECT {columns} FROM {right}"
+            return self.statements.run(text)
+        return _matched_sets(relation, sides, self.statements)
+
+    def _aligned(self, side: Relation, fields: tuple[Field, ...]) -> pl.LazyFrame:
+        return self.frame(side).select(
+            pl.col(made.id).alias(output.id) for made, output in zip(side.fields, fields, strict=False)
+        )
+
+    def unnest(self, relation: Unnest) -> pl.LazyFrame:
+        """Arrays side by side, the shorter ones padded with NULL."""
+        self.statements.note("unnest")
+        made = relation.fields[len(relation.input.fields) :]
+        frame = self.frame(relation.input)
+        arrays = [expression(value).alias(field.id) for value, field in zip(relation.values, made, strict=False)]
+        names = [field.id for field, _ in zip(made, relation.values, strict=False)]
+        frame = frame.with_columns(arrays)
+        longest = pl.max_horizontal(pl.col(name).list.len().fill_null(0) for name in names)
+        frame = frame.with_columns(longest.cast(pl.Int64).alias("n"))
+        if not relation.outer:
+            frame = frame.filter(pl.col("n") > 0)
+        indexes = pl.int_ranges(0, pl.col("n"))
+        padded = [pl.col(name).list.gather(indexes, null_on_oob=True) for name in names]
+        counter = [indexes.alias(made[-1].id)] if relation.ordinality else []
+        exploded = frame.with_columns(padded if len(names) > 1 else [], *counter)
+        exploded = exploded.explode([*names, *(field.id for field in made[len(names) :])])
+        if relation.ordinality:
+            exploded = exploded.with_columns(pl.col(made[-1].id) + 1)
+        return exploded.select([field.id for field in relation.fields])
+
+    def recursive(self, relation: Recursive) -> pl.LazyFrame:
+        self.statements.note("recursion")
+        base = self.frame(relation.base).select(
+            pl.col(source.id).alias(made.id)
+            for source, made in zip(relation.base.fields, relation.fields, strict=False)
+        )
+
+        def step(work: pl.LazyFrame) -> pl.LazyFrame:
+            inner = Lowering(self.tables, Statements(), {**self.work_tables, relation.table: work}, {})
+            made = relation.step.fields
+            return inner.frame(relation.step).select(
+                pl.col(source.id).alias(field.id) for source, field in zip(made, relation.fields, strict=False)
+            )
+
+        return recursive(base, step, relation)
+
+    def work_table(self, relation: WorkTable) -> pl.LazyFrame:
+        frame = self.work_tables[relation.table]
+        names = frame.collect_schema().names()
+        return frame.select(pl.col(name).alias(made.id) for name, made in zip(names, relation.fields, strict=True))
+
+    def shared(self, relation: Shared) -> pl.LazyFrame:
+        frame = self.frame(relation.input)
+        pairs = zip(relation.input.fields, relation.fields, strict=True)
+        return frame.select(pl.col(source.id).alias(made.id) for source, made in pairs)
+
+
+def _read(name: str, made: Field) -> pl.Expr:
+    """A stored column in the form in which the engine holds its type."""
+    column = pl.col(_escaped(name))
+    if made.type.name == "numeric":
+        return column.to_physical().cast(pl.Int128).alias(made.id)
+    return column.alias(made.id)
+
+
+def _escaped(name: str) -> str:
+    """Polars reads `^...$` as a pattern over column names, `*` as all of them."""
+    if name == "*" or (name.startswith("^") and name.endswith("$")):
+        raise fault.unsupported(f'a column named "{name}"')
+    return name
+
+
+def _typed(value: Scalar, made: Field) -> pl.Expr:
+    return expression(value).alias(made.id)
+
+
+def _constants(frame: pl.LazyFrame, relation: Project, values: list[pl.Expr]) -> pl.LazyFrame:
+    """Constants alone would give one row instead of one per input row."""
+    if isinstance(relation.input, Rows) and not relation.input.fields:
+        return frame.select(values)
+    return frame.with_columns(values).select([made.id for made in relation.fields])
+
+
+def _columns(fields: tuple[Field, ...]) -> str:
+    return listed([made.id for made in fields])
+
+
+def _matched_sets(relation: Combine, sides: list[pl.LazyFrame], statements: Statements) -> pl.LazyFrame:
+    """INTERSECT and EXCEPT [ALL] by counting: n copies on the left, m on the right."""
+    statements.note(relation.operator.upper())
+    names = [made.id for made in relation.fields]
+    tagged = [side.with_columns(pl.lit(side_number).alias("side")) for side_number, side in enumerate(sides)]
+    counted = (
+        pl.concat(tagged)
+        .group_by(names)
+        .agg(
+            (pl.col("side") == 0).sum().cast(pl.Int64).alias("n"), (pl.col("side") == 1).sum().cast(pl.Int64).alias("m")
+        )
+    )
+    if relation.operator == "intersect":
+        copies = pl.min_horizontal("n", "m") if relation.all else ((pl.col("n") > 0) & (pl.col("m") > 0)).cast(pl.Int64)
+    else:
+        difference = (pl.col("n") - pl.col("m")).clip(0, None)
+        copies = difference if relation.all else ((pl.col("n") > 0) & (pl.col("m") == 0)).cast(pl.Int64)
+    kept = counted.with_columns(copies.alias("n")).filter(pl.col("n") > 0)
+    if relation.all:
+        kept = kept.with_columns(pl.int_ranges(0, pl.col("n")).alias("n")).explode("n")
+    return kept.select(names)

@@ -1,0 +1,125 @@
+"""dates, times and timestamps as text, in PostgreSQL's reading (ISO, session zone UTC). Pure Python.
+
+Values are whole numbers: days since 1970-01-01, microseconds since midnight, micro- or nanoseconds since 1970 in UTC.
+"""
+
+import re
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from typing import Final
+from zoneinfo import ZoneInfo
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
+US_PER_DAY: Final = 86_400_000_000
+_MOMENT: Final = re.compile(
+    r"\s*(?P<year>\d{4,})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
+    r"(?:(?:[T ]\s*|\s+)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<fraction>\d*))?)?)?"
+    r"\s*(?P<zone>Z|[-+]\d{1,2}(?::?\d{2})?(?::?\d{2})?|[A-Za-z][A-Za-z_]*(?:/[A-Za-z_]+)*(?:[-+]\d+)?)?\s*$",
+    re.IGNORECASE,
+)
+_COMPACT: Final = re.compile(r"\s*(\d{4})(\d{2})(\d{2})(?:T?(\d{2})(\d{2})(\d{2}))?\s*$")
+_TIME: Final = re.compile(r"\s*(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d*))?)?\s*(AM|PM)?\s*$", re.IGNORECASE)
+_OFFSET: Final = re.compile(r"([-+])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?$")
+
+
+class BadMoment(ValueError):
+    """The text has not the form of a date or time."""
+
+
+class MomentOutOfRange(ValueError):
+    """The form is right, a field is not: month 13, hour 25."""
+
+
+def zone_named(name: str) -> tzinfo:
+    """The time zone of a name or offset. PostgreSQL reads a bare offset in a zone position by POSIX, west positive;
+    callers that mean a timestamp's own offset use `offset_of`."""
+    if name.upper() in ("UTC", "GMT", "Z", "ZULU"):
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise BadMoment(name) from error
+
+
+def offset_of(text: str) -> tzinfo:
+    """The zone of a timestamp's suffix: `Z`, `+02:00`, `Europe/Paris`."""
+    match = _OFFSET.match(text)
+    if match is None:
+        return zone_named(text)
+    hours, minutes, seconds = (int(part or 0) for part in match.groups()[1:])
+    if hours > 15 or minutes > 59:
+        raise MomentOutOfRange(text)
+    shift = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    return timezone(-shift if match[1] == "-" else shift)
+
+
+def parse_moment(text: str, with_zone: bool, unit: str = "us") -> int:
+    """Units since 1970. A suffix counts only `with_zone`, as in PostgreSQL; without one the zone is UTC.
+
+    >>> parse_moment("1970-01-01T00:00:01+01:00", with_zone=True)
+    -3599000000
+    """
+    if text.strip().lower() == "epoch":
+        return 0
+    match = _COMPACT.match(text)
+    if match is not None:
+        fields, fraction, zone = [int(part or 0) for part in match.groups()], "", None
+    else:
+        match = _MOMENT.match(text)
+        if match is None:
+            raise BadMoment(text)
+        names = ("year", "month", "day", "hour", "minute", "second")
+        fields, fraction, zone = [int(match[name] or 0) for name in names], match["fraction"] or "", match["zone"]
+    whole = _whole_seconds(fields, zone if with_zone else None, text)
+    if zone is not None and not with_zone:
+        offset_of(zone)
+    return _with_fraction(whole, fraction, unit)
+
+
+def _whole_seconds(fields: list[int], zone: str | None, text: str) -> int:
+    carry = 0
+    if fields[3] == 24 and fields[4] == fields[5] == 0:
+        fields, carry = [*fields[:3], 0, 0, 0], 86_400
+    elif fields[5] == 60:
+        fields, carry = [*fields[:5], 59], 1
+    try:
+        moment = datetime(*fields, tzinfo=offset_of(zone) if zone else UTC)  # type: ignore[misc,arg-type]
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, BadMoment | MomentOutOfRange):
+            raise
+        raise MomentOutOfRange(text) from error
+    difference = moment - EPOCH
+    return difference.days * 86_400 + difference.seconds + carry
+
+
+def _with_fraction(whole: int, fraction: str, unit: str) -> int:
+    digits = 9 if unit == "ns" else 6
+    padded = (fraction + "0" * (digits + 1))[: digits + 1]
+    last = int(padded[:digits]) + (1 if int(padded[digits]) >= 5 else 0)
+    second: int = 10**digits
+    return whole * second + last
+
+
+def parse_date(text: str) -> int:
+    """Days since 1970-01-01; a time after the date is read and dropped."""
+    return parse_moment(text, with_zone=False) // US_PER_DAY
+
+
+def parse_time(text: str) -> int:
+    """Microseconds since midnight."""
+    match = _TIME.match(text)
+    if match is None:
+        return parse_moment(text, with_zone=False) % US_PER_DAY
+    hour, minute, second = int(match[1]), int(match[2]), int(match[3] or 0)
+    if match[5]:
+        if not 1 <= hour <= 12:
+            raise MomentOutOfRange(text)
+        hour = hour % 12 + (12 if match[5].upper() == "PM" else 0)
+    if hour > 23 or minute > 59 or second > 59:
+        raise MomentOutOfRange(text)
+    return _with_fraction(hour * 3600 + minute * 60 + second, match[4] or "", "us")
+
+
+def to_datetime(us: int, zone: tzinfo | None = UTC) -> datetime:
+    """The moment `us` microseconds after 1970."""
+    return (EPOCH + timedelta(microseconds=us)).astimezone(zone) if zone else EPOCH + timedelta(microseconds=us)

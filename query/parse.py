@@ -1,0 +1,130 @@
+"""SQL text -> a checked syntax tree and the datasets it names. Knows no data.
+
+Order of the checks: size and nesting of the bare text, then parsing, then the allow-list. Nothing that fails one
+of them reaches the next.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from errors import WeirError
+from query.allowlist import check_tree, position_of
+from query.dialect import WeirPostgres
+from query.fault import SYNTAX_ERROR, invalid, unsupported
+from query.limits import MAX_CHAIN, MAX_NESTING, MAX_TOKENS, check_text, too_complex
+
+_EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
+_OPEN: Final = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
+_CLOSE: Final = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
+_SEPARATORS: Final = (TokenType.COMMA, TokenType.SELECT, TokenType.FROM)
+_QUERIES: Final = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One parsed query. `datasets` names every dataset it reads, each once, in order of appearance, folded as
+    PostgreSQL folds identifiers. `explain` asks for the plan instead of the rows."""
+
+    sql: str
+    tree: exp.Expr
+    datasets: tuple[str, ...]
+    explain: bool = False
+
+
+def parse(sql: str) -> Statement:
+    """The statement behind `sql`. Raises InvalidSQL for what PostgreSQL would not take, UnsupportedSQL for the rest.
+
+    >>> parse("SELECT count(*) FROM app").datasets
+    ('app',)
+    """
+    check_text(sql)
+    explain = _EXPLAIN.match(sql)
+    text = " " * explain.end() + sql[explain.end() :] if explain else sql
+    try:
+        tree = _tree(text)
+        check_tree(tree)
+        datasets = tuple(dict.fromkeys(_datasets(tree, frozenset())))
+    except RecursionError as error:
+        raise too_complex() from error
+    return Statement(sql, tree, datasets, explain is not None)
+
+
+def _tree(sql: str) -> exp.Expr:
+    dialect = WeirPostgres()
+    try:
+        tokens = dialect.tokenize(sql)
+        _check_tokens(tokens)
+        statements = [statement for statement in dialect.parser().parse(tokens, sql) if statement is not None]
+    except TokenError as error:
+        raise invalid(SYNTAX_ERROR, "unterminated quotation or comment") from error
+    except SqlglotError as error:
+        raise _syntax_error(error, sql) from error
+    if len(statements) != 1 or not isinstance(statements[0], _QUERIES):
+        raise invalid(SYNTAX_ERROR, "exactly one SELECT, WITH, VALUES or set operation can run", 1)
+    return statements[0]
+
+
+def _check_tokens(tokens: list[Token]) -> None:
+    """Counts brackets and operators before the recursive parser sees them."""
+    if len(tokens) > MAX_TOKENS:
+        raise too_complex(tokens[MAX_TOKENS].start + 1)
+    depth = chain = 0
+    for token in tokens:
+        if token.token_type in _OPEN:
+            depth += 1
+        elif token.token_type in _CLOSE:
+            depth -= 1
+        chain = 0 if token.token_type in _SEPARATORS else chain + 1
+        if depth > MAX_NESTING or chain > MAX_CHAIN * 4:
+            raise too_complex(token.start + 1)
+
+
+def _syntax_error(error: SqlglotError, sql: str) -> WeirError:
+    details = getattr(error, "errors", None) or [{}]
+    line, column = details[0].get("line"), details[0].get("col")
+    near = details[0].get("highlight") or ""
+    position = None
+    if line and column is not None:
+        lines = sql.splitlines(keepends=True)
+        position = max(1, sum(map(len, lines[: line - 1])) + column - len(near) + 1)
+    message = f'syntax error at or near "{near}"' if near else "syntax error"
+    return invalid(SYNTAX_ERROR, message, position)
+
+
+def fold(identifier: exp.Expr) -> str:
+    """The name that PostgreSQL gives an identifier: unquoted ones in lower case."""
+    name = str(identifier.name)
+    return name if identifier.args.get("quoted") else name.lower()
+
+
+def _datasets(node: exp.Expr, shadowed: frozenset[str]) -> Iterator[str]:
+    """Names of datasets under `node`; `shadowed` are the common table expressions in sight."""
+    clause = node.args.get("with_")
+    if clause is not None:
+        if clause.args.get("recursive"):
+            shadowed |= {fold(cte.args["alias"].this) for cte in clause.expressions}
+        for cte in clause.expressions:
+            yield from _datasets(cte.this, shadowed)
+            shadowed |= {fold(cte.args["alias"].this)}
+    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+        yield from _dataset(node, shadowed)
+    for name, value in node.args.items():
+        if name == "with_":
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, exp.Expr):
+                yield from _datasets(child, shadowed)
+
+
+def _dataset(table: exp.Table, shadowed: frozenset[str]) -> Iterator[str]:
+    if table.args.get("db") or table.args.get("catalog"):
+        raise unsupported("a schema-qualified name", position_of(table), "datasets have no schema: write the bare name")
+    name = fold(table.this)
+    if name not in shadowed:
+        yield name
