@@ -46,19 +46,20 @@ def _columns(run: Run, rules: Rules, first_index: int) -> Sequence[RoutedColumn]
     require_objects(run.events, first_index)
     flat = flatten(run.events, rules, first_index=first_index)
     routed = route(flat, first_index=first_index)
-    if run.text is not None and may_be_rounded(flat, routed):
+    if run.text is not None and has_rounded(flat, routed):
         return _columns(run.exactly(), rules, first_index)
     return routed
 
 
 def require_objects(events: Sequence[Any], first_index: int) -> None:
+    """Raises InvalidEvent for the first event that is not an object."""
     if set(map(type, events)) <= {dict}:
         return
     index = next(index for index, event in enumerate(events) if type(event) is not dict)
     raise InvalidEvent("an event is not a JSON object", index=first_index + index)
 
 
-def may_be_rounded(columns: Iterable[Column], routed: Iterable[RoutedColumn]) -> bool:
+def has_rounded(columns: Iterable[Column], routed: Iterable[RoutedColumn]) -> bool:
     """Whether an integer beyond 64 bits may be among the values, which orjson reads as a float64.
 
     In Python on purpose: a Polars call gives up the interpreter for an instant, too short for another thread to take

@@ -5,8 +5,8 @@ from typing import Any
 
 from columns import Batch
 from ingest.builder import BatchBuilder
-from ingest.flatten import MAX_DEPTH, Rules, flatten
-from ingest.json_events import RESERVED, may_be_rounded, require_objects
+from ingest.flatten import Rules, flatten
+from ingest.json_events import RESERVED, has_rounded, require_objects
 from ingest.json_framing import runs
 from ingest.routing import route
 
@@ -28,9 +28,9 @@ def decode(events: Sequence[Any], *, max_columns: int) -> Batch:
     Raises NotTogether when an integer was rounded on the way, and what `json_events.decode` raises; whose event that
     is about is for the caller to find out, by decoding the bodies one by one.
     """
-    flat = flatten(events, Rules(MAX_DEPTH, max_columns, RESERVED), first_index=0)
-    routed = route(flat, first_index=0)
-    if may_be_rounded(flat, routed):
+    columns = flatten(events, Rules(max_columns=max_columns, reserved=RESERVED))
+    routed = route(columns)
+    if has_rounded(columns, routed):
         raise NotTogether("an integer beyond 64 bits")
     builder = BatchBuilder(max_columns=max_columns)
     builder.add(routed, len(events))

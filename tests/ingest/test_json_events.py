@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from columns import POLARS_TYPES, Batch
 from errors import InvalidEvent, InvalidJSON, TooLarge, TooManyColumns
+from ingest import json_framing
 from ingest.json_events import decode
 
 
@@ -557,9 +558,10 @@ def comparable(columns: dict[tuple[str, str], list]) -> dict:
     }
 
 
-@settings(max_examples=400, deadline=None)
-@given(EVENTS, st.sampled_from(["array", "spaced", "ndjson", "concatenated", "ascii"]))
-def test_any_events_are_stored_value_by_value_as_sent(events, framing):
+FRAMINGS = st.sampled_from(["array", "spaced", "ndjson", "concatenated", "ascii"])
+
+
+def framed(events: list[dict], framing: str) -> bytes:
     compact = [json.dumps(event, ensure_ascii=framing == "ascii", separators=(",", ":")) for event in events]
     body = {
         "array": f"[{','.join(compact)}]",
@@ -567,12 +569,32 @@ def test_any_events_are_stored_value_by_value_as_sent(events, framing):
         "spaced": json.dumps(events, indent=1),
         "ndjson": "\n".join(compact) or "[]",
         "concatenated": "".join(compact) or "[]",
-    }[framing]
+    }
+    return body[framing].encode()
 
-    batch = decode(body.encode())
+
+@settings(max_examples=400, deadline=None)
+@given(EVENTS, FRAMINGS)
+def test_any_events_are_stored_value_by_value_as_sent(events, framing):
+    batch = decode(framed(events, framing))
 
     assert batch.height == len(events)
     assert comparable(stored(batch)) == comparable(model(events))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.dictionaries(NAMES, VALUES, max_size=4), min_size=2, max_size=20), st.integers(1, 100), FRAMINGS)
+def test_any_events_are_the_same_however_the_body_is_cut(events, run_bytes, framing):
+    body = framed(events, framing)
+    whole = stored(decode(body))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_framing, "RUN_BYTES", run_bytes)
+        patch.setattr(json_framing, "LARGEST_RUN_BYTES", 4 * run_bytes)
+        patch.setattr(json_framing, "RUN_EVENTS", 3)
+        cut = stored(decode(body))
+
+    assert comparable(cut) == comparable(whole)
 
 
 @settings(max_examples=200, deadline=None)
