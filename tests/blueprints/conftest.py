@@ -14,7 +14,7 @@ from werkzeug.test import TestResponse
 from auth.access import Access, AccessOptions, build
 from auth.passwords import Passwords
 from auth.privileges import Action, require
-from blueprints import apikeys, authentication, errors, requests, roles, tenants, users
+from blueprints import apikeys, authentication, errors, oidc, requests, roles, tenants, users
 from models import base, dataset, role, tenant, user
 from models.tenant import DEFAULT
 from models.user import NewUser
@@ -38,6 +38,7 @@ def make_app(access: Access) -> Flask:
     apikeys.register(app)
     app.register_blueprint(roles.blueprint)
     app.register_blueprint(users.blueprint)
+    app.register_blueprint(oidc.blueprint)
     tenants.register(app, dataset.delete)
     probe = authentication.protect(Blueprint("probe", __name__))
 
@@ -45,6 +46,10 @@ def make_app(access: Access) -> Flask:
     def whoami() -> dict[str, Any]:
         identity = g.identity
         return {"tenant": identity.tenant, "kind": identity.kind, "name": identity.name, "roles": identity.roles}
+
+    @probe.post("/write")
+    def write() -> str:
+        return "written"
 
     @probe.get("/dataset/<name>/<action>")
     def attempt(name: str, action: str) -> str:
