@@ -100,6 +100,7 @@ def identity_database(postgres: str) -> Iterator[str]:
     """One migrated database for the run: a fresh one for each of hundreds of tests would take minutes."""
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("CREATE DATABASE identity")
+        connection.execute("ALTER DATABASE identity SET synchronous_commit = off")
     yield postgres.replace("/postgres?", "/identity?")
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("DROP DATABASE identity WITH (FORCE)")
@@ -121,7 +122,8 @@ def empty_database(identity_database: str) -> Iterator[None]:
     base.bind(identity_database)
     base.migrate()
     with base.connection():
-        base.database.execute_sql("TRUNCATE tenant, dataset CASCADE")
+        # Faster than TRUNCATE, which makes files.
+        base.database.execute_sql('DELETE FROM api_key; DELETE FROM "user"; DELETE FROM tenant; DELETE FROM dataset')
         tenant.create(DEFAULT, NOW)
         yield
     base.database.close_all()
