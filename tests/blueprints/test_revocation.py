@@ -42,10 +42,10 @@ class Credential:
 
 @dataclass
 class Hammer:
-    """Many connections, spread over the workers, that use all credentials all the time."""
+    """Many connections, spread over the workers, that use the credentials in `target` all the time."""
 
     service: Service
-    credentials: list[Credential]
+    target: list[Credential]
     stop: threading.Event = field(default_factory=threading.Event)
     outcomes: Counter[str] = field(default_factory=Counter)
 
@@ -63,7 +63,7 @@ class Hammer:
     def _run(self) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=30)
         while not self.stop.is_set():
-            for credential in self.credentials:
+            for credential in self.target:
                 begun_at = time.monotonic()
                 connection.request("GET", PATH, headers=credential.headers)
                 answer = connection.getresponse()
@@ -126,10 +126,13 @@ def test_revoked_credentials_are_never_served_again_by_any_worker(running: Servi
     credentials = [make(running, f"{make.__name__}-{n}") for n in range(6) for make in MAKERS]
 
     with Hammer(running, credentials) as hammer:
-        for credential in credentials:
+        for n, credential in enumerate(credentials):
+            hammer.target = credentials[n : n + 2]
+            time.sleep(0.1)
             credential.revoke()
             credential.revoked_at = time.monotonic()
-            time.sleep(0.02)
+            time.sleep(0.1)
+        hammer.target = credentials
         time.sleep(0.5)
 
     assert set(hammer.outcomes) == {"served", "refused"}, hammer.outcomes
