@@ -311,6 +311,12 @@ class ProviderUnavailable(Overloaded):
     code = "provider_unavailable"
 
 
+class TooManyAttempts(Overloaded):
+    """Too many wrong passwords from one address; answered before the password is looked at."""
+
+    code = "too_many_attempts"
+
+
 class StorageUnavailable(Overloaded):
     """A write or sync failed, or the database is away: nothing of the request was stored."""
 
