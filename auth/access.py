@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from auth.accounts import Accounts
+from auth.backoff import Backoff
 from auth.cache import IdentityCache
 from auth.generation import DatabaseGeneration, Generation, SharedGeneration
 from auth.keys import ApiKeys
@@ -73,7 +74,7 @@ def build(options: AccessOptions, passwords: Passwords, clock: Callable[[], date
         public_url=options.public_url,
         secrets=secrets,
         passwords=passwords,
-        verifier=Verifier(secrets, passwords, cache, last_use, clock),
+        verifier=Verifier(secrets, passwords, Backoff(), cache, last_use, clock),
         generation=generation,
         api_keys=ApiKeys(secrets, generation, clock),
         accounts=Accounts(passwords, generation, clock),
