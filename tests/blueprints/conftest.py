@@ -14,7 +14,7 @@ from werkzeug.test import TestResponse
 from auth.access import Access, AccessOptions, build
 from auth.passwords import Passwords
 from auth.privileges import Action, require
-from blueprints import apikeys, authentication, errors, oidc, requests, roles, tenants, users
+from blueprints import apikeys, audit, authentication, errors, oidc, requests, roles, tenants, users
 from models import base, dataset, role, tenant, user
 from models.tenant import DEFAULT
 from models.user import NewUser
@@ -35,6 +35,7 @@ def make_app(access: Access) -> Flask:
     requests.install(app)
     errors.install(app)
     authentication.install(app, access)
+    audit.install(app, lambda *_: None)
     apikeys.register(app)
     app.register_blueprint(roles.blueprint)
     app.register_blueprint(users.blueprint)
