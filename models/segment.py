@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from peewee import TextField
 from playhouse.postgres_ext import DateTimeTZField
@@ -46,9 +46,9 @@ def switch(name: str, node: str, files: Sequence[file.File], ingested: Sequence[
             return None
         alive = _hold([each.dataset_id for each in ingested])
         live = [each for each in files if each.dataset_id in alive]
-        file.insert(live)
+        file.insert(live, datetime.now(UTC))
         for each in ingested:
-            _count(each, sum(one.bytes for one in live if one.dataset_id == each.dataset_id))
+            _count(each)
         return [each.path for each in files if each.dataset_id not in alive]
 
 
@@ -68,11 +68,10 @@ def _hold(dataset_ids: Sequence[int]) -> set[int]:
     return {dataset_id for (dataset_id,) in rows.fetchall()}
 
 
-def _count(each: Ingested, stored_bytes: int) -> None:
+def _count(each: Ingested) -> None:
     database.execute_sql(
-        "UPDATE dataset_total SET events = events + %s, body_bytes = body_bytes + %s, stored_bytes = stored_bytes + %s"
-        " WHERE dataset_id = %s",
-        (each.events, each.body_bytes, stored_bytes, each.dataset_id),
+        "UPDATE dataset_total SET events = events + %s, body_bytes = body_bytes + %s WHERE dataset_id = %s",
+        (each.events, each.body_bytes, each.dataset_id),
     )
 
 

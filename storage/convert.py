@@ -17,6 +17,7 @@ from models.segment import Ingested
 from storage import parquet
 from storage.frames import Frame, decode, to_rows
 from storage.names import SEGMENT_SUFFIX, Layout, partition
+from storage.parquet import Origin
 from storage.segments import Staged, owned, stage, sync_directory
 
 logger = logging.getLogger(__name__)
@@ -65,10 +66,32 @@ def _write(layout: Layout, target: Dataset, frames: Sequence[Frame]) -> list[Fil
         # Deleted since it was found.
         return []
     rows = unify([to_rows(frame) for frame in frames], schema)
+    hours = list(parquet.by_hour(rows, target.time_column))
+    shares = share(sum(frame.body_bytes for frame in frames), [part.height for _, part in hours])
     return [
-        parquet.write(layout, partition(target.tenant, target.name, hour), target.id, part, target.time_column)
-        for hour, part in parquet.by_hour(rows, target.time_column)
+        parquet.write(
+            layout,
+            partition(target.tenant, target.name, hour),
+            part,
+            Origin(target.id, target.time_column, body_bytes),
+        )
+        for (hour, part), body_bytes in zip(hours, shares, strict=True)
     ]
+
+
+def share(amount: int, weights: Sequence[int]) -> list[int]:
+    """The amount in whole parts proportional to the weights, which add up to it exactly.
+
+    >>> share(10, [1, 1, 1])
+    [3, 3, 4]
+    """
+    total, done, given = sum(weights), 0, 0
+    parts = []
+    for weight in weights:
+        done += weight
+        parts.append(amount * done // total - given)
+        given += parts[-1]
+    return parts
 
 
 def unify(parts: Sequence[pl.DataFrame], schema: Schema) -> pl.DataFrame:

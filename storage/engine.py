@@ -19,6 +19,7 @@ from models.dataset import Dataset
 from storage.arrival import Arrival, Share, stamp
 from storage.committer import MIB, Committer, Offload, Rows, inline
 from storage.declared import conform
+from storage.disk import Water, used_percent
 from storage.generation import Generation
 from storage.names import Layout
 from storage.resolve import Plan, apply, large, plan
@@ -56,6 +57,8 @@ class Storage:
         max_columns: int = 1000,
         flush_seconds: float = 5.0,
         max_queued_bytes: int = 256 * MIB,
+        disk_high_water_percent: int = 100,
+        disk_low_water_percent: int = 100,
     ) -> None:
         make_directory(layout.staging)
         self.layout = layout
@@ -64,6 +67,7 @@ class Storage:
         self._committer = Committer(
             layout.staging, offload=offload, flush_seconds=flush_seconds, max_queued_bytes=max_queued_bytes
         )
+        self._water = Water(lambda: used_percent(layout.staging), disk_high_water_percent, disk_low_water_percent)
         self._generation = Generation(layout.generation)
         self._datasets: dict[tuple[str, str], tuple[int, Dataset]] = {}
         self._known: dict[int, _Known] = {}
@@ -92,12 +96,12 @@ class Storage:
     def append_shared(self, target: Dataset, batch: Batch, shares: Sequence[Share]) -> None:
         """Return when the batch's events, in their order, are on stable storage.
 
-        The first events are the first share's, as many as it says, and so on to the last. Raises
-        InvalidEvent, SchemaMismatch, TooManyColumns, DatasetNotFound, Overloaded or StorageUnavailable, and then
-        none is stored.
+        The first events are the first share's, as many as it says, and so on to the last. None is stored when it
+        raises: InvalidEvent, SchemaMismatch, TooManyColumns, DatasetNotFound, DiskFull, Overloaded, StorageUnavailable.
         """
         if batch.height == 0:
             return
+        self._water.check()
         if target.static_schema or target.time_column != TIMESTAMP:
             batch = conform(batch, target, self._schema(target).schema)
         stamped = stamp(batch, shares)
