@@ -60,7 +60,7 @@ class Storage:
         disk_high_water_percent: int = 100,
         disk_low_water_percent: int = 100,
     ) -> None:
-        make_directory(layout.staging)
+        make_directory(layout.staging, layout.root)
         self.layout = layout
         self._offload = offload
         self._max_columns = max_columns

@@ -81,7 +81,7 @@ class Duties:
 
 def run(duties: Duties, wait: Wait) -> None:
     """Wait to be the host's only maintenance, then do the duties until `wait` says stop."""
-    make_directory(duties.layout.staging)
+    make_directory(duties.layout.staging, duties.layout.root)
     with duties.layout.leader.open("w") as lock:
         if not _lead(lock.fileno(), wait):
             return

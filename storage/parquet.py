@@ -47,7 +47,7 @@ def write(layout: Layout, directory: str, rows: pl.DataFrame, origin: Origin) ->
     path = f"{directory}/{unique()}{PARQUET_SUFFIX}"
     target = layout.root / path
     unfinished = target.with_suffix(UNFINISHED_SUFFIX)
-    make_directory(target.parent)
+    make_directory(target.parent, layout.root)
     try:
         rows.write_parquet(unfinished, compression="zstd", compression_level=ZSTD_LEVEL, row_group_size=ROW_GROUP_ROWS)
         sync_file(unfinished)

@@ -50,7 +50,7 @@ class Segment:
             os.fsync(self._fd)
             os.rename(unfinished, self.path)
             sync_directory(directory)
-        except OSError:
+        except BaseException:
             self.seal()
             raise
 
@@ -64,7 +64,7 @@ class Segment:
         try:
             written = _write(self._fd, buffers, self.size)
             os.fdatasync(self._fd)
-        except OSError:
+        except BaseException:
             self._cut_back()
             raise
         self.size += written
@@ -153,12 +153,13 @@ def sync_directory(directory: Path | str) -> None:
         os.close(fd)
 
 
-def make_directory(path: Path) -> None:
-    """Create the directory and its parents, each durable in the one above it."""
-    missing = []
-    while not path.exists():
-        missing.append(path)
-        path = path.parent
-    for each in reversed(missing):
-        each.mkdir(exist_ok=True)
+def make_directory(path: Path, root: Path) -> None:
+    """Create the directory, below `root`, so that it survives a crash.
+
+    Every directory on the way is synced even if it was there: whoever made it may have died before it could.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    for each in (path, *path.parents):
+        if each == root:
+            break
         sync_directory(each.parent)
