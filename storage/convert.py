@@ -16,6 +16,7 @@ from models.file import File
 from models.segment import Ingested
 from storage import parquet
 from storage.frames import Frame, decode, to_rows
+from storage.idempotency import read_notes
 from storage.names import SEGMENT_SUFFIX, Layout, partition
 from storage.parquet import Origin
 from storage.segments import Staged, owned, stage, sync_directory
@@ -50,7 +51,9 @@ def convert(layout: Layout, staged: Staged) -> bool:
     try:
         for target in targets:
             written += _write(layout, target, [frame for frame in frames if frame.dataset_id == target.id])
-        dead = segment.switch(staged.name, layout.node, written, [_ingested(each, frames) for each in ids])
+        dead = segment.switch(
+            staged.name, layout.node, written, [_ingested(each, frames) for each in ids], _receipts(frames)
+        )
     except BaseException:
         # Not in the manifest as far as we know. If the commit did succeed, the files have to stay, so the sweep
         # decides later, when the database can be asked again.
@@ -100,6 +103,10 @@ def unify(parts: Sequence[pl.DataFrame], schema: Schema) -> pl.DataFrame:
     wanted = {each.name: POLARS_TYPES[each.type] for each in schema.columns if each.name in occurring}
     conformed = [part.cast({name: dtype for name, dtype in wanted.items() if name in part.columns}) for part in parts]
     return pl.concat(conformed, how="diagonal").select(*wanted)
+
+
+def _receipts(frames: Sequence[Frame]) -> dict[bytes, int]:
+    return {receipt: events for frame in frames for receipt, events in read_notes(frame.notes).items()}
 
 
 def _ingested(dataset_id: int, frames: Sequence[Frame]) -> Ingested:

@@ -21,6 +21,7 @@ from storage.committer import MIB, Committer, Offload, Rows, inline
 from storage.declared import conform
 from storage.disk import Water, used_percent
 from storage.generation import Generation
+from storage.idempotency import Once, note
 from storage.names import Layout
 from storage.resolve import Plan, apply, large, plan
 from storage.segments import make_directory
@@ -69,6 +70,7 @@ class Storage:
         )
         self._water = Water(lambda: used_percent(layout.staging), disk_high_water_percent, disk_low_water_percent)
         self._generation = Generation(layout.generation)
+        self.once = Once(layout)
         self._datasets: dict[tuple[str, str], tuple[int, Dataset]] = {}
         self._known: dict[int, _Known] = {}
 
@@ -109,7 +111,9 @@ class Storage:
         routes = self._plan(target, (stamped.fields, facts)).routes
         rows = self._run(stamped, lambda: pl.DataFrame(apply(routes, stamped.columns)))
         tmin, tmax = span(rows, target.time_column)
-        self._committer.append(Rows(target.id, rows, tmin, tmax, sum(each.arrival.body_bytes for each in shares)))
+        notes = b"".join(note(each.arrival.receipt, each.rows) for each in shares)
+        body_bytes = sum(each.arrival.body_bytes for each in shares)
+        self._committer.append(Rows(target.id, rows, tmin, tmax, body_bytes, notes))
 
     def check_ready(self) -> None:
         """Raise StorageUnavailable unless the database answers and segments can be created."""
@@ -121,6 +125,7 @@ class Storage:
     def close(self) -> None:
         """Write what is queued and seal the segment."""
         self._committer.close()
+        self.once.close()
         self._generation.close()
 
     def _plan(self, target: Dataset, shape: Shape) -> Plan:

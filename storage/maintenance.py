@@ -16,7 +16,7 @@ from typing import Final
 
 from config import Settings
 from errors import StorageUnavailable
-from models import server
+from models import receipt, server
 from models.base import bind
 from storage.compact import compact, remove_replaced
 from storage.convert import convert_all, remove_converted
@@ -147,11 +147,12 @@ def reviver(settings: Settings) -> Callable[[], None]:
 
 
 def rare_duties(layout: Layout) -> tuple[Rare, ...]:
-    """Compaction one merge at a time, so that conversion never waits for long; retention; the sweep."""
+    """Compaction one merge at a time, so that conversion never waits for long; retention; the sweep; old keys."""
     return (
         Rare(lambda: compact(layout), COMPACT_SECONDS),
         Rare(expire_all, RETAIN_SECONDS),
         Rare(lambda: sweep(layout), SWEEP_SECONDS),
+        Rare(receipt.expire, SWEEP_SECONDS),
     )
 
 

@@ -42,17 +42,7 @@ class Segment:
         self.path = directory / (self.name + SEGMENT_SUFFIX)
         self.size = 0
         self.opened = monotonic()
-        unfinished = directory / (self.name + UNFINISHED_SUFFIX)
-        self._fd = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o640)
-        try:
-            # Before the name that converters look for exists, so none of them can be first.
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.fsync(self._fd)
-            os.rename(unfinished, self.path)
-            sync_directory(directory)
-        except BaseException:
-            self.seal()
-            raise
+        self._fd = create_locked(directory, self.name, SEGMENT_SUFFIX)
 
     @property
     def age_seconds(self) -> float:
@@ -123,6 +113,34 @@ def stage(directory: Path) -> list[Staged]:
     except FileNotFoundError:
         return []
     return sorted(found, key=lambda staged: staged.name)
+
+
+def create_locked(directory: Path, name: str, suffix: str) -> int:
+    """The descriptor of a new empty file that survives a crash and that this process holds the lock of."""
+    unfinished = directory / (name + UNFINISHED_SUFFIX)
+    fd = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o640)
+    try:
+        # Before it has the name that others look for, so none of them can be first.
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.fsync(fd)
+        os.rename(unfinished, directory / (name + suffix))
+        sync_directory(directory)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a living process holds the lock of the file."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    return False
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """The sweep: what a crash left on disk without anybody knowing of it is removed."""
 
-import fcntl
 import logging
 import os
 import time
@@ -10,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from models import file
-from storage.names import PARQUET_SUFFIX, RESERVED, UNFINISHED_SUFFIX, Layout
+from storage.names import OWNER_SUFFIX, PARQUET_SUFFIX, RESERVED, UNFINISHED_SUFFIX, Layout
+from storage.segments import is_locked
 
 logger = logging.getLogger(__name__)
 
@@ -56,10 +56,11 @@ def _sweep_directory(layout: Layout, directory: Path, names: list[str], before: 
 
 
 def _sweep_staging(layout: Layout, before: float) -> int:
-    """Remove segments that were never finished, unless somebody is about to."""
+    """Remove segments that were never finished, unless somebody is about to, and what dead processes locked."""
     removed = 0
-    for path in layout.staging.glob(f"*{UNFINISHED_SUFFIX}"):
-        if _is_older(path, before) and not _is_locked(path):
+    unfinished, owners = (layout.staging.glob(f"*{suffix}") for suffix in (UNFINISHED_SUFFIX, OWNER_SUFFIX))
+    for path in (*unfinished, *owners):
+        if _is_older(path, before) and not is_locked(path):
             path.unlink(missing_ok=True)
             removed += 1
     return removed
@@ -70,14 +71,3 @@ def _is_older(path: Path, before: float) -> bool:
         return path.stat().st_mtime < before
     except FileNotFoundError:
         return False
-
-
-def _is_locked(path: Path) -> bool:
-    try:
-        with path.open("rb") as unfinished:
-            fcntl.flock(unfinished, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except FileNotFoundError:
-        return False
-    return False

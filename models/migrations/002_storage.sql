@@ -58,3 +58,14 @@ CREATE TABLE dataset_total (
     body_bytes bigint NOT NULL DEFAULT 0,
     deleted_stored_bytes bigint NOT NULL DEFAULT 0
 );
+
+-- Requests with an Idempotency-Key. `receipt` identifies tenant, dataset, credential and key; `body` is the digest of
+-- what was sent; `owner` names the process that stores it; `events` is null until it is known to be stored.
+CREATE TABLE receipt (
+    receipt bytea PRIMARY KEY,
+    body bytea NOT NULL,
+    owner text NOT NULL,
+    events bigint,
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX receipt_created ON receipt (created_at);
