@@ -78,6 +78,8 @@ def _parts(settings: Settings) -> Parts:
         max_columns=settings.max_columns,
         flush_seconds=settings.flush_seconds,
         max_queued_bytes=settings.max_inflight_bytes,
+        disk_high_water_percent=settings.disk_high_water_percent,
+        disk_low_water_percent=settings.disk_low_water_percent,
     )
     return Parts(
         settings,
