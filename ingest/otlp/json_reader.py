@@ -14,7 +14,8 @@ import orjson
 
 from errors import InvalidBody
 from ingest.otlp.messages import INT64, UINT64, IntegerRange, Messages, join
-from ingest.otlp.values import MAX_DEPTH, Sparse, Value, base64_text, json_text
+from ingest.otlp.values import MAX_DEPTH, Value, base64_text, json_text
+from ingest.sparse import Sparse
 
 _NON_FINITE: Final = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _HEX_DIGITS: Final = "0123456789abcdefABCDEF"

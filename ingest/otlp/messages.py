@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
-from ingest.otlp.values import Sparse, Value
+from ingest.otlp.values import Value
+from ingest.sparse import Sparse
 
 
 class IntegerRange(NamedTuple):
