@@ -68,7 +68,10 @@ class Generation:
         shapes = frame.get_column(_SHAPE).gather(index).unique().to_list()
         names = list(self._shape_numbers)
         wanted = dict.fromkeys(name for shape in shapes for name in names[shape])
-        return {series.name: series for series in pl.DataFrame([frame.get_column(name) for name in wanted])[index]}
+        if not wanted:
+            return {}
+        gathered = pl.DataFrame([frame.get_column(name) for name in wanted])[index]
+        return {series.name: series for series in gathered}
 
     def _frame(self, highest: int) -> pl.DataFrame:
         """Labels by number, for numbers up to `highest` at least."""
