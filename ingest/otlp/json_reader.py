@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from errors import InvalidBody
-from ingest.otlp.messages import INT64, UINT64, IntegerRange, Messages, join
+from ingest.otlp.messages import INT64, UINT64, IntegerRange, Messages, camel_case, join
 from ingest.otlp.values import MAX_DEPTH, Value, base64_text, json_text
 from ingest.sparse import Sparse
 
@@ -34,16 +34,6 @@ class WrongShape(ValueError):
 
     def refusal(self) -> InvalidBody:
         return InvalidBody(f"{self.path or 'the body'}: expected {self.expected}")
-
-
-def camel_case(name: str) -> str:
-    """The JSON name of a field.
-
-    >>> camel_case("time_unix_nano")
-    'timeUnixNano'
-    """
-    first, *others = name.split("_")
-    return first + "".join(word.capitalize() for word in others)
 
 
 def parse(body: bytes, root: str) -> Messages:

@@ -64,6 +64,16 @@ def join(path: str, rest: str) -> str:
     return f"{path}.{rest}" if path and rest and not rest.startswith("[") else path + rest
 
 
+def camel_case(name: str) -> str:
+    """The JSON name of a field.
+
+    >>> camel_case("time_unix_nano")
+    'timeUnixNano'
+    """
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
 class Reader(Protocol):
     """Reads one field of every message of a list. Absent fields read as protobuf's defaults.
 

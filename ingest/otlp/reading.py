@@ -34,7 +34,7 @@ def open_request(body: bytes, media_type: str, signal: Signal) -> tuple[Reader, 
         return protobuf_reader.ProtobufReader(), protobuf_reader.parse(body, signal.message_class)
     if media_type == JSON:
         return json_reader.JsonReader(), json_reader.parse(body, signal.resources)
-    raise UnsupportedMedia(f"{media_type or 'no media type'} is not OTLP: expected {PROTOBUF} or {JSON}")
+    raise UnsupportedMedia(f"{media_type[:100] or 'no media type'} is not OTLP: expected {PROTOBUF} or {JSON}")
 
 
 P = ParamSpec("P")
