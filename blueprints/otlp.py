@@ -10,7 +10,7 @@ from flask import Blueprint, Response, request
 from blueprints import scope as scopes
 from blueprints.authentication import caller, protect
 from blueprints.errors import headers_of, log_error, status_of
-from blueprints.ingestion import INLINE_BYTES
+from blueprints.ingestion import SMALL_BYTES
 from blueprints.parts import parts
 from blueprints.reception import arrival_of
 from errors import StorageUnavailable, WeirError
@@ -59,7 +59,7 @@ def _receive(signal: Signal) -> Response:
     scopes.require_log_source(scope, f"otel-{signal.telemetry_type}")
     with parts().bodies.receive(request) as body:
         decoded = _decode(signal, body)
-        arrival = arrival_of(request, scope, decoded.batch, len(body))
+        arrival = arrival_of(request, scope, len(body))
         reception.store(caller(), name, decoded.batch, arrival, signal.telemetry_type)
     return _response(
         answers.success(
@@ -73,7 +73,7 @@ def _receive(signal: Signal) -> Response:
 
 def _decode(signal: Signal, body: bytes) -> Decoded:
     decode = partial(signal.decode, body, request.mimetype, max_columns=parts().settings.max_columns)
-    return decode() if len(body) < INLINE_BYTES else offload(decode)
+    return decode() if len(body) < SMALL_BYTES else offload(decode)
 
 
 def _response(answer: answers.Answer, status: int = 200) -> Response:

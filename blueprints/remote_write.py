@@ -9,7 +9,7 @@ from flask.blueprints import BlueprintSetupState
 from blueprints import scope as scopes
 from blueprints.authentication import caller, protect
 from blueprints.errors import headers_of, log_error, status_of
-from blueprints.ingestion import INLINE_BYTES
+from blueprints.ingestion import SMALL_BYTES
 from blueprints.parts import parts
 from blueprints.reception import arrival_of
 from errors import InternalError, WeirError
@@ -41,7 +41,7 @@ def write() -> Response:
     version_of(request.content_type or "")
     with parts().bodies.receive(request) as body:
         decoded = _decode(body)
-        reception.store(caller(), name, decoded.batch, arrival_of(request, scope, decoded.batch, len(body)), "metrics")
+        reception.store(caller(), name, decoded.batch, arrival_of(request, scope, len(body)), "metrics")
     return _answer(decoded)
 
 
@@ -49,7 +49,7 @@ def _decode(body: bytes) -> Decoded:
     catalogue: Catalogue = current_app.extensions[EXTENSION]
     max_columns = parts().settings.max_columns
     work = partial(decode, body, request.content_type or "", catalogue=catalogue, max_columns=max_columns)
-    return work() if len(body) < INLINE_BYTES else offload(work)
+    return work() if len(body) < SMALL_BYTES else offload(work)
 
 
 def _answer(decoded: Decoded) -> Response:
