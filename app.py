@@ -15,7 +15,9 @@ from blueprints import (
     errors,
     health,
     ingestion,
+    otlp,
     query,
+    remote_write,
     requests,
     roles,
     users,
@@ -34,6 +36,8 @@ from storage.names import Layout
 BLUEPRINTS: Final = (
     ingestion.blueprint,
     query.blueprint,
+    otlp.blueprint,
+    remote_write.blueprint,
     datasets.blueprint,
     roles.blueprint,
     users.blueprint,
