@@ -1,6 +1,8 @@
-.PHONY: help check test run
+.PHONY: help docs check test run
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+docs:  ## write the generated parts of the manual
+	python docs/generate.py
 check:  ## format, lint, types, layering
 	ruff format --check .
 	ruff check .

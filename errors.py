@@ -32,10 +32,14 @@ class WeirError(Exception):
 
 
 class InvalidRequest(WeirError):
+    """Malformed or missing input that no other code says better; `field` names it."""
+
     code = "invalid_request"
 
 
 class InvalidJSON(InvalidRequest):
+    """The body is not JSON; `position` is the offset of the first bad byte, when known."""
+
     code = "invalid_json"
 
 
@@ -52,18 +56,26 @@ class InvalidBody(InvalidRequest):
 
 
 class MissingHeader(InvalidRequest):
+    """A required header is absent; `field` names it."""
+
     code = "missing_header"
 
 
 class InvalidHeader(InvalidRequest):
+    """A header has a value that cannot be used; `field` names it."""
+
     code = "invalid_header"
 
 
 class InvalidName(InvalidRequest):
+    """A dataset, user, role or key cannot be called so."""
+
     code = "invalid_name"
 
 
 class InvalidTimeRange(InvalidRequest):
+    """`startTime` or `endTime` is in no known form, missing where required, or start is after end."""
+
     code = "invalid_time_range"
 
 
@@ -80,99 +92,193 @@ class UnsupportedSQL(InvalidRequest):
 
 
 class UnknownRole(InvalidRequest):
+    """A key or user was to get a role that does not exist."""
+
     code = "unknown_role"
 
 
 class InvalidRole(InvalidRequest):
+    """A role body holds an unknown privilege or member."""
+
     code = "invalid_role"
 
 
 class ConflictingCredentials(InvalidRequest):
+    """Both `X-API-Key` and `Authorization` were sent."""
+
     code = "conflicting_credentials"
 
 
 class TooManyColumns(InvalidRequest):
+    """The events would give the dataset more columns than it may have; nothing was stored."""
+
     code = "too_many_columns"
 
 
+class SchemaMismatch(InvalidRequest):
+    """The events do not fit the dataset's static schema."""
+
+    code = "schema_mismatch"
+
+
 class Unauthenticated(WeirError):
+    """No credential, a wrong one, or one that was deleted. The text is the same for all three."""
+
     code = "unauthenticated"
 
 
+class LoginFailed(Unauthenticated):
+    """A login at the identity provider, or a token of it, was refused; the message says why."""
+
+    code = "login_failed"
+
+
 class Forbidden(WeirError):
+    """The identity is valid and lacks a privilege; the message names privilege and dataset."""
+
     code = "forbidden"
 
 
 class NotFound(WeirError):
+    """What the path names does not exist."""
+
     code = "not_found"
 
 
 class DatasetNotFound(NotFound):
+    """The dataset does not exist, and the caller could have read it."""
+
     code = "dataset_not_found"
 
 
 class KeyNotFound(NotFound):
+    """No API key has this id."""
+
     code = "key_not_found"
 
 
 class RoleNotFound(NotFound):
+    """No role has this name."""
+
     code = "role_not_found"
 
 
 class UserNotFound(NotFound):
+    """No user has this name."""
+
     code = "user_not_found"
 
 
+class TenantNotFound(NotFound):
+    """There is no tenant of that name."""
+
+    code = "tenant_not_found"
+
+
+class QueryNotFound(NotFound):
+    """No running query of yours has this id."""
+
+    code = "query_not_found"
+
+
+class OidcNotConfigured(NotFound):
+    """The server has no OIDC provider: `WEIR_OIDC_ISSUER` is unset."""
+
+    code = "oidc_not_configured"
+
+
 class Conflict(WeirError):
+    """The request contradicts what is there."""
+
     code = "conflict"
 
 
 class KeyNameTaken(Conflict):
+    """Another API key of the tenant has this name."""
+
     code = "key_name_taken"
 
 
 class DatasetExists(Conflict):
+    """A dataset of this name exists."""
+
     code = "dataset_exists"
 
 
 class UserExists(Conflict):
+    """A user of this name exists."""
+
     code = "user_exists"
 
 
+class TenantExists(Conflict):
+    """A tenant of that name exists already."""
+
+    code = "tenant_exists"
+
+
+class TenantNotEmpty(Conflict):
+    """A tenant that still holds datasets is only deleted with `?purge=true`."""
+
+    code = "tenant_not_empty"
+
+
 class RoleInUse(Conflict):
+    """The role belongs to a user or key and cannot be deleted."""
+
     code = "role_in_use"
 
 
 class LastAdministrator(Conflict):
+    """Nobody could administer the tenant any more."""
+
     code = "last_administrator"
 
 
 class TooLarge(WeirError):
+    """The body is over a limit, as sent or after decompression; `limit` is the number of bytes. Nothing was stored."""
+
     code = "body_too_large"
 
 
 class UnsupportedMedia(WeirError):
+    """The content type or content coding is none that this route takes."""
+
     code = "unsupported_media_type"
 
 
 class Unprocessable(WeirError):
+    """Understood, but it cannot be carried out."""
+
     code = "unprocessable"
 
 
 class QueryTooLarge(Unprocessable):
+    """A query ran out of its memory, or its result is over a limit."""
+
     code = "query_too_large"
 
 
+class QueryCancelled(Unprocessable):
+    """A query was ended by its owner or by an administrator."""
+
+    code = "query_cancelled"
+
+
 class IdempotencyKeyReused(Unprocessable):
+    """The `Idempotency-Key` was used before with another body."""
+
     code = "idempotency_key_reused"
 
 
 class TimedOut(WeirError):
+    """A query ran longer than it may."""
+
     code = "query_timeout"
 
 
 class Overloaded(WeirError):
-    """Try again in `retry_after_seconds`; nothing was done."""
+    """Too much at once. Try again after the seconds of `Retry-After`; nothing was done."""
 
     code = "overloaded"
 
@@ -181,12 +287,34 @@ class Overloaded(WeirError):
         self.retry_after_seconds = retry_after_seconds
 
 
+class BodyTimedOut(Overloaded):
+    """The sender stopped in the middle of its body. Not the client's data is at fault, so it may send it again."""
+
+    code = "body_timeout"
+
+
 class DiskFull(Overloaded):
+    """The disk is above its high-water mark; ingestion resumes by itself."""
+
     code = "disk_full"
 
 
 class ShuttingDown(Overloaded):
+    """This worker is about to stop; another one answers."""
+
     code = "shutting_down"
+
+
+class ProviderUnavailable(Overloaded):
+    """The OIDC provider cannot be reached, or does not answer as one."""
+
+    code = "provider_unavailable"
+
+
+class TooManyAttempts(Overloaded):
+    """Too many wrong passwords from one address; answered before the password is looked at."""
+
+    code = "too_many_attempts"
 
 
 class StorageUnavailable(Overloaded):
@@ -196,4 +324,6 @@ class StorageUnavailable(Overloaded):
 
 
 class InternalError(WeirError):
+    """A fault of ours. The request id finds it in the log."""
+
     code = "internal_error"

@@ -1,12 +1,22 @@
 """The border to gevent: blocking or heavy work leaves the hub here. The only gevent besides wsgi.py."""
 
-from collections.abc import Callable
+import fcntl
+import logging
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import gevent
+from gevent.threadpool import ThreadPool
+
+logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+WATCH_SECONDS = 1.0
 
 
 def offload(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -16,3 +26,57 @@ def offload(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     not for less than that. The function must be pure over plain values: no request, no database connection.
     """
     return gevent.get_hub().threadpool.apply(function, args, kwargs)  # type: ignore[no-any-return]
+
+
+class Pool:
+    """Threads of its own, for work that must not queue behind other work.
+
+    They are made when first used, because threads do not survive a fork.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._threads: ThreadPool | None = None
+
+    def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """The result of `function`, as by `offload`."""
+        if self._threads is None:
+            self._threads = ThreadPool(self._size)
+        return self._threads.apply(function, args, kwargs)  # type: ignore[no-any-return]
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Raises TimeoutError in a block that waits longer than `seconds` for something cooperative, as a socket."""
+    with gevent.Timeout(seconds, TimeoutError(f"{seconds} seconds passed")):
+        yield
+
+
+def keep_running(name: str, lock: Path, command: Sequence[str]) -> gevent.Greenlet:
+    """Watch, from a greenlet of every worker, that exactly one process on this host runs `command`.
+
+    Whoever gets the file lock starts the child, which inherits it: the kernel frees the lock when the child dies,
+    however that happens, and any worker starts the next within WATCH_SECONDS. The child must end with its parent.
+    """
+    return gevent.spawn(_watch, name, lock, command)
+
+
+def _watch(name: str, lock: Path, command: Sequence[str]) -> None:
+    while True:
+        try:
+            _run_as_owner(name, lock, command)
+        except OSError:
+            logger.exception("cannot start %s", name)
+        gevent.sleep(WATCH_SECONDS)
+
+
+def _run_as_owner(name: str, lock: Path, command: Sequence[str]) -> None:
+    """Run `command` to its end if nobody holds the lock."""
+    with lock.open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[held.fileno()])
+    logger.info("started %s as process %d", name, child.pid)
+    logger.warning("%s ended with status %d", name, child.wait())

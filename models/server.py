@@ -83,6 +83,11 @@ class Cluster:
         return f"postgresql://weir@/postgres?host={quote(str(self.sockets), safe='')}"
 
 
+def url(configured: str | None, data_dir: Path) -> str:
+    """The URL of the database in use: the configured one, else the embedded cluster's."""
+    return configured or cluster(data_dir).url
+
+
 def cluster(data_dir: Path) -> Cluster:
     """The cluster under `data_dir`, whether or not it exists yet."""
     root = data_dir.resolve() / "postgres"

@@ -1,0 +1,105 @@
+"""The application: the only place where the parts of Weir are built and joined."""
+
+import os
+import sys
+from typing import Final
+
+from flask import Flask
+
+from auth import access
+from auth.passwords import Passwords
+from blueprints import (
+    apikeys,
+    authentication,
+    datasets,
+    errors,
+    health,
+    ingestion,
+    otlp,
+    query,
+    remote_write,
+    requests,
+    roles,
+    users,
+)
+from blueprints.bodies import Bodies
+from blueprints.gathering import Gathering
+from blueprints.parts import EXTENSION, Parts
+from blueprints.reception import Reception
+from config import Settings
+from models import base, server
+from query.service import QueryService
+from runtime import Pool, keep_running, offload
+from storage.engine import Storage
+from storage.names import Layout
+
+BLUEPRINTS: Final = (
+    ingestion.blueprint,
+    query.blueprint,
+    otlp.blueprint,
+    remote_write.blueprint,
+    datasets.blueprint,
+    roles.blueprint,
+    users.blueprint,
+    health.about,
+    health.public,
+)
+
+
+def create_app(settings: Settings) -> Flask:
+    """The WSGI application with all its parts. Starts nothing and touches no database; `start` does."""
+    base.bind(server.url(settings.database_url, settings.data_dir))
+    app = Flask("weir", static_folder=None)
+    app.extensions[EXTENSION] = _parts(settings)
+    requests.install(app)
+    errors.install(app)
+    authentication.install(app, access.build(_access_options(settings), Passwords(offload)))
+    apikeys.register(app)
+    for blueprint in BLUEPRINTS:
+        app.register_blueprint(blueprint)
+    return app
+
+
+def start(app: Flask) -> None:
+    """What a worker does besides answering: it watches that maintenance runs."""
+    settings: Settings = app.extensions[EXTENSION].settings
+    command = [sys.executable, "-m", "storage.maintenance", "--parent", str(os.getpid())]
+    keep_running("maintenance", settings.data_dir / "maintenance.lock", command)
+
+
+def stop(app: Flask) -> None:
+    """End the worker's queries; write what is queued and seal its segment."""
+    parts: Parts = app.extensions[EXTENSION]
+    parts.queries.close()
+    parts.storage.close()
+
+
+def _parts(settings: Settings) -> Parts:
+    storage = Storage(
+        Layout(settings.data_dir),
+        # Acknowledgements must not queue behind decoding, so commits have a thread of their own.
+        offload=Pool(1).run,
+        max_columns=settings.max_columns,
+        flush_seconds=settings.flush_seconds,
+        max_queued_bytes=settings.max_inflight_bytes,
+        disk_high_water_percent=settings.disk_high_water_percent,
+        disk_low_water_percent=settings.disk_low_water_percent,
+    )
+    return Parts(
+        settings,
+        storage,
+        bodies=Bodies.of(settings),
+        reception=Reception(storage),
+        gathering=Gathering(storage, settings.max_columns),
+        queries=QueryService(settings),
+    )
+
+
+def _access_options(settings: Settings) -> access.AccessOptions:
+    return access.AccessOptions(
+        data_dir=settings.data_dir,
+        secret_key=settings.secret_key,
+        multi_tenant=settings.multi_tenant,
+        # Without an object store, hosts could not see each other's files, so there is one.
+        one_host=settings.storage_url is None,
+    )

@@ -1,0 +1,48 @@
+"""The identities that this worker has resolved, each kept for as long as the generation stands still."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from auth.generation import Generation
+from auth.identity import Identity
+
+# About 1 KiB each. More credentials than this in use by one worker cost one round trip per request beyond it.
+LIMIT: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A verified credential: whose it is, until when it is valid, and since when the tokens it stands for are."""
+
+    identity: Identity
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+
+class IdentityCache:
+    """Verified credentials by a digest of what was sent. Wrong ones are never kept: they would push out right ones."""
+
+    def __init__(self, generation: Generation) -> None:
+        self._generation = generation
+        self._kept: OrderedDict[bytes, tuple[int, Resolved]] = OrderedDict()
+
+    def resolve(self, digest: bytes, load: Callable[[], Resolved | None]) -> Resolved | None:
+        """What `load` gives, or gave since the last change of any identity."""
+        now = self._generation.read()
+        kept = self._kept.get(digest)
+        if kept is not None and kept[0] == now:
+            self._kept.move_to_end(digest)
+            return kept[1]
+        loaded = load()
+        if loaded is not None and now is not None:
+            self._keep(digest, (now, loaded))
+        return loaded
+
+    def _keep(self, digest: bytes, entry: tuple[int, Resolved]) -> None:
+        self._kept[digest] = entry
+        self._kept.move_to_end(digest)
+        if len(self._kept) > LIMIT:
+            self._kept.popitem(last=False)

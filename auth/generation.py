@@ -1,0 +1,129 @@
+"""Whether a cached identity is still true, known exactly and never by time.
+
+A change of identities is answered only after `changing()` has ended, and from then on no worker's `read()` gives the
+number it gave before. Who reads the number BEFORE loading from the database may keep what was loaded for as long as
+`read()` gives that same number: had anything been committed after the load, the number would have moved.
+"""
+
+import fcntl
+import mmap
+import os
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Final, Protocol
+
+from errors import StorageUnavailable, WeirError
+from models import generation
+
+VALUE: Final = 0
+PENDING: Final = 1
+CELL_BYTES: Final = 8
+FILE_NAME: Final = "identity.generation"
+RETRY_SECONDS: Final = 0.002
+
+
+class Generation(Protocol):
+    def read(self) -> int | None:
+        """The number of the present state; None: unknown just now, so trust and keep nothing."""
+
+    def changing(self) -> AbstractContextManager[None]:
+        """Must surround every change of identities, from before its commit to after."""
+
+
+class DatabaseGeneration:
+    """For several hosts: the number is a row of the database they share, at one round trip per request.
+
+    A change advances the row in its own transaction (models/generation.py), so nothing is left to do around it.
+    """
+
+    def read(self) -> int:
+        return generation.current()
+
+    def changing(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+class SharedGeneration:
+    """For one host: two numbers in a file that all its processes map, read without a system call.
+
+    `value` counts ended changes; `pending` counts changes under way, during which nothing cached is used. A process
+    killed between its commit and the end of its change leaves `pending` above zero. The lock that every changing
+    process holds, and that the kernel releases at its death, tells that case from a change still under way.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._cells_path = directory / FILE_NAME
+        self._writers_path = directory / f"{FILE_NAME}.writers"
+        self._cells = _map(self._cells_path)
+
+    def read(self) -> int | None:
+        if self._cells[PENDING] and not self._settle():
+            return None
+        return self._cells[VALUE]
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        with self._writer():
+            self._advance(pending=+1, value=0)
+            try:
+                yield
+            except StorageUnavailable:
+                raise  # Whether it was committed is unknown: left pending, and settled by the next read.
+            except WeirError:
+                self._advance(pending=-1, value=+1)
+                raise
+            self._advance(pending=-1, value=+1)
+
+    def _settle(self) -> bool:
+        """When no changing process lives, end the changes that were left pending. Whether that was done.
+
+        The commit of a dead process may still be on its way in the database. Its transaction holds the row lock that
+        an empty change waits for.
+        """
+        with _locked(self._writers_path, fcntl.LOCK_EX) as held:
+            if held:
+                with generation.changing():
+                    pass
+                self._advance(pending=-self._cells[PENDING], value=+1)
+            return held
+
+    @contextmanager
+    def _writer(self) -> Iterator[None]:
+        """Shared, as changes of one worker's greenlets overlap; polled, as a blocked call would stop them all."""
+        while True:
+            with _locked(self._writers_path, fcntl.LOCK_SH) as held:
+                if held:
+                    yield
+                    return
+            time.sleep(RETRY_SECONDS)
+
+    def _advance(self, *, pending: int, value: int) -> None:
+        with self._cells_path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self._cells[VALUE] += value
+            self._cells[PENDING] += pending
+
+
+def _map(path: Path) -> memoryview:
+    """The file's two cells as shared memory. Aligned 8-byte loads and stores are whole on the machines we run on."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        os.ftruncate(descriptor, 2 * CELL_BYTES)
+        return memoryview(mmap.mmap(descriptor, 2 * CELL_BYTES)).cast("Q")
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _locked(path: Path, mode: int) -> Iterator[bool]:
+    """Whether the lock was free; it is held while the block runs."""
+    with path.open("ab") as file:
+        try:
+            fcntl.flock(file, mode | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True

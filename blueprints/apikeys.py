@@ -1,0 +1,93 @@
+"""API keys: create, list, fetch, delete (spec 4.1), for administrators whatever their kind of credential."""
+
+from datetime import UTC, datetime
+from typing import Final, cast
+
+from flask import Blueprint, Flask, Response
+
+from auth.keys import RevealedKey, WantedKey
+from auth.privileges import Action, require
+from blueprints.audit import name_target, watch
+from blueprints.authentication import access, caller, protect
+from blueprints.management import answer, json_body
+from blueprints.times import rfc3339
+from errors import InvalidRequest
+from schemas.api_keys import NewApiKeySchema
+from schemas.reading import load
+
+# Spec 4.1 names the first and mentions the second; existing clients use the third.
+PREFIXES: Final = {
+    "apikeys_console": "/api/console/v1/apikeys",
+    "apikeys": "/api/v1/apikeys",
+    "apikeys_prism": "/api/prism/v1/apikeys",
+}
+
+blueprint = watch(protect(Blueprint("apikeys", __name__)), "api_key", reveals=frozenset({"get"}))
+
+
+def register(app: Flask) -> None:
+    """Under all three prefixes."""
+    for name, prefix in PREFIXES.items():
+        app.register_blueprint(blueprint, name=name, url_prefix=prefix)
+
+
+@blueprint.before_request
+def require_administrator() -> None:
+    """Before any body is read: a refused caller learns nothing of names and roles."""
+    require(caller(), Action.ADMINISTER)
+
+
+@blueprint.post("")
+def create() -> Response:
+    body = load(NewApiKeySchema(), json_body())
+    wanted = WantedKey(
+        name=cast(str, body["name"]),
+        roles=tuple(cast(list[str], body["roles"])),
+        expires_at=_future(cast(datetime | None, body["expires_at"])),
+    )
+    made = access().api_keys.create(caller(), wanted)
+    name_target(made.record.key_id)
+    return answer(_in_full(made))
+
+
+@blueprint.get("")
+def every() -> Response:
+    return answer([_masked(key) for key in access().api_keys.every(caller().tenant)])
+
+
+@blueprint.get("/<key_id>")
+def get(key_id: str) -> Response:
+    return answer(_in_full(access().api_keys.get(caller().tenant, key_id)))
+
+
+@blueprint.delete("/<key_id>")
+def delete(key_id: str) -> Response:
+    deleted = access().api_keys.delete(caller().tenant, key_id)
+    message = "API key deleted successfully"
+    return answer({"keyId": deleted.key_id, "keyName": deleted.name, "message": message})
+
+
+def _in_full(key: RevealedKey) -> dict[str, object]:
+    """The members of spec 2.1."""
+    return {
+        "keyId": key.record.key_id,
+        "keyName": key.record.name,
+        "apiKey": key.secret,
+        "roles": [role.name for role in key.record.roles],
+        "createdBy": key.record.created_by,
+        "createdAt": rfc3339(key.record.created_at),
+        "modifiedAt": rfc3339(key.record.modified_at),
+        "expiresAt": rfc3339(key.record.expires_at),
+        "lastUsedAt": rfc3339(key.record.last_used_at),
+    }
+
+
+def _masked(key: RevealedKey) -> dict[str, object]:
+    """Spec 2.1: `****` and the last four characters."""
+    return _in_full(key) | {"apiKey": f"****{key.secret[-4:]}"}
+
+
+def _future(at: datetime | None) -> datetime | None:
+    if at is not None and at <= datetime.now(UTC):
+        raise InvalidRequest("`expiresAt` is in the past", field="expiresAt")
+    return at

@@ -1,0 +1,109 @@
+"""The `before_request` hook that every blueprint shares: who is calling, and for which tenant."""
+
+from typing import Final
+
+from flask import Blueprint, Flask, current_app, g, request
+
+from auth.access import Access
+from auth.identity import Identity
+from auth.names import TENANT, is_text
+from blueprints.credentials import KEY_HEADER, REFUSAL, Credentials
+from errors import Forbidden, InvalidHeader, InvalidName, MissingHeader, Unauthenticated
+from models.tenant import DEFAULT
+
+EXTENSION: Final = "weir.access"
+CREDENTIALS: Final = "weir.credentials"
+TENANT_HEADER: Final = "X-P-Tenant"
+SESSION_COOKIE: Final = "session"
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def install(app: Flask, access: Access) -> None:
+    """Let the app's protected blueprints use `access`. Called once, by create_app."""
+    app.extensions[EXTENSION] = access
+    bearer = None if access.bearer_tokens is None else access.bearer_tokens.identify
+    app.extensions[CREDENTIALS] = Credentials(access.verifier, bearer)
+
+
+def protect(blueprint: Blueprint) -> Blueprint:
+    """The blueprint, whose every request now needs an identity. A blueprint without this is open to all."""
+    blueprint.before_request(require_identity)
+    return blueprint
+
+
+def require_identity() -> None:
+    """Sets `g.identity`. Raises Unauthenticated, ConflictingCredentials, MissingHeader, InvalidHeader, Forbidden."""
+    tenant = _tenant()
+    found = identify(tenant) or _session_identity(tenant)
+    if found is None:
+        raise Unauthenticated(REFUSAL)
+    _refuse_tenant_header()
+    _refuse_unprintable_path()
+    g.identity = found
+
+
+def identify(tenant: str) -> Identity | None:
+    """Whom the request's headers prove; None when they hold no credential. Raises Unauthenticated for a wrong one."""
+    sent = request.headers
+    credentials: Credentials = current_app.extensions[CREDENTIALS]
+    return credentials.identify(tenant, sent.get(KEY_HEADER), sent.get("Authorization"))
+
+
+def _session_identity(tenant: str) -> Identity | None:
+    cookie = request.cookies.get(SESSION_COOKIE)
+    found = None if cookie is None else access().sessions.identify(tenant, cookie)
+    if found is not None and request.method not in SAFE_METHODS:
+        _refuse_other_sites()
+    return found
+
+
+def _refuse_other_sites() -> None:
+    """A browser sends the cookie whoever wrote the page; a write must come from our own pages.
+
+    `Sec-Fetch-Site`, else `Origin`, tells whence a browser's request comes, and no page can forge either. A request
+    with neither is no browser's. The cookie is SameSite=Lax besides.
+    """
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    if site is not None and site not in ("same-origin", "none"):
+        raise Forbidden("a session does not write on behalf of another site")
+    if site is None and origin is not None and origin != own_origin():
+        raise Forbidden("a session does not write on behalf of another site")
+
+
+def own_origin() -> str:
+    """Scheme, host and port at which browsers reach us."""
+    return (access().public_url or request.host_url).rstrip("/")
+
+
+def access() -> Access:
+    return current_app.extensions[EXTENSION]  # type: ignore[no-any-return]
+
+
+def caller() -> Identity:
+    """Who makes the current request."""
+    return g.identity  # type: ignore[no-any-return]
+
+
+def _tenant() -> str:
+    """The tenant whose credentials count (spec 5.6)."""
+    if not access().multi_tenant:
+        return DEFAULT
+    sent = request.headers.get(TENANT_HEADER)
+    if sent is None:
+        raise MissingHeader(f"this server has several tenants: name yours in the header {TENANT_HEADER}")
+    if not TENANT.fullmatch(sent):
+        raise InvalidHeader(f"{TENANT_HEADER} is not a tenant's name", field=TENANT_HEADER)
+    return sent
+
+
+def _refuse_tenant_header() -> None:
+    """After the credential, so that strangers learn nothing of the server's mode."""
+    if not access().multi_tenant and TENANT_HEADER in request.headers:
+        raise InvalidHeader(f"this server has one tenant: leave out {TENANT_HEADER}", field=TENANT_HEADER)
+
+
+def _refuse_unprintable_path() -> None:
+    """No name is unprintable, and PostgreSQL's text cannot even hold NUL."""
+    for name, value in (request.view_args or {}).items():
+        if isinstance(value, str) and not is_text(value):
+            raise InvalidName("the address holds a name that is too long or not printable", field=name)

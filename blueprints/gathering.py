@@ -1,0 +1,123 @@
+"""Small requests, stored together: what arrives while one group is on its way to the disk makes up the next.
+
+One thread per worker (a greenlet under gunicorn) does the building, so each request pays a share of it. On two cores
+this makes single events several times cheaper (docs/decisions/json-decoding.md).
+"""
+
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from columns import Batch
+from errors import InternalError, InvalidRequest, TooLarge, WeirError
+from ingest import json_events, json_small
+from models.dataset import Dataset
+from storage.arrival import Arrival, Share
+from storage.engine import Storage
+
+logger = logging.getLogger(__name__)
+
+# Building so many rows takes a few milliseconds of the hub's time; the rest waits for the next group.
+MOST_EVENTS: Final = 500
+
+
+@dataclass(slots=True)
+class Small:
+    """One small request: its body, the events read from it, and how it ended."""
+
+    target: Dataset
+    body: bytes
+    events: Sequence[Any]
+    arrival: Arrival
+    answered: threading.Event = field(default_factory=threading.Event)
+    error: WeirError | None = None
+
+    def answer(self, error: WeirError | None) -> None:
+        self.error = error
+        self.answered.set()
+
+
+class Gathering:
+    """Stores small requests in groups. Safe for any number of greenlets."""
+
+    def __init__(self, storage: Storage, max_columns: int) -> None:
+        self._storage = storage
+        self._max_columns = max_columns
+        self._changed = threading.Condition()
+        self._waiting: list[Small] = []
+        self._thread: threading.Thread | None = None
+
+    def store(self, request: Small) -> None:
+        """Return when the request's events are on stable storage. Raises what `Storage.append` or decoding raises."""
+        with self._changed:
+            self._waiting.append(request)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="gathering", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+        request.answered.wait()
+        if request.error is not None:
+            raise request.error
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting)
+                group = self._take()
+            self._store(group)
+
+    def _take(self) -> list[Small]:
+        """The next requests of one dataset, in the order of arrival."""
+        first = self._waiting[0].target.id
+        taken: list[Small] = []
+        events = 0
+        for request in self._waiting:
+            if request.target.id == first and (not taken or events + len(request.events) <= MOST_EVENTS):
+                taken.append(request)
+                events += len(request.events)
+        chosen = set(map(id, taken))
+        self._waiting = [request for request in self._waiting if id(request) not in chosen]
+        return taken
+
+    def _store(self, group: Sequence[Small]) -> None:
+        """Answer the whole group. A refusal that may be one request's own is found out one by one."""
+        try:
+            self._append(group)
+        except (InvalidRequest, TooLarge, json_small.NotTogether):
+            for request in group:
+                request.answer(_outcome(self._append_alone, request))
+        except WeirError as error:
+            _answer_all(group, error)
+        except Exception as error:
+            logger.exception("storing %d requests failed", len(group))
+            _answer_all(group, InternalError(f"the events could not be stored: {type(error).__name__}"))
+        else:
+            _answer_all(group, None)
+
+    def _append(self, group: Sequence[Small]) -> None:
+        events = [event for request in group for event in request.events]
+        batch = json_small.decode(events, max_columns=self._max_columns)
+        shares = [Share(request.arrival, len(request.events)) for request in group]
+        self._storage.append_shared(group[0].target, batch, shares)
+
+    def _append_alone(self, request: Small) -> None:
+        batch: Batch = json_events.decode(request.body, max_columns=self._max_columns)
+        self._storage.append(request.target, batch, request.arrival)
+
+
+def _outcome(store: Any, request: Small) -> WeirError | None:
+    try:
+        store(request)
+    except WeirError as error:
+        return error
+    except Exception as error:
+        logger.exception("storing a request failed")
+        return InternalError(f"the events could not be stored: {type(error).__name__}")
+    return None
+
+
+def _answer_all(group: Sequence[Small], error: WeirError | None) -> None:
+    for request in group:
+        request.answer(error)

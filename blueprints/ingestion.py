@@ -1,0 +1,75 @@
+"""JSON events in: the two endpoints of spec 4.2 that take them."""
+
+from functools import partial
+from typing import Final
+
+from flask import Blueprint, Response, jsonify, request
+
+from blueprints import scope as scopes
+from blueprints.authentication import caller, protect
+from blueprints.bodies import require_json_type
+from blueprints.gathering import Small
+from blueprints.parts import parts
+from blueprints.reception import arrival_of
+from errors import InvalidHeader
+from ingest import json_events, json_small
+from models.dataset import Dataset
+from runtime import offload
+from storage.arrival import Arrival
+
+blueprint = protect(Blueprint("ingestion", __name__))
+
+# Below this, decoding costs less than handing it to the thread pool, and requests are worth gathering.
+SMALL_BYTES: Final = 16 * 1024
+
+
+@blueprint.post("/api/v1/ingest")
+def ingest() -> Response:
+    """Events for the dataset that `X-P-Stream` names; created if missing (spec 4.2 rule 1)."""
+    scope = scopes.read(request.headers)
+    return _receive(scopes.require_stream(scope), scope, must_exist=False)
+
+
+@blueprint.post("/api/v1/logstream/<name>")
+def ingest_into(name: str) -> Response:
+    """Events for an existing dataset named by the path, and only by it (spec 4.2 rule 2)."""
+    return _receive(name, scopes.read(request.headers), must_exist=True)
+
+
+def _receive(name: str, scope: scopes.Scope, *, must_exist: bool) -> Response:
+    _refuse_otel(scope)
+    require_json_type(request)
+    parts().reception.admit(caller(), name, must_exist=must_exist)
+    with parts().bodies.receive(request) as body:
+        target = parts().reception.find(caller(), name)
+        arrival = arrival_of(request, scope, len(body))
+        if target is not None and len(body) < SMALL_BYTES:
+            events = _store_small(target, body, arrival)
+        else:
+            events = _store(name, body, arrival, scope)
+    return jsonify({"dataset": name, "events": events})
+
+
+def _store_small(target: Dataset, body: bytes, arrival: Arrival) -> int:
+    """Store a small body together with others that wait; the number of its events."""
+    events = json_small.read(body)
+    if events:
+        parts().gathering.store(Small(target, body, events, arrival))
+    return len(events)
+
+
+def _store(name: str, body: bytes, arrival: Arrival, scope: scopes.Scope) -> int:
+    """Store a body by itself, in a dataset that may have to be created; the number of its events."""
+    decode = partial(json_events.decode, body, max_columns=parts().settings.max_columns)
+    batch = decode() if len(body) < SMALL_BYTES else offload(decode)
+    parts().reception.store(caller(), name, batch, arrival, scope.telemetry_type or "logs")
+    return batch.height
+
+
+def _refuse_otel(scope: scopes.Scope) -> None:
+    """An OTLP payload stored as plain JSON would look accepted and be useless."""
+    if scope.log_source is not None and scope.log_source.startswith("otel-"):
+        raise InvalidHeader(
+            f"X-P-Log-Source {scope.log_source!r} belongs to /v1/logs, /v1/metrics and /v1/traces",
+            field="X-P-Log-Source",
+        )

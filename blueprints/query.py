@@ -1,0 +1,175 @@
+"""Queries: SQL in, rows out; the queries that run, and their end."""
+
+import errno
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from flask import Blueprint, Response, jsonify, request
+
+from auth.identity import Identity
+from auth.privileges import Action, may, require, row_predicates
+from blueprints.authentication import caller, protect
+from blueprints.client import departure
+from blueprints.management import json_body
+from blueprints.parts import parts
+from errors import InvalidRequest, WeirError
+from query import timerange
+from query.coding import CODINGS
+from query.host import Query
+from query.requests import Source
+from query.results import Format, Options
+from query.service import Question, Result
+from query.timerange import TimeRange
+from schemas.query import QuerySchema, RunningQuerySchema, merged
+from schemas.reading import load
+from storage.engine import Storage
+from storage.snapshot import take
+
+logger = logging.getLogger(__name__)
+
+blueprint = protect(Blueprint("query", __name__, url_prefix="/api/v1"))
+
+# Other names of the same formats, as clients write them.
+ALIASES: Final = {
+    "application/ndjson": Format.NDJSON,
+    "application/jsonl": Format.NDJSON,
+    "application/x-jsonlines": Format.NDJSON,
+    "application/parquet": Format.PARQUET,
+}
+MEDIA_TYPES: Final = {each.value: each for each in Format} | ALIASES
+
+
+@blueprint.post("/query")
+def query() -> Response:
+    """Rows of one SQL statement over a time range (spec 4.3)."""
+    require(caller(), Action.QUERY)
+    now_ns = time.time_ns()
+    asked = load(QuerySchema(), merged(json_body(), request.args))
+    sources = Sources(parts().storage, caller(), _time_range(asked, now_ns), cast(str | None, asked["dataset"]))
+    question = _question(asked, now_ns)
+    return _answer(parts().queries.run(question, sources.resolve, departure(request)), question.options.format)
+
+
+@blueprint.get("/queries")
+def running() -> Response:
+    """The queries that wait or run on this host: the caller's own, an administrator's all of the tenant."""
+    require(caller(), Action.QUERY)
+    found = [each for each in parts().queries.queries(caller().tenant) if _may_end(each)]
+    return jsonify(RunningQuerySchema(many=True).dump(found))
+
+
+@blueprint.delete("/queries/<query_id>")
+def cancel(query_id: str) -> Response:
+    """End a query; who waits for its result gets `query_cancelled`."""
+    require(caller(), Action.QUERY)
+    ended = parts().queries.cancel(caller().tenant, query_id, _may_end)
+    return jsonify({"id": ended.id, "message": f"query {ended.id} is being cancelled"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What a caller may read of the datasets of a statement. `named` is the request's `streamName`."""
+
+    storage: Storage
+    identity: Identity
+    range: TimeRange
+    named: str | None
+
+    def resolve(self, datasets: tuple[str, ...]) -> Mapping[str, Source]:
+        """A source for every dataset of the statement.
+
+        Privileges come before any look-up: a dataset that the caller may not read is refused in the same way, and
+        after the same work, whether it exists or not. Raises Forbidden, DatasetNotFound, InvalidRequest.
+        """
+        named = (self.named,) if self.named is not None else ()
+        for name in (*named, *datasets):
+            require(self.identity, Action.QUERY, name)
+        for name in named:
+            self.storage.find(self.identity.tenant, name)
+            if datasets and name not in datasets:
+                raise InvalidRequest(f"streamName is {name!r}, which the query does not read", field="streamName")
+        return {name: self._source(name) for name in datasets}
+
+    def _source(self, name: str) -> Source:
+        dataset = self.storage.find(self.identity.tenant, name)
+        tags = row_predicates(self.identity, name)
+        start, end = self.range.start_ns, self.range.end_ns
+        if tags is None:
+            return Source(take(self.storage.layout, dataset, start, end), start, end)
+        only = frozenset((tag.field, tag.value) for tag in tags)
+        return Source(take(self.storage.layout, dataset), start, end, only)
+
+
+def _time_range(asked: Mapping[str, Any], now_ns: int) -> TimeRange:
+    if parts().settings.query_time_range == "required" and asked["dataset"] is None:
+        timerange.require_both(asked["start"], asked["end"])
+    return timerange.parse(asked["start"], asked["end"], now_ns=now_ns)
+
+
+def _question(asked: Mapping[str, Any], now_ns: int) -> Question:
+    format = MEDIA_TYPES[request.accept_mimetypes.best_match(MEDIA_TYPES, Format.JSON.value)]
+    return Question(
+        tenant=caller().tenant,
+        identity=_name(caller()),
+        sql=asked["sql"],
+        now_ns=now_ns,
+        parameters=tuple(asked["parameters"]),
+        options=Options(format, asked["fields_form"], asked["send_null"], asked["escape_formulas"]),
+        coding="identity" if format is Format.PARQUET else _coding(),
+    )
+
+
+def _coding() -> str:
+    """The coding that the client likes best; of equals the one that packs better. Parquet is packed already."""
+    qualities = {coding: request.accept_encodings.quality(coding) for coding in ("zstd", "gzip") if coding in CODINGS}
+    best = max(qualities, key=lambda coding: qualities[coding])
+    return best if qualities[best] > 0 else "identity"
+
+
+def _answer(result: Result, format: Format) -> Response:
+    answer = Response(_Body(result), content_type=_content_type(format), direct_passthrough=True)
+    answer.headers["Vary"] = "Accept, Accept-Encoding"
+    answer.headers["Cache-Control"] = "no-store"
+    answer.headers["X-Content-Type-Options"] = "nosniff"
+    answer.headers["X-Weir-Elapsed-Ms"] = f"{result.elapsed_seconds * 1000:.3f}"
+    if result.scanned is not None:
+        answer.headers["X-Weir-Files-Scanned"] = str(result.scanned.files)
+        answer.headers["X-Weir-Bytes-Scanned"] = str(result.scanned.bytes)
+    if result.coding != "identity":
+        answer.headers["Content-Encoding"] = result.coding
+    if result.length is not None:
+        answer.headers["Content-Length"] = str(result.length)
+    return answer
+
+
+def _content_type(format: Format) -> str:
+    return "text/csv; charset=utf-8; header=present" if format is Format.CSV else format.value
+
+
+class _Body:
+    """A result as the server iterates over it."""
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self._result
+        except WeirError as error:
+            logger.info("a result ended half-way: %s %s", error.code, error.message)
+            # The status is long out. A connection that breaks tells every client that this is not the whole result.
+            raise ConnectionResetError(errno.ECONNRESET, "the query ended half-way") from error
+
+    def close(self) -> None:
+        self._result.close()
+
+
+def _may_end(query: Query) -> bool:
+    return query.identity == _name(caller()) or may(caller(), Action.ADMINISTER)
+
+
+def _name(identity: Identity) -> str:
+    return f"{identity.kind}:{identity.id}"

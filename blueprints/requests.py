@@ -1,0 +1,38 @@
+"""What every request gets: an id, answers in compact JSON."""
+
+import re
+from typing import Any, Final
+
+import orjson
+from flask import Flask, Response, g, request
+from flask.json.provider import JSONProvider
+from ulid import ULID
+
+SANE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+
+
+class CompactJSON(JSONProvider):
+    """Flask's JSON by orjson: no spaces, keys in the order given, bytes never escaped needlessly."""
+
+    def dumps(self, obj: Any, **_: Any) -> str:
+        return orjson.dumps(obj).decode()
+
+    def loads(self, s: str | bytes, **_: Any) -> Any:
+        return orjson.loads(s)
+
+
+def install(app: Flask) -> None:
+    """Give every request an id, echoed if the client sent a sane one (api.md section 1)."""
+    app.json = CompactJSON(app)
+    app.before_request(_identify)
+    app.after_request(_echo)
+
+
+def _identify() -> None:
+    sent = request.headers.get("X-Request-Id", "")
+    g.request_id = sent if SANE_ID.fullmatch(sent) else str(ULID())
+
+
+def _echo(answer: Response) -> Response:
+    answer.headers["X-Request-Id"] = g.request_id
+    return answer

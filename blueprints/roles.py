@@ -1,0 +1,63 @@
+"""Roles: lists of privilege entries, given back as they were sent, and the default role of OIDC users."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from flask import Blueprint, Response
+
+from auth.privileges import Action, parse_entries, require
+from blueprints.audit import watch
+from blueprints.authentication import access, caller, protect
+from blueprints.management import answer, json_body
+from models import role, tenant
+from models.role import RawEntries, RoleRecord
+from schemas.roles import load_entries, load_name
+
+blueprint = watch(protect(Blueprint("roles", __name__, url_prefix="/api/v1")), "role")
+
+
+@blueprint.before_request
+def require_administrator() -> None:
+    require(caller(), Action.ADMINISTER)
+
+
+@blueprint.get("/roles")
+@blueprint.get("/role")
+def every() -> Response:
+    return answer({each.name: each.entries for each in role.every(caller().tenant)})
+
+
+@blueprint.get("/role/default")
+def get_default() -> Response:
+    return answer(tenant.default_role(caller().tenant))
+
+
+@blueprint.put("/role/default")
+def put_default() -> Response:
+    name = load_name(json_body())
+    access().accounts.set_default_role(caller().tenant, name)
+    return answer(name)
+
+
+@blueprint.get("/role/<name>")
+def get(name: str) -> Response:
+    return answer(as_object(role.get(caller().tenant, name)))
+
+
+@blueprint.put("/role/<name>")
+def put(name: str) -> Response:
+    entries = load_entries(json_body())
+    parse_entries(entries)
+    record = RoleRecord(name, cast(RawEntries, entries))
+    access().accounts.put_role(caller().tenant, name, record.entries)
+    return answer(as_object(record))
+
+
+@blueprint.delete("/role/<name>")
+def delete(name: str) -> Response:
+    access().accounts.delete_role(caller().tenant, name)
+    return answer(f"deleted role: {name}")
+
+
+def as_object(record: RoleRecord) -> Mapping[str, object]:
+    return {"actions": record.entries, "roleType": "user"}

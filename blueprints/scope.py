@@ -1,0 +1,120 @@
+"""The only place that reads `X-P-*` headers: what a request says of its dataset, its source and its rows."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from werkzeug.datastructures import Headers
+
+from errors import InvalidHeader, InvalidName, MissingHeader
+
+DATASET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
+SQL_KEYWORDS: Final = frozenset(
+    "all and any array as asc between by case cast check column constraint create cross current_date current_time "
+    "current_timestamp current_user default delete desc distinct drop else end except exists false fetch for foreign "
+    "from full grant group having in inner insert intersect into is join lateral left like limit natural not null "
+    "offset on only or order outer primary references returning right select session_user some sql table then to true "
+    "union unique update user using values when where window with".split()
+)
+# The headers with a meaning of their own; any other X-P-<Name> becomes a column (api.md section 4).
+KNOWN: Final = frozenset(
+    "custom-partition dataset-label dataset-labels dataset-tag dataset-tags extract-log infer-timestamp log-source "
+    "static-schema-flag stream stream-type telemetry-type tenant time-partition time-partition-limit "
+    "update-stream".split()
+)
+LARGEST_EXTRA_COLUMNS: Final = 10
+TELEMETRY_TYPES: Final = ("logs", "metrics", "traces", "events")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The `X-P-*` headers of one request. Absent headers are None; `extra` maps column names to their values."""
+
+    stream: str | None
+    log_source: str | None
+    telemetry_type: str | None
+    time_partition: str | None
+    custom_partition: str | None
+    static_schema: bool
+    extra: Mapping[str, str]
+
+
+def read(headers: Headers) -> Scope:
+    """The scope of a request. Raises InvalidHeader for too many extra columns or an unknown telemetry type."""
+    return Scope(
+        stream=_text(headers, "X-P-Stream"),
+        log_source=_lowered(headers, "X-P-Log-Source"),
+        telemetry_type=_telemetry_type(headers),
+        time_partition=_text(headers, "X-P-Time-Partition"),
+        custom_partition=_text(headers, "X-P-Custom-Partition"),
+        static_schema=_lowered(headers, "X-P-Static-Schema-Flag") == "true",
+        extra=_extra(headers),
+    )
+
+
+def require_stream(scope: Scope) -> str:
+    """The dataset named by `X-P-Stream` (spec 4.2 rule 1). Raises MissingHeader, InvalidName."""
+    if scope.stream is None:
+        raise MissingHeader("the header X-P-Stream names the dataset and is missing", field="X-P-Stream")
+    return checked_dataset_name(scope.stream)
+
+
+def require_log_source(scope: Scope, expected: str) -> None:
+    """`X-P-Log-Source` must be there and say `expected` (spec 4.2). Raises MissingHeader, InvalidHeader."""
+    if scope.log_source is None:
+        raise MissingHeader(f"the header X-P-Log-Source is missing; send {expected!r}", field="X-P-Log-Source")
+    if scope.log_source != expected:
+        raise InvalidHeader(
+            f"X-P-Log-Source is {scope.log_source[:100]!r}; this endpoint takes {expected!r}", field="X-P-Log-Source"
+        )
+
+
+def checked_dataset_name(name: str) -> str:
+    """`name`, when a dataset may be called so: 1-100 letters, digits, `-`, `_`; no SQL keyword; not `p_...`."""
+    if not DATASET_NAME.fullmatch(name):
+        raise InvalidName("a dataset name is 1 to 100 letters, digits, '-' and '_'", field="dataset")
+    if name.lower() in SQL_KEYWORDS:
+        raise InvalidName(f"a dataset cannot have the SQL keyword {name!r} as its name", field="dataset")
+    if name.lower().startswith("p_"):
+        raise InvalidName("a dataset name cannot start with 'p_'", field="dataset")
+    return name
+
+
+def _text(headers: Headers, name: str) -> str | None:
+    """The header's value without surrounding white space; empty counts as absent."""
+    return (headers.get(name) or "").strip() or None
+
+
+def _lowered(headers: Headers, name: str) -> str | None:
+    value = _text(headers, name)
+    return value.lower() if value else None
+
+
+def _telemetry_type(headers: Headers) -> str | None:
+    value = _lowered(headers, "X-P-Telemetry-Type")
+    if value is not None and value not in TELEMETRY_TYPES:
+        raise InvalidHeader(
+            f"X-P-Telemetry-Type is one of {', '.join(TELEMETRY_TYPES)}, not {value[:100]!r}",
+            field="X-P-Telemetry-Type",
+        )
+    return value
+
+
+def _extra(headers: Headers) -> dict[str, str]:
+    named = ((name.lower().removeprefix("x-p-"), value) for name, value in headers if name.lower().startswith("x-p-"))
+    extra = {name: _decoded(value) for name, value in named if name and name not in KNOWN}
+    if len(extra) > LARGEST_EXTRA_COLUMNS:
+        raise InvalidHeader(
+            f"{len(extra)} X-P-* headers would become columns; at most {LARGEST_EXTRA_COLUMNS} may",
+            limit=LARGEST_EXTRA_COLUMNS,
+        )
+    return extra
+
+
+def _decoded(value: str) -> str:
+    """WSGI hands header bytes over as Latin-1; clients send UTF-8."""
+    try:
+        return value.strip().encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return value.strip()

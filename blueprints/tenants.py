@@ -1,0 +1,87 @@
+"""Tenants over HTTP, for root administrators of a server of several tenants."""
+
+from collections.abc import Callable
+from typing import Final, cast
+
+from flask import Blueprint, Flask, Response, current_app, request
+
+from auth.privileges import AUDIT_DATASET
+from auth.tenants import require_root
+from blueprints.audit import watch
+from blueprints.authentication import access, caller, protect
+from blueprints.management import answer, json_body
+from blueprints.times import rfc3339
+from errors import InvalidRequest, TenantNotEmpty, TenantNotFound
+from models import dataset, tenant
+from models.tenant import TenantRecord
+from schemas.reading import load
+from schemas.tenants import NewTenantSchema
+
+DELETE_DATASET: Final = "weir.delete_dataset"
+
+blueprint = watch(protect(Blueprint("tenants", __name__, url_prefix="/api/v1/tenants")), "tenant")
+
+
+def register(app: Flask, delete_dataset: Callable[[str, str], None]) -> None:
+    """`delete_dataset` deletes the dataset of a tenant: `Storage.delete`."""
+    app.extensions[DELETE_DATASET] = delete_dataset
+    app.register_blueprint(blueprint)
+
+
+@blueprint.before_request
+def require_root_administrator() -> None:
+    require_root(caller())
+    if not access().multi_tenant:
+        raise InvalidRequest("this server has one tenant; WEIR_MULTI_TENANT=true lets it have more")
+
+
+@blueprint.get("")
+def every() -> Response:
+    return answer([_as_object(each) for each in tenant.every()])
+
+
+@blueprint.get("/<tenant_id>")
+def get(tenant_id: str) -> Response:
+    return answer(_as_object(tenant.get(tenant_id)))
+
+
+@blueprint.put("/<tenant_id>")
+def create(tenant_id: str) -> Response:
+    username = cast(str, load(NewTenantSchema(), json_body())["admin"])
+    _require_empty(tenant_id)
+    made = access().tenants.create(tenant_id, username)
+    administrator = {"username": made.username, "password": made.password}
+    return answer({"tenantId": made.id, "createdAt": rfc3339(made.created_at), "admin": administrator})
+
+
+@blueprint.delete("/<tenant_id>")
+def delete(tenant_id: str) -> Response:
+    """With `?purge=true` also its datasets; the identities go first, so that nobody writes meanwhile.
+
+    A purge that was cut short is finished by another one, though the tenant itself is gone.
+    """
+    if request.args.get("purge") != "true":
+        _require_empty(tenant_id)
+    try:
+        access().tenants.delete(tenant_id)
+    except TenantNotFound:
+        if not _datasets(tenant_id):
+            raise
+    for name in _datasets(tenant_id):
+        current_app.extensions[DELETE_DATASET](tenant_id, name)
+    return answer({"tenantId": tenant_id, "message": "tenant deleted"})
+
+
+def _require_empty(tenant_id: str) -> None:
+    """A new tenant must not find the datasets of a former one of its name. Its audit does not count, and goes too."""
+    count = len([name for name in _datasets(tenant_id) if name != AUDIT_DATASET])
+    if count:
+        raise TenantNotEmpty(f"tenant {tenant_id} holds {count} datasets", datasets=count)
+
+
+def _datasets(tenant_id: str) -> list[str]:
+    return [each.name for each in dataset.find_all(tenant_id)]
+
+
+def _as_object(record: TenantRecord) -> dict[str, str | None]:
+    return {"tenantId": record.id, "createdAt": rfc3339(record.created_at)}

@@ -1,0 +1,57 @@
+"""How gunicorn runs Weir. Its command line and GUNICORN_CMD_ARGS win over everything here."""
+
+import fcntl
+import os
+import subprocess
+import sys
+from typing import Any
+
+from config import Settings
+
+settings = Settings.from_env()
+cores = os.cpu_count() or 1
+
+bind = "127.0.0.1:8000"
+worker_class = "gevent"
+workers = cores
+worker_connections = 1000
+# Polars used before a fork hangs the child, so the application is loaded in each worker.
+preload_app = False
+# A worker whose hub stands still for this long is beyond help and is replaced. Requests may take longer.
+timeout = 60
+graceful_timeout = 30
+# Longer than the idle time of the usual proxies and shippers, which must be the ones to close.
+keepalive = 75
+# Two servers of one user would fight over its fixed path, and nothing here needs it.
+control_socket_disable = True
+proc_name = "weir"
+
+
+def on_starting(server: Any) -> None:
+    """Start PostgreSQL, migrate, create the administrator: in a process of its own, since the master must fork."""
+    lock = settings.data_dir / "server.lock"
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    server.weir_lock = lock.open("w")
+    fcntl.flock(server.weir_lock, fcntl.LOCK_SH)
+    if subprocess.run([sys.executable, "bootstrap.py", "start"], cwd=os.path.dirname(__file__) or ".").returncode:
+        sys.exit(1)
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    """Polars reads this when the worker imports it. Queries run in processes of their own, with all cores."""
+    os.environ.setdefault("POLARS_MAX_THREADS", str(max(1, cores // server.cfg.workers)))
+
+
+def when_ready(server: Any) -> None:
+    """Say where to go next."""
+    address = ", ".join(str(sock) for sock in server.LISTENERS)
+    server.log.info("Weir listens on %s; the first five minutes are in README.md", address)
+
+
+def on_exit(server: Any) -> None:
+    """Stop the embedded PostgreSQL, unless another server still uses this data directory."""
+    try:
+        fcntl.flock(server.weir_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return
+    subprocess.run([sys.executable, "bootstrap.py", "stop"], cwd=os.path.dirname(__file__) or ".")

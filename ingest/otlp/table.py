@@ -1,0 +1,207 @@
+"""Puts values into named, typed columns: one row per record. Settles collisions of names. Knows no protocol.
+
+Who gets a name, row by row: the columns that every record of the signal has; then the attributes of the record; then
+those of its outer levels, the nearest first. Who comes second gets its level's prefix, as often as it takes
+(docs/ingestion-otlp.md). So no value is lost, and a record gives the same row in whatever company it is sent.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from columns import POLARS_TYPES, Batch, ColumnType, Field
+from errors import TooManyColumns
+from ingest.otlp.times import LAST, timestamps
+from ingest.otlp.values import JsonText, Value
+from ingest.sparse import Sparse
+
+# The arrival column. Spec: an event that brings its own is refused (docs/decisions/otlp.md).
+ARRIVAL: Final = "p_timestamp"
+
+_TYPES: Final[Mapping[type, ColumnType]] = {
+    str: ColumnType.UTF8,
+    bool: ColumnType.BOOL,
+    int: ColumnType.INT64,
+    float: ColumnType.FLOAT64,
+    JsonText: ColumnType.JSON,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The rows of a request and what its answer has to say: how many records were refused, and why."""
+
+    batch: Batch
+    rejected: int = 0
+    message: str = ""
+
+
+class Level:
+    """The messages of one level of the request, and which of them each row belongs to."""
+
+    def __init__(self, owners: list[int], count: int) -> None:
+        self.owners = owners
+        self.count = count
+        self.index = pl.Series(owners, dtype=pl.UInt32)
+
+    def spread(self, series: pl.Series) -> pl.Series:
+        """One value per message becomes one value per row."""
+        return series.gather(self.index)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The values that one level gave to one name. `level` is None where they are given by row."""
+
+    given: Sparse
+    level: Level | None
+
+    def by_row(self) -> "_Part":
+        if self.level is None:
+            return self
+        value_of = self.given.by_row()
+        rows = [row for row, owner in enumerate(self.level.owners) if owner in value_of]
+        return _Part(Sparse(rows, [value_of[self.level.owners[row]] for row in rows]), None)
+
+
+class Table:
+    """Collects the columns of one request. `own` names the columns that a record of this signal may have."""
+
+    def __init__(self, height: int, own: Iterable[str], max_columns: int) -> None:
+        self.height = height
+        self._own = frozenset(own)
+        self._max_columns = max_columns
+        self._columns: list[tuple[Field, pl.Series]] = []
+        self._parts: dict[str, list[_Part]] = {}
+        self._refused: set[int] = set()
+
+    def add(self, name: str, type: ColumnType, values: Sequence[Any] | pl.Series, level: Level | None = None) -> None:
+        """A column of the signal's own, of one type. `values` are by message of `level`, or else by row."""
+        assert name in self._own, name
+        series = values if isinstance(values, pl.Series) else pl.Series(values, dtype=POLARS_TYPES[type])
+        spread = series if level is None else level.spread(series)
+        self._columns.append((Field(name, type), spread.alias(name)))
+
+    def add_texts(self, name: str, values: Sequence[str | None], level: Level | None = None) -> None:
+        """Protobuf cannot tell an empty string from none: both are null."""
+        series = pl.Series(values, dtype=pl.String)
+        self.add(name, ColumnType.UTF8, series.replace("", None), level)
+
+    def add_integers(self, name: str, values: Sequence[int | None], level: Level | None = None) -> None:
+        """Integers; those beyond 64 bits with sign as decimal text in a column of type text."""
+        try:
+            self.add(name, ColumnType.INT64, values, level)
+        except (OverflowError, TypeError):
+            fits = [value if value is not None and value <= LAST else None for value in values]
+            self.add(name, ColumnType.INT64, fits, level)
+            self.add(name, ColumnType.UTF8, _too_large(values), level)
+
+    def add_times(self, name: str, values: Sequence[int | None]) -> None:
+        """Unix nanoseconds. Zero is null; what lies beyond 2262 goes to a text column as decimal text."""
+        self.add(name, ColumnType.TIMESTAMP_NS, timestamps(values))
+        if any(value > LAST for value in values if value):
+            self.add(name, ColumnType.UTF8, _too_large(values))
+
+    def add_values(self, name: str, values: Sequence[Value | None]) -> None:
+        """A column of the signal's own whose values may be of several types."""
+        for type, series in _by_type(values):
+            self.add(name, type, series)
+
+    def add_attributes(self, prefix: str, attributes: Mapping[str, Sparse], level: Level | None = None) -> None:
+        """Attributes of one level. Levels are added in the order in which they have a right to their names."""
+        if len(attributes) + len(self._parts) > self._max_columns:
+            raise TooManyColumns(f"the request has more than {self._max_columns} different attribute names")
+        free = {name: given for name, given in attributes.items() if name not in self._own}
+        for name, given in free.items():
+            self._place(name, prefix, _Part(given, level))
+        for name, given in attributes.items():
+            if name not in free:
+                self._place(prefix + name, prefix, _Part(given, level))
+
+    def _place(self, name: str, prefix: str, part: _Part) -> None:
+        if name == ARRIVAL:
+            self._refused.update(part.by_row().given.rows)
+        elif name in self._own:
+            self._place(prefix + name, prefix, part)
+        elif name not in self._parts:
+            self._parts[name] = [part]
+        else:
+            self._share(name, prefix, part.by_row().given)
+
+    def _share(self, name: str, prefix: str, given: Sparse) -> None:
+        """The rows in which nobody has the name get it; in the others the value goes to the prefixed name."""
+        parts = [other.by_row() for other in self._parts[name]]
+        taken = set().union(*(other.given.rows for other in parts))
+        free, clashing = Sparse(), Sparse()
+        for row, value in zip(given.rows, given.values, strict=True):
+            side = clashing if row in taken else free
+            side.rows.append(row)
+            side.values.append(value)
+        if free.rows:
+            self._parts[name] = [*parts, _Part(free, None)]
+        if clashing.rows:
+            self._place(prefix + name, prefix, _Part(clashing, None))
+
+    def finish(self) -> Decoded:
+        """The batch, without the records that were refused."""
+        columns = [*self._columns, *self._attribute_columns()]
+        if not self._refused:
+            return Decoded(_batch(columns, self.height))
+        kept = pl.Series([row not in self._refused for row in range(self.height)], dtype=pl.Boolean)
+        columns = [(field, series.filter(kept)) for field, series in columns]
+        message = f"{len(self._refused)} refused: the attribute name {ARRIVAL} is reserved for the time of arrival"
+        return Decoded(_batch(columns, self.height - len(self._refused)), len(self._refused), message)
+
+    def _attribute_columns(self) -> Iterable[tuple[Field, pl.Series]]:
+        for name, parts in self._parts.items():
+            for type, series in self._series(parts):
+                yield Field(name, type), series.alias(name)
+
+    def _series(self, parts: list[_Part]) -> Iterable[tuple[ColumnType, pl.Series]]:
+        level = parts[0].level
+        if level is not None:
+            return [(type, level.spread(series)) for type, series in _by_type(parts[0].given.dense(level.count))]
+        together = parts[0].given
+        for other in parts[1:]:
+            together = Sparse(together.rows + other.given.rows, together.values + other.given.values)
+        return _by_type(together.dense(self.height))
+
+
+def _batch(columns: list[tuple[Field, pl.Series]], height: int) -> Batch:
+    """Without the columns that hold nothing but nulls, as a Batch wants it."""
+    filled = [(field, series) for field, series in columns if series.null_count() < height]
+    return Batch(tuple(field for field, _ in filled), tuple(series for _, series in filled), height)
+
+
+def _by_type(values: Sequence[Value | None]) -> list[tuple[ColumnType, pl.Series]]:
+    """A series for every type among the values, in the order in which the types are first seen."""
+    kinds = [kind for kind in dict.fromkeys(map(type, values)) if kind in _TYPES]
+    if len(kinds) == 1:
+        return [_one_type(kinds[0], values)]
+    return [_one_type(kind, [value if type(value) is kind else None for value in values]) for kind in kinds]
+
+
+def _one_type(kind: type, values: Sequence[Value | None]) -> tuple[ColumnType, pl.Series]:
+    return _TYPES[kind], pl.Series(values, dtype=POLARS_TYPES[_TYPES[kind]])
+
+
+def _too_large(values: Sequence[int | None]) -> list[str | None]:
+    return [str(value) if value is not None and value > LAST else None for value in values]
+
+
+def concatenate(parts: Sequence[Decoded]) -> Decoded:
+    """Several tables, one below the other. Columns stand in the order of their first appearance."""
+    batches = [part.batch for part in parts]
+    fields = list(dict.fromkeys(field for batch in batches for field in batch.fields))
+    columns = [(field, pl.concat([_column_or_nulls(batch, field) for batch in batches])) for field in fields]
+    rejected = sum(part.rejected for part in parts)
+    message = "; ".join(part.message for part in parts if part.message)
+    return Decoded(_batch(columns, sum(batch.height for batch in batches)), rejected, message)
+
+
+def _column_or_nulls(batch: Batch, field: Field) -> pl.Series:
+    if field in batch.fields:
+        return batch.columns[batch.fields.index(field)]
+    return pl.Series(field.name, [None], dtype=POLARS_TYPES[field.type]).new_from_index(0, batch.height)

@@ -1,0 +1,1 @@
+"""Protobuf message classes, built from descriptors at import. Knows no decoding rules."""

@@ -1,0 +1,190 @@
+"""Datasets: what a tenant keeps its events in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from peewee import BigAutoField, BooleanField, IntegerField, IntegrityError, TextField
+from playhouse.postgres_ext import DateTimeTZField
+
+from columns import ColumnType, Field
+from errors import DatasetExists, DatasetNotFound, InvalidRequest
+from models.base import Table, connection, database
+from models.column import TIMESTAMP, ColumnRow
+
+DEFAULT_TENANT: Final = "default"
+ARRIVAL_COLUMNS: Final = (
+    Field(TIMESTAMP, ColumnType.TIMESTAMP_US),
+    Field("p_src_ip", ColumnType.UTF8),
+    Field("p_user_agent", ColumnType.UTF8),
+)
+
+TIMESTAMP_TYPES: Final = (ColumnType.TIMESTAMP_US, ColumnType.TIMESTAMP_NS)
+
+
+class DatasetRow(Table):
+    id = BigAutoField()
+    tenant = TextField()
+    name = TextField()
+    time_column = TextField()
+    custom_partition = TextField(null=True)
+    static_schema = BooleanField()
+    telemetry_type = TextField()
+    created_at = DateTimeTZField()
+    retention_days = IntegerField(null=True)
+    retention_description = TextField(default="")
+
+    class Meta:
+        table_name = "dataset"
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A dataset as it was when read. A dataset that is deleted and created again has another `id`."""
+
+    id: int
+    tenant: str
+    name: str
+    time_column: str
+    custom_partition: str | None
+    static_schema: bool
+    telemetry_type: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long a dataset keeps its events. `description` is the user's own note."""
+
+    days: int
+    description: str = ""
+
+
+def create(
+    tenant: str,
+    name: str,
+    *,
+    time_column: str = TIMESTAMP,
+    custom_partition: str | None = None,
+    static_schema: bool = False,
+    telemetry_type: str = "logs",
+    fields: Sequence[Field] = (),
+) -> Dataset:
+    """The new dataset, with the columns every row has and then `fields`. Raises DatasetExists, InvalidRequest.
+
+    A `time_column` of the events' own becomes a timestamp of nanoseconds, unless `fields` says microseconds.
+    """
+    declared = _with_time(tuple(fields), time_column)
+    with connection():
+        try:
+            with database.atomic():
+                row = DatasetRow.create(
+                    tenant=tenant,
+                    name=name,
+                    time_column=time_column,
+                    custom_partition=custom_partition,
+                    static_schema=static_schema,
+                    telemetry_type=telemetry_type,
+                    created_at=datetime.now(UTC),
+                )
+                database.execute_sql("INSERT INTO dataset_total (dataset_id) VALUES (%s)", (row.id,))
+                for position, each in enumerate((*ARRIVAL_COLUMNS, *declared)):
+                    ColumnRow.create(dataset_id=row.id, name=each.name, type=each.type.value, position=position)
+        except IntegrityError as error:
+            raise DatasetExists(f"the dataset {name!r} exists already") from error
+        return _dataset(row)
+
+
+def _with_time(fields: tuple[Field, ...], time_column: str) -> tuple[Field, ...]:
+    """The fields and the time column. Raises InvalidRequest for one that is no timestamp, and for reserved names."""
+    names = [each.name for each in fields]
+    reserved = [each.name for each in ARRIVAL_COLUMNS if each.name in names]
+    if reserved or len(set(names)) < len(names):
+        raise InvalidRequest(f"a field is reserved or declared twice: {', '.join(reserved or sorted(names))}")
+    if time_column == TIMESTAMP:
+        return fields
+    kind = next((each.type for each in fields if each.name == time_column), None)
+    if time_column in {each.name for each in ARRIVAL_COLUMNS} or kind not in (None, *TIMESTAMP_TYPES):
+        raise InvalidRequest(f"the time field {time_column!r} cannot be one: it is {kind or 'reserved'}")
+    return fields if kind else (*fields, Field(time_column, ColumnType.TIMESTAMP_NS))
+
+
+def find(tenant: str, name: str) -> Dataset:
+    """The dataset of that name. Raises DatasetNotFound."""
+    with connection():
+        row = DatasetRow.get_or_none((DatasetRow.tenant == tenant) & (DatasetRow.name == name))
+    if row is None:
+        raise DatasetNotFound(f"there is no dataset {name!r}")
+    return _dataset(row)
+
+
+def find_all(tenant: str) -> list[Dataset]:
+    """Every dataset of the tenant, by name."""
+    with connection():
+        rows = DatasetRow.select().where(DatasetRow.tenant == tenant).order_by(DatasetRow.name)
+        return [_dataset(row) for row in rows]
+
+
+def find_many(dataset_ids: Sequence[int]) -> list[Dataset]:
+    """Those of the datasets that still exist."""
+    with connection():
+        return [_dataset(row) for row in DatasetRow.select().where(DatasetRow.id.in_(list(dataset_ids)))]
+
+
+def retention(dataset_id: int) -> Retention | None:
+    """The dataset's retention; None: everything is kept."""
+    with connection():
+        row = DatasetRow.get_or_none(DatasetRow.id == dataset_id)
+    return (
+        None if row is None or row.retention_days is None else Retention(row.retention_days, row.retention_description)
+    )
+
+
+def set_retention(dataset_id: int, wanted: Retention | None) -> None:
+    """From now on the dataset keeps its events so long. Raises DatasetNotFound."""
+    days, description = (None, "") if wanted is None else (wanted.days, wanted.description)
+    with connection():
+        changed = (
+            DatasetRow.update(retention_days=days, retention_description=description)
+            .where(DatasetRow.id == dataset_id)
+            .execute()
+        )
+    if not changed:
+        raise DatasetNotFound("the dataset was deleted meanwhile")
+
+
+def retained() -> list[tuple[int, int]]:
+    """The id of every dataset that has a retention, and its days."""
+    with connection():
+        rows = DatasetRow.select(DatasetRow.id, DatasetRow.retention_days).where(~DatasetRow.retention_days.is_null())
+        return [(row.id, row.retention_days or 0) for row in rows]
+
+
+def delete(tenant: str, name: str) -> Dataset:
+    """Forget the dataset and its columns, and mark its files for removal; the name is free at once.
+
+    Returns what was deleted. Its unconverted frames carry an id that is never used again. Raises DatasetNotFound.
+    """
+    with connection(), database.atomic():
+        found = find(tenant, name)
+        deleted = DatasetRow.delete().where(DatasetRow.id == found.id).execute()
+        if not deleted:
+            raise DatasetNotFound(f"there is no dataset {name!r}")
+        database.execute_sql(
+            "UPDATE file SET removed_at = now() WHERE dataset_id = %s AND removed_at IS NULL", (found.id,)
+        )
+    return found
+
+
+def _dataset(row: DatasetRow) -> Dataset:
+    return Dataset(
+        row.id,
+        row.tenant,
+        row.name,
+        row.time_column,
+        row.custom_partition,
+        row.static_schema,
+        row.telemetry_type,
+        row.created_at,
+    )

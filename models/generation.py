@@ -1,0 +1,31 @@
+"""The generation: a counter that every change of identities advances, in the change's own transaction."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from peewee import BigIntegerField, BooleanField
+
+from models.base import Table, connection, database
+
+
+class Generation(Table):
+    one = BooleanField(primary_key=True)
+    value = BigIntegerField()
+
+
+@connection()
+def current() -> int:
+    """The number of changes committed so far. One round trip."""
+    return Generation.select(Generation.value).scalar()
+
+
+@contextmanager
+def changing() -> Iterator[None]:
+    """A transaction that changes identities.
+
+    Takes the generation's row lock first, so changes of identities are serial: what the block reads stays true
+    until it commits (the last administrator, a role in use). Nested blocks join the outer one.
+    """
+    with connection(), database.atomic():
+        Generation.update(value=Generation.value + 1).execute()
+        yield

@@ -1,0 +1,98 @@
+"""Which write-ahead segments have become Parquet files. The row and the files' rows appear in one transaction."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import MappingProxyType
+
+from peewee import TextField
+from playhouse.postgres_ext import DateTimeTZField
+
+from models import file, receipt
+from models.base import Table, connection, database
+
+
+class SegmentRow(Table):
+    name = TextField(primary_key=True)
+    node = TextField()
+    converted_at = DateTimeTZField()
+
+    class Meta:
+        table_name = "segment"
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What one dataset got from one segment: events, and the bytes of the bodies they came in."""
+
+    dataset_id: int
+    events: int
+    body_bytes: int
+
+
+def converted(names: Iterable[str]) -> set[str]:
+    """Those of the segments that are converted."""
+    with connection():
+        return {row.name for row in SegmentRow.select(SegmentRow.name).where(SegmentRow.name.in_(list(names)))}
+
+
+def switch(
+    name: str,
+    node: str,
+    files: Sequence[file.File],
+    ingested: Sequence[Ingested],
+    receipts: Mapping[bytes, int] = MappingProxyType({}),
+) -> list[str] | None:
+    """Turn the segment into the files, in one transaction: after it they are where its events are.
+
+    `receipts`: of the requests that the events came with, each with its number of events; they are completed.
+
+    Returns the paths of files whose dataset was deleted meanwhile, which are not made live; None if the segment
+    had been converted before, and then nothing has changed.
+    """
+    with connection(), database.atomic():
+        if not _claim(name, node):
+            return None
+        alive = _hold([each.dataset_id for each in ingested])
+        live = [each for each in files if each.dataset_id in alive]
+        file.insert(live, datetime.now(UTC))
+        for each in ingested:
+            _count(each)
+        receipt.complete(receipts)
+        return [each.path for each in files if each.dataset_id not in alive]
+
+
+def _claim(name: str, node: str) -> bool:
+    """The primary key decides between two converters; the later one waits here for the earlier one's commit."""
+    inserted = database.execute_sql(
+        "INSERT INTO segment (name, node) VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING name", (name, node)
+    )
+    return inserted.fetchone() is not None
+
+
+def _hold(dataset_ids: Sequence[int]) -> set[int]:
+    """Those of the datasets that exist, kept from deletion until the transaction ends."""
+    rows = database.execute_sql(
+        "SELECT id FROM dataset WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE", (list(dataset_ids),)
+    )
+    return {dataset_id for (dataset_id,) in rows.fetchall()}
+
+
+def _count(each: Ingested) -> None:
+    database.execute_sql(
+        "UPDATE dataset_total SET events = events + %s, body_bytes = body_bytes + %s WHERE dataset_id = %s",
+        (each.events, each.body_bytes, each.dataset_id),
+    )
+
+
+def converted_before(node: str, moment: datetime) -> list[str]:
+    """The node's segments that were converted before `moment`."""
+    with connection():
+        rows = SegmentRow.select(SegmentRow.name).where((SegmentRow.node == node) & (SegmentRow.converted_at < moment))
+        return [row.name for row in rows]
+
+
+def forget(names: Sequence[str]) -> None:
+    """Drop the rows of segments whose files are gone for good. With a file still there its events would come twice."""
+    with connection():
+        SegmentRow.delete().where(SegmentRow.name.in_(list(names))).execute()

@@ -1,0 +1,169 @@
+"""Users: native ones with a password hash, OIDC ones without, and the roles they hold."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias, cast
+
+from peewee import JOIN, CompositeKey, IntegrityError, TextField
+from playhouse.postgres_ext import DateTimeTZField
+
+from errors import UserExists, UserNotFound
+from models.base import Table, connection
+from models.generation import changing
+from models.role import RawEntries, Role, RoleRecord
+from models.role import require as require_roles
+
+
+class Method(StrEnum):
+    NATIVE = "native"
+    OAUTH = "oauth"
+
+
+class User(Table):
+    tenant_id = TextField()
+    name = TextField()
+    method = TextField()
+    password_hash = TextField(null=True)
+    email = TextField(null=True)
+    created_at = DateTimeTZField()
+
+    class Meta:
+        primary_key = CompositeKey("tenant_id", "name")
+
+
+class UserRole(Table):
+    tenant_id = TextField()
+    user_name = TextField()
+    role_name = TextField()
+
+    class Meta:
+        primary_key = CompositeKey("tenant_id", "user_name", "role_name")
+
+
+_Row: TypeAlias = tuple[str, str, str | None, str | None, str | None, RawEntries]
+
+
+@dataclass(frozen=True, slots=True)
+class UserRecord:
+    name: str
+    method: Method
+    email: str | None
+    password_hash: str | None
+    roles: tuple[RoleRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewUser:
+    """`password_hash` is None exactly for OIDC users."""
+
+    name: str
+    password_hash: str | None
+    created_at: datetime
+    email: str | None = None
+
+
+def create(tenant: str, user: NewUser, roles: Iterable[str]) -> None:
+    """Raises UserExists, UnknownRole."""
+    wanted = list(dict.fromkeys(roles))
+    try:
+        with changing():
+            require_roles(tenant, wanted)
+            User.insert(
+                tenant_id=tenant,
+                name=user.name,
+                method=Method.OAUTH if user.password_hash is None else Method.NATIVE,
+                password_hash=user.password_hash,
+                email=user.email,
+                created_at=user.created_at,
+            ).execute()
+            _link(tenant, user.name, wanted)
+    except IntegrityError as error:
+        raise UserExists(f"user {user.name} exists already") from error
+
+
+def ensure_oauth(tenant: str, user: NewUser) -> None:
+    """Make the OIDC user at the first login; bring the address up to date at later ones."""
+    with changing():
+        (
+            User.insert(
+                tenant_id=tenant,
+                name=user.name,
+                method=Method.OAUTH,
+                email=user.email,
+                created_at=user.created_at,
+            )
+            .on_conflict(conflict_target=[User.tenant_id, User.name], preserve=[User.email])
+            .execute()
+        )
+
+
+@connection()
+def find(tenant: str, name: str) -> UserRecord | None:
+    """The user with its roles, in one round trip."""
+    found = _records(tenant, User.name == name)
+    return found[0] if found else None
+
+
+def get(tenant: str, name: str) -> UserRecord:
+    """Raises UserNotFound."""
+    found = find(tenant, name)
+    if found is None:
+        raise UserNotFound(f"user {name} does not exist")
+    return found
+
+
+@connection()
+def every(tenant: str) -> list[UserRecord]:
+    """The tenant's users, by name. API keys are no users (spec 2.1)."""
+    return _records(tenant)
+
+
+def delete(tenant: str, name: str) -> None:
+    """Raises UserNotFound."""
+    with changing():
+        if not User.delete().where(User.tenant_id == tenant, User.name == name).execute():
+            raise UserNotFound(f"user {name} does not exist")
+
+
+def set_password_hash(tenant: str, name: str, password_hash: str) -> None:
+    """Raises UserNotFound, also for an OIDC user, who has no password."""
+    with changing():
+        native = (User.tenant_id == tenant) & (User.name == name) & (User.method == Method.NATIVE)
+        if not User.update(password_hash=password_hash).where(native).execute():
+            raise UserNotFound(f"no native user {name}")
+
+
+def set_roles(tenant: str, name: str, roles: Iterable[str]) -> None:
+    """Replace the roles of an existing user. Raises UnknownRole."""
+    wanted = list(dict.fromkeys(roles))
+    with changing():
+        require_roles(tenant, wanted)
+        UserRole.delete().where(UserRole.tenant_id == tenant, UserRole.user_name == name).execute()
+        _link(tenant, name, wanted)
+
+
+def _link(tenant: str, name: str, roles: list[str]) -> None:
+    rows = [{"tenant_id": tenant, "user_name": name, "role_name": role} for role in roles]
+    if rows:
+        UserRole.insert_many(rows).execute()
+
+
+def _records(tenant: str, *conditions: object) -> list[UserRecord]:
+    same_user = (UserRole.tenant_id == User.tenant_id) & (UserRole.user_name == User.name)
+    same_role = (Role.tenant_id == UserRole.tenant_id) & (Role.name == UserRole.role_name)
+    selected = (
+        User.select(User.name, User.method, User.email, User.password_hash, Role.name, Role.entries)
+        .join(UserRole, JOIN.LEFT_OUTER, on=same_user)
+        .join(Role, JOIN.LEFT_OUTER, on=same_role)
+        .where(User.tenant_id == tenant, *conditions)
+        .order_by(User.name, Role.name)
+    )
+    rows = cast(Iterable[_Row], selected.tuples())
+    found: dict[str, UserRecord] = {}
+    for name, method, email, password_hash, role, entries in rows:
+        before = found[name].roles if name in found else ()
+        held = () if role is None else (RoleRecord(role, entries),)
+        found[name] = UserRecord(name, Method(method), email, password_hash, (*before, *held))
+    return list(found.values())

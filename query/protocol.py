@@ -1,0 +1,102 @@
+"""What the service and a query process say to each other over their socket, and how it is framed.
+
+To the process go pickled requests. Back come only bytes and JSON: whatever a hostile query does to its process, the
+service never unpickles anything from it.
+"""
+
+import json
+import pickle
+import socket
+import struct
+from enum import IntEnum
+from typing import Any, Final
+
+import errors
+from errors import InternalError, WeirError
+
+HEADER: Final = struct.Struct("<IB")
+# A frame longer than this is no frame of ours; the sender cuts data into pieces far below it.
+LARGEST_FRAME_BYTES: Final = 256 * 1024 * 1024
+
+Answer = dict[str, Any]
+
+
+class Kind(IntEnum):
+    REQUEST = 1  # pickled, to the process
+    DATA = 2  # bytes of the result, in order
+    ANSWER = 3  # JSON object: the request is done
+    FAULT = 4  # JSON object: the request failed with this error
+
+
+class ConnectionLost(Exception):
+    """The other side is gone, or has stopped making sense."""
+
+
+def send(connection: socket.socket, *frames: bytes) -> None:
+    """Send what `frame` made. Raises ConnectionLost."""
+    try:
+        connection.sendall(b"".join(frames))
+    except OSError as error:
+        raise ConnectionLost(str(error)) from error
+
+
+def frame(kind: Kind, payload: bytes) -> bytes:
+    return HEADER.pack(len(payload), kind) + payload
+
+
+def receive(connection: socket.socket) -> tuple[Kind, bytes]:
+    """The next frame. Raises ConnectionLost."""
+    try:
+        length, kind = HEADER.unpack(_exactly(connection, HEADER.size))
+        if length > LARGEST_FRAME_BYTES:
+            raise ConnectionLost(f"a frame of {length} bytes")
+        return Kind(kind), bytes(_exactly(connection, length))
+    except (OSError, ValueError) as error:
+        raise ConnectionLost(str(error)) from error
+
+
+def _exactly(connection: socket.socket, length: int) -> bytearray:
+    data = bytearray(length)
+    view = memoryview(data)
+    while view:
+        count = connection.recv_into(view)
+        if not count:
+            raise ConnectionLost("the stream ended")
+        view = view[count:]
+    return data
+
+
+def request(content: object) -> bytes:
+    """The frame of a request."""
+    return frame(Kind.REQUEST, pickle.dumps(content, pickle.HIGHEST_PROTOCOL))
+
+
+def data(content: bytes) -> bytes:
+    """The frame of some of the result."""
+    return frame(Kind.DATA, content)
+
+
+def answer(content: Answer) -> bytes:
+    """The frame that ends a request."""
+    return frame(Kind.ANSWER, json.dumps(content).encode())
+
+
+def unpack(payload: bytes) -> object:
+    """Only for a query process, which trusts the service that owns it."""
+    return pickle.loads(payload)
+
+
+def fault(error: WeirError) -> bytes:
+    """The frame of an error. A class that errors.py does not know travels as its nearest ancestor there."""
+    known = next(kind for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)
+    said = {"class": known.__name__, "message": error.message, "details": error.details}
+    return frame(Kind.FAULT, json.dumps(said).encode())
+
+
+def raised(payload: bytes) -> WeirError:
+    """The error behind `fault`'s JSON."""
+    said = json.loads(payload)
+    kind = getattr(errors, said["class"], None)
+    if not (isinstance(kind, type) and issubclass(kind, WeirError)):
+        return InternalError("a query process raised an unknown error")
+    return kind(said["message"], **said["details"])

@@ -1,0 +1,47 @@
+"""What the service asks of a query process: first to parse, then, with what it may read, to execute."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from query.results import Options
+from storage.snapshot import Snapshot
+
+Parameter = str | int | float | bool | None
+Tags = frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parse:
+    """Parse the statement and keep it. The answer: `{"datasets": [names]}`."""
+
+    sql: str
+    parameters: tuple[Parameter, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One dataset of the statement. `only`: just the rows that bear one of these tags (field, value); None: all.
+
+    `snapshot` is of the query's time range; of a narrowed source it is of all time, because the columns that may be
+    seen follow from it, and `start_ns`, `end_ns` say what is to be read.
+    """
+
+    snapshot: Snapshot
+    start_ns: int | None
+    end_ns: int | None
+    only: Tags | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """Run the parsed statement over `sources`, by dataset name. Data, then `{"expired": false, "coding": "gzip"}`.
+
+    The coding is identity after all when the data is tiny. Expired: something of a snapshot is gone; nothing of the
+    data counts, and new snapshots are needed.
+    """
+
+    sources: Mapping[str, Source]
+    now_ns: int
+    options: Options
+    coding: str
+    largest_result_bytes: int

@@ -1,0 +1,112 @@
+"""The results of queries as bytes: which formats there are, and a frame streamed in one of them.
+
+Works in the query process, one bounded piece at a time; knows nothing of HTTP or of how the frame came to be.
+"""
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import IO, Final, Protocol, cast
+
+import polars as pl
+
+from query import csvrows, jsonrows
+from query.columnar import ArrowStream, for_interchange
+from query.output import OutputColumn, unique_names
+
+MIB: Final = 1024 * 1024
+# Rows that Polars gathers before it hands them over, and bytes that are rendered at once: they bound the memory of
+# an export of any length. Larger pieces are not faster (docs/decisions/query-processes.md).
+BATCH_ROWS: Final = 32_768
+PIECE_BYTES: Final = 4 * MIB
+
+
+class Format(Enum):
+    """A representation of a result; the value is its media type."""
+
+    JSON = "application/json"
+    NDJSON = "application/x-ndjson"
+    CSV = "text/csv"
+    ARROW = "application/vnd.apache.arrow.stream"
+    PARQUET = "application/vnd.apache.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a client wants its rows.
+
+    `fields` adds the column names (JSON: `{"fields": [...], "records": [...]}`; NDJSON: a first line);
+    `send_null` keeps members that are null; `escape_formulas` makes CSV cells harmless to spreadsheets.
+    """
+
+    format: Format = Format.JSON
+    fields: bool = False
+    send_null: bool = True
+    escape_formulas: bool = False
+
+
+class Renderer(Protocol):
+    """Bytes before the rows, for some rows, and after them. `rows` is called in order, with non-empty frames."""
+
+    def begin(self) -> bytes: ...
+    def rows(self, frame: pl.DataFrame) -> bytes: ...
+    def end(self) -> bytes: ...
+
+
+def stream(
+    frame: pl.LazyFrame, columns: Sequence[OutputColumn], options: Options, emit: Callable[[bytes], None]
+) -> None:
+    """Run `frame` and give its bytes to `emit`, in order, as they come.
+
+    `columns[i]` is the PostgreSQL name and type of the frame's i-th column; a repeated name gets `_1`, `_2`, ...
+    What the plan raises while it runs passes through; whatever was emitted before is then not a whole document.
+    """
+    names = unique_names([column.name for column in columns])
+    named = frame.rename(dict(zip(frame.collect_schema().names(), names, strict=True)))
+    types = [column.type for column in columns]
+    if options.format is Format.PARQUET:
+        for_interchange(named, types).sink_parquet(
+            cast(IO[bytes], _Emitter(emit)), compression="zstd", engine="streaming"
+        )
+        return
+    renderer = _renderer(options, names, types, named)
+    emit(renderer.begin())
+    for piece in _pieces(named):
+        emit(renderer.rows(piece))
+    emit(renderer.end())
+
+
+def _renderer(options: Options, names: Sequence[str], types: Sequence[str], frame: pl.LazyFrame) -> Renderer:
+    match options.format:
+        case Format.JSON:
+            return jsonrows.Array(names, types, fields=options.fields, send_null=options.send_null)
+        case Format.NDJSON:
+            return jsonrows.Lines(names, types, fields=options.fields, send_null=options.send_null)
+        case Format.CSV:
+            return csvrows.Csv(names, types, escape_formulas=options.escape_formulas)
+        case _:
+            return ArrowStream(types, frame)
+
+
+def _pieces(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """The rows in order, in non-empty frames of about PIECE_BYTES at most."""
+    for batch in frame.collect_batches(engine="streaming", chunk_size=BATCH_ROWS, maintain_order=True):
+        if batch.height:
+            rows = max(1, batch.height * PIECE_BYTES // max(PIECE_BYTES, int(batch.estimated_size())))
+            yield from batch.iter_slices(rows)
+
+
+class _Emitter(io.RawIOBase):
+    """The file that Polars' Parquet writer sees: every write goes out at once, nothing is kept."""
+
+    def __init__(self, emit: Callable[[bytes], None]) -> None:
+        self._emit = emit
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: bytes, /) -> int:  # type: ignore[override]
+        piece = bytes(data)
+        self._emit(piece)
+        return len(piece)

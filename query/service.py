@@ -1,0 +1,191 @@
+"""Queries as the rest of the service sees them: a question in, a result out, in bounded time and memory."""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from config import Settings
+from errors import InternalError, QueryNotFound, StorageUnavailable
+from query.host import Host, Query
+from query.pool import Lease, Limits, Pool
+from query.requests import Execute, Parameter, Parse, Source
+from query.results import Options
+
+KIB: Final = 1024
+# A result up to this size is complete before its status goes out: its errors are proper answers, and it has a length.
+HELD_BYTES: Final = 1024 * KIB
+# A file goes only after a grace far longer than a query; a segment may go right after it was listed.
+MOST_SNAPSHOTS: Final = 5
+NS_PER_SECOND: Final = 1_000_000_000
+
+Resolve = Callable[[tuple[str, ...]], Mapping[str, Source]]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One query as it was asked. `tenant` and `identity` (kind and name) say by whom; `now_ns` is its `now()`."""
+
+    tenant: str
+    identity: str
+    sql: str
+    now_ns: int
+    parameters: tuple[Parameter, ...] = ()
+    options: Options = field(default_factory=Options)
+    coding: str = "identity"
+
+
+class QueryService:
+    """The queries of one worker. `start` before the first, `close` after the last."""
+
+    def __init__(self, settings: Settings, module: str = "query.execution") -> None:
+        limits = Limits(
+            timeout_seconds=settings.query_timeout_seconds,
+            memory_bytes=settings.query_memory_bytes,
+            concurrency=settings.query_concurrency,
+            waiting=settings.query_queue,
+            waiting_seconds=settings.query_queue_seconds,
+        )
+        self._largest_result_bytes = settings.query_result_bytes
+        self._host = Host(settings.data_dir / "queries", settings.query_concurrency)
+        self._pool = Pool(self._host, limits, module)
+
+    def start(self) -> None:
+        """Have a process ready for the first query."""
+        self._pool.start()
+
+    def close(self) -> None:
+        """End all queries of this worker."""
+        self._pool.close()
+
+    def run(self, question: Question, resolve: Resolve, is_gone: Callable[[], bool]) -> "Result":
+        """The result of a query, which the caller must close.
+
+        `resolve` gets the names of all datasets in the statement; it authorises every one and returns what to read
+        of each. It may be called again when a snapshot has expired. `is_gone` tells whether the client has left.
+        Raises whatever `resolve` raises, and InvalidSQL, UnsupportedSQL, QueryTooLarge, QueryCancelled, TimedOut,
+        Overloaded.
+        """
+        started = time.monotonic()
+        with ExitStack() as stack:
+            lease = stack.enter_context(self._pool.lease(_listed(question), is_gone))
+            lease.send(Parse(question.sql, question.parameters))
+            datasets = _datasets(lease)
+            for _ in range(MOST_SNAPSHOTS):
+                sources = resolve(datasets)
+                lease.send(self._execute(question, sources))
+                held = _hold(lease)
+                if held is not None:
+                    break
+            else:
+                raise StorageUnavailable("what the query has to read kept moving; try again")
+            rest = (lease, stack.pop_all()) if held.coding is None else None
+        coding = held.coding or question.coding
+        return Result(held.data, rest, coding, _scanned(sources), time.monotonic() - started)
+
+    def _execute(self, question: Question, sources: Mapping[str, Source]) -> Execute:
+        return Execute(sources, question.now_ns, question.options, question.coding, self._largest_result_bytes)
+
+    def queries(self, tenant: str) -> list[Query]:
+        """The queries of the tenant that wait or run on this host."""
+        self._host.open()
+        return self._host.queries(tenant)
+
+    def cancel(self, tenant: str, query_id: str, may: Callable[[Query], bool]) -> Query:
+        """End a query that the caller `may` end. Raises QueryNotFound, the same for another's and for none."""
+        for query in self.queries(tenant):
+            if query.id == query_id and may(query):
+                self._host.cancel(query.id)
+                return query
+        raise QueryNotFound("no query of yours with this id is running")
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What a query had to look into: files of the manifest and segments not yet converted."""
+
+    files: int
+    bytes: int
+
+
+class Result:
+    """The bytes of a result, once, in `coding`. `length` is None while the query is still running."""
+
+    def __init__(
+        self,
+        held: bytes,
+        rest: tuple[Lease, ExitStack] | None,
+        coding: str,
+        scanned: Scanned | None,
+        elapsed_seconds: float,
+    ) -> None:
+        self._held, self._rest = held, rest
+        self.coding = coding
+        self.scanned = scanned
+        self.elapsed_seconds = elapsed_seconds
+        self.length = len(held) if rest is None else None
+
+    def __iter__(self) -> Iterator[bytes]:
+        """The pieces in order. Raises what ended the query half-way; then the result is not whole."""
+        try:
+            yield self._held
+            if self._rest is not None:
+                lease, _ = self._rest
+                while isinstance(found := lease.receive(), bytes):
+                    yield found
+                if found["expired"]:
+                    raise InternalError("a file of the query vanished while it was read")
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """End the query if it still runs. Safe to call again."""
+        if self._rest is not None:
+            _, stack = self._rest
+            self._rest = None
+            stack.close()
+
+
+def _listed(question: Question) -> Query:
+    started_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    return Query(uuid.uuid4().hex, question.tenant, question.identity, question.sql, started_at)
+
+
+def _datasets(lease: Lease) -> tuple[str, ...]:
+    answer = lease.receive()
+    if isinstance(answer, bytes) or not isinstance(answer.get("datasets"), list):
+        raise InternalError("a query process answered out of order")
+    return tuple(str(name) for name in answer["datasets"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The beginning of the data; `coding` is known when it is all of it."""
+
+    data: bytes
+    coding: str | None
+
+
+def _hold(lease: Lease) -> _Held | None:
+    """None when the snapshot has expired."""
+    data = bytearray()
+    while isinstance(found := lease.receive(), bytes):
+        data += found
+        if len(data) >= HELD_BYTES:
+            return _Held(bytes(data), None)
+    return None if found["expired"] else _Held(bytes(data), str(found["coding"]))
+
+
+def _scanned(sources: Mapping[str, Source]) -> Scanned | None:
+    """None for a narrowed reader, whom the sizes would tell of rows that are not theirs."""
+    if any(source.only is not None for source in sources.values()):
+        return None
+    snapshots = [source.snapshot for source in sources.values()]
+    return Scanned(
+        files=sum(len(each.files) + len(each.staged) for each in snapshots),
+        bytes=sum(file.bytes for each in snapshots for file in each.files)
+        + sum(segment.size for each in snapshots for segment in each.staged),
+    )

@@ -1,0 +1,67 @@
+"""The body of a query request (spec 4.3, api.md section 5)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
+
+MOST_PARAMETERS: Final = 1000
+SCALARS: Final = (str, int, float, bool, type(None))
+
+
+class Instant(fields.Field[Any]):
+    """One side of a time range: text, or whole epoch milliseconds. What the text means is for `query.timerange`."""
+
+    def _deserialize(self, value: object, attr: str | None, data: Any, **_: Any) -> str | int:
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise ValidationError("Not a time: text or whole epoch milliseconds.")
+        return value
+
+
+def _scalar(value: object) -> None:
+    if not isinstance(value, SCALARS):
+        raise ValidationError("Not a string, number, boolean or null.")
+
+
+class QuerySchema(Schema):
+    """Members in the spellings that clients use; unknown ones are ignored. An explicit null is an absent member."""
+
+    class Meta:
+        unknown = EXCLUDE
+
+    sql = fields.String(data_key="query", required=True)
+    start = Instant(data_key="startTime", load_default=None, allow_none=True)
+    end = Instant(data_key="endTime", load_default=None, allow_none=True)
+    dataset = fields.String(data_key="streamName", load_default=None, allow_none=True)
+    parameters = fields.List(
+        fields.Raw(allow_none=True, validate=_scalar),
+        load_default=(),
+        validate=validate.Length(max=MOST_PARAMETERS),
+    )
+    fields_form = fields.Boolean(data_key="fields", load_default=False)
+    send_null = fields.Boolean(data_key="sendNull", load_default=True)
+    escape_formulas = fields.Boolean(data_key="escapeFormulas", load_default=False)
+
+
+SPELLINGS: Final = {"send_null": "sendNull", "escape_formulas": "escapeFormulas"}
+FLAGS: Final = ("fields", "sendNull", "escapeFormulas")
+
+
+def merged(body: object, url: Mapping[str, str]) -> object:
+    """The body with the flags of the URL added; the body wins. `send_null` is what the Grafana plugin calls it."""
+    if not isinstance(body, Mapping):
+        return body
+    flags = {SPELLINGS.get(name, name): value for name, value in url.items()}
+    members = {SPELLINGS.get(name, name): value for name, value in body.items()}
+    return {name: value for name, value in flags.items() if name in FLAGS} | members
+
+
+class RunningQuerySchema(Schema):
+    """An entry of `GET /api/v1/queries`."""
+
+    id = fields.String()
+    identity = fields.String()
+    sql = fields.String(data_key="query")
+    started_at = fields.String(data_key="startedAt")

@@ -1,0 +1,198 @@
+"""Group commit: whatever is queued while one sync runs goes into the next. Knows rows, not requests.
+
+One thread per process takes the queue, and `offload` runs the blocking part. Under gevent the thread is a greenlet
+(the standard library is patched) and `offload` has to leave the hub; it must not be a pool that long work can fill,
+or acknowledgements wait for queries. Elsewhere `offload` may simply call its argument.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
+
+import polars as pl
+
+from errors import Overloaded, ShuttingDown, StorageUnavailable
+from storage.frames import Frame, to_payload
+from storage.segments import Segment
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
+
+MIB: Final = 1024 * 1024
+# Conversion reads a segment whole; larger ones cost memory there, smaller ones make more files.
+SEGMENT_BYTES: Final = 32 * MIB
+# One write; what is queued beyond it waits for the next sync, which keeps the first ones' acknowledgement early.
+COMMIT_BYTES: Final = 16 * MIB
+
+
+class Offload(Protocol):
+    def __call__(self, function: Callable[[], R], /) -> R: ...
+
+
+def inline(function: Callable[[], R], /) -> R:
+    """The offload of a process without gevent: the calling thread does it."""
+    return function()
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Stored rows of one dataset, as one request brought them. Times in ns since 1970, both inclusive."""
+
+    dataset_id: int
+    frame: pl.DataFrame
+    tmin: int
+    tmax: int
+    body_bytes: int = 0
+    notes: bytes = b""
+
+
+@dataclass(slots=True)
+class _Request:
+    rows: Rows
+    size: int
+    answered: threading.Event = field(default_factory=threading.Event)
+    error: BaseException | None = None
+
+    def answer(self, error: BaseException | None) -> None:
+        self.error = error
+        self.answered.set()
+
+
+class Committer:
+    """Makes rows durable. Owns the process's segment."""
+
+    def __init__(
+        self,
+        staging: Path,
+        *,
+        offload: Offload = inline,
+        flush_seconds: float = 5.0,
+        max_queued_bytes: int = 256 * MIB,
+        segment_bytes: int = SEGMENT_BYTES,
+    ) -> None:
+        self._staging = staging
+        self._offload = offload
+        self._flush_seconds = flush_seconds
+        self._max_queued_bytes = max_queued_bytes
+        self._segment_bytes = segment_bytes
+        self._segment: Segment | None = None
+        self._changed = threading.Condition()
+        self._queue: list[_Request] = []
+        self._queued_bytes = 0
+        self._closing = False
+        self._thread: threading.Thread | None = None
+
+    def append(self, rows: Rows) -> None:
+        """Return when the rows are on stable storage.
+
+        Raises Overloaded when too much waits already, StorageUnavailable when the disk failed, ShuttingDown.
+        In each case the rows are not stored.
+        """
+        request = _Request(rows, int(rows.frame.estimated_size()))
+        self._enqueue(request)
+        request.answered.wait()
+        if request.error is not None:
+            raise StorageUnavailable("the events could not be written to disk") from request.error
+
+    def _enqueue(self, request: _Request) -> None:
+        with self._changed:
+            if self._closing:
+                raise ShuttingDown("the server is shutting down")
+            # A single request is never too large for an empty queue: its size was limited where it was read.
+            if self._queue and self._queued_bytes + request.size > self._max_queued_bytes:
+                raise Overloaded("too many events wait to be written")
+            self._queue.append(request)
+            self._queued_bytes += request.size
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Commit what is queued, seal the segment and refuse what comes later."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._queue or self._closing, timeout=self._flush_in())
+                batch = self._take()
+                last = self._closing and not batch
+            if batch:
+                self._commit(batch)
+            if last or self._flush_in() == 0:
+                self._roll()
+            if last:
+                return
+
+    def _flush_in(self) -> float | None:
+        """Seconds until the segment is old enough to be sealed; None without a segment."""
+        if self._segment is None:
+            return None
+        return max(0.0, self._flush_seconds - self._segment.age_seconds)
+
+    def _take(self) -> list[_Request]:
+        taken: list[_Request] = []
+        size = 0
+        while self._queue and (not taken or size + self._queue[0].size <= COMMIT_BYTES):
+            taken.append(self._queue.pop(0))
+            size += taken[-1].size
+        self._queued_bytes -= size
+        return taken
+
+    def _commit(self, batch: Sequence[_Request]) -> None:
+        """Answer all of `batch`: durable, or all failed."""
+        error: BaseException | None = None
+        try:
+            self._offload(lambda: self._write([request.rows for request in batch]))
+        except Exception as caught:
+            # Whatever it was, nothing was acknowledged, and the next commit starts with a fresh segment.
+            logger.exception("commit of %d requests failed", len(batch))
+            error = caught
+            self._roll()
+        for request in batch:
+            request.answer(error)
+
+    def _write(self, rows: Sequence[Rows]) -> None:
+        frames = [_frame(group) for group in _groups(rows)]
+        if self._segment is not None and self._segment.size + sum(f.size for f in frames) > self._segment_bytes:
+            self._roll()
+        if self._segment is None:
+            self._segment = Segment(self._staging)
+        self._segment.append(frames)
+
+    def _roll(self) -> None:
+        segment, self._segment = self._segment, None
+        if segment is not None:
+            segment.seal()
+
+
+def _groups(rows: Sequence[Rows]) -> list[list[Rows]]:
+    """The rows that may stand in one frame: of one dataset, with the same columns; in the order of arrival."""
+    groups: dict[tuple[object, ...], list[Rows]] = {}
+    for each in rows:
+        key = (each.dataset_id, tuple(each.frame.columns), tuple(each.frame.dtypes))
+        groups.setdefault(key, []).append(each)
+    return list(groups.values())
+
+
+def _frame(group: Sequence[Rows]) -> Frame:
+    rows = group[0].frame if len(group) == 1 else pl.concat([each.frame for each in group], rechunk=True)
+    return Frame(
+        dataset_id=group[0].dataset_id,
+        rows=rows.height,
+        tmin=min(each.tmin for each in group),
+        tmax=max(each.tmax for each in group),
+        body_bytes=sum(each.body_bytes for each in group),
+        payload=to_payload(rows),
+        notes=b"".join(each.notes for each in group),
+    )

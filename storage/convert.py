@@ -1,0 +1,138 @@
+"""Conversion: a segment that will not grow any more becomes Parquet files, in one switch."""
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+
+from columns import POLARS_TYPES
+from models import column, dataset, segment
+from models.column import Schema
+from models.dataset import Dataset
+from models.file import File
+from models.segment import Ingested
+from storage import parquet
+from storage.frames import Frame, decode, to_rows
+from storage.idempotency import read_notes
+from storage.names import SEGMENT_SUFFIX, Layout, partition
+from storage.parquet import Origin
+from storage.segments import Staged, owned, stage, sync_directory
+
+logger = logging.getLogger(__name__)
+
+
+def convert_all(layout: Layout) -> int:
+    """Convert every segment that has no living owner; return how many. Raises StorageUnavailable, OSError."""
+    staged = stage(layout.staging)
+    done = segment.converted([each.name for each in staged])
+    return sum(_convert_if_free(layout, each) for each in staged if each.name not in done)
+
+
+def _convert_if_free(layout: Layout, staged: Staged) -> bool:
+    with owned(staged) as is_ours:
+        if not is_ours:
+            return False
+        return convert(layout, staged)
+
+
+def convert(layout: Layout, staged: Staged) -> bool:
+    """Convert one segment, whose lock the caller holds. False: somebody else had done so already.
+
+    What stands after the first incomplete or damaged frame was never acknowledged and is left out.
+    """
+    data = Path(staged.path).read_bytes()
+    frames = list(decode(data, staged.name))
+    ids = sorted({frame.dataset_id for frame in frames})
+    targets = dataset.find_many(ids)
+    written: list[File] = []
+    try:
+        for target in targets:
+            written += _write(layout, target, [frame for frame in frames if frame.dataset_id == target.id])
+        dead = segment.switch(
+            staged.name, layout.node, written, [_ingested(each, frames) for each in ids], _receipts(frames)
+        )
+    except BaseException:
+        # Not in the manifest as far as we know. If the commit did succeed, the files have to stay, so the sweep
+        # decides later, when the database can be asked again.
+        logger.info("conversion of %s stopped; %d files are left to the sweep", staged.name, len(written))
+        raise
+    _discard(layout, [each.path for each in written] if dead is None else dead)
+    return dead is not None
+
+
+def _write(layout: Layout, target: Dataset, frames: Sequence[Frame]) -> list[File]:
+    schema = column.schema(target.id)
+    if not schema.columns:
+        # Deleted since it was found.
+        return []
+    rows = unify([to_rows(frame) for frame in frames], schema)
+    hours = list(parquet.by_hour(rows, target.time_column))
+    shares = share(sum(frame.body_bytes for frame in frames), [part.height for _, part in hours])
+    return [
+        parquet.write(
+            layout,
+            partition(target.tenant, target.name, hour),
+            part,
+            Origin(target.id, target.time_column, body_bytes),
+        )
+        for (hour, part), body_bytes in zip(hours, shares, strict=True)
+    ]
+
+
+def share(amount: int, weights: Sequence[int]) -> list[int]:
+    """The amount in whole parts proportional to the weights, which add up to it exactly.
+
+    >>> share(10, [1, 1, 1])
+    [3, 3, 4]
+    """
+    total, done, given = sum(weights), 0, 0
+    parts = []
+    for weight in weights:
+        done += weight
+        parts.append(amount * done // total - given)
+        given += parts[-1]
+    return parts
+
+
+def unify(parts: Sequence[pl.DataFrame], schema: Schema) -> pl.DataFrame:
+    """All rows in one frame: the columns that occur, in the schema's order and types."""
+    occurring = {name for part in parts for name in part.columns}
+    wanted = {each.name: POLARS_TYPES[each.type] for each in schema.columns if each.name in occurring}
+    conformed = [part.cast({name: dtype for name, dtype in wanted.items() if name in part.columns}) for part in parts]
+    return pl.concat(conformed, how="diagonal").select(*wanted)
+
+
+def _receipts(frames: Sequence[Frame]) -> dict[bytes, int]:
+    return {receipt: events for frame in frames for receipt, events in read_notes(frame.notes).items()}
+
+
+def _ingested(dataset_id: int, frames: Sequence[Frame]) -> Ingested:
+    own = [frame for frame in frames if frame.dataset_id == dataset_id]
+    return Ingested(dataset_id, sum(frame.rows for frame in own), sum(frame.body_bytes for frame in own))
+
+
+def _discard(layout: Layout, paths: Sequence[str]) -> None:
+    for path in paths:
+        (layout.root / path).unlink(missing_ok=True)
+
+
+def remove_converted(layout: Layout, grace_seconds: float, *, now: datetime | None = None) -> int:
+    """Delete the segments that were converted longer ago than the grace; return how many.
+
+    A query that listed one before it was converted may still be reading it; the grace outlives such queries. The
+    rows go last, and only when the files are gone for good: a segment that came back without its row would be
+    converted a second time.
+    """
+    before = (now or datetime.now(UTC)) - timedelta(seconds=grace_seconds)
+    names = segment.converted_before(layout.node, before)
+    if not names:
+        return 0
+    for name in names:
+        with suppress(FileNotFoundError):
+            (layout.staging / (name + SEGMENT_SUFFIX)).unlink()
+    sync_directory(layout.staging)
+    segment.forget(names)
+    return len(names)

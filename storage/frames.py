@@ -1,0 +1,101 @@
+"""The frame: how events stand in a write-ahead segment. Pure, over bytes; knows no file and no dataset.
+
+A frame is a header, notes and a payload. The payload is one Arrow IPC stream with the rows of one dataset; the notes
+are small records about the requests that the rows came from. The checksum is seeded with the segment's name, so
+that a frame is valid in its own segment only, and covers everything after itself. Lengths are never 0, so that a
+tail of zeros, which a crash may leave, is no frame.
+"""
+
+import io
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+Buffer = bytes | bytearray | memoryview
+
+MAGIC: Final = b"WEI1"
+# magic, checksum | length of notes and of payload, rows, dataset id, first and last time (ns), bytes of the bodies
+_MARK: Final = struct.Struct("<4sI")
+_FIELDS: Final = struct.Struct("<IIIqqqQ")
+HEADER_BYTES: Final = _MARK.size + _FIELDS.size
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Rows of one dataset. Times: first and last, ns since 1970. `body_bytes`: size of the bodies they came in."""
+
+    dataset_id: int
+    rows: int
+    tmin: int
+    tmax: int
+    body_bytes: int
+    payload: Buffer
+    notes: Buffer = b""
+
+    @property
+    def size(self) -> int:
+        """Bytes in the segment."""
+        return HEADER_BYTES + len(self.notes) + len(self.payload)
+
+
+def encode(frame: Frame, segment: str) -> Sequence[Buffer]:
+    """The buffers to write, one after the other, into the segment of that name."""
+    fields = _FIELDS.pack(
+        len(frame.notes), len(frame.payload), frame.rows, frame.dataset_id, frame.tmin, frame.tmax, frame.body_bytes
+    )
+    return (
+        _MARK.pack(MAGIC, _checksum(segment, fields, frame.notes, frame.payload)) + fields,
+        frame.notes,
+        frame.payload,
+    )
+
+
+def decode(data: Buffer, segment: str) -> Iterator[Frame]:
+    """The frames at the beginning of `data`, up to the first that is incomplete or damaged.
+
+    Their payloads are views into `data`.
+    """
+    view = memoryview(data)
+    at = 0
+    while (frame := _frame(view[at:], segment)) is not None:
+        yield frame
+        at += frame.size
+
+
+def _frame(view: memoryview, segment: str) -> Frame | None:
+    if len(view) < HEADER_BYTES:
+        return None
+    magic, checksum = _MARK.unpack_from(view)
+    fields = view[_MARK.size : HEADER_BYTES]
+    notes_bytes, payload_bytes, rows, dataset_id, tmin, tmax, body_bytes = _FIELDS.unpack(fields)
+    end = HEADER_BYTES + notes_bytes + payload_bytes
+    if magic != MAGIC or payload_bytes == 0 or end > len(view):
+        return None
+    notes = view[HEADER_BYTES : HEADER_BYTES + notes_bytes]
+    payload = view[HEADER_BYTES + notes_bytes : end]
+    if _checksum(segment, fields, notes, payload) != checksum:
+        return None
+    return Frame(dataset_id, rows, tmin, tmax, body_bytes, payload, notes)
+
+
+def _checksum(segment: str, *parts: Buffer) -> int:
+    checksum = zlib.crc32(segment.encode())
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    return checksum
+
+
+def to_payload(rows: pl.DataFrame) -> memoryview:
+    """The rows as one Arrow IPC stream."""
+    stream = io.BytesIO()
+    rows.write_ipc_stream(stream, compression="uncompressed")
+    return stream.getbuffer()
+
+
+def to_rows(frame: Frame) -> pl.DataFrame:
+    """The rows of a frame."""
+    return pl.read_ipc_stream(io.BytesIO(frame.payload))

@@ -1,0 +1,173 @@
+"""The maintenance process: one per host converts segments; run as `python -m storage.maintenance`.
+
+It may be killed at any moment and started again: every step is either invisible or one transaction.
+"""
+
+import argparse
+import ctypes
+import fcntl
+import logging
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Final
+
+from config import Settings
+from errors import StorageUnavailable
+from models import receipt, server
+from models.base import bind
+from storage.compact import compact, remove_replaced
+from storage.convert import convert_all, remove_converted
+from storage.names import Layout
+from storage.retain import expire_all
+from storage.segments import make_directory
+from storage.sweep import sweep
+
+logger = logging.getLogger(__name__)
+
+IDLE_SECONDS: Final = 0.5
+BACK_OFF_SECONDS: Final = 30.0
+COMPACT_SECONDS: Final = 5.0
+RETAIN_SECONDS: Final = 60.0
+SWEEP_SECONDS: Final = 3600.0
+# Added to the longest query: how long after its removal a file may still be read.
+GRACE_MARGIN_SECONDS: Final = 60.0
+# prctl(2): the signal this process gets when the thread that started it ends.
+PR_SET_PDEATHSIG: Final = 1
+STOP_SIGNALS: Final = frozenset({signal.SIGTERM, signal.SIGINT})
+
+# Waits so many seconds; whether to stop.
+Wait = Callable[[float], bool]
+
+
+class Rare:
+    """A duty that is due again some time after it was done, at once while it has more to do."""
+
+    def __init__(self, duty: Callable[[], int], every_seconds: float) -> None:
+        self._duty = duty
+        self._every_seconds = every_seconds
+        self._due = 0.0
+
+    def perform(self) -> None:
+        """Do it if it is due. Raises StorageUnavailable, OSError."""
+        if monotonic() < self._due:
+            return
+        # Before, so that a duty that fails does not keep the others from their turn.
+        self._due = monotonic() + self._every_seconds
+        if self._duty():
+            self._due = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Duties:
+    """What one round of maintenance does, and by which numbers. `revive` sees to it that the database runs."""
+
+    layout: Layout
+    grace_seconds: float
+    revive: Callable[[], None]
+    rare: tuple[Rare, ...] = ()
+
+    def round(self) -> None:
+        """Do what is due; conversion first, since queries wait for it. Raises StorageUnavailable, OSError."""
+        self.revive()
+        convert_all(self.layout)
+        remove_converted(self.layout, self.grace_seconds)
+        remove_replaced(self.layout, self.grace_seconds)
+        for each in self.rare:
+            each.perform()
+
+
+def run(duties: Duties, wait: Wait) -> None:
+    """Wait to be the host's only maintenance, then do the duties until `wait` says stop."""
+    make_directory(duties.layout.staging, duties.layout.root)
+    with duties.layout.leader.open("w") as lock:
+        if not _lead(lock.fileno(), wait):
+            return
+        logger.info("maintenance leads on %s", duties.layout.root)
+        pause = IDLE_SECONDS
+        while not wait(pause):
+            pause = _round(duties, pause)
+
+
+def _lead(lock: int, wait: Wait) -> bool:
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if wait(IDLE_SECONDS):
+                return False
+
+
+def _round(duties: Duties, pause: float) -> float:
+    """One round; how long to wait until the next: longer and longer while it fails."""
+    try:
+        duties.round()
+    except (StorageUnavailable, OSError) as error:
+        logger.warning("maintenance: %s; trying again", error)
+        return min(2 * pause, BACK_OFF_SECONDS)
+    except Exception:
+        # One damaged thing must not stop everything else for ever; it is logged each time.
+        logger.exception("maintenance failed")
+        return min(2 * pause, BACK_OFF_SECONDS)
+    return IDLE_SECONDS
+
+
+def waiter(parent: int | None) -> Wait:
+    """Waits that SIGTERM, SIGINT and the end of `parent`, if this process is told of one, turn into a stop.
+
+    The signals are blocked and only taken here, between two rounds. The parent says who it is, because it may be
+    gone before this process could ask.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    if parent is not None:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+    def wait(seconds: float) -> bool:
+        is_told = signal.sigtimedwait(STOP_SIGNALS, seconds) is not None
+        return is_told or (parent is not None and os.getppid() != parent)
+
+    return wait
+
+
+def reviver(settings: Settings) -> Callable[[], None]:
+    """What keeps the embedded PostgreSQL running, should it be killed; nothing, when another one is configured."""
+    if settings.database_url is not None:
+        return lambda: None
+    found = server.cluster(settings.data_dir)
+
+    def revive() -> None:
+        if not server.is_running(found):
+            logger.warning("the embedded PostgreSQL is not running; starting it")
+            server.ensure_running(settings.data_dir)
+
+    return revive
+
+
+def rare_duties(layout: Layout) -> tuple[Rare, ...]:
+    """Compaction one merge at a time, so that conversion never waits for long; retention; the sweep; old keys."""
+    return (
+        Rare(lambda: compact(layout), COMPACT_SECONDS),
+        Rare(expire_all, RETAIN_SECONDS),
+        Rare(lambda: sweep(layout), SWEEP_SECONDS),
+        Rare(receipt.expire, SWEEP_SECONDS),
+    )
+
+
+def main() -> None:
+    """Serve until SIGTERM or SIGINT. Settings come from the environment."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--parent", type=int, metavar="PID", help="end when this process, our parent, has ended")
+    parent = parser.parse_args().parent
+    settings = Settings.from_env()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    bind(server.url(settings.database_url, settings.data_dir), max_connections=2)
+    grace = settings.query_timeout_seconds + GRACE_MARGIN_SECONDS
+    layout = Layout(settings.data_dir)
+    run(Duties(layout, grace, reviver(settings), rare_duties(layout)), waiter(parent))
+
+
+if __name__ == "__main__":
+    main()

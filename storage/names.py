@@ -1,0 +1,69 @@
+"""Names on disk: what every file and directory of the storage is called, and where it is."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from ulid import ULID
+
+SEGMENT_SUFFIX: Final = ".wal"
+# A file that a process keeps locked as long as it lives.
+OWNER_SUFFIX: Final = ".owner"
+# A file on its way; readers ignore it, and the sweep removes it when its writer is gone.
+UNFINISHED_SUFFIX: Final = ".new"
+PARQUET_SUFFIX: Final = ".parquet"
+# Directories of the data directory that are not a tenant's.
+RESERVED: Final = frozenset({"staging", "postgres"})
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_UNSAFE: Final = re.compile(rb"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where things are: the data directory and the name of this host in it."""
+
+    root: Path
+    node: str = "local"
+
+    @property
+    def staging(self) -> Path:
+        """The directory of this host's segments."""
+        return self.root / "staging" / directory(self.node)
+
+    @property
+    def generation(self) -> Path:
+        """The file of the counter that makes this host's caches of datasets stale."""
+        return self.root / "staging" / "generation"
+
+    @property
+    def leader(self) -> Path:
+        """The file whose lock the host's one maintenance process holds."""
+        return self.root / "staging" / "maintenance.lock"
+
+
+def unique() -> str:
+    """A name that was never used before and sorts by time."""
+    return str(ULID())
+
+
+def directory(text: str) -> str:
+    """`text` as the name of one directory, the same for no other text.
+
+    >>> directory("app-1"), directory("../x"), directory("staging")
+    ('app-1', '%2E%2E%2Fx', '%73taging')
+    """
+    if text in RESERVED:
+        return f"%{ord(text[0]):02X}{text[1:]}"
+    return _UNSAFE.sub(lambda match: b"%%%02X" % match[0][0], text.encode()).decode()
+
+
+def partition(tenant: str, dataset: str, hour: int) -> str:
+    """The directory, below the data directory, of the events of one hour (hours since 1970, UTC).
+
+    >>> partition("default", "app", 0)
+    'default/app/date=1970-01-01/hour=00'
+    """
+    moment = _EPOCH + timedelta(hours=hour)
+    return f"{directory(tenant)}/{directory(dataset)}/date={moment:%Y-%m-%d}/hour={moment:%H}"

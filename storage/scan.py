@@ -1,0 +1,68 @@
+"""A snapshot as a LazyFrame. Pure reading: no database, so it may run in a process of its own."""
+
+from pathlib import Path
+
+import polars as pl
+
+from columns import POLARS_TYPES
+from errors import InternalError
+from storage.parquet import scan_files
+from storage.snapshot import Snapshot
+from storage.tails import Tails
+from storage.times import within
+
+
+class SnapshotExpired(InternalError):
+    """Something in the snapshot is no longer where it was: take a new one and start again."""
+
+    code = "snapshot_expired"
+
+
+def scan(snapshot: Snapshot, tails: Tails | None = None) -> pl.LazyFrame:
+    """The events of the snapshot's range, one per row, with the columns of its schema in its order.
+
+    Whoever scans more than once keeps a `Tails` and passes it. Raises SnapshotExpired.
+    """
+    wanted = {column.name: POLARS_TYPES[column.type] for column in snapshot.schema.columns}
+    frames = [_files(snapshot, wanted)] if snapshot.files else []
+    frames += [_conform(rows, wanted) for rows in _staged(snapshot, tails or Tails())]
+    if not frames:
+        return pl.LazyFrame(schema=wanted)
+    return _in_range(pl.concat(frames), snapshot, wanted)
+
+
+def _files(snapshot: Snapshot, wanted: dict[str, pl.DataType]) -> pl.LazyFrame:
+    root = Path(snapshot.root)
+    paths = [root / file.path for file in snapshot.files]
+    missing = next((path for path in paths if not path.exists()), None)
+    if missing is not None:
+        raise SnapshotExpired(f"the file {missing.name} is gone")
+    return scan_files(paths, wanted)
+
+
+def _staged(snapshot: Snapshot, tails: Tails) -> list[pl.DataFrame]:
+    try:
+        return tails.read(snapshot.schema.dataset_id, snapshot.staged)
+    except FileNotFoundError as error:
+        raise SnapshotExpired(f"the segment {error.filename} is gone") from error
+
+
+def _conform(rows: pl.DataFrame, wanted: dict[str, pl.DataType]) -> pl.LazyFrame:
+    """The rows under the current schema, which has every column they have."""
+    present = rows.schema
+    return rows.lazy().select(
+        _column(name, dtype, present[name]) if name in present else pl.lit(None, dtype=dtype).alias(name)
+        for name, dtype in wanted.items()
+    )
+
+
+def _column(name: str, wanted: pl.DataType, present: pl.DataType) -> pl.Expr:
+    return pl.col(name) if wanted == present else pl.col(name).cast(wanted)
+
+
+def _in_range(rows: pl.LazyFrame, snapshot: Snapshot, wanted: dict[str, pl.DataType]) -> pl.LazyFrame:
+    dtype = wanted[snapshot.time_column]
+    if not isinstance(dtype, pl.Datetime):
+        raise TypeError(f"the time column {snapshot.time_column!r} is {dtype}")
+    conditions = within(snapshot.time_column, dtype, snapshot.start, snapshot.end)
+    return rows.filter(*conditions) if conditions else rows

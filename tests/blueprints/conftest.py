@@ -1,0 +1,148 @@
+"""A small application of the identity routes alone, over a real database."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from flask import Blueprint, Flask, g
+from werkzeug.test import TestResponse
+
+from auth.access import Access, AccessOptions, build
+from auth.passwords import Passwords
+from auth.privileges import Action, require
+from blueprints import apikeys, audit, authentication, errors, oidc, requests, roles, tenants, users
+from models import base, dataset, role, tenant, user
+from models.tenant import DEFAULT
+from models.user import NewUser
+
+ADMIN = ("admin", "correct horse battery staple")
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+OPTIONS = {"secret_key": "a secret key for tests", "multi_tenant": False, "one_host": True}
+
+
+def inline(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """In place of runtime.offload: there is no hub to keep free."""
+    return function(*args, **kwargs)
+
+
+def make_app(access: Access) -> Flask:
+    """The identity routes, and `/whoami` and `/dataset/<name>/<action>`, which tell what the caller is and may."""
+    app = Flask(__name__)
+    requests.install(app)
+    errors.install(app)
+    authentication.install(app, access)
+    audit.install(app, lambda *_: None)
+    apikeys.register(app)
+    app.register_blueprint(roles.blueprint)
+    app.register_blueprint(users.blueprint)
+    app.register_blueprint(oidc.blueprint)
+    tenants.register(app, dataset.delete)
+    probe = authentication.protect(Blueprint("probe", __name__))
+
+    @probe.get("/whoami")
+    def whoami() -> dict[str, Any]:
+        identity = g.identity
+        return {"tenant": identity.tenant, "kind": identity.kind, "name": identity.name, "roles": identity.roles}
+
+    @probe.post("/write")
+    def write() -> str:
+        return "written"
+
+    @probe.get("/dataset/<name>/<action>")
+    def attempt(name: str, action: str) -> str:
+        require(g.identity, Action(action), name)
+        return "done"
+
+    app.register_blueprint(probe)
+    return app
+
+
+class Caller:
+    """Calls the application as somebody: a user by name and password, or a key by its secret."""
+
+    def __init__(self, app: Flask) -> None:
+        self.app = app
+
+    def __call__(
+        self, method: str, path: str, auth: tuple[str, str] | str | None = ADMIN, **arguments: Any
+    ) -> TestResponse:
+        headers = dict(arguments.pop("headers", {}))
+        if isinstance(auth, str):
+            headers["X-API-Key"] = auth
+        else:
+            arguments["auth"] = auth
+        return self.app.test_client().open(path, method=method, headers=headers, **arguments)
+
+    def make_role(self, name: str, *entries: dict[str, Any]) -> str:
+        assert self("PUT", f"/api/v1/role/{name}", json=list(entries)).status_code == 200
+        return name
+
+    def make_key(self, name: str, *entries: dict[str, Any]) -> dict[str, Any]:
+        """A fresh key whose one role, of the same name, has these entries."""
+        self.make_role(name, *entries)
+        made = self("POST", "/api/console/v1/apikeys", json={"keyName": name, "roles": [name]})
+        assert made.status_code == 200, made.text
+        return made.get_json()
+
+    def make_user(self, name: str, *entries: dict[str, Any]) -> tuple[str, str]:
+        """The credentials of a fresh user whose one role, of the same name, has these entries."""
+        self.make_role(name, *entries)
+        made = self("POST", f"/api/v1/user/{name}", json=[name])
+        assert made.status_code == 200, made.text
+        return (name, made.get_json())
+
+
+@pytest.fixture(scope="session")
+def identity_database(postgres: str) -> Iterator[str]:
+    """One migrated database for the run: a fresh one for each of hundreds of tests would take minutes."""
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE identity")
+        connection.execute("ALTER DATABASE identity SET synchronous_commit = off")
+    yield postgres.replace("/postgres?", "/identity?")
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("DROP DATABASE identity WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def passwords() -> Passwords:
+    return Passwords(inline)
+
+
+@pytest.fixture(scope="session")
+def admin_hash(passwords: Passwords) -> str:
+    return passwords.hash(ADMIN[1])
+
+
+@pytest.fixture
+def empty_database(identity_database: str) -> Iterator[None]:
+    """The models bound to a database with nothing in it but the default tenant."""
+    base.bind(identity_database)
+    base.migrate()
+    with base.connection():
+        # Faster than TRUNCATE, which makes files.
+        base.database.execute_sql('DELETE FROM api_key; DELETE FROM "user"; DELETE FROM tenant; DELETE FROM dataset')
+        tenant.create(DEFAULT, NOW)
+        yield
+    base.database.close_all()
+
+
+@pytest.fixture
+def access(empty_database: None, passwords: Passwords, admin_hash: str, tmp_path: Path) -> Access:
+    role.put(DEFAULT, "admin", [{"privilege": "admin"}])
+    user.create(DEFAULT, NewUser(ADMIN[0], admin_hash, NOW), ["admin"])
+    return build(AccessOptions(data_dir=tmp_path, **OPTIONS), passwords)
+
+
+@pytest.fixture
+def call(access: Access) -> Caller:
+    return Caller(make_app(access))
+
+
+@pytest.fixture
+def call_tenants(access: Access) -> Caller:
+    """As `call`, of a server of several tenants: name one by `headers={"X-P-Tenant": ...}`."""
+    return Caller(make_app(replace(access, multi_tenant=True)))

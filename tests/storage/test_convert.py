@@ -1,0 +1,140 @@
+"""Conversion: everything acknowledged, once, into durable Hive-partitioned Parquet."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from models import dataset, file, segment
+from storage.convert import convert_all, remove_converted
+from storage.names import Layout, directory
+from storage.segments import stage
+from tests.storage.workbench import NOON, Bench
+
+HOUR = timedelta(hours=1)
+
+
+def parquet_files(layout: Layout) -> list[str]:
+    return sorted(str(path.relative_to(layout.root)) for path in layout.root.rglob("*.parquet"))
+
+
+def test_events_stand_under_their_dataset_date_and_hour(bench: Bench) -> None:
+    for moment in (NOON, NOON + HOUR, NOON + 24 * HOUR):
+        bench.append(at=moment, x=[1])
+
+    bench.convert()
+
+    assert [Path(path).parent.as_posix() for path in parquet_files(bench.layout)] == [
+        "default/app/date=2026-01-02/hour=12",
+        "default/app/date=2026-01-02/hour=13",
+        "default/app/date=2026-01-03/hour=12",
+    ]
+
+
+def test_file_is_sorted_by_time_and_the_manifest_knows_it(bench: Bench) -> None:
+    for minutes in (30, 10, 20):
+        bench.append(at=NOON + timedelta(minutes=minutes), x=[minutes])
+
+    bench.convert()
+
+    (found,) = file.find(bench.app.id, None, None)
+    rows = pl.read_parquet(bench.layout.root / found.path)
+    noon = int(NOON.timestamp()) * 10**9
+    assert rows["x"].to_list() == [10, 20, 30]
+    assert (found.tmin - noon, found.tmax - noon) == (600 * 10**9, 1800 * 10**9)
+    assert (found.rows, found.bytes, found.level) == (3, (bench.layout.root / found.path).stat().st_size, 0)
+
+
+def test_segment_with_an_owner_is_left_alone(bench: Bench) -> None:
+    """architecture.md section 3, invariant 7."""
+    bench.append(x=[1])
+
+    assert convert_all(bench.layout) == 0
+    assert parquet_files(bench.layout) == []
+
+
+def test_segment_is_converted_once(bench: Bench) -> None:
+    bench.append(x=[1])
+
+    assert bench.convert() == 1
+    assert convert_all(bench.layout) == 0
+    assert bench.rows()["x"].to_list() == [1]
+
+
+def test_rival_that_converts_at_the_same_time_leaves_nothing_behind(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest's primary key decides, whatever locks were believed to be held."""
+    bench.append(x=[1])
+    bench.convert()
+    monkeypatch.setattr(segment, "converted", lambda names: set())
+
+    assert convert_all(bench.layout) == 0
+    assert len(parquet_files(bench.layout)) == 1
+
+
+def test_torn_tail_is_left_out(bench: Bench) -> None:
+    bench.append(x=[1])
+    bench.append(x=[2])
+    bench.storage.close()
+    (staged,) = stage(bench.layout.staging)
+    with Path(staged.path).open("r+b") as torn:
+        torn.truncate(staged.size - 1)
+
+    assert convert_all(bench.layout) == 1
+    assert bench.rows()["x"].to_list() == [1]
+
+
+def test_segment_without_a_whole_frame_is_finished_too(bench: Bench) -> None:
+    (bench.layout.staging / "01J.wal").write_bytes(b"garbage")
+
+    assert convert_all(bench.layout) == 1
+    assert remove_converted(bench.layout, -1) == 1
+    assert stage(bench.layout.staging) == []
+
+
+def test_frames_of_a_deleted_dataset_are_dropped(bench: Bench) -> None:
+    other = dataset.create("default", "other")
+    bench.append(target=other, x=[1])
+    bench.append(x=[2])
+    bench.storage.delete("default", "other")
+
+    assert bench.convert() == 1
+    assert len(parquet_files(bench.layout)) == 1
+    assert bench.rows()["x"].to_list() == [2]
+
+
+def test_dataset_deleted_during_conversion_gets_no_files(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.append(x=[1])
+    real = segment.switch
+
+    def delete_then_switch(*arguments: object) -> object:
+        bench.storage.delete("default", "app")
+        return real(*arguments)  # type: ignore[arg-type]
+
+    bench.seal()
+    monkeypatch.setattr(segment, "switch", delete_then_switch)
+
+    assert convert_all(bench.layout) == 1
+    assert parquet_files(bench.layout) == []
+
+
+def test_converted_segment_stays_until_the_grace_is_over(bench: Bench) -> None:
+    bench.append(x=[1])
+    bench.convert()
+
+    assert remove_converted(bench.layout, 3600) == 0
+    assert len(stage(bench.layout.staging)) == 1
+    assert remove_converted(bench.layout, -1) == 1
+    assert stage(bench.layout.staging) == []
+    assert bench.rows()["x"].to_list() == [1]
+
+
+@pytest.mark.parametrize("text", ["..", ".", "a/b", "staging", "postgres", "%", "ü", "a b"])
+def test_directory_names_are_safe_and_unique(text: str) -> None:
+    name = directory(text)
+
+    assert "/" not in name
+    assert name not in {"..", ".", "staging", "postgres"}
+    assert name != text

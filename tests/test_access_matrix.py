@@ -1,0 +1,100 @@
+"""Who may do what, route by route (api.md section 2). A route that is missing here fails the run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from app import create_app
+from config import Settings
+from tests.running import Service
+
+# What each identity gets, in the order of IDENTITIES: none, wrong key, ingestor, reader, writer, admin.
+# "ok" is any status that is neither 401 nor 403: the caller was let through to the handler.
+IDENTITIES = ("none", "wrong", "ingestor", "reader", "writer", "admin")
+EVERYBODY = ("ok", "ok", "ok", "ok", "ok", "ok")
+ANY_IDENTITY = (401, 401, "ok", "ok", "ok", "ok")
+INGEST = (401, 401, "ok", 403, 403, "ok")
+READ = (401, 401, 403, "ok", "ok", "ok")
+ADMIN = (401, 401, 403, 403, 403, "ok")
+
+KEYS = [f"/api/{prefix}/apikeys" for prefix in ("console/v1", "v1", "prism/v1")]
+MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
+    ("GET", "/"): EVERYBODY,
+    ("GET", "/api/v1/liveness"): EVERYBODY,
+    ("GET", "/api/v1/readiness"): EVERYBODY,
+    ("GET", "/api/v1/about"): ANY_IDENTITY,
+    ("POST", "/api/v1/ingest"): INGEST,
+    ("POST", "/api/v1/logstream/<name>"): INGEST,
+    **{("POST", f"/v1/{path}"): INGEST for path in ("logs", "metrics", "traces", "prometheus/write")},
+    ("GET", "/api/v1/logstream"): READ,
+    ("POST", "/api/v1/query"): READ,
+    ("GET", "/api/v1/queries"): READ,
+    ("DELETE", "/api/v1/queries/<query_id>"): READ,
+    ("PUT", "/api/v1/logstream/<name>"): ADMIN,
+    ("DELETE", "/api/v1/logstream/<name>"): ADMIN,
+    ("GET", "/api/v1/logstream/<name>/schema"): READ,
+    **{("GET", f"/api/v1/{path}"): ADMIN for path in ("role", "roles", "role/default", "role/<name>", "user", "users")},
+    **{("PUT", f"/api/v1/{path}"): ADMIN for path in ("role/default", "role/<name>", "user/<name>/role")},
+    ("DELETE", "/api/v1/role/<name>"): ADMIN,
+    # A user may look at itself; these keys look at another.
+    ("GET", "/api/v1/users/<name>"): ADMIN,
+    ("GET", "/api/v1/user/<name>/role"): ADMIN,
+    ("POST", "/api/v1/user/<name>"): ADMIN,
+    ("DELETE", "/api/v1/user/<name>"): ADMIN,
+    ("POST", "/api/v1/user/<name>/generate-new-password"): ADMIN,
+    ("PATCH", "/api/v1/user/<name>/role/add"): ADMIN,
+    ("PATCH", "/api/v1/user/<name>/role/remove"): ADMIN,
+    **{("POST", path): ADMIN for path in KEYS},
+    **{("GET", path): ADMIN for path in KEYS},
+    **{("GET", f"{path}/<key_id>"): ADMIN for path in KEYS},
+    **{("DELETE", f"{path}/<key_id>"): ADMIN for path in KEYS},
+}
+PRIVILEGED = ("ingestor", "reader", "writer", "admin")
+
+
+@pytest.fixture(scope="module")
+def keys(service: Service) -> dict[str, str]:
+    """A key for each identity, over all datasets."""
+    made = {name: service.make_key(f"matrix-{name}", {"privilege": name}) for name in PRIVILEGED}
+    return {**made, "wrong": "00000000-0000-4000-8000-000000000000"}
+
+
+def test_every_route_is_in_the_matrix(tmp_path: Path):
+    rules = create_app(Settings(data_dir=tmp_path)).url_map.iter_rules()
+
+    routes = {(method, rule.rule) for rule in rules for method in rule.methods or ()}
+
+    assert {(method, rule) for method, rule in routes if method not in ("HEAD", "OPTIONS")} == set(MATRIX)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+@pytest.mark.parametrize(("method", "rule"), sorted(MATRIX), ids=lambda value: value)
+def test_route_lets_in_whom_it_should(service: Service, keys: dict[str, str], method: str, rule: str, identity: str):
+    expected = MATRIX[method, rule][IDENTITIES.index(identity)]
+    headers = {"X-P-Stream": "matrix", "Content-Type": "application/json"}
+    if identity in keys:
+        headers["X-API-Key"] = keys[identity]
+
+    answer = requests.request(
+        method, service.url + _filled(rule), headers=headers, data=b"" if method == "GET" else b"[]", timeout=30
+    )
+
+    assert answer.status_code < 500, answer.text
+    assert (answer.status_code if answer.status_code in (401, 403) else "ok") == expected, answer.text
+    if answer.status_code in (401, 403):
+        assert _has_its_error_shape(rule, answer)
+        assert ("WWW-Authenticate" in answer.headers) == (answer.status_code == 401)
+
+
+def _has_its_error_shape(rule: str, answer: requests.Response) -> bool:
+    """OTLP answers with google.rpc.Status and remote write with text (docs/errors.md)."""
+    if rule == "/v1/prometheus/write":
+        return answer.headers["Content-Type"].startswith("text/plain") and bool(answer.text.strip())
+    members = {"code", "message"} if rule.startswith("/v1/") else {"code", "message", "requestId"}
+    return set(answer.json()) >= members
+
+
+def _filled(rule: str) -> str:
+    return rule.replace("<name>", "matrix-none").replace("<key_id>", "01ARZ3NDEKTSV4RRFFQ69G5FAV")

@@ -1,0 +1,64 @@
+"""The layering table of docs/architecture.md, over every import of the product."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EVERYWHERE = {"columns", "errors", "config", "version"}
+MAY_IMPORT = {
+    "app": {"blueprints", "auth", "schemas", "ingest", "query", "storage", "models", "runtime", "flask"},
+    "bootstrap": {"auth", "models"},
+    "blueprints": {"auth", "schemas", "ingest", "query", "storage", "models", "runtime", "flask", "flask_httpauth"}
+    | {"werkzeug", "orjson", "polars", "ulid", "cramjam", "msgpack", "google", "opentelemetry", "requests"},
+    "auth": {"models", "argon2", "cryptography", "joserfc", "requests", "ulid"},
+    "query": {"storage", "sqlglot", "polars", "orjson", "cramjam"},
+    "storage": {"models", "polars", "ulid"},
+    "ingest": {"polars", "google", "opentelemetry", "snappy", "cramjam", "orjson", "msgpack"},
+    "models": {"peewee", "playhouse", "psycopg", "ulid"},
+    "schemas": {"marshmallow"},
+    "runtime": {"gevent"},
+    "wsgi": {"gevent", "app"},
+    "columns": {"polars"},
+    "config": set(),
+    "errors": set(),
+    "version": set(),
+}
+FILES = sorted(path for unit in MAY_IMPORT for path in [*ROOT.glob(f"{unit}.py"), *ROOT.glob(f"{unit}/**/*.py")])
+
+
+def _imported(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text("utf-8"))
+    modules = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    modules += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {name.split(".")[0] for name in modules}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_module_imports_only_what_its_layer_may(path: Path):
+    unit = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    allowed = MAY_IMPORT[unit] | EVERYWHERE | {unit} | set(sys.stdlib_module_names)
+
+    assert _imported(path) <= allowed
+
+
+def test_every_source_file_of_the_top_level_belongs_to_a_layer():
+    known = {*MAY_IMPORT, "tests", "bench", "gunicorn.conf"}
+
+    assert {path.stem for path in ROOT.glob("*.py")} <= known
+
+
+def test_no_module_imports_inside_a_function():
+    """Style 25: an import inside a function hides a cycle, and a cycle means a wrong border."""
+    offenders = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in FILES
+        for function in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+
+    assert offenders == []

@@ -1,0 +1,22 @@
+"""The WSGI entry of `gunicorn wsgi:app`. Patches first: Peewee and psycopg must see gevent's sockets and locks."""
+
+from gevent import monkey
+
+monkey.patch_all()
+
+import atexit  # noqa: E402
+import gc  # noqa: E402
+import sys  # noqa: E402
+
+import app as application  # noqa: E402
+from config import Settings  # noqa: E402
+
+app = application.create_app(Settings.from_env())
+application.start(app)
+# The hub gets its turn this soon while a pool thread runs Python (docs/decisions/json-decoding.md has the measurement).
+sys.setswitchinterval(0.001)
+# What is imported stays for good: full collections need not walk it, which would take 10 ms each time.
+gc.collect()
+gc.freeze()
+# A worker that ends in order leaves a sealed segment behind. One that is killed loses nothing either.
+atexit.register(application.stop, app)
