@@ -8,18 +8,22 @@ from flask import Flask
 
 from auth import access
 from auth.passwords import Passwords
+from auth.provider import ProviderOptions
 from blueprints import (
     apikeys,
+    audit,
     authentication,
     datasets,
     errors,
     health,
     ingestion,
+    oidc,
     otlp,
     query,
     remote_write,
     requests,
     roles,
+    tenants,
     users,
 )
 from blueprints.bodies import Bodies
@@ -41,6 +45,7 @@ BLUEPRINTS: Final = (
     datasets.blueprint,
     roles.blueprint,
     users.blueprint,
+    oidc.blueprint,
     health.about,
     health.public,
 )
@@ -50,21 +55,24 @@ def create_app(settings: Settings) -> Flask:
     """The WSGI application with all its parts. Starts nothing and touches no database; `start` does."""
     base.bind(server.url(settings.database_url, settings.data_dir))
     app = Flask("weir", static_folder=None)
-    app.extensions[EXTENSION] = _parts(settings)
+    parts = app.extensions[EXTENSION] = _parts(settings)
     requests.install(app)
     errors.install(app)
     authentication.install(app, access.build(_access_options(settings), Passwords(offload)))
+    audit.install(app, parts.reception.store)
     apikeys.register(app)
+    tenants.register(app, parts.storage.delete)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     return app
 
 
 def start(app: Flask) -> None:
-    """What a worker does besides answering: it watches that maintenance runs."""
-    settings: Settings = app.extensions[EXTENSION].settings
+    """What a worker does besides answering: it keeps query processes warm and watches that maintenance runs."""
+    parts: Parts = app.extensions[EXTENSION]
+    parts.queries.start()
     command = [sys.executable, "-m", "storage.maintenance", "--parent", str(os.getpid())]
-    keep_running("maintenance", settings.data_dir / "maintenance.lock", command)
+    keep_running("maintenance", parts.settings.data_dir / "maintenance.lock", command)
 
 
 def stop(app: Flask) -> None:
@@ -102,4 +110,18 @@ def _access_options(settings: Settings) -> access.AccessOptions:
         multi_tenant=settings.multi_tenant,
         # Without an object store, hosts could not see each other's files, so there is one.
         one_host=settings.storage_url is None,
+        provider=_provider(settings),
+        public_url=settings.public_url,
+    )
+
+
+def _provider(settings: Settings) -> ProviderOptions | None:
+    if settings.oidc_issuer is None or settings.oidc_client_id is None:
+        return None
+    return ProviderOptions(
+        issuer=settings.oidc_issuer,
+        client_id=settings.oidc_client_id,
+        client_secret=settings.oidc_client_secret,
+        groups_claim=settings.oidc_groups_claim,
+        tenant_claim="tenant" if settings.multi_tenant else None,
     )

@@ -132,6 +132,8 @@ class Settings:
         return cls(**given)._checked()
 
     def _checked(self) -> "Settings":
+        if (self.oidc_issuer is None) != (self.oidc_client_id is None):
+            raise InvalidSetting("WEIR_OIDC_ISSUER and WEIR_OIDC_CLIENT_ID belong together: set both or none")
         if self.disk_low_water_percent > self.disk_high_water_percent:
             raise InvalidSetting("WEIR_DISK_LOW_WATER_PERCENT is above WEIR_DISK_HIGH_WATER_PERCENT")
         return self

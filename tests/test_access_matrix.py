@@ -34,7 +34,15 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("DELETE", "/api/v1/queries/<query_id>"): READ,
     ("PUT", "/api/v1/logstream/<name>"): ADMIN,
     ("DELETE", "/api/v1/logstream/<name>"): ADMIN,
-    ("GET", "/api/v1/logstream/<name>/schema"): READ,
+    ("POST", "/api/v1/logstream/schema/detect"): READ,
+    **{("GET", f"/api/v1/logstream/<name>/{part}"): READ for part in ("schema", "stats", "info", "retention")},
+    ("PUT", "/api/v1/logstream/<name>/retention"): ADMIN,
+    # One tenant: even the administrator gets a 400.
+    **{(method, "/api/v1/tenants/<tenant_id>"): ADMIN for method in ("GET", "PUT", "DELETE")},
+    ("GET", "/api/v1/tenants"): ADMIN,
+    # Where browsers begin, without a credential or with a user's Basic; a key opens no session.
+    ("GET", "/api/v1/o/login"): ("ok", 401, 403, 403, 403, 403),
+    **{("GET", f"/api/v1/o/{step}"): EVERYBODY for step in ("code", "logout")},
     **{("GET", f"/api/v1/{path}"): ADMIN for path in ("role", "roles", "role/default", "role/<name>", "user", "users")},
     **{("PUT", f"/api/v1/{path}"): ADMIN for path in ("role/default", "role/<name>", "user/<name>/role")},
     ("DELETE", "/api/v1/role/<name>"): ADMIN,
@@ -97,4 +105,4 @@ def _has_its_error_shape(rule: str, answer: requests.Response) -> bool:
 
 
 def _filled(rule: str) -> str:
-    return rule.replace("<name>", "matrix-none").replace("<key_id>", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    return rule.replace("<name>", "matrix-none").replace("<tenant_id>", "matrix-none").replace("<key_id>", "01ARZ3NDEKTSV4RRFFQ69G5FAV")

@@ -278,7 +278,8 @@ def test_events_of_a_span_are_reached_by_sql(service):
     send(service, "traces", "otlp_events", orjson.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}), JSON)
 
     rows = service.query(
-        "select span_name, events -> 0 ->> 'name' as event, jsonb_array_length(events::jsonb) as n from otlp_events order by 1"
+        "select span_name, events -> 0 ->> 'name' as event, jsonb_array_length(events::jsonb) as n"
+        " from otlp_events order by 1"
     )
 
     assert rows == [{"span_name": "a", "event": "retry", "n": 1}, {"span_name": "b", "event": None, "n": 0}]
