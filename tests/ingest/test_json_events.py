@@ -325,6 +325,9 @@ def test_lists_of_many_rows_are_those_of_few(lists):
         pytest.param('{"a":[{"b":1,"b":2}]}', {("a", "json"): ['[{"b":1}]']}, id="in JSON"),
         pytest.param('{"a":{"b":1},"a":{"c":2}}', {("a_b", "int64"): [1]}, id="objects"),
         pytest.param('{"a":1}\n{"a":2,"a":3}', {("a", "int64"): [1, 2]}, id="ndjson"),
+        pytest.param(
+            '{"k":"\\u0022\\u0022","a":1,"a":2}', {("k", "utf8"): ['""'], ("a", "int64"): [1]}, id="as many quotes"
+        ),
         pytest.param('{"a":1,"a":3}{"a":2}', {("a", "int64"): [1, 2]}, id="concatenated"),
         pytest.param('{"a":"\\u0022","\\u0061":"\\u0022"}', {("a", "utf8"): ['"']}, id="escaped names and quotes"),
     ],
