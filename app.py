@@ -15,7 +15,9 @@ from blueprints import (
     errors,
     health,
     ingestion,
+    otlp,
     query,
+    remote_write,
     requests,
     roles,
     users,
@@ -34,6 +36,8 @@ from storage.names import Layout
 BLUEPRINTS: Final = (
     ingestion.blueprint,
     query.blueprint,
+    otlp.blueprint,
+    remote_write.blueprint,
     datasets.blueprint,
     roles.blueprint,
     users.blueprint,
@@ -78,6 +82,8 @@ def _parts(settings: Settings) -> Parts:
         max_columns=settings.max_columns,
         flush_seconds=settings.flush_seconds,
         max_queued_bytes=settings.max_inflight_bytes,
+        disk_high_water_percent=settings.disk_high_water_percent,
+        disk_low_water_percent=settings.disk_low_water_percent,
     )
     return Parts(
         settings,

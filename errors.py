@@ -127,6 +127,12 @@ class Unauthenticated(WeirError):
     code = "unauthenticated"
 
 
+class LoginFailed(Unauthenticated):
+    """A login at the identity provider, or a token of it, was refused; the message says why."""
+
+    code = "login_failed"
+
+
 class Forbidden(WeirError):
     """The identity is valid and lacks a privilege; the message names privilege and dataset."""
 
@@ -173,6 +179,12 @@ class QueryNotFound(NotFound):
     """No running query of yours has this id."""
 
     code = "query_not_found"
+
+
+class OidcNotConfigured(NotFound):
+    """The server has no OIDC provider: `WEIR_OIDC_ISSUER` is unset."""
+
+    code = "oidc_not_configured"
 
 
 class Conflict(WeirError):
@@ -291,6 +303,18 @@ class ShuttingDown(Overloaded):
     """This worker is about to stop; another one answers."""
 
     code = "shutting_down"
+
+
+class ProviderUnavailable(Overloaded):
+    """The OIDC provider cannot be reached, or does not answer as one."""
+
+    code = "provider_unavailable"
+
+
+class TooManyAttempts(Overloaded):
+    """Too many wrong passwords from one address; answered before the password is looked at."""
+
+    code = "too_many_attempts"
 
 
 class StorageUnavailable(Overloaded):

@@ -11,12 +11,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from auth.accounts import Accounts
+from auth.backoff import Backoff
 from auth.cache import IdentityCache
 from auth.generation import DatabaseGeneration, Generation, SharedGeneration
 from auth.keys import ApiKeys
 from auth.last_use import LastUse
+from auth.oidc import BearerTokens
 from auth.passwords import Passwords
+from auth.provider import Provider, ProviderOptions
 from auth.secrets import Secrets, master_key
+from auth.sessions import Sessions
 from auth.tenants import Tenants
 from auth.verify import Verifier
 from models import api_key
@@ -30,6 +34,8 @@ class AccessOptions:
     secret_key: str | None
     multi_tenant: bool
     one_host: bool
+    provider: ProviderOptions | None = None
+    public_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +43,17 @@ class Access:
     """Identity and access of one worker."""
 
     multi_tenant: bool
+    public_url: str | None
+    secrets: Secrets
     passwords: Passwords
     verifier: Verifier
     generation: Generation
     api_keys: ApiKeys
     accounts: Accounts
     tenants: Tenants
+    sessions: Sessions
+    provider: Provider | None
+    bearer_tokens: BearerTokens | None
     last_use: LastUse
 
 
@@ -54,15 +65,22 @@ def build(options: AccessOptions, passwords: Passwords, clock: Callable[[], date
     """Touches no database; may make the key file. Raises InternalError for unusable key material."""
     secrets = Secrets(master_key(options.secret_key, options.data_dir))
     generation: Generation = SharedGeneration(options.data_dir) if options.one_host else DatabaseGeneration()
+    cache = IdentityCache(generation)
     last_use = LastUse(api_key.touch)
-    verifier = Verifier(secrets, passwords, IdentityCache(generation), last_use, clock)
+    provider = None if options.provider is None else Provider(options.provider)
+    bearer_tokens = None if provider is None else BearerTokens(provider, secrets, cache)
     return Access(
         multi_tenant=options.multi_tenant,
+        public_url=options.public_url,
+        secrets=secrets,
         passwords=passwords,
-        verifier=verifier,
+        verifier=Verifier(secrets, passwords, Backoff(), cache, last_use, clock),
         generation=generation,
         api_keys=ApiKeys(secrets, generation, clock),
         accounts=Accounts(passwords, generation, clock),
         tenants=Tenants(passwords, generation, clock),
+        sessions=Sessions(secrets, cache, generation, clock, provider),
+        provider=provider,
+        bearer_tokens=bearer_tokens,
         last_use=last_use,
     )

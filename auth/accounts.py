@@ -11,7 +11,7 @@ from auth.passwords import Passwords
 from auth.privileges import is_administrator, parse_entries
 from auth.verify import entries_of
 from errors import InvalidRole, LastAdministrator
-from models import generation, role, user
+from models import generation, role, session, user
 from models import tenant as tenants
 from models.role import RawEntries
 from models.tenant import DEFAULT
@@ -38,14 +38,17 @@ class Accounts:
     def delete_user(self, tenant: str, name: str) -> None:
         """Raises UserNotFound, LastAdministrator."""
         with self._reducing(tenant):
+            if user.get(tenant, name).method is Method.OAUTH:
+                session.revoke_tokens(tenant, name, self._clock())
             user.delete(tenant, name)
 
     def renew_password(self, tenant: str, name: str) -> str:
-        """A new generated password; the old one is refused from now on. Raises UserNotFound."""
+        """A new generated password; the old one and the user's sessions end with it. Raises UserNotFound."""
         password = passwords.generate()
         password_hash = self._passwords.hash(password)
-        with self._generation.changing():
+        with self._generation.changing(), generation.changing():
             user.set_password_hash(tenant, name, password_hash)
+            session.delete_of_user(tenant, name)
         return password
 
     def set_roles(self, tenant: str, name: str, roles: Iterable[str]) -> None:

@@ -15,10 +15,11 @@ LIMIT: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A verified credential: whose it is, and until when it is valid."""
+    """A verified credential: whose it is, until when it is valid, and since when the tokens it stands for are."""
 
     identity: Identity
     expires_at: datetime | None = None
+    revoked_at: datetime | None = None
 
 
 class IdentityCache:

@@ -6,11 +6,13 @@ import secrets
 import string
 from collections import OrderedDict
 from collections.abc import Callable
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Lock
 from typing import Final, ParamSpec, Protocol, TypeVar
 
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
+
+from errors import Overloaded
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,6 +24,9 @@ PASSES: Final = 2
 # Hashes at once in one worker: the rest of the pool of threads stays free for disk writes.
 AT_ONCE: Final = 2
 REMEMBERED: Final = 4096
+# Equal checks share a lock; different ones rarely do.
+LOCKS: Final = 64
+LONGEST_WAIT_SECONDS: Final = 10.0
 GENERATED_LENGTH: Final = 32
 ALPHABET: Final = string.ascii_letters + string.digits
 
@@ -48,6 +53,7 @@ class Passwords:
         self._offload = offload
         self._hasher = PasswordHasher(time_cost=PASSES, memory_cost=MEMORY_KIB, parallelism=1)
         self._slots = BoundedSemaphore(AT_ONCE)
+        self._single = [Lock() for _ in range(LOCKS)]
         self._nobody = self._hasher.hash(generate())
         self._key = os.urandom(32)
         self._matched: OrderedDict[bytes, None] = OrderedDict()
@@ -57,23 +63,37 @@ class Passwords:
         with self._slots:
             return self._offload(self._hasher.hash, password)
 
-    def verify(self, password_hash: str | None, password: str) -> bool:
-        """Whether the password is the hashed one. `None`, for an unknown user, costs as much as a wrong password."""
-        if password_hash is None:
-            self._matches(self._nobody, password)
-            return False
+    def verify(self, password_hash: str | None, password: str, admit: Callable[[], None] = lambda: None) -> bool:
+        """Whether the password is the hashed one. `None`, for an unknown user, costs as much as a wrong password.
+
+        `admit` is called before anything is computed, and may raise to prevent it. Of equal checks at once one is
+        computed: the first hundred requests of a client that starts cost one.
+        """
         fact = hmac.digest(self._key, f"{password_hash}\0{password}".encode(), "sha256")
-        if fact in self._matched:
-            self._matched.move_to_end(fact)
+        if self._knows(fact):
             return True
-        matches = self._matches(password_hash, password)
-        if matches:
-            self._remember(fact)
-        return matches
+        with self._single[fact[0] % len(self._single)]:
+            if self._knows(fact):
+                return True
+            admit()
+            matches = self._matches(password_hash or self._nobody, password) and password_hash is not None
+            if matches:
+                self._remember(fact)
+            return matches
 
     def _matches(self, password_hash: str, password: str) -> bool:
-        with self._slots:
+        if not self._slots.acquire(timeout=LONGEST_WAIT_SECONDS):
+            raise Overloaded("too many passwords are being checked")
+        try:
             return self._offload(_matches, self._hasher, password_hash, password)
+        finally:
+            self._slots.release()
+
+    def _knows(self, fact: bytes) -> bool:
+        if fact not in self._matched:
+            return False
+        self._matched.move_to_end(fact)
+        return True
 
     def _remember(self, fact: bytes) -> None:
         self._matched[fact] = None

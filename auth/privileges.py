@@ -20,20 +20,23 @@ class Action(StrEnum):
     ADMINISTER = "administer"
 
 
-_READ: Final = frozenset({Action.QUERY, Action.LIST, Action.READ_METADATA, Action.READ_AUTHORED})
+READS: Final = frozenset({Action.QUERY, Action.LIST, Action.READ_METADATA, Action.READ_AUTHORED})
 
 GRANTS: Final[Mapping[Privilege, frozenset[Action]]] = MappingProxyType(
     {
         Privilege.INGESTOR: frozenset({Action.INGEST}),
-        Privilege.READER: _READ,
-        Privilege.WRITER: _READ | {Action.AUTHOR},
+        Privilege.READER: READS,
+        Privilege.WRITER: READS | {Action.AUTHOR},
         Privilege.ADMIN: frozenset(Action),
     }
 )
 
 # Without a dataset these need the privilege on any dataset at all: what is then shown is filtered by dataset
 # (lists, dashboards) or reads none (`SELECT 1`). Every other action without a dataset is tenant-wide.
-ANYWHERE: Final = frozenset({Action.QUERY, Action.LIST, Action.READ_METADATA, Action.READ_AUTHORED})
+ANYWHERE: Final = READS
+
+# Where changes of rights are recorded (blueprints/audit.py). No client can make a dataset of such a name.
+AUDIT_DATASET: Final = "p_audit"
 
 # The least privilege that grants an action: what a refusal names.
 LEAST: Final[Mapping[Action, Privilege]] = MappingProxyType(
@@ -79,9 +82,16 @@ def is_administrator(entries: Iterable[Entry]) -> bool:
 def _grants(entry: Entry, action: Action, dataset: str | None) -> bool:
     if action not in GRANTS[entry.privilege]:
         return False
+    if dataset == AUDIT_DATASET and not _opens_audit(entry, action):
+        return False
     if entry.dataset is None:
         return True
     return action in ANYWHERE if dataset is None else entry.dataset == dataset
+
+
+def _opens_audit(entry: Entry, action: Action) -> bool:
+    """The record of changes is read by administrators, and by readers of this very dataset; written by nobody."""
+    return action in READS and (entry.privilege is Privilege.ADMIN or entry.dataset == AUDIT_DATASET)
 
 
 def parse_entries(raw: object) -> tuple[Entry, ...]:

@@ -1,8 +1,10 @@
 """From a credential to the identity it proves: API keys and native users, cached under the exact generation."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 
+from auth.backoff import Backoff
 from auth.cache import IdentityCache, Resolved
 from auth.identity import Entry, Identity, Kind
 from auth.last_use import LastUse
@@ -12,18 +14,36 @@ from auth.privileges import parse_entries
 from auth.secrets import Secrets
 from models import api_key, user
 from models.role import RoleRecord
+from models.user import UserRecord
 
 Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A name and a password, the tenant they are said to be of, and the network address that says so."""
+
+    tenant: str
+    name: str
+    password: str
+    address: str
 
 
 class Verifier:
     """Verifies credentials. One per worker; every method answers None for a wrong credential, never why."""
 
     def __init__(
-        self, secrets: Secrets, passwords: Passwords, cache: IdentityCache, last_use: LastUse, clock: Clock
+        self,
+        secrets: Secrets,
+        passwords: Passwords,
+        backoff: Backoff,
+        cache: IdentityCache,
+        last_use: LastUse,
+        clock: Clock,
     ) -> None:
         self._secrets = secrets
         self._passwords = passwords
+        self._backoff = backoff
         self._cache = cache
         self._last_use = last_use
         self._clock = clock
@@ -39,21 +59,28 @@ class Verifier:
         self._last_use.note(resolved.identity.id, now)
         return resolved.identity
 
-    def basic(self, tenant: str, name: str, password: str) -> Identity | None:
-        """The identity of a native user. An unknown user costs as much as a wrong password."""
-        if not is_text(name):
-            self._passwords.verify(None, password)
+    def basic(self, claim: Claim) -> Identity | None:
+        """The identity of a native user. An unknown user costs as much as a wrong password. Raises TooManyAttempts."""
+        if not is_text(claim.name):
             return None
-        digest = self._secrets.digest(f"basic\0{tenant}\0{name}\0{password}")
-        resolved = self._cache.resolve(digest, lambda: self._check_password(tenant, name, password))
+        digest = self._secrets.digest(f"basic\0{claim.tenant}\0{claim.name}\0{claim.password}")
+        resolved = self._cache.resolve(digest, lambda: self._check(claim))
         return None if resolved is None else resolved.identity
 
-    def _check_password(self, tenant: str, name: str, password: str) -> Resolved | None:
-        found = user.find(tenant, name)
-        matches = self._passwords.verify(None if found is None else found.password_hash, password)
-        if found is None or not matches:
+    def _check(self, claim: Claim) -> Resolved | None:
+        found = user.find(claim.tenant, claim.name)
+        account = f"{claim.tenant}/{claim.name}"
+        password_hash = None if found is None else found.password_hash
+        if not self._passwords.verify(
+            password_hash, claim.password, lambda: self._backoff.admit(claim.address, account)
+        ):
             return None
-        return Resolved(identity_of(tenant, Kind.NATIVE, found.name, found.name, found.roles))
+        self._backoff.forgive(claim.address, account)
+        return None if found is None else Resolved(_native(claim.tenant, found))
+
+
+def _native(tenant: str, found: UserRecord) -> Identity:
+    return identity_of(tenant, Kind.NATIVE, found.name, found.name, found.roles)
 
 
 def _load_key(tenant: str, digest: bytes) -> Resolved | None:

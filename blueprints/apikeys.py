@@ -7,6 +7,7 @@ from flask import Blueprint, Flask, Response
 
 from auth.keys import RevealedKey, WantedKey
 from auth.privileges import Action, require
+from blueprints.audit import name_target, watch
 from blueprints.authentication import access, caller, protect
 from blueprints.management import answer, json_body
 from blueprints.times import rfc3339
@@ -21,7 +22,7 @@ PREFIXES: Final = {
     "apikeys_prism": "/api/prism/v1/apikeys",
 }
 
-blueprint = protect(Blueprint("apikeys", __name__))
+blueprint = watch(protect(Blueprint("apikeys", __name__)), "api_key", reveals=frozenset({"get"}))
 
 
 def register(app: Flask) -> None:
@@ -44,7 +45,9 @@ def create() -> Response:
         roles=tuple(cast(list[str], body["roles"])),
         expires_at=_future(cast(datetime | None, body["expires_at"])),
     )
-    return answer(_in_full(access().api_keys.create(caller(), wanted)))
+    made = access().api_keys.create(caller(), wanted)
+    name_target(made.record.key_id)
+    return answer(_in_full(made))
 
 
 @blueprint.get("")

@@ -8,18 +8,21 @@ from auth.access import Access
 from auth.identity import Identity
 from auth.names import TENANT, is_text
 from blueprints.credentials import KEY_HEADER, REFUSAL, Credentials
-from errors import InvalidHeader, InvalidName, MissingHeader, Unauthenticated
+from errors import Forbidden, InvalidHeader, InvalidName, MissingHeader, Unauthenticated
 from models.tenant import DEFAULT
 
 EXTENSION: Final = "weir.access"
 CREDENTIALS: Final = "weir.credentials"
 TENANT_HEADER: Final = "X-P-Tenant"
+SESSION_COOKIE: Final = "session"
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def install(app: Flask, access: Access) -> None:
     """Let the app's protected blueprints use `access`. Called once, by create_app."""
     app.extensions[EXTENSION] = access
-    app.extensions[CREDENTIALS] = Credentials(access.verifier)
+    bearer = None if access.bearer_tokens is None else access.bearer_tokens.identify
+    app.extensions[CREDENTIALS] = Credentials(access.verifier, bearer)
 
 
 def protect(blueprint: Blueprint) -> Blueprint:
@@ -29,16 +32,47 @@ def protect(blueprint: Blueprint) -> Blueprint:
 
 
 def require_identity() -> None:
-    """Sets `g.identity`. Raises Unauthenticated, ConflictingCredentials, MissingHeader, InvalidHeader."""
+    """Sets `g.identity`. Raises Unauthenticated, ConflictingCredentials, MissingHeader, InvalidHeader, Forbidden."""
     tenant = _tenant()
-    sent = request.headers
-    credentials: Credentials = current_app.extensions[CREDENTIALS]
-    found = credentials.identify(tenant, sent.get(KEY_HEADER), sent.get("Authorization"))
+    found = identify(tenant) or _session_identity(tenant)
     if found is None:
         raise Unauthenticated(REFUSAL)
     _refuse_tenant_header()
     _refuse_unprintable_path()
     g.identity = found
+
+
+def identify(tenant: str) -> Identity | None:
+    """Whom the request's headers prove; None when they hold no credential. Raises Unauthenticated for a wrong one."""
+    sent = request.headers
+    credentials: Credentials = current_app.extensions[CREDENTIALS]
+    return credentials.identify(tenant, sent.get(KEY_HEADER), sent.get("Authorization"))
+
+
+def _session_identity(tenant: str) -> Identity | None:
+    cookie = request.cookies.get(SESSION_COOKIE)
+    found = None if cookie is None else access().sessions.identify(tenant, cookie)
+    if found is not None and request.method not in SAFE_METHODS:
+        _refuse_other_sites()
+    return found
+
+
+def _refuse_other_sites() -> None:
+    """A browser sends the cookie whoever wrote the page; a write must come from our own pages.
+
+    `Sec-Fetch-Site`, else `Origin`, tells whence a browser's request comes, and no page can forge either. A request
+    with neither is no browser's. The cookie is SameSite=Lax besides.
+    """
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    if site is not None and site not in ("same-origin", "none"):
+        raise Forbidden("a session does not write on behalf of another site")
+    if site is None and origin is not None and origin != own_origin():
+        raise Forbidden("a session does not write on behalf of another site")
+
+
+def own_origin() -> str:
+    """Scheme, host and port at which browsers reach us."""
+    return (access().public_url or request.host_url).rstrip("/")
 
 
 def access() -> Access:

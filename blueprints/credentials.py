@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from flask import request
 from flask_httpauth import HTTPBasicAuth, HTTPTokenAuth
 
 from auth.identity import Identity
-from auth.verify import Verifier
+from auth.verify import Claim, Verifier
 from errors import ConflictingCredentials, Unauthenticated
 
 # The base64 decoder behind get_auth() skips characters that are not base64, and so would read the first of two
@@ -72,7 +73,10 @@ class Credentials:
 
     def _basic_outcome(self, tenant: str, authorization: str) -> Outcome:
         sent = self._basic.get_auth() if BASIC.fullmatch(authorization) else None
-        return Outcome() if sent is None else Outcome(self._verifier.basic(tenant, sent.username, sent.password))
+        if sent is None:
+            return Outcome()
+        claim = Claim(tenant, sent.username, sent.password, request.remote_addr or "")
+        return Outcome(self._verifier.basic(claim))
 
     def _bearer_outcome(self, tenant: str) -> Outcome:
         sent = self._bearer.get_auth()

@@ -24,6 +24,7 @@ STATUSES: Final[Mapping[type[WeirError], int]] = {
     errors.TooLarge: 413,
     errors.UnsupportedMedia: 415,
     errors.Unprocessable: 422,
+    errors.TooManyAttempts: 429,
     errors.InternalError: 500,
     errors.Overloaded: 503,
     errors.TimedOut: 504,

@@ -50,7 +50,7 @@ def query() -> Response:
     asked = load(QuerySchema(), merged(json_body(), request.args))
     sources = Sources(parts().storage, caller(), _time_range(asked, now_ns), cast(str | None, asked["dataset"]))
     question = _question(asked, now_ns)
-    return _answer(parts().queries.run(question, sources.resolve, departure(request)), question)
+    return _answer(parts().queries.run(question, sources.resolve, departure(request)), question.options.format)
 
 
 @blueprint.get("/queries")
@@ -129,8 +129,8 @@ def _coding() -> str:
     return best if qualities[best] > 0 else "identity"
 
 
-def _answer(result: Result, question: Question) -> Response:
-    answer = Response(_Body(result), content_type=_content_type(question.options.format), direct_passthrough=True)
+def _answer(result: Result, format: Format) -> Response:
+    answer = Response(_Body(result), content_type=_content_type(format), direct_passthrough=True)
     answer.headers["Vary"] = "Accept, Accept-Encoding"
     answer.headers["Cache-Control"] = "no-store"
     answer.headers["X-Content-Type-Options"] = "nosniff"
@@ -138,8 +138,8 @@ def _answer(result: Result, question: Question) -> Response:
     if result.scanned is not None:
         answer.headers["X-Weir-Files-Scanned"] = str(result.scanned.files)
         answer.headers["X-Weir-Bytes-Scanned"] = str(result.scanned.bytes)
-    if question.coding != "identity":
-        answer.headers["Content-Encoding"] = question.coding
+    if result.coding != "identity":
+        answer.headers["Content-Encoding"] = result.coding
     if result.length is not None:
         answer.headers["Content-Length"] = str(result.length)
     return answer

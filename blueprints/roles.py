@@ -6,13 +6,14 @@ from typing import cast
 from flask import Blueprint, Response
 
 from auth.privileges import Action, parse_entries, require
+from blueprints.audit import watch
 from blueprints.authentication import access, caller, protect
 from blueprints.management import answer, json_body
 from models import role, tenant
 from models.role import RawEntries, RoleRecord
 from schemas.roles import load_entries, load_name
 
-blueprint = protect(Blueprint("roles", __name__, url_prefix="/api/v1"))
+blueprint = watch(protect(Blueprint("roles", __name__, url_prefix="/api/v1")), "role")
 
 
 @blueprint.before_request

@@ -5,7 +5,9 @@ from typing import Final, cast
 
 from flask import Blueprint, Flask, Response, current_app, request
 
+from auth.privileges import AUDIT_DATASET
 from auth.tenants import require_root
+from blueprints.audit import watch
 from blueprints.authentication import access, caller, protect
 from blueprints.management import answer, json_body
 from blueprints.times import rfc3339
@@ -17,7 +19,7 @@ from schemas.tenants import NewTenantSchema
 
 DELETE_DATASET: Final = "weir.delete_dataset"
 
-blueprint = protect(Blueprint("tenants", __name__, url_prefix="/api/v1/tenants"))
+blueprint = watch(protect(Blueprint("tenants", __name__, url_prefix="/api/v1/tenants")), "tenant")
 
 
 def register(app: Flask, delete_dataset: Callable[[str, str], None]) -> None:
@@ -71,8 +73,8 @@ def delete(tenant_id: str) -> Response:
 
 
 def _require_empty(tenant_id: str) -> None:
-    """A new tenant must not find the datasets of a former one of its name."""
-    count = len(_datasets(tenant_id))
+    """A new tenant must not find the datasets of a former one of its name. Its audit does not count, and goes too."""
+    count = len([name for name in _datasets(tenant_id) if name != AUDIT_DATASET])
     if count:
         raise TenantNotEmpty(f"tenant {tenant_id} holds {count} datasets", datasets=count)
 

@@ -4,6 +4,7 @@ from flask import Blueprint, Response, request
 
 from auth.identity import Kind
 from auth.privileges import Action, require
+from blueprints.audit import watch
 from blueprints.authentication import access, caller, protect
 from blueprints.management import answer, json_body, json_body_or
 from blueprints.roles import as_object
@@ -11,7 +12,7 @@ from models import user
 from models.user import UserRecord
 from schemas.roles import load_names
 
-blueprint = protect(Blueprint("users", __name__, url_prefix="/api/v1"))
+blueprint = watch(protect(Blueprint("users", __name__, url_prefix="/api/v1")), "user")
 
 
 @blueprint.get("/user")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from peewee import BigAutoField, BooleanField, IntegrityError, TextField
+from peewee import BigAutoField, BooleanField, IntegerField, IntegrityError, TextField
 from playhouse.postgres_ext import DateTimeTZField
 
 from columns import ColumnType, Field
@@ -32,6 +32,8 @@ class DatasetRow(Table):
     static_schema = BooleanField()
     telemetry_type = TextField()
     created_at = DateTimeTZField()
+    retention_days = IntegerField(null=True)
+    retention_description = TextField(default="")
 
     class Meta:
         table_name = "dataset"
@@ -49,6 +51,14 @@ class Dataset:
     static_schema: bool
     telemetry_type: str
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long a dataset keeps its events. `description` is the user's own note."""
+
+    days: int
+    description: str = ""
 
 
 def create(
@@ -120,6 +130,35 @@ def find_many(dataset_ids: Sequence[int]) -> list[Dataset]:
     """Those of the datasets that still exist."""
     with connection():
         return [_dataset(row) for row in DatasetRow.select().where(DatasetRow.id.in_(list(dataset_ids)))]
+
+
+def retention(dataset_id: int) -> Retention | None:
+    """The dataset's retention; None: everything is kept."""
+    with connection():
+        row = DatasetRow.get_or_none(DatasetRow.id == dataset_id)
+    return (
+        None if row is None or row.retention_days is None else Retention(row.retention_days, row.retention_description)
+    )
+
+
+def set_retention(dataset_id: int, wanted: Retention | None) -> None:
+    """From now on the dataset keeps its events so long. Raises DatasetNotFound."""
+    days, description = (None, "") if wanted is None else (wanted.days, wanted.description)
+    with connection():
+        changed = (
+            DatasetRow.update(retention_days=days, retention_description=description)
+            .where(DatasetRow.id == dataset_id)
+            .execute()
+        )
+    if not changed:
+        raise DatasetNotFound("the dataset was deleted meanwhile")
+
+
+def retained() -> list[tuple[int, int]]:
+    """The id of every dataset that has a retention, and its days."""
+    with connection():
+        rows = DatasetRow.select(DatasetRow.id, DatasetRow.retention_days).where(~DatasetRow.retention_days.is_null())
+        return [(row.id, row.retention_days or 0) for row in rows]
 
 
 def delete(tenant: str, name: str) -> Dataset:

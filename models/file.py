@@ -1,15 +1,21 @@
 """The manifest: which Parquet files hold a dataset's events, and until when a removed one stays on disk."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import replace as replaced
+from datetime import datetime
+from typing import Any, Final
 
-from peewee import BigIntegerField, SmallIntegerField, TextField
+from peewee import BigIntegerField, ModelSelect, SmallIntegerField, TextField, fn
 from playhouse.postgres_ext import BinaryJSONField, DateTimeTZField
 
-from models.base import Table, connection
+from models.base import Table, connection, database
 
 HOUR_NS: Final = 3_600 * 10**9
+
+Value = str | int | float | bool | None
+# Least and greatest value (or bounds of them; null: unknown) and the number of nulls of a column.
+Bounds = tuple[Value, Value, int]
 
 
 class FileRow(Table):
@@ -19,20 +25,34 @@ class FileRow(Table):
     tmax = BigIntegerField()
     rows = BigIntegerField()
     bytes = BigIntegerField()
+    body_bytes = BigIntegerField()
     level = SmallIntegerField()
     stats = BinaryJSONField()
+    created_at = DateTimeTZField()
     removed_at = DateTimeTZField(null=True)
 
     class Meta:
         table_name = "file"
 
 
-Bounds = tuple[str | float | bool | None, str | float | bool | None, int]
+PLAIN: Final = (
+    FileRow.path,
+    FileRow.dataset_id,
+    FileRow.tmin,
+    FileRow.tmax,
+    FileRow.rows,
+    FileRow.bytes,
+    FileRow.body_bytes,
+    FileRow.level,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A Parquet file: path below the data directory; first and last time in it (ns since 1970, both inclusive)."""
+    """A Parquet file: path below the data directory; first and last time in it (ns since 1970, both inclusive).
+
+    `stats` has the columns that were asked for when the file was looked up, all of them when it was made.
+    """
 
     path: str
     dataset_id: int
@@ -40,11 +60,27 @@ class File:
     tmax: int
     rows: int
     bytes: int
+    body_bytes: int = 0
     level: int = 0
     stats: dict[str, Bounds] = field(default_factory=dict, hash=False)
 
+    @property
+    def directory(self) -> str:
+        return self.path.rpartition("/")[0]
 
-def insert(files: Sequence[File]) -> None:
+
+@dataclass(frozen=True, slots=True)
+class Pile:
+    """Small live files of one directory and level. `newest`: when the last of them was made."""
+
+    dataset_id: int
+    directory: str
+    level: int
+    count: int
+    newest: datetime
+
+
+def insert(files: Sequence[File], now: datetime) -> None:
     """Make the files live. Call it inside the transaction that takes their events from where they were."""
     for file in files:
         FileRow.create(
@@ -54,23 +90,112 @@ def insert(files: Sequence[File]) -> None:
             tmax=file.tmax,
             rows=file.rows,
             bytes=file.bytes,
+            body_bytes=file.body_bytes,
             level=file.level,
             stats=file.stats,
+            created_at=now,
         )
 
 
-def find(dataset_id: int, start: int | None, end: int | None) -> list[File]:
-    """The live files that may hold events in `[start, end)` (ns since 1970; None: unbounded), by time."""
+def find(dataset_id: int, start: int | None, end: int | None, columns: Sequence[str] = ()) -> list[File]:
+    """The live files that may hold events in `[start, end)` (ns since 1970; None: unbounded), by time.
+
+    Each comes with the statistics of `columns`.
+    """
     chosen = (FileRow.dataset_id == dataset_id) & FileRow.removed_at.is_null()
     if start is not None:
         # No file spans two hours, which bounds tmin from below too and keeps this one short index range.
         chosen &= (FileRow.tmax >= start) & (FileRow.tmin >= start - HOUR_NS)
     if end is not None:
         chosen &= FileRow.tmin < end
+    statistics = [fn.jsonb_extract_path(FileRow.stats, name) for name in columns]
     with connection():
-        rows = FileRow.select().where(chosen).order_by(FileRow.tmin, FileRow.path)
-        return [_file(row) for row in rows]
+        query = FileRow.select(*PLAIN, *statistics).where(chosen).order_by(FileRow.tmin, FileRow.path)
+        return [_file(row, columns) for row in _tuples(query)]
 
 
-def _file(row: FileRow) -> File:
-    return File(row.path, row.dataset_id, row.tmin, row.tmax, row.rows, row.bytes, row.level, row.stats)
+def _tuples(query: "ModelSelect[FileRow]") -> Iterator[tuple[Any, ...]]:
+    return iter(query.tuples())
+
+
+def _file(row: tuple[Any, ...], columns: Sequence[str]) -> File:
+    found = zip(columns, row[len(PLAIN) :], strict=True)
+    # A file that lacks the column has no bounds for it.
+    return replaced(File(*row[: len(PLAIN)]), stats={name: tuple(bounds) for name, bounds in found if bounds})
+
+
+def piles(smaller_than_bytes: int) -> list[Pile]:
+    """Where two or more live files of one level and directory are smaller than that, fullest first."""
+    with connection():
+        rows = database.execute_sql(
+            "SELECT dataset_id, regexp_replace(path, '/[^/]*$', '') AS directory, level, count(*), max(created_at)"
+            " FROM file WHERE removed_at IS NULL AND bytes < %s GROUP BY 1, 2, 3 HAVING count(*) > 1"
+            " ORDER BY 4 DESC, 2",
+            (smaller_than_bytes,),
+        )
+        return [Pile(*row) for row in rows.fetchall()]
+
+
+def in_directory(dataset_id: int, directory: str, smaller_than_bytes: int) -> list[File]:
+    """The live files of one directory that are smaller than that, by time, with all their statistics."""
+    with connection():
+        query = (
+            FileRow.select(*PLAIN, FileRow.stats)
+            .where(
+                (FileRow.dataset_id == dataset_id)
+                & FileRow.removed_at.is_null()
+                & FileRow.path.startswith(directory + "/")
+                & (FileRow.bytes < smaller_than_bytes)
+            )
+            .order_by(FileRow.tmin, FileRow.path)
+        )
+        return [replaced(File(*row[:-1]), stats=row[-1]) for row in _tuples(query)]
+
+
+def replace(old: Sequence[File], new: File, now: datetime) -> bool:
+    """Put `new` in the place of `old`, in one transaction. False: one of them is not live any more; nothing changed."""
+    with connection(), database.atomic() as transaction:
+        removed = (
+            FileRow.update(removed_at=now)
+            .where(FileRow.path.in_([each.path for each in old]) & FileRow.removed_at.is_null())
+            .execute()
+        )
+        if removed != len(old):
+            transaction.rollback()
+            return False
+        insert([new], now)
+        return True
+
+
+def expire(dataset_id: int, before: int, now: datetime) -> int:
+    """Remove the dataset's files whose every event is older than `before` (ns since 1970); return how many."""
+    with connection(), database.atomic():
+        removed = database.execute_sql(
+            "UPDATE file SET removed_at = %s WHERE dataset_id = %s AND removed_at IS NULL AND tmax < %s"
+            " RETURNING bytes",
+            (now, dataset_id, before),
+        ).fetchall()
+        if removed:
+            database.execute_sql(
+                "UPDATE dataset_total SET deleted_stored_bytes = deleted_stored_bytes + %s WHERE dataset_id = %s",
+                (sum(size for (size,) in removed), dataset_id),
+            )
+        return len(removed)
+
+
+def removed_before(moment: datetime) -> list[str]:
+    """The paths of files that were removed before `moment` and may still be on disk."""
+    with connection():
+        return [row.path for row in FileRow.select(FileRow.path).where(FileRow.removed_at < moment)]
+
+
+def forget(paths: Sequence[str]) -> None:
+    """Drop the rows of files that are gone from disk."""
+    with connection():
+        FileRow.delete().where(FileRow.path.in_(list(paths)) & ~FileRow.removed_at.is_null()).execute()
+
+
+def known(paths: Sequence[str]) -> set[str]:
+    """Those of the paths that the manifest has, live or removed."""
+    with connection():
+        return {row.path for row in FileRow.select(FileRow.path).where(FileRow.path.in_(list(paths)))}

@@ -1,13 +1,14 @@
 """Which write-ahead segments have become Parquet files. The row and the files' rows appear in one transaction."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from types import MappingProxyType
 
 from peewee import TextField
 from playhouse.postgres_ext import DateTimeTZField
 
-from models import file
+from models import file, receipt
 from models.base import Table, connection, database
 
 
@@ -35,8 +36,16 @@ def converted(names: Iterable[str]) -> set[str]:
         return {row.name for row in SegmentRow.select(SegmentRow.name).where(SegmentRow.name.in_(list(names)))}
 
 
-def switch(name: str, node: str, files: Sequence[file.File], ingested: Sequence[Ingested]) -> list[str] | None:
+def switch(
+    name: str,
+    node: str,
+    files: Sequence[file.File],
+    ingested: Sequence[Ingested],
+    receipts: Mapping[bytes, int] = MappingProxyType({}),
+) -> list[str] | None:
     """Turn the segment into the files, in one transaction: after it they are where its events are.
+
+    `receipts`: of the requests that the events came with, each with its number of events; they are completed.
 
     Returns the paths of files whose dataset was deleted meanwhile, which are not made live; None if the segment
     had been converted before, and then nothing has changed.
@@ -46,9 +55,10 @@ def switch(name: str, node: str, files: Sequence[file.File], ingested: Sequence[
             return None
         alive = _hold([each.dataset_id for each in ingested])
         live = [each for each in files if each.dataset_id in alive]
-        file.insert(live)
+        file.insert(live, datetime.now(UTC))
         for each in ingested:
-            _count(each, sum(one.bytes for one in live if one.dataset_id == each.dataset_id))
+            _count(each)
+        receipt.complete(receipts)
         return [each.path for each in files if each.dataset_id not in alive]
 
 
@@ -68,11 +78,10 @@ def _hold(dataset_ids: Sequence[int]) -> set[int]:
     return {dataset_id for (dataset_id,) in rows.fetchall()}
 
 
-def _count(each: Ingested, stored_bytes: int) -> None:
+def _count(each: Ingested) -> None:
     database.execute_sql(
-        "UPDATE dataset_total SET events = events + %s, body_bytes = body_bytes + %s, stored_bytes = stored_bytes + %s"
-        " WHERE dataset_id = %s",
-        (each.events, each.body_bytes, stored_bytes, each.dataset_id),
+        "UPDATE dataset_total SET events = events + %s, body_bytes = body_bytes + %s WHERE dataset_id = %s",
+        (each.events, each.body_bytes, each.dataset_id),
     )
 
 

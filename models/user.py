@@ -83,6 +83,22 @@ def create(tenant: str, user: NewUser, roles: Iterable[str]) -> None:
         raise UserExists(f"user {user.name} exists already") from error
 
 
+def ensure_oauth(tenant: str, user: NewUser) -> None:
+    """Make the OIDC user at the first login; bring the address up to date at later ones."""
+    with changing():
+        (
+            User.insert(
+                tenant_id=tenant,
+                name=user.name,
+                method=Method.OAUTH,
+                email=user.email,
+                created_at=user.created_at,
+            )
+            .on_conflict(conflict_target=[User.tenant_id, User.name], preserve=[User.email])
+            .execute()
+        )
+
+
 @connection()
 def find(tenant: str, name: str) -> UserRecord | None:
     """The user with its roles, in one round trip."""

@@ -54,8 +54,29 @@ class _Zstd:
 
 
 CODINGS: Final[dict[str, type[Compressor]]] = {"identity": _Identity, "gzip": _Gzip, "zstd": _Zstd}
+# Packing less than this makes it longer.
+SMALLEST_BYTES: Final = 1024
 
 
-def compressor(coding: str) -> Compressor:
-    """A compressor of one of CODINGS."""
-    return CODINGS[coding]()
+class Coded:
+    """A result in a coding, unless all of it is too small for that; `coding` then is identity at the end."""
+
+    def __init__(self, coding: str) -> None:
+        self.coding = "identity"
+        self._wanted = coding
+        self._stream: Compressor | None = None
+        self._small = b""
+
+    def add(self, data: bytes) -> bytes:
+        """What can go out now."""
+        if self._stream is not None:
+            return self._stream.add(data)
+        self._small += data
+        if len(self._small) < SMALLEST_BYTES:
+            return b""
+        self._stream, self.coding = CODINGS[self._wanted](), self._wanted
+        return self._stream.add(self._small)
+
+    def finish(self) -> bytes:
+        """The rest."""
+        return self._small if self._stream is None else self._stream.finish()

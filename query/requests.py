@@ -34,9 +34,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Execute:
-    """Run the parsed statement over `sources`, by dataset name. Data, then the answer `{"expired": bool}`.
+    """Run the parsed statement over `sources`, by dataset name. Data, then `{"expired": false, "coding": "gzip"}`.
 
-    Expired: something of a snapshot is gone; nothing of the data counts, and new snapshots are needed.
+    The coding is identity after all when the data is tiny. Expired: something of a snapshot is gone; nothing of the
+    data counts, and new snapshots are needed.
     """
 
     sources: Mapping[str, Source]

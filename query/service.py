@@ -76,16 +76,18 @@ class QueryService:
             datasets = _datasets(lease)
             for _ in range(MOST_SNAPSHOTS):
                 sources = resolve(datasets)
-                lease.send(
-                    Execute(sources, question.now_ns, question.options, question.coding, self._largest_result_bytes)
-                )
-                held, is_complete = _hold(lease)
+                lease.send(self._execute(question, sources))
+                held = _hold(lease)
                 if held is not None:
                     break
             else:
                 raise StorageUnavailable("what the query has to read kept moving; try again")
-            rest = None if is_complete else (lease, stack.pop_all())
-        return Result(held, rest, _scanned(sources), time.monotonic() - started)
+            rest = (lease, stack.pop_all()) if held.coding is None else None
+        coding = held.coding or question.coding
+        return Result(held.data, rest, coding, _scanned(sources), time.monotonic() - started)
+
+    def _execute(self, question: Question, sources: Mapping[str, Source]) -> Execute:
+        return Execute(sources, question.now_ns, question.options, question.coding, self._largest_result_bytes)
 
     def queries(self, tenant: str) -> list[Query]:
         """The queries of the tenant that wait or run on this host."""
@@ -110,12 +112,18 @@ class Scanned:
 
 
 class Result:
-    """The bytes of a result, once. `length` is None while the query is still running."""
+    """The bytes of a result, once, in `coding`. `length` is None while the query is still running."""
 
     def __init__(
-        self, held: bytes, rest: "tuple[Lease, ExitStack] | None", scanned: Scanned | None, elapsed_seconds: float
+        self,
+        held: bytes,
+        rest: tuple[Lease, ExitStack] | None,
+        coding: str,
+        scanned: Scanned | None,
+        elapsed_seconds: float,
     ) -> None:
         self._held, self._rest = held, rest
+        self.coding = coding
         self.scanned = scanned
         self.elapsed_seconds = elapsed_seconds
         self.length = len(held) if rest is None else None
@@ -153,14 +161,22 @@ def _datasets(lease: Lease) -> tuple[str, ...]:
     return tuple(str(name) for name in answer["datasets"])
 
 
-def _hold(lease: Lease) -> tuple[bytes | None, bool]:
-    """The beginning of the data, and whether it is all of it; None when the snapshot has expired."""
-    held = bytearray()
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The beginning of the data; `coding` is known when it is all of it."""
+
+    data: bytes
+    coding: str | None
+
+
+def _hold(lease: Lease) -> _Held | None:
+    """None when the snapshot has expired."""
+    data = bytearray()
     while isinstance(found := lease.receive(), bytes):
-        held += found
-        if len(held) >= HELD_BYTES:
-            return bytes(held), False
-    return (None, True) if found["expired"] else (bytes(held), True)
+        data += found
+        if len(data) >= HELD_BYTES:
+            return _Held(bytes(data), None)
+    return None if found["expired"] else _Held(bytes(data), str(found["coding"]))
 
 
 def _scanned(sources: Mapping[str, Source]) -> Scanned | None:

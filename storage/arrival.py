@@ -26,6 +26,8 @@ class Arrival:
     user_agent: str | None = None
     extra: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     body_bytes: int = 0
+    # Of the request's Idempotency-Key, from storage.idempotency; it is stored with the events.
+    receipt: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

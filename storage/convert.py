@@ -16,7 +16,9 @@ from models.file import File
 from models.segment import Ingested
 from storage import parquet
 from storage.frames import Frame, decode, to_rows
+from storage.idempotency import read_notes
 from storage.names import SEGMENT_SUFFIX, Layout, partition
+from storage.parquet import Origin
 from storage.segments import Staged, owned, stage, sync_directory
 
 logger = logging.getLogger(__name__)
@@ -49,7 +51,9 @@ def convert(layout: Layout, staged: Staged) -> bool:
     try:
         for target in targets:
             written += _write(layout, target, [frame for frame in frames if frame.dataset_id == target.id])
-        dead = segment.switch(staged.name, layout.node, written, [_ingested(each, frames) for each in ids])
+        dead = segment.switch(
+            staged.name, layout.node, written, [_ingested(each, frames) for each in ids], _receipts(frames)
+        )
     except BaseException:
         # Not in the manifest as far as we know. If the commit did succeed, the files have to stay, so the sweep
         # decides later, when the database can be asked again.
@@ -65,10 +69,32 @@ def _write(layout: Layout, target: Dataset, frames: Sequence[Frame]) -> list[Fil
         # Deleted since it was found.
         return []
     rows = unify([to_rows(frame) for frame in frames], schema)
+    hours = list(parquet.by_hour(rows, target.time_column))
+    shares = share(sum(frame.body_bytes for frame in frames), [part.height for _, part in hours])
     return [
-        parquet.write(layout, partition(target.tenant, target.name, hour), target.id, part, target.time_column)
-        for hour, part in parquet.by_hour(rows, target.time_column)
+        parquet.write(
+            layout,
+            partition(target.tenant, target.name, hour),
+            part,
+            Origin(target.id, target.time_column, body_bytes),
+        )
+        for (hour, part), body_bytes in zip(hours, shares, strict=True)
     ]
+
+
+def share(amount: int, weights: Sequence[int]) -> list[int]:
+    """The amount in whole parts proportional to the weights, which add up to it exactly.
+
+    >>> share(10, [1, 1, 1])
+    [3, 3, 4]
+    """
+    total, done, given = sum(weights), 0, 0
+    parts = []
+    for weight in weights:
+        done += weight
+        parts.append(amount * done // total - given)
+        given += parts[-1]
+    return parts
 
 
 def unify(parts: Sequence[pl.DataFrame], schema: Schema) -> pl.DataFrame:
@@ -77,6 +103,10 @@ def unify(parts: Sequence[pl.DataFrame], schema: Schema) -> pl.DataFrame:
     wanted = {each.name: POLARS_TYPES[each.type] for each in schema.columns if each.name in occurring}
     conformed = [part.cast({name: dtype for name, dtype in wanted.items() if name in part.columns}) for part in parts]
     return pl.concat(conformed, how="diagonal").select(*wanted)
+
+
+def _receipts(frames: Sequence[Frame]) -> dict[bytes, int]:
+    return {receipt: events for frame in frames for receipt, events in read_notes(frame.notes).items()}
 
 
 def _ingested(dataset_id: int, frames: Sequence[Frame]) -> Ingested:

@@ -19,7 +19,9 @@ from models.dataset import Dataset
 from storage.arrival import Arrival, Share, stamp
 from storage.committer import MIB, Committer, Offload, Rows, inline
 from storage.declared import conform
+from storage.disk import Water, used_percent
 from storage.generation import Generation
+from storage.idempotency import Once, note
 from storage.names import Layout
 from storage.resolve import Plan, apply, large, plan
 from storage.segments import make_directory
@@ -56,15 +58,19 @@ class Storage:
         max_columns: int = 1000,
         flush_seconds: float = 5.0,
         max_queued_bytes: int = 256 * MIB,
+        disk_high_water_percent: int = 100,
+        disk_low_water_percent: int = 100,
     ) -> None:
-        make_directory(layout.staging)
+        make_directory(layout.staging, layout.root)
         self.layout = layout
         self._offload = offload
         self._max_columns = max_columns
         self._committer = Committer(
             layout.staging, offload=offload, flush_seconds=flush_seconds, max_queued_bytes=max_queued_bytes
         )
+        self._water = Water(lambda: used_percent(layout.staging), disk_high_water_percent, disk_low_water_percent)
         self._generation = Generation(layout.generation)
+        self.once = Once(layout)
         self._datasets: dict[tuple[str, str], tuple[int, Dataset]] = {}
         self._known: dict[int, _Known] = {}
 
@@ -92,12 +98,12 @@ class Storage:
     def append_shared(self, target: Dataset, batch: Batch, shares: Sequence[Share]) -> None:
         """Return when the batch's events, in their order, are on stable storage.
 
-        The first events are the first share's, as many as it says, and so on to the last. Raises
-        InvalidEvent, SchemaMismatch, TooManyColumns, DatasetNotFound, Overloaded or StorageUnavailable, and then
-        none is stored.
+        The first events are the first share's, as many as it says, and so on to the last. None is stored when it
+        raises: InvalidEvent, SchemaMismatch, TooManyColumns, DatasetNotFound, DiskFull, Overloaded, StorageUnavailable.
         """
         if batch.height == 0:
             return
+        self._water.check()
         if target.static_schema or target.time_column != TIMESTAMP:
             batch = conform(batch, target, self._schema(target).schema)
         stamped = stamp(batch, shares)
@@ -105,7 +111,9 @@ class Storage:
         routes = self._plan(target, (stamped.fields, facts)).routes
         rows = self._run(stamped, lambda: pl.DataFrame(apply(routes, stamped.columns)))
         tmin, tmax = span(rows, target.time_column)
-        self._committer.append(Rows(target.id, rows, tmin, tmax, sum(each.arrival.body_bytes for each in shares)))
+        notes = b"".join(note(each.arrival.receipt, each.rows) for each in shares)
+        body_bytes = sum(each.arrival.body_bytes for each in shares)
+        self._committer.append(Rows(target.id, rows, tmin, tmax, body_bytes, notes))
 
     def check_ready(self) -> None:
         """Raise StorageUnavailable unless the database answers and segments can be created."""
@@ -117,6 +125,7 @@ class Storage:
     def close(self) -> None:
         """Write what is queued and seal the segment."""
         self._committer.close()
+        self.once.close()
         self._generation.close()
 
     def _plan(self, target: Dataset, shape: Shape) -> Plan:

@@ -11,20 +11,27 @@ import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic
 from typing import Final
 
 from config import Settings
 from errors import StorageUnavailable
-from models import server
+from models import receipt, server
 from models.base import bind
+from storage.compact import compact, remove_replaced
 from storage.convert import convert_all, remove_converted
 from storage.names import Layout
+from storage.retain import expire_all
 from storage.segments import make_directory
+from storage.sweep import sweep
 
 logger = logging.getLogger(__name__)
 
 IDLE_SECONDS: Final = 0.5
 BACK_OFF_SECONDS: Final = 30.0
+COMPACT_SECONDS: Final = 5.0
+RETAIN_SECONDS: Final = 60.0
+SWEEP_SECONDS: Final = 3600.0
 # Added to the longest query: how long after its removal a file may still be read.
 GRACE_MARGIN_SECONDS: Final = 60.0
 # prctl(2): the signal this process gets when the thread that started it ends.
@@ -35,6 +42,24 @@ STOP_SIGNALS: Final = frozenset({signal.SIGTERM, signal.SIGINT})
 Wait = Callable[[float], bool]
 
 
+class Rare:
+    """A duty that is due again some time after it was done, at once while it has more to do."""
+
+    def __init__(self, duty: Callable[[], int], every_seconds: float) -> None:
+        self._duty = duty
+        self._every_seconds = every_seconds
+        self._due = 0.0
+
+    def perform(self) -> None:
+        """Do it if it is due. Raises StorageUnavailable, OSError."""
+        if monotonic() < self._due:
+            return
+        # Before, so that a duty that fails does not keep the others from their turn.
+        self._due = monotonic() + self._every_seconds
+        if self._duty():
+            self._due = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Duties:
     """What one round of maintenance does, and by which numbers. `revive` sees to it that the database runs."""
@@ -42,18 +67,21 @@ class Duties:
     layout: Layout
     grace_seconds: float
     revive: Callable[[], None]
+    rare: tuple[Rare, ...] = ()
 
-    def round(self) -> bool:
-        """Do what is due; whether anything was. Raises StorageUnavailable, OSError."""
+    def round(self) -> None:
+        """Do what is due; conversion first, since queries wait for it. Raises StorageUnavailable, OSError."""
         self.revive()
-        converted = convert_all(self.layout)
-        removed = remove_converted(self.layout, self.grace_seconds)
-        return bool(converted or removed)
+        convert_all(self.layout)
+        remove_converted(self.layout, self.grace_seconds)
+        remove_replaced(self.layout, self.grace_seconds)
+        for each in self.rare:
+            each.perform()
 
 
 def run(duties: Duties, wait: Wait) -> None:
     """Wait to be the host's only maintenance, then do the duties until `wait` says stop."""
-    make_directory(duties.layout.staging)
+    make_directory(duties.layout.staging, duties.layout.root)
     with duties.layout.leader.open("w") as lock:
         if not _lead(lock.fileno(), wait):
             return
@@ -118,6 +146,16 @@ def reviver(settings: Settings) -> Callable[[], None]:
     return revive
 
 
+def rare_duties(layout: Layout) -> tuple[Rare, ...]:
+    """Compaction one merge at a time, so that conversion never waits for long; retention; the sweep; old keys."""
+    return (
+        Rare(lambda: compact(layout), COMPACT_SECONDS),
+        Rare(expire_all, RETAIN_SECONDS),
+        Rare(lambda: sweep(layout), SWEEP_SECONDS),
+        Rare(receipt.expire, SWEEP_SECONDS),
+    )
+
+
 def main() -> None:
     """Serve until SIGTERM or SIGINT. Settings come from the environment."""
     parser = argparse.ArgumentParser(description=main.__doc__)
@@ -127,7 +165,8 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     bind(server.url(settings.database_url, settings.data_dir), max_connections=2)
     grace = settings.query_timeout_seconds + GRACE_MARGIN_SECONDS
-    run(Duties(Layout(settings.data_dir), grace, reviver(settings)), waiter(parent))
+    layout = Layout(settings.data_dir)
+    run(Duties(layout, grace, reviver(settings), rare_duties(layout)), waiter(parent))
 
 
 if __name__ == "__main__":

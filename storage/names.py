@@ -9,6 +9,8 @@ from typing import Final
 from ulid import ULID
 
 SEGMENT_SUFFIX: Final = ".wal"
+# A file that a process keeps locked as long as it lives.
+OWNER_SUFFIX: Final = ".owner"
 # A file on its way; readers ignore it, and the sweep removes it when its writer is gone.
 UNFINISHED_SUFFIX: Final = ".new"
 PARQUET_SUFFIX: Final = ".parquet"

@@ -1,20 +1,34 @@
-"""Parquet files: written whole, durable before anybody is told of them, never changed. Knows no database."""
+"""Parquet files: written whole, durable before anybody is told of them, never changed. Asks no database."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import polars as pl
 
+from columns import POLARS_TYPES
+from models.column import Schema
 from models.file import HOUR_NS, File
 from storage.names import PARQUET_SUFFIX, UNFINISHED_SUFFIX, Layout, unique
 from storage.segments import make_directory, sync_directory
+from storage.statistics import summarize
 from storage.times import UNIT_NS, span
 
 # Level 3 costs 1.7 times the CPU for no smaller files on telemetry (docs/decisions/storage.md).
 ZSTD_LEVEL: Final = 1
 ROW_GROUP_ROWS: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a file's rows are, besides the rows themselves. `body_bytes`: the bodies they came in."""
+
+    dataset_id: int
+    time_column: str
+    body_bytes: int = 0
+    level: int = 0
 
 
 def by_hour(rows: pl.DataFrame, time_column: str) -> Iterator[tuple[int, pl.DataFrame]]:
@@ -28,24 +42,52 @@ def by_hour(rows: pl.DataFrame, time_column: str) -> Iterator[tuple[int, pl.Data
         yield int(str(key)), part
 
 
-def write(
-    layout: Layout, directory: str, dataset_id: int, rows: pl.DataFrame, time_column: str, level: int = 0
-) -> File:
+def write(layout: Layout, directory: str, rows: pl.DataFrame, origin: Origin) -> File:
     """The rows as a new file in `directory` (below the data directory), durable on return. Raises OSError."""
     path = f"{directory}/{unique()}{PARQUET_SUFFIX}"
     target = layout.root / path
     unfinished = target.with_suffix(UNFINISHED_SUFFIX)
-    make_directory(target.parent)
+    make_directory(target.parent, layout.root)
     try:
         rows.write_parquet(unfinished, compression="zstd", compression_level=ZSTD_LEVEL, row_group_size=ROW_GROUP_ROWS)
         sync_file(unfinished)
         unfinished.rename(target)
-    except BaseException:
+    except Exception:
         unfinished.unlink(missing_ok=True)
         raise
     sync_directory(target.parent)
-    tmin, tmax = span(rows, time_column)
-    return File(path, dataset_id, tmin, tmax, rows.height, target.stat().st_size, level)
+    tmin, tmax = span(rows, origin.time_column)
+    return File(
+        path=path,
+        dataset_id=origin.dataset_id,
+        tmin=tmin,
+        tmax=tmax,
+        rows=rows.height,
+        bytes=target.stat().st_size,
+        body_bytes=origin.body_bytes,
+        level=origin.level,
+        stats=summarize(rows),
+    )
+
+
+def read(layout: Layout, files: Sequence[File], schema: Schema) -> pl.DataFrame:
+    """All rows of the files, which carry all their statistics, in the schema's types: the columns any of them has."""
+    present = {name for file in files for name in file.stats}
+    wanted = {each.name: POLARS_TYPES[each.type] for each in schema.columns if each.name in present}
+    return scan_files([layout.root / file.path for file in files], wanted).collect()
+
+
+def scan_files(paths: Sequence[Path], wanted: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+    """The files under one schema: columns that a file lacks are null, integers of a widened column become floats."""
+    return pl.scan_parquet(
+        list(paths),
+        schema=dict(wanted),
+        missing_columns="insert",
+        extra_columns="ignore",
+        cast_options=pl.ScanCastOptions(integer_cast=["upcast", "allow-float"]),
+        glob=False,
+        hive_partitioning=False,
+    )
 
 
 def sync_file(path: Path) -> None:

@@ -6,6 +6,7 @@ import polars as pl
 
 from columns import POLARS_TYPES
 from errors import InternalError
+from storage.parquet import scan_files
 from storage.snapshot import Snapshot
 from storage.tails import Tails
 from storage.times import within
@@ -31,21 +32,12 @@ def scan(snapshot: Snapshot, tails: Tails | None = None) -> pl.LazyFrame:
 
 
 def _files(snapshot: Snapshot, wanted: dict[str, pl.DataType]) -> pl.LazyFrame:
-    """All files in one scan under the current schema: columns that a file lacks are null, integers become floats."""
     root = Path(snapshot.root)
     paths = [root / file.path for file in snapshot.files]
     missing = next((path for path in paths if not path.exists()), None)
     if missing is not None:
         raise SnapshotExpired(f"the file {missing.name} is gone")
-    return pl.scan_parquet(
-        paths,
-        schema=wanted,
-        missing_columns="insert",
-        extra_columns="ignore",
-        cast_options=pl.ScanCastOptions(integer_cast=["upcast", "allow-float"]),
-        glob=False,
-        hive_partitioning=False,
-    )
+    return scan_files(paths, wanted)
 
 
 def _staged(snapshot: Snapshot, tails: Tails) -> list[pl.DataFrame]:

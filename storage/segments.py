@@ -42,17 +42,7 @@ class Segment:
         self.path = directory / (self.name + SEGMENT_SUFFIX)
         self.size = 0
         self.opened = monotonic()
-        unfinished = directory / (self.name + UNFINISHED_SUFFIX)
-        self._fd = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o640)
-        try:
-            # Before the name that converters look for exists, so none of them can be first.
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.fsync(self._fd)
-            os.rename(unfinished, self.path)
-            sync_directory(directory)
-        except OSError:
-            self.seal()
-            raise
+        self._fd = create_locked(directory, self.name, SEGMENT_SUFFIX)
 
     @property
     def age_seconds(self) -> float:
@@ -64,7 +54,7 @@ class Segment:
         try:
             written = _write(self._fd, buffers, self.size)
             os.fdatasync(self._fd)
-        except OSError:
+        except BaseException:
             self._cut_back()
             raise
         self.size += written
@@ -125,6 +115,34 @@ def stage(directory: Path) -> list[Staged]:
     return sorted(found, key=lambda staged: staged.name)
 
 
+def create_locked(directory: Path, name: str, suffix: str) -> int:
+    """The descriptor of a new empty file that survives a crash and that this process holds the lock of."""
+    unfinished = directory / (name + UNFINISHED_SUFFIX)
+    fd = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o640)
+    try:
+        # Before it has the name that others look for, so none of them can be first.
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.fsync(fd)
+        os.rename(unfinished, directory / (name + suffix))
+        sync_directory(directory)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a living process holds the lock of the file."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    return False
+
+
 @contextmanager
 def owned(staged: Staged) -> Iterator[bool]:
     """Whether the segment has no living owner, which stays so during the block."""
@@ -153,12 +171,13 @@ def sync_directory(directory: Path | str) -> None:
         os.close(fd)
 
 
-def make_directory(path: Path) -> None:
-    """Create the directory and its parents, each durable in the one above it."""
-    missing = []
-    while not path.exists():
-        missing.append(path)
-        path = path.parent
-    for each in reversed(missing):
-        each.mkdir(exist_ok=True)
+def make_directory(path: Path, root: Path) -> None:
+    """Create the directory, below `root`, so that it survives a crash.
+
+    Every directory on the way is synced even if it was there: whoever made it may have died before it could.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    for each in (path, *path.parents):
+        if each == root:
+            break
         sync_directory(each.parent)

@@ -27,6 +27,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/api/v1/about"): ANY_IDENTITY,
     ("POST", "/api/v1/ingest"): INGEST,
     ("POST", "/api/v1/logstream/<name>"): INGEST,
+    **{("POST", f"/v1/{path}"): INGEST for path in ("logs", "metrics", "traces", "prometheus/write")},
     ("GET", "/api/v1/logstream"): READ,
     ("POST", "/api/v1/query"): READ,
     ("GET", "/api/v1/queries"): READ,
@@ -83,8 +84,16 @@ def test_route_lets_in_whom_it_should(service: Service, keys: dict[str, str], me
     assert answer.status_code < 500, answer.text
     assert (answer.status_code if answer.status_code in (401, 403) else "ok") == expected, answer.text
     if answer.status_code in (401, 403):
-        assert set(answer.json()) >= {"code", "message", "requestId"}
+        assert _has_its_error_shape(rule, answer)
         assert ("WWW-Authenticate" in answer.headers) == (answer.status_code == 401)
+
+
+def _has_its_error_shape(rule: str, answer: requests.Response) -> bool:
+    """OTLP answers with google.rpc.Status and remote write with text (docs/errors.md)."""
+    if rule == "/v1/prometheus/write":
+        return answer.headers["Content-Type"].startswith("text/plain") and bool(answer.text.strip())
+    members = {"code", "message"} if rule.startswith("/v1/") else {"code", "message", "requestId"}
+    return set(answer.json()) >= members
 
 
 def _filled(rule: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ingest.otlp.messages import INT32, UINT32, UINT64
-from ingest.otlp.reading import RESOURCE_COLUMNS, SCOPE_COLUMNS, Groups, Signal, open_request
+from ingest.otlp.reading import RESOURCE_COLUMNS, SCOPE_COLUMNS, Groups, Signal, open_request, uncollected
 from ingest.otlp.table import Decoded, Table
 from ingest.proto.otlp import LogsData
 
@@ -35,6 +35,7 @@ SEVERITIES: Final = {
 }
 
 
+@uncollected
 def decode(body: bytes, media_type: str, *, max_columns: int = 1000) -> Decoded:
     """One row per log record of an ExportLogsServiceRequest.
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
-from ingest.otlp.values import Sparse, Value
+from ingest.otlp.values import Value
+from ingest.sparse import Sparse
 
 
 class IntegerRange(NamedTuple):
@@ -61,6 +62,16 @@ class Messages:
 def join(path: str, rest: str) -> str:
     """A longer path: `join("attributes", "[2].value")` is `attributes[2].value`."""
     return f"{path}.{rest}" if path and rest and not rest.startswith("[") else path + rest
+
+
+def camel_case(name: str) -> str:
+    """The JSON name of a field.
+
+    >>> camel_case("time_unix_nano")
+    'timeUnixNano'
+    """
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
 
 
 class Reader(Protocol):

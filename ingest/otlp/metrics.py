@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from columns import ColumnType
 from errors import InvalidBody
 from ingest.otlp.messages import INT32, UINT32, UINT64, Messages, Reader
-from ingest.otlp.reading import RESOURCE_COLUMNS, SCOPE_COLUMNS, Groups, Signal, open_request
+from ingest.otlp.reading import RESOURCE_COLUMNS, SCOPE_COLUMNS, Groups, Signal, open_request, uncollected
 from ingest.otlp.table import Decoded, Level, Table, concatenate
 from ingest.otlp.times import LAST, texts
 from ingest.otlp.values import JsonText, json_arrays, json_text
@@ -74,6 +74,7 @@ class Points(NamedTuple):
         return [value if is_recorded else None for value, is_recorded in zip(values, self.recorded, strict=True)]
 
 
+@uncollected
 def decode(body: bytes, media_type: str, *, max_columns: int = 1000) -> Decoded:
     """One row per data point of an ExportMetricsServiceRequest; a metric without points has none.
 

@@ -8,8 +8,9 @@ from google.protobuf.message import DecodeError
 
 from errors import InvalidBody
 from ingest.otlp.messages import IntegerRange, Messages
-from ingest.otlp.values import Sparse, Value, base64_text, json_text
+from ingest.otlp.values import Value, base64_text, json_text
 from ingest.proto.otlp import AnyValue, KeyValue
+from ingest.sparse import Sparse
 
 _STRING_TAG: Final = 0x0A  # field 1, length-delimited: `string_value` of AnyValue
 

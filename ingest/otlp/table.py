@@ -14,7 +14,8 @@ import polars as pl
 from columns import POLARS_TYPES, Batch, ColumnType, Field
 from errors import TooManyColumns
 from ingest.otlp.times import LAST, timestamps
-from ingest.otlp.values import JsonText, Sparse, Value
+from ingest.otlp.values import JsonText, Value
+from ingest.sparse import Sparse
 
 # The arrival column. Spec: an event that brings its own is refused (docs/decisions/otlp.md).
 ARRIVAL: Final = "p_timestamp"
@@ -60,7 +61,7 @@ class _Part:
     def by_row(self) -> "_Part":
         if self.level is None:
             return self
-        value_of = _first_values(self.given)
+        value_of = self.given.by_row()
         rows = [row for row, owner in enumerate(self.level.owners) if owner in value_of]
         return _Part(Sparse(rows, [value_of[self.level.owners[row]] for row in rows]), None)
 
@@ -161,31 +162,17 @@ class Table:
     def _series(self, parts: list[_Part]) -> Iterable[tuple[ColumnType, pl.Series]]:
         level = parts[0].level
         if level is not None:
-            return [(type, level.spread(series)) for type, series in _by_type(_dense(parts[0].given, level.count))]
+            return [(type, level.spread(series)) for type, series in _by_type(parts[0].given.dense(level.count))]
         together = parts[0].given
         for other in parts[1:]:
             together = Sparse(together.rows + other.given.rows, together.values + other.given.values)
-        return _by_type(_dense(together, self.height))
+        return _by_type(together.dense(self.height))
 
 
 def _batch(columns: list[tuple[Field, pl.Series]], height: int) -> Batch:
     """Without the columns that hold nothing but nulls, as a Batch wants it."""
     filled = [(field, series) for field, series in columns if series.null_count() < height]
     return Batch(tuple(field for field, _ in filled), tuple(series for _, series in filled), height)
-
-
-def _first_values(given: Sparse) -> dict[int, Value]:
-    """By row. A key that a record repeats keeps its first value."""
-    value_of = dict(zip(given.rows, given.values, strict=True))
-    if len(value_of) == len(given.rows):
-        return value_of
-    return dict(zip(reversed(given.rows), reversed(given.values), strict=True))
-
-
-def _dense(given: Sparse, height: int) -> Sequence[Value | None]:
-    if len(given.rows) == height and given.rows == list(range(height)):
-        return given.values
-    return list(map(_first_values(given).get, range(height)))
 
 
 def _by_type(values: Sequence[Value | None]) -> list[tuple[ColumnType, pl.Series]]:

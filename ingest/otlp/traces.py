@@ -4,7 +4,7 @@ from typing import Final
 
 from columns import ColumnType
 from ingest.otlp.messages import INT32, UINT32, UINT64, Messages, Reader
-from ingest.otlp.reading import RESOURCE_COLUMNS, SCOPE_COLUMNS, Groups, Signal, open_request
+from ingest.otlp.reading import RESOURCE_COLUMNS, SCOPE_COLUMNS, Groups, Signal, open_request, uncollected
 from ingest.otlp.table import Decoded, Table
 from ingest.otlp.times import LAST, texts
 from ingest.otlp.values import JsonText, json_arrays
@@ -42,6 +42,7 @@ KINDS: Final = dict(enumerate(("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "P
 STATUSES: Final = dict(enumerate(("UNSET", "OK", "ERROR")))
 
 
+@uncollected
 def decode(body: bytes, media_type: str, *, max_columns: int = 1000) -> Decoded:
     """One row per span of an ExportTraceServiceRequest.
 

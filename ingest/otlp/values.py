@@ -2,7 +2,6 @@
 
 from base64 import b64encode
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
@@ -20,17 +19,6 @@ Value = str | bool | int | float | JsonText
 # Deeper than protobuf's own limit of 100 nested messages allows (an array costs two, a list of keys three), so JSON
 # accepts whatever protobuf does. Without it, a body of brackets could exhaust the interpreter's stack.
 MAX_DEPTH: Final = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Sparse:
-    """The values of one name: `values[i]` belongs to row `rows[i]`. Rows ascend; a row may be repeated.
-
-    A row belongs to the list of messages that was read. Whoever builds it may append until it is handed on.
-    """
-
-    rows: list[int] = field(default_factory=list)
-    values: list[Value] = field(default_factory=list)
 
 
 def json_text(document: Any) -> JsonText:

@@ -7,6 +7,9 @@ CREATE TABLE dataset (
     static_schema boolean NOT NULL,
     telemetry_type text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
+    -- Events older than so many days are deleted; null: never.
+    retention_days integer,
+    retention_description text NOT NULL DEFAULT '',
     UNIQUE (tenant, name)
 );
 
@@ -29,7 +32,10 @@ CREATE TABLE file (
     tmax bigint NOT NULL,
     rows bigint NOT NULL,
     bytes bigint NOT NULL,
+    -- The file's share of the bytes of the bodies that its events came in.
+    body_bytes bigint NOT NULL,
     level smallint NOT NULL,
+    -- Column name to [least, greatest, count of nulls], for every column in the file.
     stats jsonb NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
     removed_at timestamptz
@@ -44,10 +50,22 @@ CREATE TABLE segment (
     converted_at timestamptz NOT NULL DEFAULT now()
 );
 
--- What was ever ingested and stored; its own table, so that counting never waits for a schema change.
+-- What was ever ingested, and what retention took away again. Its own table, so that counting never waits for a
+-- schema change. What compaction replaces is in neither.
 CREATE TABLE dataset_total (
     dataset_id bigint PRIMARY KEY REFERENCES dataset ON DELETE CASCADE,
     events bigint NOT NULL DEFAULT 0,
     body_bytes bigint NOT NULL DEFAULT 0,
-    stored_bytes bigint NOT NULL DEFAULT 0
+    deleted_stored_bytes bigint NOT NULL DEFAULT 0
 );
+
+-- Requests with an Idempotency-Key. `receipt` identifies tenant, dataset, credential and key; `body` is the digest of
+-- what was sent; `owner` names the process that stores it; `events` is null until it is known to be stored.
+CREATE TABLE receipt (
+    receipt bytea PRIMARY KEY,
+    body bytea NOT NULL,
+    owner text NOT NULL,
+    events bigint,
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX receipt_created ON receipt (created_at);

@@ -1,11 +1,13 @@
 """Password hashes and their checks."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from auth.passwords import Passwords, generate
+from errors import TooManyAttempts
 
 
 class Counted:
@@ -69,3 +71,27 @@ def test_broken_hash_matches_nothing(passwords):
 def test_generated_passwords_are_long_and_differ():
     assert len({generate() for _ in range(100)}) == 100
     assert all(len(generate()) == 32 and generate().isalnum() for _ in range(10))
+
+
+def test_equal_checks_at_once_are_computed_and_admitted_once(passwords, offload):
+    """A client that opens a hundred connections at its start is no guesser."""
+    hashed = passwords.hash("right")
+    offload.calls = 0
+    admitted = []
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: passwords.verify(hashed, "right", lambda: admitted.append(1)), range(50)))
+
+    assert all(results)
+    assert (offload.calls, len(admitted)) == (1, 1)
+
+
+def test_check_that_is_not_admitted_is_not_computed(passwords, offload):
+    def refuse() -> None:
+        raise TooManyAttempts("too many")
+
+    offload.calls = 0
+    with pytest.raises(TooManyAttempts):
+        passwords.verify(None, "x", refuse)
+
+    assert offload.calls == 0

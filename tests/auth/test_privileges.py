@@ -106,6 +106,18 @@ def test_administrator_of_one_dataset_does_not_run_the_tenant():
     assert not is_administrator([Entry(Privilege.ADMIN, "app"), Entry(Privilege.WRITER)])
 
 
+@pytest.mark.parametrize(("privilege", "action"), list(product(Privilege, Action)))
+def test_audit_is_read_by_administrators_and_written_by_nobody(privilege, action):
+    assert may(holder(Entry(privilege)), action, "p_audit") is (privilege is Privilege.ADMIN and action in READS)
+
+
+def test_reader_can_be_let_to_the_audit_by_name():
+    auditor = holder(Entry(Privilege.READER, "p_audit"))
+
+    assert {action for action in Action if may(auditor, action, "p_audit")} == READS
+    assert row_predicates(holder(Entry(Privilege.READER)), "p_audit") == frozenset()
+
+
 @pytest.mark.parametrize(
     ("raw", "parsed"),
     [

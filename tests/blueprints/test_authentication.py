@@ -4,6 +4,8 @@ import base64
 
 import pytest
 
+from tests.blueprints.conftest import ADMIN
+
 READER = {"privilege": "reader"}
 
 
@@ -124,3 +126,43 @@ def test_refused_access_names_privilege_and_dataset(call):
 
 def test_path_that_needs_no_identity_is_not_asked_for_one(call):
     assert call("GET", "/nowhere", None).status_code == 404
+
+
+def guess(call, name, password="wrong", address="192.0.2.1"):
+    return call("GET", "/whoami", (name, password), environ_base={"REMOTE_ADDR": address})
+
+
+@pytest.mark.parametrize("name", ["admin", "nobody"])
+def test_guessing_is_slowed_down_whether_the_user_exists_or_not(call, name):
+    statuses = [guess(call, name).status_code for _ in range(13)]
+
+    assert statuses == [401] * 11 + [429] * 2
+    refused = guess(call, name)
+    assert (refused.get_json()["code"], refused.headers["Retry-After"]) == ("too_many_attempts", "1")
+
+
+def test_guessing_does_not_lock_out_the_user_elsewhere_nor_others_here(call, access):
+    ann = call.make_user("ann", READER)
+    for _ in range(12):
+        guess(call, "admin")
+
+    assert guess(call, *ADMIN, address="192.0.2.2").status_code == 200
+    assert guess(call, *ann).status_code == 200
+
+
+def test_user_whose_password_was_seen_before_is_not_locked_out_even_here(call):
+    """Also when a change of some identity has emptied the cache."""
+    assert guess(call, *ADMIN).status_code == 200
+    for _ in range(12):
+        guess(call, "admin")
+    call.make_role("new", READER)
+
+    assert guess(call, *ADMIN).status_code == 200
+
+
+def test_wrong_keys_are_not_slowed_down_and_slow_down_nobody(call):
+    """A key's 122 random bits cannot be guessed, and behind one address many forwarders share it."""
+    key = call.make_key("k", READER)["apiKey"]
+    assert [call("GET", "/whoami", "wrong").status_code for _ in range(200)] == [401] * 200
+
+    assert call("GET", "/whoami", key).status_code == 200

@@ -6,11 +6,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from models import base, dataset, file, segment
+from models import dataset, file, segment
 from storage.convert import convert_all, remove_converted
 from storage.names import Layout, directory
 from storage.segments import stage
-from storage.snapshot import take
 from tests.storage.workbench import NOON, Bench
 
 HOUR = timedelta(hours=1)
@@ -130,16 +129,6 @@ def test_converted_segment_stays_until_the_grace_is_over(bench: Bench) -> None:
     assert remove_converted(bench.layout, -1) == 1
     assert stage(bench.layout.staging) == []
     assert bench.rows()["x"].to_list() == [1]
-
-
-def test_totals_count_events_and_bytes(bench: Bench) -> None:
-    bench.append(x=[1, 2])
-    bench.append(x=[3])
-    bench.convert()
-
-    totals = base.database.execute_sql("SELECT events, body_bytes, stored_bytes FROM dataset_total").fetchall()
-
-    assert totals == [(3, 20, take(bench.layout, bench.app).files[0].bytes)]
 
 
 @pytest.mark.parametrize("text", ["..", ".", "a/b", "staging", "postgres", "%", "ü", "a b"])

@@ -124,11 +124,17 @@ def test_segments_are_listed_by_name_with_their_sizes(tmp_path: Path) -> None:
     assert [each.size for each in listed] == [0, 0, FRAME.size, 0, 0]
 
 
-def test_every_directory_is_synced_in_the_one_above_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("exists", [False, True], ids=["new", "already there"])
+def test_every_directory_is_synced_in_the_one_above_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool
+) -> None:
+    """One that is there may have been made by a process that died before it could sync."""
     synced: list[Path] = []
     monkeypatch.setattr(segments, "sync_directory", synced.append)
+    if exists:
+        (tmp_path / "a" / "b").mkdir(parents=True)
 
-    make_directory(tmp_path / "a" / "b")
+    make_directory(tmp_path / "a" / "b", tmp_path)
 
-    assert synced == [tmp_path, tmp_path / "a"]
+    assert sorted(synced) == [tmp_path, tmp_path / "a"]
     assert (tmp_path / "a" / "b").is_dir()

@@ -17,11 +17,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Failure:
-    """An error. `sqlstate` is None where a side gives none; `refusal`: we name a construct that we do not support;
-    `crash`: an exception that is not one of the domain's, so a fault of ours."""
+    """An error. `sqlstate` and `position` (in characters from 1) are None where a side gives none.
+
+    `refusal`: we name a construct that we do not support; `crash`: not one of the client's errors, so a fault of ours.
+    """
 
     message: str
     sqlstate: str | None = None
+    position: int | None = None
     refusal: bool = False
     crash: bool = False
 

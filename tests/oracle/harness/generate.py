@@ -11,6 +11,7 @@ from tests.oracle.harness.grammar import (
     COMPARISONS,
     LITERALS,
     ORDERED_TYPES,
+    RISKY,
     TEMPLATES,
     WINDOWS,
 )
@@ -48,6 +49,7 @@ KEYS: Final = {"edge": "id", "scalars": "id", "docs": "id", "(SELECT * FROM logs
 KEYS_OF_SPANS: Final = {"spans": "span_id"}
 WIDE: Final = frozenset({"scalars.i2", "scalars.n"})
 DEPTH: Final = 3
+ORDERED: Final = "ordered"
 UNGROUPED: Final = frozenset({"jsonb", "text[]", "int8[]"})
 
 
@@ -69,14 +71,18 @@ class Scope:
 
 @dataclass(frozen=True)
 class Generated:
-    """A query with its tree, for the minimiser. `ordered`: its order is total, so part of the answer."""
+    """A query as its tree, which the minimiser cuts."""
 
     tree: Node
-    ordered: bool
 
     @property
     def sql(self) -> str:
         return self.tree.sql()
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the query orders its rows. Every order the generator writes is total, so part of the answer."""
+        return self.tree.kind == ORDERED and bool(self.tree.children[1].sql())
 
 
 def generate(seed: int) -> Generated:
@@ -93,12 +99,28 @@ class _Generator:
 
     def query(self) -> Generated:
         kinds = self._output_kinds()
-        make = self._random.choices(
-            (self._plain, self._grouped, self._windowed, self._combined, self._with), (30, 30, 20, 10, 10)
-        )[0]
-        if make == self._combined:
-            kinds = [kind for kind in kinds if kind in ORDERED_TYPES or kind == "bool"] or ["int4"]
+        choice = self._random.random()
+        if choice < 0.06:
+            return Generated(self._risky())
+        sortable = [kind for kind in kinds if kind in ORDERED_TYPES or kind == "bool"] or ["int4"]
+        if choice < 0.12:
+            return Generated(self._distinct_on(sortable))
+        if choice < 0.22:
+            return self._order(self._combined(sortable), len(sortable))
+        make = self._random.choices((self._plain, self._grouped, self._windowed, self._with), (30, 30, 20, 10))[0]
         return self._order(make(kinds), len(kinds))
+
+    def _risky(self) -> Node:
+        """An expression that may fail, computed for every row of a table: no plan can avoid the error."""
+        source, scope = self._small_table()
+        risk = fill("risky", self._random.choice(RISKY), lambda hole: self._expression(hole, scope, 1))
+        return Node("query", ("SELECT ", 0, " FROM ", 1), (self._named(risk, 1), source))
+
+    def _distinct_on(self, kinds: Sequence[str]) -> Node:
+        """The first row of each value of the first column, the rows being ordered by all columns."""
+        order = ", ".join(f"q.c{place}{self._direction()}" for place in range(1, len(kinds) + 1))
+        clause = text("order", f" ORDER BY {order}")
+        return Node(ORDERED, ("SELECT DISTINCT ON (q.c1) * FROM (", 0, ") AS q", 1), (self._plain(kinds), clause))
 
     def _output_kinds(self) -> list[str]:
         kinds = [kind for kind in TEMPLATES if kind != "jsonb"]
@@ -107,13 +129,13 @@ class _Generator:
     def _order(self, body: Node, width: int) -> Generated:
         """Order by every column, so that equal rows are the only peers; perhaps cut the rows."""
         if self._random.random() < 0.4:
-            return Generated(body, ordered=False)
+            return Generated(body)
         places = [text("place", f"{place}{self._direction()}") for place in range(1, width + 1)]
         self._random.shuffle(places)
         limit = text(OPTIONAL, f" LIMIT {self._random.randint(1, 20)}") if self._random.random() < 0.4 else EMPTY
         offset = text(OPTIONAL, f" OFFSET {self._random.randint(1, 5)}") if self._random.random() < 0.2 else EMPTY
-        clause = Node("order", (" ORDER BY ", 0, 1, 2), (sequence(places), limit, offset))
-        return Generated(Node("ordered", (0, 1), (body, clause)), ordered=True)
+        clause = Node(OPTIONAL, (" ORDER BY ", 0, 1, 2), (sequence(places), limit, offset))
+        return Generated(Node(ORDERED, (0, 1), (body, clause)))
 
     def _direction(self) -> str:
         return self._random.choice(("", " DESC", " NULLS FIRST", " DESC NULLS LAST", " ASC"))
@@ -180,7 +202,10 @@ class _Generator:
         if not groups:
             return EMPTY
         places = ", ".join(str(place) for place in range(1, groups + 1))
-        return text(OPTIONAL, f" GROUP BY {places}")
+        form = self._random.choice(
+            ("{}", "{}", "{}", "{}", "ROLLUP ({})", "CUBE ({})", "GROUPING SETS (({}), (1), ())")
+        )
+        return text(OPTIONAL, f" GROUP BY {form.format(places)}")
 
     def _having(self, scope: Scope) -> Node:
         operator = self._random.choice((">", "<>", "<="))
@@ -227,9 +252,9 @@ class _Generator:
             return self._table(LARGE)
         if choice < 0.65:
             return self._small_table()
-        if choice < 0.9:
+        if choice < 0.82:
             return self._join()
-        return self._subquery()
+        return self._random.choice((self._subquery, self._lateral, self._values, self._merged_join))()
 
     def _small_table(self) -> tuple[Node, Scope]:
         return self._table(TABLES)
@@ -268,6 +293,39 @@ class _Generator:
         alias = self._alias()
         columns = tuple(Reference(f"{alias}.c{place}", kind) for place, kind in enumerate(kinds, 1))
         return Node("source", ("(", 0, f") AS {alias}"), (body,)), Scope(columns)
+
+    def _lateral(self) -> tuple[Node, Scope]:
+        """Each row of a table with aggregates over the rows of another one that it picks."""
+        (left, scope), (right, inner), alias = self._small_table(), self._small_table(), self._alias()
+        kinds = ("int8", "text", "int4")
+        items = sequence([self._named(self._aggregate(kind, inner), place) for place, kind in enumerate(kinds, 1)])
+        parts = (0, " CROSS JOIN LATERAL (SELECT ", 1, " FROM ", 2, " WHERE ", 3, f") AS {alias}")
+        made = tuple(Reference(f"{alias}.c{place}", kind) for place, kind in enumerate(kinds, 1))
+        children = (left, items, right, self._comparison(inner, scope))
+        return Node("source", parts, children), Scope((*scope.columns, *made), scope.key)
+
+    def _values(self) -> tuple[Node, Scope]:
+        alias = self._alias()
+        kinds = ("int4", "text", self._random.choice(("numeric", "date", "float8", "timestamp")))
+        rows = [
+            "(" + ", ".join(self._random.choice(LITERALS[kind]) for kind in kinds) + ")"
+            for _ in range(self._random.randint(1, 4))
+        ]
+        columns = tuple(Reference(f"{alias}.c{place}", kind) for place, kind in enumerate(kinds, 1))
+        return text("source", f"(VALUES {', '.join(rows)}) AS {alias}(c1, c2, c3)"), Scope(columns)
+
+    def _merged_join(self) -> tuple[Node, Scope]:
+        """A join whose common column is one column of the result."""
+        left_name, right_name = self._random.sample(("edge", "scalars", "docs"), 2)
+        (left, left_scope), (right, right_scope) = (
+            self._table({left_name: TABLES[left_name]}),
+            self._table({right_name: TABLES[right_name]}),
+        )
+        word = self._random.choice(("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
+        kind = "int8" if "docs" in (left_name, right_name) else "int4"
+        rest = (column for column in (*left_scope.columns, *right_scope.columns) if not column.sql.endswith(".id"))
+        scope = Scope((Reference("id", kind), *rest))
+        return Node("source", (0, f" {word} ", 1, " USING (id)"), (left, right)), scope
 
     def _alias(self) -> str:
         self._aliases += 1

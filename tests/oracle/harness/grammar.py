@@ -189,3 +189,14 @@ WINDOWS: Final[Mapping[str, tuple[str, ...]]] = {
     "bool": ("bool_or({bool}) OVER (ORDER BY {key})",),
     "timestamp": ("lag({timestamp}) OVER (ORDER BY {key})", "max({timestamp}) OVER (PARTITION BY {text})"),
 }  # fmt: skip
+# Overflow, division by zero, bad text: computed at the top of a select list over whole tables only.
+RISKY: Final = (
+    "({int4} * 50000000)", "({int4} / {int4})", "({int4} % {int4})", "({int8} * 10000000000000)",
+    "({int4} + 2147483600)", "({int4})::int2", "({text})::int4", "({text})::numeric", "({text})::float8",
+    "({text})::date", "({text})::bool", "({numeric})::int4", "({float8})::int4", "({numeric} / {int4})",
+    "({float8} / {float8})", "sqrt({float8})", "ln({float8})", "power({float8}, {int4})", "exp({int4})",
+    "chr({int4})", "substring({text} from 1 for {int4})", "({jsonb} ->> 'a')::int4", "jsonb_array_length({jsonb})",
+    "mod({int8}, {int4})", "({int4})::text::int2", "split_part({text}, 'a', {int4})", "({date} + {int4} * 1000000)",
+    "make_date(2024, {int4}, 1)", "log({numeric})", "({numeric})::numeric(4, 2)",
+    "width_bucket({int4}, 0, 10, {int4})", "({text})::timestamp", "({text})::jsonb",
+)  # fmt: skip

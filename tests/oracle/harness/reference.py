@@ -12,9 +12,8 @@ from psycopg.types import TypesRegistry
 from tests.oracle.harness.answer import Answer, Failure, Outcome
 from tests.oracle.harness.tables import Table
 
-DATABASE: Final = "oracle"
 # Unicode case mapping with code-point order, the same on every machine: docs/decisions/sql-oracle.md.
-CREATE: Final = f"CREATE DATABASE {DATABASE} TEMPLATE template0 LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8'"
+LOCALE: Final = "TEMPLATE template0 LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8'"
 SESSION: Final = "SET timezone = 'UTC'; SET statement_timeout = '10s'; SET default_transaction_read_only = on"
 ROWS_AT_MOST: Final = 200_000
 TYPES: Final[dict[type[pl.DataType], str]] = {
@@ -53,18 +52,19 @@ class Reference:
         try:
             cursor = self._connection.execute(query.encode(), prepare=False)
         except psycopg.Error as error:
-            return Failure(str(error).split("\n", 1)[0], error.sqlstate)
+            position = error.diag.statement_position
+            return Failure(str(error).split("\n", 1)[0], error.sqlstate, int(position) if position else None)
         description = cursor.description or []
         types = tuple(_type_name(self._connection.adapters.types, column.type_code) for column in description)
         return Answer(tuple(column.name for column in description), types, cursor.fetchmany(ROWS_AT_MOST))
 
 
-def load(server_url: str, tables: Sequence[Table]) -> str:
+def load(server_url: str, tables: Sequence[Table], database: str = "oracle") -> str:
     """Create the database afresh, fill it, and return its URL."""
     with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
-        connection.execute(CREATE)
-    url = server_url.replace("/postgres?", f"/{DATABASE}?")
+        connection.execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
+        connection.execute(f"CREATE DATABASE {database} {LOCALE}")
+    url = server_url.replace("/postgres?", f"/{database}?")
     with psycopg.connect(url) as connection:
         for table in tables:
             _load_table(connection, table)

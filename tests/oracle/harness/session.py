@@ -4,15 +4,16 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from models import server
-from tests.oracle.harness import reference, tables
+from tests.oracle.harness import reference
 from tests.oracle.harness.answer import Failure, Outcome
 from tests.oracle.harness.corpus import Query
 from tests.oracle.harness.reference import Reference
 from tests.oracle.harness.subject import Subject
+from tests.oracle.harness.tables import every_table
 from tests.oracle.harness.verdict import Finding, judge
 
 
@@ -40,9 +41,20 @@ def contradiction(query: Query, theirs: Outcome) -> str:
 @contextmanager
 def open_session(server_url: str) -> Iterator[Session]:
     """Load the tables into that server and our engine."""
-    loaded = tables.every_table()
-    with closing(Reference(reference.load(server_url, loaded))) as opened:
-        yield Session(opened, Subject(loaded))
+    loaded = every_table()
+    with (
+        tempfile.TemporaryDirectory(prefix="weir-oracle-") as folder,
+        closing(Reference(reference.load(server_url, loaded))) as opened,
+    ):
+        yield Session(opened, Subject(loaded, Path(folder)))
+
+
+@contextmanager
+def open_shuffled(server_url: str) -> Iterator[Reference]:
+    """PostgreSQL with the same rows in another order, which no answer may depend on."""
+    loaded = (replace(table, frame=table.frame.sample(fraction=1.0, shuffle=True, seed=3)) for table in every_table())
+    with closing(Reference(reference.load(server_url, list(loaded), "oracle_shuffled"))) as opened:
+        yield opened
 
 
 @contextmanager

@@ -2,44 +2,63 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import polars as pl
 
-from errors import UnsupportedSQL, WeirError
+from errors import InternalError, UnsupportedSQL, WeirError
 from query import engine, parse
 from tests.oracle.harness import tables
 from tests.oracle.harness.answer import Answer, Failure, Outcome
 
+ROWS_PER_GROUP: Final = 500
 NOW: Final = dt.datetime(2026, 1, 15, 12, 0, tzinfo=dt.UTC)
 
 
 class Subject:
-    """Our engine with every table registered as a lazy frame, as storage would hand it over."""
+    """Our engine with every table as storage hands it over: a scan of Parquet, whose statistics may skip row groups."""
 
-    def __init__(self, loaded: Sequence[tables.Table]) -> None:
+    def __init__(self, loaded: Sequence[tables.Table], folder: Path) -> None:
+        """Write the tables into `folder`, which has to outlive this."""
         self._tables: Mapping[str, engine.Table] = {
-            table.name: engine.Table(table.frame.lazy(), table.json_columns) for table in loaded
+            table.name: engine.Table(_scan(table, folder), table.json_columns) for table in loaded
         }
 
     def run(self, query: str) -> Outcome:
         """Our answer, values as Polars hands them out."""
         try:
             compiled = engine.prepare(parse.parse(query), self._tables, now=NOW)
-            frame = compiled.frame.collect(engine="streaming")
         except WeirError as error:
             return _failure(error)
+        except Exception as error:  # A crash is a finding, not the end of the run.
+            return Failure(_first_line(error), crash=True)
+        try:
+            frame = compiled.frame.collect(engine="streaming")
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # Polars' panics are no Exceptions, and a crash is a finding, not an end.
-            return Failure(_first_line(error), crash=True)
+        except BaseException as error:  # Polars' panics are no Exceptions.
+            known = engine.translate(error)
+            return Failure(_first_line(error), crash=True) if isinstance(known, InternalError) else _failure(known)
         names = tuple(field.name for field in compiled.fields)
         return Answer(names, tuple(field.type for field in compiled.fields), _rows(frame))
 
 
+def _scan(table: tables.Table, folder: Path) -> pl.LazyFrame:
+    path = folder / f"{table.name}.parquet"
+    table.frame.write_parquet(path, row_group_size=ROWS_PER_GROUP)
+    return pl.scan_parquet(path)
+
+
 def _failure(error: WeirError) -> Failure:
-    state = error.details.get("sqlstate")
-    return Failure(error.message, None if state is None else str(state), refusal=isinstance(error, UnsupportedSQL))
+    state, position = error.details.get("sqlstate"), error.details.get("position")
+    return Failure(
+        error.message,
+        None if state is None else str(state),
+        None if position is None else int(position),
+        refusal=isinstance(error, UnsupportedSQL),
+        crash=isinstance(error, InternalError),
+    )
 
 
 def _first_line(error: BaseException) -> str:

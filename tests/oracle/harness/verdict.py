@@ -1,6 +1,6 @@
 """The verdict on one query: what PostgreSQL said, what we said, and how far apart they are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -9,8 +9,8 @@ from itertools import zip_longest
 from tests.oracle.harness.answer import Answer, Failure, Outcome
 from tests.oracle.harness.values import Plain, read_ours, read_theirs, same
 
-# varchar, name and text differ in what may be stored, not in what a result shows.
-TEXT_FAMILY = frozenset({"text", "varchar", "name", "unknown"})
+# These differ in what may be stored, not in what a result shows.
+TEXT_FAMILY = frozenset({"text", "varchar", "name", "unknown", "regtype"})
 
 
 class Verdict(StrEnum):
@@ -36,9 +36,16 @@ def judge(theirs: Outcome, ours: Outcome, ordered: bool) -> Finding:
         return _judge_error(theirs, ours)
     if isinstance(ours, Failure):
         verdict = Verdict.REFUSED if ours.refusal else Verdict.WRONG_ERROR
-        return Finding(verdict, f"{ours.sqlstate or 'crash' if ours.crash else ours.sqlstate}: {ours.message}")
-    reason = _shape_difference(theirs, ours) or _row_difference(theirs, ours, ordered)
+        return Finding(verdict, f"got {_shown(ours)}")
+    reason = _shape_difference(theirs, ours) or _row_difference(theirs, ours, ordered, read_ours)
     return Finding(Verdict.WRONG, reason) if reason else Finding(Verdict.PASS)
+
+
+def instability(first: Outcome, second: Outcome, ordered: bool) -> str:
+    """How two answers of PostgreSQL to one query differ, over the same rows stored in another order."""
+    if isinstance(first, Failure) or isinstance(second, Failure):
+        return "" if isinstance(first, Failure) and isinstance(second, Failure) else "only one of them fails"
+    return _row_difference(first, second, ordered, read_theirs)
 
 
 def _judge_error(theirs: Failure, ours: Outcome) -> Finding:
@@ -46,8 +53,19 @@ def _judge_error(theirs: Failure, ours: Outcome) -> Finding:
     if isinstance(ours, Answer):
         return Finding(Verdict.MISSED_ERROR, f"{expected}; got {len(ours.rows)} rows: {str(ours.rows[:2])[:200]}")
     if ours.crash or (ours.sqlstate not in (None, theirs.sqlstate) and not ours.refusal):
-        return Finding(Verdict.WRONG_ERROR, f"{expected}; got {ours.sqlstate or 'crash'}: {ours.message}")
-    return Finding(Verdict.PASS)
+        return Finding(Verdict.WRONG_ERROR, f"{expected}; got {_shown(ours)}")
+    return Finding(Verdict.PASS, _misplaced(theirs, ours))
+
+
+def _shown(failure: Failure) -> str:
+    return f"{'crash' if failure.crash else failure.sqlstate}: {failure.message}"
+
+
+def _misplaced(theirs: Failure, ours: Failure) -> str:
+    """A remark on an error that passes but points to another place than PostgreSQL's, or to none."""
+    if ours.refusal or theirs.position in (None, ours.position):
+        return ""
+    return f"position {ours.position} instead of {theirs.position}: {ours.message}"
 
 
 def _shape_difference(theirs: Answer, ours: Answer) -> str:
@@ -60,21 +78,21 @@ def _shape_difference(theirs: Answer, ours: Answer) -> str:
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Names as an answer shows them: a repeated one gets `_1`, `_2` (api.md section 5)."""
+    """Names as an answer shows them: a repeated one gets the first free one of `_1`, `_2` ... (api.md section 5)."""
     seen: list[str] = []
     for name in names:
         shown, number = name, 0
-        while shown in seen:
+        while shown in seen or (number and shown in names):
             number += 1
             shown = f"{name}_{number}"
         seen.append(shown)
     return seen
 
 
-def _row_difference(theirs: Answer, ours: Answer, ordered: bool) -> str:
+def _row_difference(theirs: Answer, ours: Answer, ordered: bool, read: Callable[[object, str], Plain]) -> str:
     kinds = [kind or "text" for kind in theirs.types]
     expected = [[read_theirs(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in theirs.rows]
-    got = [[read_ours(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in ours.rows]
+    got = [[read(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in ours.rows]
     if len(expected) != len(got):
         return f"rows: got {len(got)} instead of {len(expected)}; {_sample(got)} against {_sample(expected)}"
     if not ordered:

@@ -1,0 +1,80 @@
+"""The audit: every change of rights, and every secret shown, is an event in the tenant's dataset `p_audit`.
+
+One row per request of a watched blueprint that changes something or shows a secret, whatever came of it: who, what,
+when, from where, result. Administrators read it by SQL; nobody writes or deletes it (auth/privileges.py).
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+
+import polars as pl
+from flask import Blueprint, Flask, Response, current_app, g, request
+
+from auth.identity import Identity
+from auth.privileges import AUDIT_DATASET
+from columns import POLARS_TYPES, Batch, ColumnType, Field
+from errors import WeirError
+from storage.arrival import Arrival
+
+logger = logging.getLogger(__name__)
+
+EXTENSION: Final = "weir.audit"
+TELEMETRY_TYPE: Final = "events"
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+# Reception.store: identity, dataset, batch, arrival, telemetry type.
+Store = Callable[[Identity, str, Batch, Arrival, str], None]
+
+
+def install(app: Flask, store: Store) -> None:
+    """Let the app's watched blueprints record by `store`, which returns when the event is durable."""
+    app.extensions[EXTENSION] = store
+
+
+def watch(blueprint: Blueprint, noun: str, reveals: frozenset[str] = frozenset()) -> Blueprint:
+    """The blueprint, whose changes, and whose views named in `reveals`, are recorded from now on as `noun.view`."""
+
+    def record(answer: Response) -> Response:
+        view = (request.endpoint or "").rpartition(".")[2]
+        if "identity" in g and (request.method not in SAFE_METHODS or view in reveals):
+            _record(g.identity, f"{noun}.{view}", answer.status_code)
+        return answer
+
+    blueprint.after_request(record)
+    return blueprint
+
+
+def name_target(target: str) -> None:
+    """What the request is about, when its address does not say."""
+    g.audit_target = target
+
+
+def _record(identity: Identity, action: str, status: int) -> None:
+    """Before the answer goes out. A record that cannot be written is logged, as the change is done already."""
+    members: dict[str, str | int | None] = {
+        "action": action,
+        "target": g.get("audit_target")
+        or ", ".join(str(value) for value in (request.view_args or {}).values())
+        or None,
+        "status": status,
+        "actor_kind": identity.kind.value,
+        "actor_id": identity.id,
+        "actor_name": identity.name,
+        "method": request.method,
+        "path": request.path,
+        "request_id": g.get("request_id"),
+    }
+    arrival = Arrival(datetime.now(UTC), request.remote_addr or "", request.headers.get("User-Agent", ""))
+    try:
+        current_app.extensions[EXTENSION](identity, AUDIT_DATASET, _batch(members), arrival, TELEMETRY_TYPE)
+    except WeirError as error:
+        logger.error("audit: %s was not recorded: %s: %s", members, type(error).__name__, error.message)
+
+
+def _batch(members: dict[str, str | int | None]) -> Batch:
+    types = {name: ColumnType.INT64 if isinstance(value, int) else ColumnType.UTF8 for name, value in members.items()}
+    fields = tuple(Field(name, kind) for name, kind in types.items())
+    columns = tuple(pl.Series(name, [members[name]], POLARS_TYPES[kind]) for name, kind in types.items())
+    return Batch(fields, columns, 1)

@@ -1,0 +1,98 @@
+"""OTLP/HTTP: logs, metrics and traces, answered in the encoding they came in (spec 4.2, OTLP/HTTP)."""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple
+
+from flask import Blueprint, Response, request
+
+from blueprints import scope as scopes
+from blueprints.authentication import caller, protect
+from blueprints.errors import headers_of, log_error, status_of
+from blueprints.ingestion import SMALL_BYTES
+from blueprints.parts import parts
+from blueprints.reception import arrival_of
+from errors import StorageUnavailable, WeirError
+from ingest.otlp import answers, logs, metrics, traces
+from ingest.otlp.table import Decoded
+from runtime import offload
+
+logger = logging.getLogger(__name__)
+
+blueprint = protect(Blueprint("otlp", __name__))
+
+
+class Signal(NamedTuple):
+    """One of OTLP's three: how it is decoded and what it is called."""
+
+    decode: Callable[..., Decoded]
+    telemetry_type: str
+    rejected_name: str
+
+
+LOGS: Final = Signal(logs.decode, "logs", "rejected_log_records")
+METRICS: Final = Signal(metrics.decode, "metrics", "rejected_data_points")
+TRACES: Final = Signal(traces.decode, "traces", "rejected_spans")
+
+
+@blueprint.post("/v1/logs")
+def export_logs() -> Response:
+    return _receive(LOGS)
+
+
+@blueprint.post("/v1/metrics")
+def export_metrics() -> Response:
+    return _receive(METRICS)
+
+
+@blueprint.post("/v1/traces")
+def export_traces() -> Response:
+    return _receive(TRACES)
+
+
+def _receive(signal: Signal) -> Response:
+    scope = scopes.read(request.headers)
+    name = scopes.require_stream(scope)
+    reception = parts().reception
+    reception.admit(caller(), name, must_exist=False)
+    scopes.require_log_source(scope, f"otel-{signal.telemetry_type}")
+    with parts().bodies.receive(request) as body:
+        decoded = _decode(signal, body)
+        arrival = arrival_of(request, scope, len(body))
+        reception.store(caller(), name, decoded.batch, arrival, signal.telemetry_type)
+    return _response(
+        answers.success(
+            answers.answer_type(request.mimetype),
+            rejected=decoded.rejected,
+            rejected_name=signal.rejected_name,
+            message=decoded.message,
+        )
+    )
+
+
+def _decode(signal: Signal, body: bytes) -> Decoded:
+    decode = partial(signal.decode, body, request.mimetype, max_columns=parts().settings.max_columns)
+    return decode() if len(body) < SMALL_BYTES else offload(decode)
+
+
+def _response(answer: answers.Answer, status: int = 200) -> Response:
+    return Response(answer.body, status, content_type=answer.media_type)
+
+
+@blueprint.errorhandler(WeirError)
+def _refuse(error: WeirError) -> Response:
+    """A google.rpc.Status (OTLP/HTTP, "Failures")."""
+    status = status_of(error)
+    log_error(error, status)
+    media_type = answers.answer_type(request.mimetype)
+    response = _response(answers.failure(media_type, status=status, message=error.message), status)
+    response.headers.extend(headers_of(error))
+    return response
+
+
+@blueprint.errorhandler(Exception)
+def _unforeseen(error: Exception) -> Response:
+    """Asks for another attempt: exporters drop their data at a 500, and this may have been a passing trouble."""
+    logger.error("%s %s: unforeseen", request.method, request.path, exc_info=error)
+    return _refuse(StorageUnavailable("an error on our side; nothing was stored"))

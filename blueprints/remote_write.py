@@ -1,0 +1,85 @@
+"""Prometheus remote write (spec 4.2; remote-write 1.0 and 2.0)."""
+
+from functools import partial
+from typing import Final
+
+from flask import Blueprint, Response, current_app, request
+from flask.blueprints import BlueprintSetupState
+
+from blueprints import scope as scopes
+from blueprints.authentication import caller, protect
+from blueprints.errors import headers_of, log_error, status_of
+from blueprints.ingestion import SMALL_BYTES
+from blueprints.parts import parts
+from blueprints.reception import arrival_of
+from errors import InternalError, WeirError
+from ingest.remote_write.catalogue import Catalogue
+from ingest.remote_write.decoding import decode, version_of
+from ingest.remote_write.rows import Decoded
+from runtime import offload
+
+blueprint = protect(Blueprint("remote_write", __name__))
+
+EXTENSION: Final = "weir.remote_write.catalogue"
+LOG_SOURCE: Final = "otel-metrics"
+
+
+@blueprint.record_once
+def _add_catalogue(state: BlueprintSetupState) -> None:
+    """One catalogue of known series per application, that is, per worker."""
+    state.app.extensions[EXTENSION] = Catalogue()
+
+
+@blueprint.post("/v1/prometheus/write")
+def write() -> Response:
+    """Samples, native histograms and exemplars. 204 when all are stored; 400 with the reason when some are not."""
+    scope = scopes.read(request.headers)
+    name = scopes.require_stream(scope)
+    reception = parts().reception
+    reception.admit(caller(), name, must_exist=False)
+    scopes.require_log_source(scope, LOG_SOURCE)
+    version_of(request.content_type or "")
+    with parts().bodies.receive(request) as body:
+        decoded = _decode(body)
+        reception.store(caller(), name, decoded.batch, arrival_of(request, scope, len(body)), "metrics")
+    return _answer(decoded)
+
+
+def _decode(body: bytes) -> Decoded:
+    catalogue: Catalogue = current_app.extensions[EXTENSION]
+    max_columns = parts().settings.max_columns
+    work = partial(decode, body, request.content_type or "", catalogue=catalogue, max_columns=max_columns)
+    return work() if len(body) < SMALL_BYTES else offload(work)
+
+
+def _answer(decoded: Decoded) -> Response:
+    """A 2.0 sender takes a success without these headers for a receiver that knows only 1.0."""
+    response = Response(status=204)
+    if decoded.rejected:
+        # Never a success when something was left out; what is valid has been stored ("Partial writes").
+        response = _text(f"{decoded.rejected} not stored, the rest is: {decoded.message}", 400)
+    for kind in ("samples", "histograms", "exemplars"):
+        count = getattr(decoded, kind)
+        response.headers[f"X-Prometheus-Remote-Write-{kind.capitalize()}-Written"] = str(count)
+    return response
+
+
+def _text(message: str, status: int) -> Response:
+    return Response(message + "\n", status, content_type="text/plain; charset=utf-8")
+
+
+@blueprint.errorhandler(WeirError)
+def _refuse(error: WeirError) -> Response:
+    """Senders log the text and look at the status alone."""
+    status = status_of(error)
+    log_error(error, status)
+    response = _text(error.message, status)
+    response.headers.extend(headers_of(error))
+    return response
+
+
+@blueprint.errorhandler(Exception)
+def _unforeseen(error: Exception) -> Response:
+    fault = InternalError("an error on our side; nothing was stored")
+    fault.__cause__ = error
+    return _refuse(fault)

@@ -1,0 +1,121 @@
+"""Remembers the labels of series by their encoded form. A cache: forgetting costs time, nothing else.
+
+Prometheus sends the same series again and again, and all the time of a plain decode goes into their labels. Here
+each encoded label set is known by a number, and the labels of all numbers are columns from which a request's rows
+are gathered (bench/remote_write_decode.py).
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import Final
+
+import polars as pl
+from google.protobuf.message import DecodeError
+
+from ingest.proto.remote_write import TimeSeries
+from ingest.remote_write.series import METRIC_NAME_LABEL, Refused, label_set
+
+# Columns are rebuilt when the series learnt since are this share of all; until then they are looked at apart.
+# Smaller: a new series makes every request copy the whole catalogue. Larger: each request converts more of them.
+_RECENT_SHARE: Final = 1 / 16
+_RECENT_MINIMUM: Final = 256
+
+# The column that tells which labels a series has. A label cannot be named so: an empty name is refused.
+_SHAPE: Final = ""
+
+
+class Generation:
+    """The series learnt since the catalogue was last emptied. Numbers are positions in order of learning.
+
+    Reading needs no lock: a number is published after its labels, and `_built` is replaced whole.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[bytes, int] = {}
+        self.bytes_held = 0
+        self._labels: list[dict[str, str]] = []
+        self._shapes: list[int] = []
+        self._shape_numbers: dict[tuple[str, ...], int] = {}
+        self._built = _frame_of([], [])
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def number(self, encoded: bytes) -> int | None:
+        """The number of an encoded label set, learnt if need be; None if the bytes are not just that."""
+        number = self.numbers.get(encoded)
+        if number is not None:
+            return number
+        labels = _labels_of(encoded)
+        return None if labels is None else self._learn(encoded, labels)
+
+    def _learn(self, encoded: bytes, labels: dict[str, str]) -> int:
+        with self._lock:
+            number = self.numbers.get(encoded)
+            if number is None:
+                number = len(self._labels)
+                self._labels.append(labels)
+                self._shapes.append(self._shape_numbers.setdefault(tuple(labels), len(self._shape_numbers)))
+                self.bytes_held += 2 * len(encoded)
+                self.numbers[encoded] = number
+            return number
+
+    def columns(self, numbers: Sequence[int]) -> dict[str, pl.Series]:
+        """The labels of these series, by column: one value per number. At least one number."""
+        index = pl.Series(numbers, dtype=pl.UInt32)
+        frame = self._frame(max(numbers))
+        shapes = frame.get_column(_SHAPE).gather(index).unique().to_list()
+        names = list(self._shape_numbers)
+        wanted = dict.fromkeys(name for shape in shapes for name in names[shape])
+        if not wanted:
+            return {}
+        gathered = pl.DataFrame([frame.get_column(name) for name in wanted])[index]
+        return {series.name: series for series in gathered}
+
+    def _frame(self, highest: int) -> pl.DataFrame:
+        """Labels by number, for numbers up to `highest` at least."""
+        built = self._built
+        if highest < built.height:
+            return built
+        with self._lock:
+            built = self._built
+            recent = _frame_of(self._labels[built.height :], self._shapes[built.height :])
+            frame = pl.concat([built, recent], how="diagonal", rechunk=False)
+            if recent.height > max(_RECENT_MINIMUM, built.height * _RECENT_SHARE):
+                self._built = frame = frame.rechunk()
+            return frame
+
+
+class Catalogue:
+    """Holds at most `max_series` series in about `max_bytes`; when it is full, it starts again from nothing."""
+
+    def __init__(self, max_series: int = 200_000, max_bytes: int = 128 * 1024 * 1024) -> None:
+        self._max_series = max_series
+        self._max_bytes = max_bytes
+        self._generation = Generation()
+
+    def generation(self) -> Generation:
+        """The one to use for the whole of a request."""
+        current = self._generation
+        if len(current) >= self._max_series or current.bytes_held >= self._max_bytes:
+            current = self._generation = Generation()
+        return current
+
+
+def _labels_of(encoded: bytes) -> dict[str, str] | None:
+    """Column to value; the metric name is under its label name, which no column has."""
+    try:
+        series = TimeSeries.FromString(encoded)
+        name, columns = label_set([(label.name, label.value) for label in series.labels])
+    except (DecodeError, Refused):
+        return None
+    if series.samples or series.histograms or series.exemplars:
+        return None
+    return columns if name is None else {METRIC_NAME_LABEL: name, **columns}
+
+
+def _frame_of(label_sets: list[dict[str, str]], shapes: list[int]) -> pl.DataFrame:
+    names = dict.fromkeys(name for labels in label_sets for name in labels)
+    columns = {name: pl.Series([labels.get(name) for labels in label_sets], dtype=pl.String) for name in names}
+    return pl.DataFrame({**columns, _SHAPE: pl.Series(shapes, dtype=pl.UInt32)})

@@ -1,0 +1,107 @@
+"""One time series of a request, in the terms that both versions of the protocol share."""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+METRIC_NAME_LABEL: Final = "__name__"
+
+# What a row may have besides labels. A label with such a name gets the prefix `label_`.
+OWN_COLUMNS: Final = (
+    "metric_name",
+    "metric_type",
+    "metric_description",
+    "metric_unit",
+    "start_time_unix_nano",
+    "time_unix_nano",
+    "data_point_value",
+    "is_stale",
+    "data_point_count",
+    "data_point_sum",
+    "data_point_scale",
+    "data_point_zero_count",
+    "data_point_zero_threshold",
+    "positive_offset",
+    "positive_bucket_count",
+    "negative_offset",
+    "negative_bucket_count",
+    "data_point_bucket_counts",
+    "data_point_explicit_bounds",
+    "data_point_reset_hint",
+    "exemplars",
+)
+_RESERVED: Final = frozenset({*OWN_COLUMNS, "p_timestamp", "p_src_ip", "p_user_agent"})
+
+# Prometheus' MetricMetadata.MetricType, written as in its text format.
+METRIC_TYPES: Final = ("unknown", "counter", "gauge", "histogram", "gaugehistogram", "summary", "info", "stateset")
+UNKNOWN: Final = METRIC_TYPES[0]
+
+
+class Refused(ValueError):
+    """A series, sample, histogram or exemplar cannot be stored; the text says why."""
+
+
+class Metadata(NamedTuple):
+    type: str = UNKNOWN
+    description: str | None = None
+    unit: str | None = None
+
+
+class Exemplar(NamedTuple):
+    labels: Sequence[tuple[str, str]]
+    value: float
+    timestamp_ms: int
+
+
+class Series(NamedTuple):
+    """`samples` and `histograms` are protobuf messages of either version."""
+
+    labels: Sequence[tuple[str, str]]
+    samples: Sequence[Any]
+    histograms: Sequence[Any]
+    exemplars: Sequence[Exemplar]
+    metadata: Metadata
+    created_timestamp_ms: int = 0
+
+
+def metric_type(number: int) -> str:
+    return METRIC_TYPES[number] if 0 <= number < len(METRIC_TYPES) else UNKNOWN
+
+
+class LabelSet(NamedTuple):
+    """The labels of a series as cells of its rows."""
+
+    metric_name: str | None
+    columns: dict[str, str]
+
+
+def label_set(labels: Sequence[tuple[str, str]]) -> LabelSet:
+    """The metric name and the column of every other label. Raises Refused for a label set that is none.
+
+    A label that has the name of another column gets the prefix `label_`, as often as it takes. An empty value is
+    Prometheus' way to say that there is no such label.
+
+    >>> label_set([("__name__", "up"), ("job", "node"), ("is_stale", "no"), ("zone", "")])
+    LabelSet(metric_name='up', columns={'job': 'node', 'label_is_stale': 'no'})
+    """
+    given = dict(labels)
+    if not given or "" in given or len(given) < len(labels):
+        raise _refused(labels)
+    name = given.pop(METRIC_NAME_LABEL, None)
+    if "" in given.values():
+        given = {label: value for label, value in given.items() if value}
+    for label in _RESERVED.intersection(given):
+        column = f"label_{label}"
+        while column in given:
+            column = f"label_{column}"
+        given[column] = given.pop(label)
+    return LabelSet(name or None, given)
+
+
+def _refused(labels: Sequence[tuple[str, str]]) -> Refused:
+    names = [name for name, _ in labels]
+    if not names:
+        return Refused("a series without labels")
+    if "" in names:
+        return Refused("a label without a name")
+    repeated = next(name for name in names if names.count(name) > 1)
+    return Refused(f"label {repeated[:100]} occurs twice in one series")

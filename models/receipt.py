@@ -1,0 +1,74 @@
+"""Receipts of requests that carry an Idempotency-Key: claimed before the events are stored, completed after."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from models.base import connection, database
+
+# How long a key is remembered (api.md section 4).
+KEPT_HOURS: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A claimed key. `events`: how many were stored; None: not known to be stored, `owner` is or was at it."""
+
+    body: bytes
+    owner: str
+    events: int | None
+
+
+def claim(receipt: bytes, body: bytes, owner: str) -> Receipt | None:
+    """None if the key is `owner`'s now, else what it is already. A key that is older than a day is as good as new."""
+    with connection(), database.atomic():
+        database.execute_sql(
+            "DELETE FROM receipt WHERE receipt = %s AND created_at < now() - make_interval(hours => %s)",
+            (receipt, KEPT_HOURS),
+        )
+        inserted = database.execute_sql(
+            "INSERT INTO receipt (receipt, body, owner) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING RETURNING 1",
+            (receipt, body, owner),
+        ).fetchone()
+    return None if inserted else find(receipt)
+
+
+def find(receipt: bytes) -> Receipt | None:
+    """The receipt, if there is one."""
+    with connection():
+        row = database.execute_sql("SELECT body, owner, events FROM receipt WHERE receipt = %s", (receipt,)).fetchone()
+    return None if row is None else Receipt(bytes(row[0]), row[1], row[2])
+
+
+def take_over(receipt: bytes, old: str, new: str) -> bool:
+    """Whether the uncompleted claim went from `old` to `new`."""
+    with connection():
+        taken = database.execute_sql(
+            "UPDATE receipt SET owner = %s WHERE receipt = %s AND owner = %s AND events IS NULL RETURNING 1",
+            (new, receipt, old),
+        ).fetchone()
+    return taken is not None
+
+
+def complete(events: Mapping[bytes, int]) -> None:
+    """Note that these many events are stored for each receipt."""
+    with connection():
+        for receipt, count in events.items():
+            database.execute_sql("UPDATE receipt SET events = %s WHERE receipt = %s", (count, receipt))
+
+
+def release(receipt: bytes, owner: str) -> None:
+    """Give up a claim that came to nothing."""
+    with connection():
+        database.execute_sql(
+            "DELETE FROM receipt WHERE receipt = %s AND owner = %s AND events IS NULL", (receipt, owner)
+        )
+
+
+def expire() -> int:
+    """Forget the keys that are older than a day; return how many."""
+    with connection():
+        rows = database.execute_sql(
+            "DELETE FROM receipt WHERE created_at < now() - make_interval(hours => %s) RETURNING 1", (KEPT_HOURS,)
+        ).fetchall()
+    return len(rows)

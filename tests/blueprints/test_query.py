@@ -1,0 +1,412 @@
+"""Queries over HTTP: spec 4.3, api.md section 5, reference of what clients send."""
+
+import csv
+import io
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from typing import Any
+
+import cramjam
+import polars as pl
+import pyarrow as pa
+import pytest
+import requests
+
+from tests.running import Service
+
+COUNT = "SELECT count(*) AS count FROM web"
+# Runs for as long as it is let, in little memory.
+ENDLESS = (
+    "SELECT count(*) AS count FROM web a CROSS JOIN web b CROSS JOIN web c CROSS JOIN web d CROSS JOIN web e"
+    " WHERE a.n + b.n + c.n + d.n + e.n = -1"
+)
+
+
+@pytest.fixture(scope="module")
+def web(service: Service) -> Service:
+    """The shared service, with fifty events in the dataset `web`."""
+    events = [{"n": n, "level": "error" if n % 5 == 0 else "info", "path": f"/{n}"} for n in range(50)]
+    service.ingest("web", events).raise_for_status()
+    return service
+
+
+def post(
+    service: Service, body: Any = None, *, headers: dict[str, str] | None = None, url: str = "", **members: Any
+) -> requests.Response:
+    sent = {"query": COUNT, **members} if body is None else body
+    return service.call("POST", f"/api/v1/query{url}", json=sent, headers=headers or {})
+
+
+def test_a_query_over_a_range_without_a_stream_name(web: Service) -> None:
+    """Spec 4.3, the variant that takes the dataset from the SQL."""
+    answer = post(web, startTime="1h", endTime="now")
+
+    assert (answer.status_code, answer.content) == (200, b'[{"count":50}]')
+    assert answer.headers["Content-Type"] == "application/json"
+
+
+def test_a_query_with_a_stream_name_and_no_range(web: Service) -> None:
+    """Spec 4.3, the variant that names the dataset."""
+    assert post(web, streamName="web").json() == [{"count": 50}]
+
+
+def test_answers_carry_what_they_cost(web: Service) -> None:
+    answer = post(web, headers={"X-Request-Id": "from-the-client"})
+
+    assert answer.headers["X-Request-Id"] == "from-the-client"
+    assert float(answer.headers["X-Weir-Elapsed-Ms"]) > 0
+    assert int(answer.headers["X-Weir-Files-Scanned"]) >= 1
+    assert int(answer.headers["X-Weir-Bytes-Scanned"]) > 0
+    assert int(answer.headers["Content-Length"]) == len(answer.content)
+
+
+def test_the_range_is_half_open_to_the_microsecond(web: Service) -> None:
+    web.ingest("edge", {"a": 1}).raise_for_status()
+    written = web.query("SELECT p_timestamp FROM edge")[0]["p_timestamp"]
+    moment = datetime.fromisoformat(written)
+
+    def counted(start: datetime, end: datetime) -> int:
+        sides = {"startTime": start.isoformat(), "endTime": end.isoformat()}
+        return int(web.query("SELECT count(*) AS count FROM edge", **sides)[0]["count"])
+
+    tick = timedelta(microseconds=1)
+    assert written.endswith("Z")
+    assert [counted(moment, moment + tick), counted(moment - tick, moment), counted(moment, moment)] == [1, 0, 0]
+
+
+def test_an_event_is_visible_to_the_next_query(web: Service) -> None:
+    """api.md section 4; over many connections, so that any worker answers."""
+    for number in range(1, 11):
+        web.ingest("fresh", {"n": number}).raise_for_status()
+        assert web.query("SELECT count(*) AS count FROM fresh", startTime="1h", endTime="now") == [{"count": number}]
+
+
+@pytest.mark.parametrize(
+    ("sides", "count"),
+    [
+        ({"startTime": "10m", "endTime": "now"}, 50),
+        ({"startTime": "1h 30m", "endTime": "now"}, 50),
+        ({"startTime": "now-1h", "endTime": "now"}, 50),
+        ({"startTime": "2 days"}, 50),
+        ({"endTime": "now-1h"}, 0),
+        ({"startTime": "2020-01-01T00:00:00.000Z", "endTime": "2020-02-01T00:00:00.000Z"}, 0),
+        ({"startTime": 0, "endTime": 4102444800000}, 50),
+        ({"startTime": "0", "endTime": "4102444800000"}, 50),
+        ({"startTime": "2020-01-01T00:00:00.123456789+05:30", "endTime": "2099-01-01 00:00:00"}, 50),
+        ({"startTime": None, "endTime": None}, 50),
+    ],
+    ids=str,
+)
+def test_the_forms_of_clients_select_what_they_say(web: Service, sides: dict[str, Any], count: int) -> None:
+    assert web.query(COUNT, **sides) == [{"count": count}]
+
+
+@pytest.mark.parametrize(
+    ("members", "code", "field"),
+    [
+        ({"startTime": "yesterday"}, "invalid_time_range", "startTime"),
+        ({"endTime": "2026-02-30"}, "invalid_time_range", "endTime"),
+        ({"startTime": "now", "endTime": "1h"}, "invalid_time_range", "startTime"),
+        ({"startTime": ["1h"]}, "invalid_request", "startTime"),
+        ({"startTime": True}, "invalid_request", "startTime"),
+        ({"query": 7}, "invalid_request", "query"),
+        ({"query": None}, "invalid_request", "query"),
+        ({"parameters": [{}]}, "invalid_request", "parameters.0"),
+        ({"streamName": "edge"}, "invalid_request", "streamName"),
+    ],
+    ids=str,
+)
+def test_bad_members_are_named(web: Service, members: dict[str, Any], code: str, field: str) -> None:
+    web.ingest("edge", {"a": 1}).raise_for_status()
+
+    answer = post(web, **members)
+
+    assert answer.status_code == 400
+    assert answer.json()["code"] == code
+    assert answer.json()["field"] == field
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"SELECT 1"', b"\xff"], ids=repr)
+def test_a_body_that_is_no_query_is_refused(web: Service, body: bytes) -> None:
+    answer = web.call("POST", "/api/v1/query", data=body, headers={"Content-Type": "application/json"})
+
+    assert answer.status_code == 400
+    assert set(answer.json()) >= {"code", "message", "requestId"}
+
+
+def test_the_sql_of_an_error_is_the_clients_fault(web: Service) -> None:
+    answer = post(web, query="SELEC count(*) FROM web")
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_sql")
+    assert isinstance(answer.json()["message"], str)
+
+
+def test_members_we_do_not_know_are_ignored(web: Service) -> None:
+    assert web.query(COUNT, filterTags=["x"], somethingNew={"a": 1}) == [{"count": 50}]
+
+
+def test_without_from_a_stream_name_changes_nothing(web: Service) -> None:
+    assert web.query("SELECT 1 AS one", streamName="web") == [{"one": 1}]
+
+
+def test_the_strict_mode_wants_a_range_or_a_stream_name(start_service: Callable[..., Service]) -> None:
+    """Spec 4.3: both sides are required in the variant that omits streamName."""
+    strict = start_service(WEIR_QUERY_TIME_RANGE="required")
+    strict.ingest("web", {"a": 1}).raise_for_status()
+
+    missing = post(strict, endTime="now")
+
+    assert (missing.status_code, missing.json()["field"]) == (400, "startTime")
+    assert post(strict, startTime="1h", endTime="now").json() == [{"count": 1}]
+    assert post(strict, streamName="web").json() == [{"count": 1}]
+
+
+ROWS = "SELECT n, level FROM web WHERE n < 2 ORDER BY n"
+
+
+def test_the_fields_form(web: Service) -> None:
+    records = [{"n": 0, "level": "error"}, {"n": 1, "level": "info"}]
+
+    assert post(web, query=ROWS, url="?fields=true").json() == {"fields": ["n", "level"], "records": records}
+    assert post(web, query=ROWS, fields=True).json() == {"fields": ["n", "level"], "records": records}
+    assert post(web, query=ROWS, url="?fields=false").json() == records
+
+
+@pytest.mark.parametrize(
+    ("url", "members"), [("", {"sendNull": False}), ("", {"send_null": False}), ("?sendNull=false", {})]
+)
+def test_nulls_are_dropped_on_request(web: Service, url: str, members: dict[str, Any]) -> None:
+    web.ingest("sparse", [{"a": 1}, {"b": 2}]).raise_for_status()
+    query = "SELECT a, b FROM sparse ORDER BY a"
+
+    assert post(web, query=query, url=url, **members).json() == [{"a": 1}, {"b": 2}]
+    assert post(web, query=query, send_null=True).json() == [{"a": 1, "b": None}, {"a": None, "b": 2}]
+
+
+def test_ndjson(web: Service) -> None:
+    answer = post(web, query=ROWS, headers={"Accept": "application/x-ndjson"})
+
+    assert answer.headers["Content-Type"] == "application/x-ndjson"
+    assert answer.text == '{"n":0,"level":"error"}\n{"n":1,"level":"info"}\n'
+
+
+def test_csv(web: Service) -> None:
+    answer = post(web, query=ROWS, headers={"Accept": "text/csv"})
+
+    assert answer.headers["Content-Type"] == "text/csv; charset=utf-8; header=present"
+    assert list(csv.reader(io.StringIO(answer.text))) == [["n", "level"], ["0", "error"], ["1", "info"]]
+
+
+def test_csv_without_formulas(web: Service) -> None:
+    web.ingest("evil", {"cell": "=HYPERLINK(1)"}).raise_for_status()
+
+    answer = post(web, query="SELECT cell FROM evil", escapeFormulas=True, headers={"Accept": "text/csv"})
+
+    assert answer.text == "cell\n'=HYPERLINK(1)\n"
+
+
+def test_arrow(web: Service) -> None:
+    answer = post(web, query=ROWS, headers={"Accept": "application/vnd.apache.arrow.stream"})
+
+    table = pa.ipc.open_stream(answer.content).read_all()
+    assert table.to_pylist() == [{"n": 0, "level": "error"}, {"n": 1, "level": "info"}]
+
+
+def test_parquet(web: Service) -> None:
+    answer = post(web, query=ROWS, headers={"Accept": "application/vnd.apache.parquet", "Accept-Encoding": "gzip"})
+
+    assert pl.read_parquet(io.BytesIO(answer.content)).rows() == [(0, "error"), (1, "info")]
+    assert "Content-Encoding" not in answer.headers
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/json;q=0.9,text/plain", "text/html,*/*;q=0.8", "image/png", ""])
+def test_json_is_what_everybody_else_gets(web: Service, accept: str) -> None:
+    assert post(web, headers={"Accept": accept}).json() == [{"count": 50}]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [
+        ("gzip", "gzip"),
+        ("gzip, deflate", "gzip"),
+        ("zstd", "zstd"),
+        ("gzip, deflate, br, zstd", "zstd"),
+        ("gzip;q=1, zstd;q=0.1", "gzip"),
+        ("gzip;q=0", None),
+        ("identity", None),
+    ],
+)
+def test_results_are_compressed_as_the_client_likes(web: Service, accepted: str, coding: str | None) -> None:
+    sent, headers = {"query": "SELECT n, path FROM web"}, {"Accept-Encoding": accepted}
+    with web.call("POST", "/api/v1/query", json=sent, headers=headers, stream=True) as answer:
+        raw = answer.raw.read(decode_content=False)
+
+    decoders: dict[str | None, Callable[[bytes], Any]] = {
+        "gzip": cramjam.gzip.decompress,
+        "zstd": cramjam.zstd.decompress,
+        None: bytes,
+    }
+    assert answer.headers.get("Content-Encoding") == coding
+    assert len(json.loads(bytes(decoders[coding](raw)))) == 50
+    assert "Accept-Encoding" in answer.headers["Vary"]
+
+
+def test_tiny_results_are_not_compressed(web: Service) -> None:
+    answer = post(web, headers={"Accept-Encoding": "gzip, zstd"})
+
+    assert "Content-Encoding" not in answer.headers
+
+
+def test_a_missing_dataset_is_404_to_who_could_read_it(web: Service) -> None:
+    answer = post(web, query="SELECT 1 FROM nowhere")
+
+    assert (answer.status_code, answer.json()["code"]) == (404, "dataset_not_found")
+
+
+def test_a_hidden_dataset_and_a_missing_one_are_refused_alike(web: Service) -> None:
+    """attacks.md 1; api.md section 5: 403 whether or not the dataset exists."""
+    web.ingest("hidden", {"secret": 1}).raise_for_status()
+    key = web.make_key("web-reader", {"privilege": "reader", "resource": {"dataset": "web"}})
+
+    answers = [
+        post(web, query=f"SELECT count(*) FROM {name}", headers={"X-API-Key": key, "X-Request-Id": "same"})
+        for name in ("hidden", "absent")
+    ]
+
+    assert [answer.status_code for answer in answers] == [403, 403]
+    assert answers[0].text.replace("hidden", "absent") == answers[1].text
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH w AS (SELECT * FROM hidden) SELECT count(*) FROM w",
+        "SELECT (SELECT count(*) FROM hidden) FROM web",
+        "SELECT n FROM web WHERE n IN (SELECT secret FROM hidden)",
+        "SELECT n FROM web WHERE EXISTS (SELECT 1 FROM hidden)",
+        "SELECT n FROM web UNION ALL SELECT secret FROM hidden",
+        "SELECT n FROM web JOIN hidden ON n = secret",
+        "SELECT n FROM web ORDER BY (SELECT max(secret) FROM hidden)",
+        "SELECT level FROM web GROUP BY level HAVING count(*) > (SELECT min(secret) FROM hidden)",
+        "SELECT web.n FROM hidden AS web",
+        "WITH web AS (SELECT secret AS n FROM hidden) SELECT n FROM web",
+    ],
+)
+def test_every_dataset_in_the_tree_is_authorized(web: Service, sql: str) -> None:
+    """attacks.md 1 and 2."""
+    web.ingest("hidden", {"secret": 1}).raise_for_status()
+    key = web.make_key("web-reader", {"privilege": "reader", "resource": {"dataset": "web"}})
+
+    answer = post(web, query=sql, headers={"X-API-Key": key})
+
+    assert (answer.status_code, answer.json()["dataset"]) == (403, "hidden")
+
+
+def test_a_stream_name_does_not_authorize_another_dataset(web: Service) -> None:
+    """attacks.md 7."""
+    web.ingest("hidden", {"secret": 1}).raise_for_status()
+    key = web.make_key("web-reader", {"privilege": "reader", "resource": {"dataset": "web"}})
+    headers = {"X-API-Key": key}
+
+    assert post(web, query="SELECT secret FROM hidden", streamName="web", headers=headers).status_code == 403
+    assert post(web, streamName="hidden", headers=headers).status_code == 403
+    assert post(web, query="SELECT 1", streamName="hidden", headers=headers).status_code == 403
+
+
+def test_an_ingestion_key_cannot_query(web: Service) -> None:
+    """Spec 5.8."""
+    key = web.make_key("web-ingestor", {"privilege": "ingestor"})
+
+    assert post(web, headers={"X-API-Key": key}).status_code == 403
+    assert post(web, query="SELECT 1", headers={"X-API-Key": key}).status_code == 403
+
+
+def wait_until(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def queries(service: Service, headers: dict[str, str] | None = None) -> list[dict[str, Any]]:
+    found = service.call("GET", "/api/v1/queries", headers=headers or {}).json()
+    return [each for each in found if each["query"] == ENDLESS]
+
+
+def test_a_running_query_is_listed_and_cancelled_by_its_owner_or_an_administrator(web: Service) -> None:
+    owner = {"X-API-Key": web.make_key("owner", {"privilege": "reader"})}
+    other = {"X-API-Key": web.make_key("other", {"privilege": "reader"})}
+
+    with ThreadPoolExecutor() as threads:
+        for ender in (owner, None):
+            running = threads.submit(post, web, query=ENDLESS, headers=owner)
+            wait_until(lambda: queries(web, owner))
+            (listed,) = queries(web)
+            assert set(listed) == {"id", "identity", "query", "startedAt"}
+            assert queries(web, other) == []
+            assert web.call("DELETE", f"/api/v1/queries/{listed['id']}", headers=other).status_code == 404
+            assert web.call("DELETE", f"/api/v1/queries/{listed['id']}", headers=ender or {}).status_code == 200
+            assert (running.result().status_code, running.result().json()["code"]) == (422, "query_cancelled")
+            assert queries(web) == []
+
+
+@pytest.mark.parametrize("query_id", ["nothing", "..%2f..%2fx", "%00", "a" * 300])
+def test_ending_no_query_is_404(web: Service, query_id: str) -> None:
+    assert web.call("DELETE", f"/api/v1/queries/{query_id}").status_code in (400, 404)
+
+
+def test_a_client_that_leaves_ends_its_query(web: Service) -> None:
+    with pytest.raises(requests.ReadTimeout):
+        requests.post(
+            f"{web.url}/api/v1/query",
+            json={"query": ENDLESS},
+            auth=("admin", "correct horse battery staple"),
+            timeout=1,
+        )
+
+    wait_until(lambda: not queries(web))
+
+
+def test_a_query_out_of_time_is_504_and_the_service_goes_on(start_service: Callable[..., Service]) -> None:
+    service = start_service(WEIR_QUERY_TIMEOUT_SECONDS="0.5")
+    service.ingest("web", [{"n": n} for n in range(1000)]).raise_for_status()
+
+    answer = post(service, query=ENDLESS)
+
+    assert (answer.status_code, answer.json()["code"]) == (504, "query_timeout")
+    assert post(service).json() == [{"count": 1000}]
+
+
+def test_beyond_the_queue_queries_are_503_with_retry_after(start_service: Callable[..., Service]) -> None:
+    service = start_service(workers=1, WEIR_QUERY_CONCURRENCY="1", WEIR_QUERY_QUEUE="1", WEIR_QUERY_TIMEOUT_SECONDS="3")
+    service.ingest("web", [{"n": n} for n in range(1000)]).raise_for_status()
+
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(lambda _: post(service, query=ENDLESS), range(4)))
+
+    assert sorted(answer.status_code for answer in answers) == [503, 503, 504, 504]
+    assert all(int(answer.headers["Retry-After"]) > 0 for answer in answers if answer.status_code == 503)
+
+
+def test_a_big_result_streams_and_joins_to_one_document(web: Service) -> None:
+    query = "SELECT a.n AS a, b.n AS b, c.n AS c, a.path FROM web a CROSS JOIN web b CROSS JOIN web c"
+
+    answer = post(web, query=query)
+
+    assert answer.headers["Transfer-Encoding"] == "chunked"
+    assert len(json.loads(answer.content)) == 125_000
+
+
+def test_a_reader_that_stops_half_way_frees_the_slot(web: Service) -> None:
+    query = (
+        "SELECT a.n AS a, b.n AS b, c.n AS c, d.n AS d FROM web a CROSS JOIN web b CROSS JOIN web c CROSS JOIN web d"
+    )
+
+    for _ in range(4):
+        with web.call("POST", "/api/v1/query", json={"query": query}, stream=True) as answer:
+            next(answer.iter_content(1000))
+
+    assert post(web).json() == [{"count": 50}]
