@@ -9,7 +9,7 @@ from query.allowlist import position_of
 from query.bind.block import Block
 from query.bind.operators import require_hashable, require_sortable
 from query.bind.resolve import coerce, untyped
-from query.bound import AggregateCall, Constant, RowOf, Scalar, SortKey
+from query.bound import AggregateCall, ArrayOf, Constant, RowOf, Scalar, SortKey
 from query.functions.registry import AGGREGATES, Aggregate, type_named
 from query.types import FLOAT8, TEXT, PgType, array_of, implicit, same
 
@@ -67,6 +67,9 @@ def _ordered_set(
 
 
 def _fraction(value: Scalar, position: int | None) -> Constant:
+    if isinstance(value, ArrayOf):
+        items = [coerce(item, FLOAT8, position) for item in value.items]
+        value = Constant(array_of(FLOAT8), tuple(item.value for item in items if isinstance(item, Constant)))
     target = array_of(FLOAT8) if value.type.element is not None else FLOAT8
     converted = coerce(value, target, position)
     if not isinstance(converted, Constant):

@@ -292,6 +292,9 @@ _SPECIAL_FUNCTIONS: Final[dict[str, Callable[[exp.Expr, Block], Scalar]]] = {
     "transaction_timestamp": special.now,
     "statement_timestamp": special.now,
     "date_part": special.date_part,
+    "round": special.rounded,
+    "trunc": special.rounded,
+    "age": special.age,
 }
 
 _HANDLERS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Block], Scalar]]] = {

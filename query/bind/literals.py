@@ -66,7 +66,7 @@ def read(text: str, target: PgType) -> object:
         return reader(text, target)
     if target.name == "bytea":
         return _read_bytes(text, target)
-    if target.name in ("text", "unknown"):
+    if target.name in ("text", "bpchar", "unknown"):
         return text
     raise UnsupportedLiteral(f"a literal of type {target.sql_name}")
 

@@ -21,6 +21,9 @@ _NAMES: Final[dict[type[exp.Expr], str]] = {
 }
 
 
+_FROM_COLUMN: Final = {"~~": "like", "~~*": "ilike"}
+
+
 def _finish(node: exp.Expr, result: Scalar) -> Scalar:
     return Not(BOOL, result) if node.args.get("negate") else result
 
@@ -44,7 +47,10 @@ def _matched(node: exp.Expr, block: Block, escape: Scalar) -> Scalar:
         parts = tuple(Not(BOOL, part) for part in parts) if negate else parts
         joined = Logic(BOOL, "or" if isinstance(pattern, exp.Any) else "and", parts)
         return Not(BOOL, joined) if negate else joined
-    return call(name, [value, block.bind(pattern), escape], position_of(node))
+    bound = block.bind(pattern)
+    if not isinstance(bound, Constant) and name in _FROM_COLUMN:
+        name = _FROM_COLUMN[name]
+    return call(name, [value, bound, escape], position_of(node))
 
 
 def bind_escape(node: exp.Expr, block: Block) -> Scalar:

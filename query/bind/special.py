@@ -9,10 +9,10 @@ from query import fault
 from query.allowlist import position_of
 from query.bind.block import Block
 from query.bind.resolve import call, coerce
-from query.bound import Constant, Scalar
+from query.bound import Cast, Constant, Scalar
 from query.intervals import BadInterval, parse_interval
 from query.moments import EPOCH, US_PER_DAY
-from query.types import DATE, INT4, INTERVAL_TYPE, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ
+from query.types import DATE, INT4, INTERVAL_TYPE, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, numeric
 
 _COLLATIONS: Final = ("c", "posix", "default", "ucs_basic", "c.utf-8", "c.utf8")
 _TRIMS: Final = {"LEADING": "ltrim", "TRAILING": "rtrim"}
@@ -136,3 +136,23 @@ def bracket(node: exp.Expr, block: Block) -> Scalar:
     if value.type.name == "jsonb":
         return call("->", [value, block.bind(index)], position_of(node))
     return call("array element", [value, block.bind(index)], position_of(node))
+
+
+def rounded(node: exp.Expr, block: Block) -> Scalar:
+    """round and trunc; to a number of digits, the result has exactly those digits."""
+    values = [block.bind(argument) for argument in node.expressions]
+    made = call(str(node.this).lower(), values, position_of(node))
+    places = made.args[1].value if len(made.args) == 2 and isinstance(made.args[1], Constant) else None
+    if not isinstance(places, int):
+        return made
+    return Cast(numeric(max(places, 0)), made, position=position_of(node))
+
+
+def age(node: exp.Expr, block: Block) -> Scalar:
+    """age of one time counts from midnight today."""
+    values = [block.bind(argument) for argument in node.expressions]
+    if len(values) == 1:
+        today = Constant(DATE, _microseconds(block.environment.now) // US_PER_DAY)
+        kind = values[0].type if values[0].type.name == "timestamptz" else TIMESTAMP
+        values = [Cast(kind, today), values[0]]
+    return call("age", values, position_of(node))

@@ -34,7 +34,7 @@ def _count(limit: exp.Expr | None, keys: tuple[SortKey, ...], block: Block) -> t
             return rows, keys
         return rows, ()
     value = limit.args["expression"]
-    if isinstance(value, exp.All) or (isinstance(value, exp.Column) and value.name.upper() == "ALL"):
+    if isinstance(value, exp.Var) and value.name.upper() == "ALL":
         return None, ()
     return _constant(value, "LIMIT", fault.INVALID_LIMIT, block), ()
 

@@ -1,1 +1,560 @@
-"""To come."""
+"""Dates, times and intervals. The session's time zone is UTC."""
+
+from typing import Final
+
+import polars as pl
+
+from query import fault
+from query.functions.registry import Site, define
+from query.intervals import DAY, HOUR, MINUTE
+from query.lower.intervals import interval
+from query.moments import BadMoment, zone_named
+from query.types import PgType, numeric
+
+_FAMILY = "Date and time"
+_MOMENTS = ("timestamp", "timestamptz")
+_FIELD_NAMES: Final = {
+    **dict.fromkeys(("year", "years", "y", "yr", "yrs"), "year"),
+    **dict.fromkeys(("month", "months", "mon", "mons"), "month"),
+    **dict.fromkeys(("day", "days", "d"), "day"),
+    **dict.fromkeys(("hour", "hours", "h", "hr", "hrs"), "hour"),
+    **dict.fromkeys(("minute", "minutes", "m", "min", "mins"), "minute"),
+    **dict.fromkeys(("second", "seconds", "s", "sec", "secs"), "second"),
+    **dict.fromkeys(("millisecond", "milliseconds", "ms", "msec", "msecs"), "milliseconds"),
+    **dict.fromkeys(("microsecond", "microseconds", "us", "usec", "usecs"), "microseconds"),
+    **dict.fromkeys(("week", "weeks", "w"), "week"),
+    **dict.fromkeys(("quarter", "qtr"), "quarter"),
+    **dict.fromkeys(("decade", "decades", "dec", "decs"), "decade"),
+    **dict.fromkeys(("century", "centuries", "c", "cent"), "century"),
+    **dict.fromkeys(("millennium", "millennia", "mil", "mils"), "millennium"),
+    **{name: name for name in ("dow", "isodow", "doy", "isoyear", "epoch", "julian", "timezone")},
+}
+_TRUNCATIONS: Final = {
+    "microseconds": "1us",
+    "milliseconds": "1ms",
+    "second": "1s",
+    "minute": "1m",
+    "hour": "1h",
+    "day": "1d",
+    "week": "1w",
+    "month": "1mo",
+    "quarter": "1q",
+    "year": "1y",
+}
+
+
+def _field(site: Site, field: object) -> str:
+    name = _FIELD_NAMES.get(str(field).lower())
+    if name is None:
+        message = f'unit "{str(field)[:40]}" not recognized for type {site.types[-1].sql_name}'
+        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position)
+    return name
+
+
+def _us(value: pl.Expr, kind: PgType) -> pl.Expr:
+    """Microseconds since 1970; nanoseconds are cut."""
+    physical = value.to_physical().cast(pl.Int64)
+    return physical // 1000 if kind.unit == "ns" else physical
+
+
+def _second_kind(types: tuple[PgType, ...]) -> PgType:
+    return types[1]
+
+
+@define(
+    "date_trunc(text!, timestamp) -> timestamp; date_trunc(text!, timestamptz) -> timestamptz",
+    "Cut to a field: second, minute, hour, day, week, month, quarter, year ...",
+    family=_FAMILY,
+    result=_second_kind,
+)
+def date_trunc(site: Site, field: object, value: pl.Expr) -> pl.Expr:
+    name = _field(site, field)
+    every = _TRUNCATIONS.get(name)
+    if every is not None:
+        return value.dt.truncate(every)
+    years = {"decade": 10, "century": 100, "millennium": 1000}.get(name)
+    if years is None:
+        message = f'unit "{name}" not supported for type {site.types[1].sql_name}'
+        raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, site.position)
+    start = value.dt.year().cast(pl.Int64)
+    first = (start // 10) * 10 if years == 10 else ((start - 1) // years) * years + 1
+    return value.dt.truncate("1y").dt.offset_by(pl.concat_str([(first - start).cast(pl.String), pl.lit("y")]))
+
+
+@define(
+    "date_trunc(text!, timestamptz, text!) -> timestamptz",
+    "Cut to a field in a time zone.",
+    family=_FAMILY,
+    result=_second_kind,
+)
+def date_trunc_zone(site: Site, field: object, value: pl.Expr, zone: object) -> pl.Expr:
+    every = _TRUNCATIONS.get(_field(site, field))
+    if every is None:
+        raise fault.unsupported(f"date_trunc to {field} in a time zone", site.position)
+    name = _zone(site, zone)
+    local = value.dt.convert_time_zone(name).dt.replace_time_zone(None).dt.truncate(every)
+    return _from_local(local, name)
+
+
+@define("date_trunc(text!, interval) -> interval", "Cut to a field.", family=_FAMILY)
+def date_trunc_interval(site: Site, field: object, value: pl.Expr) -> pl.Expr:
+    name = _field(site, field)
+    months, days, us = (value.struct.field(part).cast(pl.Int64) for part in ("months", "days", "us"))
+    units = {"second": 1_000_000, "minute": MINUTE, "hour": HOUR, "milliseconds": 1000, "microseconds": 1}
+    zero = pl.lit(0, dtype=pl.Int64)
+    if name in units:
+        return interval(months, days, _cut(us, units[name]))
+    steps = {"day": None, "month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12000}
+    if name not in steps:
+        raise fault.unsupported(f"date_trunc of an interval to {name}", site.position)
+    step = steps[name]
+    return interval(months, days, zero) if step is None else interval(_cut(months, step), zero, zero)
+
+
+def _cut(value: pl.Expr, unit: int) -> pl.Expr:
+    return (value.abs() // unit) * unit * value.sign()
+
+
+@define(
+    "date_bin(interval!, timestamp, timestamp) -> timestamp; "
+    "date_bin(interval!, timestamptz, timestamptz) -> timestamptz",
+    "Start of the bin of a given width that the time falls in.",
+    family=_FAMILY,
+    result=_second_kind,
+)
+def date_bin(site: Site, stride: object, value: pl.Expr, origin: pl.Expr) -> pl.Expr:
+    months, days, us = stride if isinstance(stride, tuple) else (0, 0, 0)
+    if months:
+        message = "timestamps cannot be binned into intervals containing months or years"
+        raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, site.position)
+    width = days * DAY + us
+    if width <= 0:
+        message = "stride must be greater than zero"
+        raise fault.invalid(fault.DATETIME_OVERFLOW, message, site.position)
+    kind = site.types[1]
+    scale = 1000 if kind.unit == "ns" else 1
+    start = origin.to_physical().cast(pl.Int64) * (scale if site.types[2].unit != "ns" else 1)
+    distance = value.to_physical().cast(pl.Int64) - start
+    step: int = width * scale
+    return (start + (distance // step) * step).cast(kind.polars)
+
+
+# --- fields --------------------------------------------------------------------------------------------------------
+
+
+def _extract_type(types: tuple[PgType, ...]) -> PgType:
+    return numeric(6, exact=False)
+
+
+_EXTRACTABLE: Final = ("timestamp", "timestamptz", "date", "time", "interval")
+
+
+@define(
+    "; ".join(f"extract(text!, {kind}) -> numeric" for kind in _EXTRACTABLE),
+    "A field of a time as numeric.",
+    family=_FAMILY,
+    result=_extract_type,
+)
+def extract(site: Site, field: object, value: pl.Expr) -> pl.Expr:
+    name = _field(site, field)
+    return _fields(site, name, value).cast(pl.Int128)
+
+
+@define(
+    "; ".join(f"date_part(text!, {kind}) -> float8" for kind in _EXTRACTABLE),
+    "A field of a time as float8.",
+    family=_FAMILY,
+)
+def date_part(site: Site, field: object, value: pl.Expr) -> pl.Expr:
+    return _fields(site, _field(site, field), value).cast(pl.Float64) / 1_000_000.0
+
+
+def _fields(site: Site, name: str, value: pl.Expr) -> pl.Expr:
+    """A field in millionths."""
+    kind = site.types[1]
+    million = 1_000_000
+    if kind.name == "interval":
+        return _interval_field(site, name, value)
+    if kind.name == "time":
+        return _clock_field(site, name, value.to_physical() // 1000)
+    if name in ("hour", "minute", "second", "milliseconds", "microseconds"):
+        if kind.name == "date":
+            raise _no_field(site, name)
+        return _clock_field(site, name, _us(value, kind) % DAY)
+    if name == "epoch":
+        if kind.name == "date":
+            return value.to_physical().cast(pl.Int64) * DAY
+        return _us(value, kind)
+    if name == "timezone" and kind.name == "timestamptz":
+        return pl.when(value.is_not_null()).then(pl.lit(0, dtype=pl.Int64))
+    calendar = _calendar(name, value)
+    if calendar is None:
+        raise _no_field(site, name)
+    return calendar.cast(pl.Int64) * million
+
+
+def _calendar(name: str, value: pl.Expr) -> pl.Expr | None:
+    date, year = value.dt, value.dt.year().cast(pl.Int64)
+    simple = {
+        "year": date.year,
+        "month": date.month,
+        "day": date.day,
+        "doy": date.ordinal_day,
+        "week": date.week,
+        "isoyear": date.iso_year,
+        "quarter": date.quarter,
+        "isodow": date.weekday,
+    }
+    if name in simple:
+        return simple[name]()
+    if name == "dow":
+        return date.weekday().cast(pl.Int64) % 7
+    if name == "decade":
+        return year // 10
+    if name == "century":
+        return (year - 1) // 100 + 1
+    return (year - 1) // 1000 + 1 if name == "millennium" else None
+
+
+def _clock_field(site: Site, name: str, us: pl.Expr) -> pl.Expr:
+    million = 1_000_000
+    within_minute = us % MINUTE
+    parts = {
+        "hour": (us // HOUR) * million,
+        "minute": (us // MINUTE % 60) * million,
+        "second": within_minute,
+        "milliseconds": within_minute * 1000,
+        "microseconds": within_minute * million,
+        "epoch": us,
+    }
+    if name not in parts:
+        raise _no_field(site, name)
+    return parts[name]
+
+
+def _interval_field(site: Site, name: str, value: pl.Expr) -> pl.Expr:
+    months, days, us = (value.struct.field(part).cast(pl.Int64) for part in ("months", "days", "us"))
+    million = 1_000_000
+    if name == "epoch":
+        seconds = _quotient(months, 12) * 31_557_600 + _rest(months, 12) * 30 * 86_400 + days * 86_400
+        return seconds * million + us
+    clock = {
+        "hour": _quotient(us, HOUR) * million,
+        "minute": _rest(_quotient(us, MINUTE), 60) * million,
+        "second": _rest(us, MINUTE),
+        "milliseconds": _rest(us, MINUTE) * 1000,
+        "microseconds": _rest(us, MINUTE) * million,
+        "day": days * million,
+        "month": _rest(months, 12) * million,
+        "quarter": (_quotient(_rest(months, 12), 3) + 1) * million,
+        "year": _quotient(months, 12) * million,
+        "decade": _quotient(months, 120) * million,
+        "century": _quotient(months, 1200) * million,
+        "millennium": _quotient(months, 12000) * million,
+    }
+    if name not in clock:
+        raise _no_field(site, name)
+    return clock[name]
+
+
+def _quotient(value: pl.Expr, unit: int) -> pl.Expr:
+    return (value.abs() // unit) * value.sign()
+
+
+def _rest(value: pl.Expr, unit: int) -> pl.Expr:
+    return (value.abs() % unit) * value.sign()
+
+
+def _no_field(site: Site, name: str) -> Exception:
+    message = f'unit "{name}" not supported for type {site.types[1].sql_name}'
+    return fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, site.position)
+
+
+# --- arithmetic ----------------------------------------------------------------------------------------------------
+
+
+def _left_kind(types: tuple[PgType, ...]) -> PgType:
+    return types[0]
+
+
+def _right_kind(types: tuple[PgType, ...]) -> PgType:
+    return types[1]
+
+
+def _moved(value: pl.Expr, amount: pl.Expr, sign: int, kind: PgType) -> pl.Expr:
+    """Months first (the day cut to the month's length), then days, then microseconds."""
+    months, days, us = (amount.struct.field(part).cast(pl.Int64) * sign for part in ("months", "days", "us"))
+    text = pl.concat_str([months.cast(pl.String), pl.lit("mo")])
+    shifted = pl.when(months == 0).then(value).otherwise(value.dt.offset_by(text))
+    scale = 1000 if kind.unit == "ns" else 1
+    moved = shifted.to_physical().cast(pl.Int64) + (days * DAY + us) * scale
+    return moved.cast(kind.polars)
+
+
+@define(
+    "+(timestamp, interval) -> timestamp; +(timestamptz, interval) -> timestamptz",
+    "Later by an interval.",
+    family=_FAMILY,
+    result=_left_kind,
+)
+def add_interval(site: Site, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
+    return _moved(value, amount, 1, site.types[0])
+
+
+@define(
+    "+(interval, timestamp) -> timestamp; +(interval, timestamptz) -> timestamptz",
+    "Later by an interval.",
+    family=_FAMILY,
+    result=_right_kind,
+)
+def interval_add(site: Site, amount: pl.Expr, value: pl.Expr) -> pl.Expr:
+    return _moved(value, amount, 1, site.types[1])
+
+
+@define(
+    "-(timestamp, interval) -> timestamp; -(timestamptz, interval) -> timestamptz",
+    "Earlier by an interval.",
+    family=_FAMILY,
+    result=_left_kind,
+)
+def subtract_interval(site: Site, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
+    return _moved(value, amount, -1, site.types[0])
+
+
+@define("+(date, interval) -> timestamp", "Later by an interval.", family=_FAMILY)
+def date_add_interval(site: Site, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
+    return _moved(value.cast(pl.Datetime("us")), amount, 1, site.result)
+
+
+@define("+(interval, date) -> timestamp", "Later by an interval.", family=_FAMILY)
+def interval_add_date(site: Site, amount: pl.Expr, value: pl.Expr) -> pl.Expr:
+    return _moved(value.cast(pl.Datetime("us")), amount, 1, site.result)
+
+
+@define("-(date, interval) -> timestamp", "Earlier by an interval.", family=_FAMILY)
+def date_subtract_interval(site: Site, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
+    return _moved(value.cast(pl.Datetime("us")), amount, -1, site.result)
+
+
+@define("+(date, int4) -> date", "Later by days.", family=_FAMILY)
+def date_add(site: Site, value: pl.Expr, days: pl.Expr) -> pl.Expr:
+    return (value.to_physical().cast(pl.Int64) + days).cast(pl.Int32).cast(pl.Date)
+
+
+@define("+(int4, date) -> date", "Later by days.", family=_FAMILY)
+def add_date(site: Site, days: pl.Expr, value: pl.Expr) -> pl.Expr:
+    return date_add(site, value, days)
+
+
+@define("-(date, int4) -> date", "Earlier by days.", family=_FAMILY)
+def date_subtract(site: Site, value: pl.Expr, days: pl.Expr) -> pl.Expr:
+    return (value.to_physical().cast(pl.Int64) - days).cast(pl.Int32).cast(pl.Date)
+
+
+@define("-(date, date) -> int4", "Days between.", family=_FAMILY)
+def date_difference(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return (left.to_physical().cast(pl.Int64) - right.to_physical().cast(pl.Int64)).cast(pl.Int32)
+
+
+@define(
+    "-(timestamp, timestamp) -> interval; -(timestamptz, timestamptz) -> interval",
+    "Time between, in days and hours.",
+    family=_FAMILY,
+)
+def moment_difference(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    us = _us(left, site.types[0]) - _us(right, site.types[1])
+    return interval(pl.lit(0, dtype=pl.Int32), _quotient(us, DAY), _rest(us, DAY))
+
+
+@define("+(date, time) -> timestamp", "A date at a time.", family=_FAMILY)
+def date_at_time(site: Site, value: pl.Expr, clock: pl.Expr) -> pl.Expr:
+    return (value.to_physical().cast(pl.Int64) * DAY + clock.to_physical() // 1000).cast(pl.Datetime("us"))
+
+
+@define("-(time, time) -> interval", "Time between.", family=_FAMILY)
+def time_difference(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    us = (left.to_physical() - right.to_physical()) // 1000
+    zero = pl.lit(0, dtype=pl.Int32)
+    return interval(zero, zero, us)
+
+
+def _parts(value: pl.Expr) -> list[pl.Expr]:
+    return [value.struct.field(part).cast(pl.Int64) for part in ("months", "days", "us")]
+
+
+@define("+(interval, interval) -> interval", "Sum.", family=_FAMILY)
+def add_intervals(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return interval(*(a + b for a, b in zip(_parts(left), _parts(right), strict=True)))
+
+
+@define("-(interval, interval) -> interval", "Difference.", family=_FAMILY)
+def subtract_intervals(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return interval(*(a - b for a, b in zip(_parts(left), _parts(right), strict=True)))
+
+
+@define("-(interval) -> interval", "Negation.", family=_FAMILY)
+def negate_interval(site: Site, value: pl.Expr) -> pl.Expr:
+    return interval(*(-part for part in _parts(value)))
+
+
+def _scaled(value: pl.Expr, factor: pl.Expr) -> pl.Expr:
+    """Each field times the factor; fractions of months go to days, of days to microseconds."""
+    months, days, us = (part.cast(pl.Float64) * factor for part in _parts(value))
+    whole_months = _toward_zero(months)
+    month_days = ((months - whole_months) * 30).round(6)
+    whole_days = _toward_zero(days)
+    extra = month_days + (days - whole_days)
+    extra_days = _toward_zero(extra)
+    rest = ((extra - extra_days) * DAY).round(0)
+    return interval(
+        whole_months.cast(pl.Int64), (whole_days + extra_days).cast(pl.Int64), (us + rest).round(0).cast(pl.Int64)
+    )
+
+
+def _toward_zero(value: pl.Expr) -> pl.Expr:
+    return pl.when(value < 0).then(value.ceil()).otherwise(value.floor())
+
+
+@define("*(interval, float8) -> interval", "So many times.", family=_FAMILY)
+def multiply_interval(site: Site, value: pl.Expr, factor: pl.Expr) -> pl.Expr:
+    return _scaled(value, factor)
+
+
+@define("*(float8, interval) -> interval", "So many times.", family=_FAMILY)
+def interval_times(site: Site, factor: pl.Expr, value: pl.Expr) -> pl.Expr:
+    return _scaled(value, factor)
+
+
+@define("/(interval, float8) -> interval", "A part.", family=_FAMILY)
+def divide_interval(site: Site, value: pl.Expr, divisor: pl.Expr) -> pl.Expr:
+    divisor = site.trap(divisor, divisor == 0, "division_by_zero")
+    return _scaled(value, 1.0 / divisor)
+
+
+# --- functions -----------------------------------------------------------------------------------------------------
+
+
+@define(
+    "age(timestamp, timestamp) -> interval; age(timestamptz, timestamptz) -> interval",
+    "Time between in years, months, days and hours.",
+    family=_FAMILY,
+)
+def age(site: Site, later: pl.Expr, earlier: pl.Expr) -> pl.Expr:
+    """Fields are borrowed from the next greater one; a borrowed month has the length of the earlier date's."""
+    forward = later >= earlier
+    high = pl.when(forward).then(later).otherwise(earlier)
+    low = pl.when(forward).then(earlier).otherwise(later)
+    kind = site.types[0]
+    us = _us(high, kind) % DAY - _us(low, kind) % DAY
+    borrow_day = (us < 0).cast(pl.Int64)
+    days = high.dt.day().cast(pl.Int64) - low.dt.day().cast(pl.Int64) - borrow_day
+    borrow_month = (days < 0).cast(pl.Int64)
+    month_days = low.dt.days_in_month().cast(pl.Int64)
+    days = days + borrow_month * month_days
+    months = (high.dt.year() - low.dt.year()).cast(pl.Int64) * 12
+    months = months + high.dt.month().cast(pl.Int64) - low.dt.month().cast(pl.Int64) - borrow_month
+    sign = pl.when(forward).then(1).otherwise(-1)
+    return interval(months * sign, days * sign, (us + borrow_day * DAY) * sign)
+
+
+@define("justify_hours(interval) -> interval", "24 hours become a day.", family=_FAMILY)
+def justify_hours(site: Site, value: pl.Expr) -> pl.Expr:
+    months, days, us = _parts(value)
+    days, us = days + _quotient(us, DAY), _rest(us, DAY)
+    up, down = (days > 0) & (us < 0), (days < 0) & (us > 0)
+    days = days - up.cast(pl.Int64) + down.cast(pl.Int64)
+    us = us + up.cast(pl.Int64) * DAY - down.cast(pl.Int64) * DAY
+    return interval(months, days, us)
+
+
+@define("justify_days(interval) -> interval", "30 days become a month.", family=_FAMILY)
+def justify_days(site: Site, value: pl.Expr) -> pl.Expr:
+    months, days, us = _parts(value)
+    months, days = months + _quotient(days, 30), _rest(days, 30)
+    up, down = (months > 0) & (days < 0), (months < 0) & (days > 0)
+    months = months - up.cast(pl.Int64) + down.cast(pl.Int64)
+    return interval(months, days + up.cast(pl.Int64) * 30 - down.cast(pl.Int64) * 30, us)
+
+
+def _zone(site: Site, zone: object) -> str:
+    name = str(zone)
+    if name.upper() in ("UTC", "GMT", "Z", "ZULU", "UCT"):
+        return "UTC"
+    try:
+        zone_named(name)
+    except BadMoment as error:
+        message = f'time zone "{name[:60]}" not recognized'
+        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position) from error
+    return name
+
+
+def _from_local(local: pl.Expr, zone: str) -> pl.Expr:
+    """A wall clock reading as an instant. PostgreSQL takes standard time for a reading that occurs twice, and moves
+    one that is skipped forward by the gap."""
+    direct = local.dt.replace_time_zone(zone, ambiguous="latest", non_existent="null")
+    hour = pl.duration(hours=1)
+    skipped = (local - hour).dt.replace_time_zone(zone, ambiguous="latest", non_existent="null") + hour
+    return pl.coalesce(direct, skipped).dt.convert_time_zone("UTC")
+
+
+def _other_moment(types: tuple[PgType, ...]) -> PgType:
+    target = "timestamptz" if types[1].name == "timestamp" else "timestamp"
+    return PgType(target, unit=types[1].unit)
+
+
+@define(
+    "timezone(text!, timestamp) -> timestamptz; timezone(text!, timestamptz) -> timestamp",
+    "AT TIME ZONE: a wall clock as an instant, or an instant on a wall clock.",
+    family=_FAMILY,
+    result=_other_moment,
+)
+def timezone(site: Site, zone: object, value: pl.Expr) -> pl.Expr:
+    name = _zone(site, zone)
+    if site.types[1].name == "timestamptz":
+        return value.dt.convert_time_zone(name).dt.replace_time_zone(None)
+    return value.dt.replace_time_zone("UTC") if name == "UTC" else _from_local(value, name)
+
+
+@define("to_timestamp(float8) -> timestamptz", "The instant so many seconds after 1970.", family=_FAMILY)
+def to_timestamp(site: Site, seconds: pl.Expr) -> pl.Expr:
+    seconds = site.trap(seconds, seconds.is_nan() | (seconds.abs() > 2.5e11), "timestamp_range")
+    return (seconds * 1_000_000).round(0, mode="half_to_even").cast(pl.Int64).cast(site.result.polars)
+
+
+@define("make_date(int4, int4, int4) -> date", "A date of year, month, day.", family=_FAMILY)
+def make_date(site: Site, year: pl.Expr, month: pl.Expr, day: pl.Expr) -> pl.Expr:
+    present = year.is_not_null() & month.is_not_null() & day.is_not_null()
+    bad = (month < 1) | (month > 12) | (day < 1) | (day > 31)
+    safe = pl.date(pl.when(~bad).then(year), pl.when(~bad).then(month), pl.when(~bad).then(day))
+    return site.trap(safe, present & bad, "field_range")
+
+
+@define(
+    "make_timestamp(int4, int4, int4, int4, int4, float8) -> timestamp",
+    "A timestamp of its fields.",
+    family=_FAMILY,
+)
+def make_timestamp(
+    site: Site, year: pl.Expr, month: pl.Expr, day: pl.Expr, hour: pl.Expr, minute: pl.Expr, second: pl.Expr
+) -> pl.Expr:
+    date = make_date(site, year, month, day).to_physical().cast(pl.Int64)
+    bad = (hour < 0) | (hour > 23) | (minute < 0) | (minute > 59) | (second < 0) | (second >= 60)
+    clock = hour.cast(pl.Int64) * HOUR + minute.cast(pl.Int64) * MINUTE
+    us = date * DAY + clock + (second * 1_000_000).round(0).cast(pl.Int64)
+    return site.trap(us.cast(site.result.polars), bad, "field_range")
+
+
+@define("make_time(int4, int4, float8) -> time", "A time of its fields.", family=_FAMILY)
+def make_time(site: Site, hour: pl.Expr, minute: pl.Expr, second: pl.Expr) -> pl.Expr:
+    bad = (hour < 0) | (hour > 23) | (minute < 0) | (minute > 59) | (second < 0) | (second >= 60)
+    us = hour.cast(pl.Int64) * HOUR + minute.cast(pl.Int64) * MINUTE + (second * 1_000_000).round(0).cast(pl.Int64)
+    return site.trap((us * 1000).cast(pl.Time), bad, "field_range")
+
+
+@define(
+    "isfinite(date) -> bool; isfinite(timestamp) -> bool; isfinite(timestamptz) -> bool; isfinite(interval) -> bool",
+    "Always true: there are no infinite times.",
+    family=_FAMILY,
+)
+def isfinite(site: Site, value: pl.Expr) -> pl.Expr:
+    return pl.when(value.is_not_null()).then(True)

@@ -1,1 +1,333 @@
-"""To come."""
+"""to_char, to_timestamp and to_date: times and numbers by template."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Final
+
+import polars as pl
+
+from query import fault
+from query.bind.literals import BadLiteral
+from query.functions.registry import Site, define
+from query.moments import EPOCH, EPOCH_DAY
+from query.patterns.templates import Token, tokens
+
+_FAMILY = "Formatting"
+_MONTHS: Final = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_ROMAN: Final = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
+_NATIVE: Final = {
+    "YYYY": "%Y",
+    "MM": "%m",
+    "DD": "%d",
+    "HH24": "%H",
+    "MI": "%M",
+    "SS": "%S",
+    "DDD": "%j",
+    "IYYY": "%G",
+    "IW": "%V",
+    "HH12": "%I",
+    "HH": "%I",
+    "AM": "%p",
+    "PM": "%p",
+    "Mon": "%b",
+    "Dy": "%a",
+}
+"""Fields that chrono's strftime prints exactly so for years 1000 to 9999."""
+
+
+def _tokens(site: Site, template: object) -> list[Token]:
+    try:
+        return tokens(str(template))
+    except ValueError as error:
+        raise fault.unsupported(f"template pattern {error}", site.position) from error
+
+
+@define(
+    "to_char(timestamp, text!) -> text; to_char(timestamptz, text!) -> text",
+    "A time by template.",
+    family=_FAMILY,
+)
+def to_char_time(site: Site, value: pl.Expr, template: object) -> pl.Expr:
+    parsed = _tokens(site, template)
+    if all(not token.field or (token.field in _NATIVE and token.fill and not token.ordinal) for token in parsed):
+        return value.dt.to_string("".join(_native(token) for token in parsed))
+    for token in parsed:
+        if token.field and token.field not in _PRINTERS:
+            raise fault.unsupported(f"template pattern {token.field}", site.position)
+    zoned = site.types[0].name == "timestamptz"
+
+    def shown(moment: datetime) -> str:
+        return "".join(_print(token, moment, zoned) for token in parsed)
+
+    return site.rowwise(shown, value.dt.cast_time_unit("us"))
+
+
+def _native(token: Token) -> str:
+    return _NATIVE[token.field] if token.field else token.text.replace("%", "%%")
+
+
+def _print(token: Token, moment: datetime, zoned: bool) -> str:
+    if not token.field:
+        return token.text
+    text = _PRINTERS[token.field](moment)
+    if token.field in ("TZ", "tz") and not zoned:
+        text = ""
+    if not token.fill:
+        text = text.strip() if token.field.isalpha() and not text.strip().isdigit() else _unpadded(text)
+    return text + _suffix(text, token.ordinal) if token.ordinal else text
+
+
+def _unpadded(text: str) -> str:
+    return text.lstrip("0") or "0" if text.isdigit() else text
+
+
+def _suffix(text: str, ordinal: str) -> str:
+    number = int(re.sub(r"\D", "", text) or 0)
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return ending.upper() if ordinal == "TH" else ending
+
+
+def _twelve(moment: datetime) -> str:
+    return f"{(moment.hour % 12) or 12:02d}"
+
+
+def _half(upper: bool, dots: bool) -> Callable[[datetime], str]:
+    def shown(moment: datetime) -> str:
+        text = "AM" if moment.hour < 12 else "PM"
+        text = f"{text[0]}.M." if dots else text
+        return text if upper else text.lower()
+
+    return shown
+
+
+def _name(names: tuple[str, ...], index: Callable[[datetime], int], form: str) -> Callable[[datetime], str]:
+    """A name in the field's case; whole names are padded to nine characters."""
+
+    def shown(moment: datetime) -> str:
+        name = names[index(moment)]
+        name = name[:3] if len(form) <= 3 and form.upper() != "DAY" else name.ljust(9)
+        return name.upper() if form.isupper() else name.lower() if form.islower() else name
+
+    return shown
+
+
+def _fraction(digits: int) -> Callable[[datetime], str]:
+    return lambda moment: f"{moment.microsecond:06d}"[:digits]
+
+
+_PRINTERS: Final[dict[str, Callable[[datetime], str]]] = {
+    "HH24": lambda moment: f"{moment.hour:02d}",
+    "HH12": _twelve,
+    "HH": _twelve,
+    "MI": lambda moment: f"{moment.minute:02d}",
+    "SS": lambda moment: f"{moment.second:02d}",
+    "MS": _fraction(3),
+    "US": _fraction(6),
+    **{f"FF{digits}": _fraction(digits) for digits in range(1, 7)},
+    "SSSS": lambda moment: str((moment.hour * 60 + moment.minute) * 60 + moment.second),
+    "SSSSS": lambda moment: str((moment.hour * 60 + moment.minute) * 60 + moment.second),
+    **{name: _half(True, False) for name in ("AM", "PM")},
+    **{name: _half(False, False) for name in ("am", "pm")},
+    **{name: _half(True, True) for name in ("A.M.", "P.M.")},
+    **{name: _half(False, True) for name in ("a.m.", "p.m.")},
+    "Y,YYY": lambda moment: f"{moment.year // 1000},{moment.year % 1000:03d}",
+    "YYYY": lambda moment: f"{moment.year:04d}",
+    "YYY": lambda moment: f"{moment.year % 1000:03d}",
+    "YY": lambda moment: f"{moment.year % 100:02d}",
+    "Y": lambda moment: str(moment.year % 10),
+    "IYYY": lambda moment: f"{moment.isocalendar()[0]:04d}",
+    "IYY": lambda moment: f"{moment.isocalendar()[0] % 1000:03d}",
+    "IY": lambda moment: f"{moment.isocalendar()[0] % 100:02d}",
+    "I": lambda moment: str(moment.isocalendar()[0] % 10),
+    "IW": lambda moment: f"{moment.isocalendar()[1]:02d}",
+    "ID": lambda moment: str(moment.isoweekday()),
+    "IDDD": lambda moment: f"{(moment.isocalendar()[1] - 1) * 7 + moment.isoweekday():03d}",
+    "MM": lambda moment: f"{moment.month:02d}",
+    **{form: _name(_MONTHS, lambda moment: moment.month - 1, form) for form in ("MONTH", "Month", "month")},
+    **{form: _name(_MONTHS, lambda moment: moment.month - 1, form) for form in ("MON", "Mon", "mon")},
+    **{form: _name(_DAYS, lambda moment: moment.weekday(), form) for form in ("DAY", "Day", "day", "DY", "Dy", "dy")},
+    "DDD": lambda moment: f"{moment.timetuple().tm_yday:03d}",
+    "DD": lambda moment: f"{moment.day:02d}",
+    "D": lambda moment: str(moment.isoweekday() % 7 + 1),
+    "WW": lambda moment: f"{(moment.timetuple().tm_yday - 1) // 7 + 1:02d}",
+    "W": lambda moment: str((moment.day - 1) // 7 + 1),
+    "CC": lambda moment: f"{(moment.year - 1) // 100 + 1:02d}",
+    "J": lambda moment: str(moment.date().toordinal() + 1_721_425),
+    "Q": lambda moment: str((moment.month - 1) // 3 + 1),
+    "RM": lambda moment: _ROMAN[moment.month - 1].ljust(4),
+    "rm": lambda moment: _ROMAN[moment.month - 1].lower().ljust(4),
+    "TZ": lambda moment: "UTC",
+    "tz": lambda moment: "utc",
+    "OF": lambda moment: "+00",
+    "TZH": lambda moment: "+00",
+    "TZM": lambda moment: "00",
+    **{name: (lambda moment: "AD") for name in ("AD", "BC")},
+    **{name: (lambda moment: "ad") for name in ("ad", "bc")},
+}
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+_WIDTHS: Final = {"YYYY": 4, "YY": 2, "MM": 2, "DD": 2, "HH24": 2, "HH12": 2, "HH": 2, "MI": 2, "SS": 2, "DDD": 3}
+
+
+def _reader(site: Site, template: object) -> Callable[[str], datetime]:
+    parsed = _tokens(site, template)
+    for token in parsed:
+        if token.field and token.field not in (*_WIDTHS, "MS", "US", "AM", "PM", "am", "pm", "MON", "Mon", "mon"):
+            raise fault.unsupported(f"reading template pattern {token.field}", site.position)
+    return lambda text: _read(parsed, text)
+
+
+def _read(parsed: list[Token], text: str) -> datetime:
+    fields: dict[str, int] = {}
+    place = 0
+    for index, token in enumerate(parsed):
+        if not token.field:
+            place = _skip_literal(token.text, text, place)
+            continue
+        while place < len(text) and text[place] == " ":
+            place += 1
+        adjacent = index + 1 < len(parsed) and bool(parsed[index + 1].field)
+        place = _read_field(token.field, text, place, fields, adjacent)
+    return _assembled(fields, text)
+
+
+def _skip_literal(literal: str, text: str, place: int) -> int:
+    """Any separator of the template passes over any run of separators in the text."""
+    if literal.isalnum():
+        return place + len(literal)
+    if place < len(text) and not text[place].isalnum():
+        place += 1
+    return place
+
+
+def _read_field(field: str, text: str, place: int, fields: dict[str, int], adjacent: bool) -> int:
+    if field.upper() in ("AM", "PM"):
+        word = text[place : place + 2].upper()
+        if word not in ("AM", "PM"):
+            raise BadLiteral(fault.INVALID_DATETIME, f'invalid value "{text[place : place + 2]}" for "{field}"')
+        fields["PM"] = int(word == "PM")
+        return place + 2
+    if field.upper() == "MON":
+        names = [name[:3].upper() for name in _MONTHS]
+        word = text[place : place + 3].upper()
+        if word not in names:
+            raise BadLiteral(fault.INVALID_DATETIME, f'invalid value "{text[place : place + 3]}" for "{field}"')
+        fields["MM"] = names.index(word) + 1
+        return place + 3
+    if field in ("MS", "US"):
+        width = 3 if field == "MS" else 6
+        match = re.compile(rf"\d{{1,{width}}}").match(text, place)
+    else:
+        width = _WIDTHS[field] if adjacent or field != "YYYY" else 9
+        match = re.compile(rf"[-+]?\d{{1,{width}}}").match(text, place)
+    if match is None:
+        shown = text[place : place + 4]
+        raise BadLiteral(fault.INVALID_DATETIME, f'invalid value "{shown}" for "{field}"')
+    fields[field] = int(match[0].ljust(width, "0")) if field in ("MS", "US") else int(match[0])
+    return match.end()
+
+
+def _assembled(fields: dict[str, int], text: str) -> datetime:
+    year = fields.get("YYYY", fields["YY"] + (2000 if fields["YY"] < 70 else 1900) if "YY" in fields else 1)
+    hour = fields.get("HH24", 0)
+    for name in ("HH12", "HH"):
+        if name in fields:
+            if not 1 <= fields[name] <= 12:
+                message = f'hour "{fields[name]}" is invalid for the 12-hour clock'
+                raise BadLiteral(fault.INVALID_DATETIME, message)
+            hour = fields[name] % 12 + 12 * fields.get("PM", 0)
+    microsecond = fields.get("US", 0) + 1000 * fields.get("MS", 0)
+    try:
+        moment = datetime(
+            year, fields.get("MM", 1), fields.get("DD", 1), hour, fields.get("MI", 0), fields.get("SS", 0), tzinfo=UTC
+        )
+        if "DDD" in fields:
+            moment = moment.replace(month=1, day=1) + timedelta(days=fields["DDD"] - 1)
+    except (ValueError, OverflowError) as error:
+        message = f'date/time field value out of range: "{text[:100]}"'
+        raise BadLiteral(fault.DATETIME_OVERFLOW, message) from error
+    return moment + timedelta(microseconds=microsecond)
+
+
+@define("to_timestamp(text, text!) -> timestamptz", "An instant by template, read in UTC.", family=_FAMILY)
+def to_timestamp(site: Site, value: pl.Expr, template: object) -> pl.Expr:
+    read = _reader(site, template)
+    return site.rowwise(lambda text: (read(text) - EPOCH) // timedelta(microseconds=1), value)
+
+
+@define("to_date(text, text!) -> date", "A date by template.", family=_FAMILY)
+def to_date(site: Site, value: pl.Expr, template: object) -> pl.Expr:
+    read = _reader(site, template)
+    return site.rowwise(lambda text: _days(read(text).date()), value)
+
+
+def _days(day: date) -> int:
+    return day.toordinal() - EPOCH_DAY
+
+
+# --- numbers -------------------------------------------------------------------------------------------------------
+
+_NUMBER_TEMPLATE: Final = re.compile(r"(FM)?(S|MI)?(L|\$)?([09G,]+)(?:([.D])([09]*))?(S|MI|PR|%)?$", re.IGNORECASE)
+
+
+@define(
+    "to_char(int4, text!) -> text; to_char(int8, text!) -> text; to_char(numeric, text!) -> text; "
+    "to_char(float8, text!) -> text",
+    "A number by template.",
+    family=_FAMILY,
+)
+def to_char_number(site: Site, value: pl.Expr, template: object) -> pl.Expr:
+    match = _NUMBER_TEMPLATE.match(str(template))
+    if match is None or match[2] or match[3] or (match[7] and match[7] != "%"):
+        raise fault.unsupported(f"number template {template}", site.position, "use FM, 0, 9, comma and point")
+    scale = site.types[0].scale if site.types[0].name == "numeric" else 0
+    whole, fraction, trimmed = match[4].upper().replace("G", ","), match[6] or "", bool(match[1])
+
+    def shown(number: object) -> str:
+        exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(str(number)).scaleb(-scale)
+        return _number(exact, whole, fraction, bool(match[5]), trimmed) + (match[7] or "")
+
+    return site.rowwise(shown, value)
+
+
+def _number(number: Decimal, whole: str, fraction: str, point: bool, trimmed: bool) -> str:
+    """Digits right-aligned in the template; # where they do not fit; one place before them for the sign."""
+    rounded = abs(number).quantize(Decimal(1).scaleb(-len(fraction)), ROUND_HALF_UP)
+    digits, _, decimals = format(rounded, "f").partition(".")
+    places = whole.replace(",", "")
+    digits = "" if digits == "0" and "0" not in places and fraction else digits
+    if len(digits) > len(places):
+        body = re.sub("[09]", "#", whole) + ("." if point else "") + "#" * len(fraction)
+        return body if trimmed else " " + body
+    first_zero = places.find("0")
+    shown = digits.rjust(len(places))
+    if first_zero >= 0:
+        shown = "".join("0" if letter == " " and index >= first_zero else letter for index, letter in enumerate(shown))
+    body = _grouped(shown, whole)
+    if trimmed:
+        keep = fraction.rfind("0") + 1
+        decimals = decimals[:keep] + decimals[keep:].rstrip("0")
+    text = body.lstrip() + ("." + decimals if point else "")
+    text = ("-" if number < 0 and rounded != 0 else "") + text
+    if trimmed:
+        return text
+    return text.rjust(len(whole) + 1 + (1 + len(fraction) if point else 0))
+
+
+def _grouped(shown: str, whole: str) -> str:
+    letters = iter(shown)
+    result = ""
+    for mark in whole:
+        if mark == ",":
+            result += "," if result.strip() else " "
+        else:
+            result += next(letters)
+    return result

@@ -1,1 +1,276 @@
-"""To come."""
+"""Mathematical functions."""
+
+import math
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+
+import polars as pl
+
+from query import fault
+from query.functions.registry import Site, define
+from query.lower.guards import row_fault
+from query.lower.numbers import checked_float, checked_int, power_of_ten, rescale, rounded_division
+from query.types import FLOATS, NUMERIC_DIGITS, PgType, numeric
+
+_FAMILY = "Mathematics"
+_ROOT_SCALE = 16
+"""Digits after the point of roots, logarithms and powers of numeric values."""
+
+_ALL = ("int2", "int4", "int8", "numeric", "float4", "float8")
+
+
+def _each(name: str, *kinds: str) -> str:
+    return "; ".join(f"{name}({kind}) -> {kind}" for kind in kinds)
+
+
+def _argument(types: tuple[PgType, ...]) -> PgType:
+    return types[0]
+
+
+def _whole(types: tuple[PgType, ...]) -> PgType:
+    return numeric(0) if types[0].name == "numeric" else types[0]
+
+
+@define(_each("abs", *_ALL), "Absolute value.", family=_FAMILY, result=_argument)
+def absolute(site: Site, value: pl.Expr) -> pl.Expr:
+    if site.result.name in ("numeric", *FLOATS):
+        return value.abs()
+    return checked_int(site, value.cast(pl.Int128).abs(), site.result)
+
+
+@define("sign(numeric) -> numeric; sign(float8) -> float8", "Sign: -1, 0 or 1.", family=_FAMILY, result=_whole)
+def sign(site: Site, value: pl.Expr) -> pl.Expr:
+    return value.sign()
+
+
+@define(
+    "ceil(numeric) -> numeric; ceil(float8) -> float8; ceiling(numeric) -> numeric; ceiling(float8) -> float8",
+    "Nearest whole number at or above.",
+    family=_FAMILY,
+    result=_whole,
+)
+def ceil(site: Site, value: pl.Expr) -> pl.Expr:
+    if site.result.name == "float8":
+        return value.ceil()
+    return -((-value) // power_of_ten(site.types[0].scale))
+
+
+@define(
+    "floor(numeric) -> numeric; floor(float8) -> float8",
+    "Nearest whole number at or below.",
+    family=_FAMILY,
+    result=_whole,
+)
+def floor(site: Site, value: pl.Expr) -> pl.Expr:
+    return value.floor() if site.result.name == "float8" else value // power_of_ten(site.types[0].scale)
+
+
+@define(
+    "round(numeric) -> numeric; round(float8) -> float8",
+    "Nearest whole number; ties of numeric away from zero, of float8 to even.",
+    family=_FAMILY,
+    result=_whole,
+)
+def round_whole(site: Site, value: pl.Expr) -> pl.Expr:
+    if site.result.name == "float8":
+        return value.round(0, mode="half_to_even")
+    return rescale(site, value, site.types[0].scale, 0)
+
+
+@define(
+    "trunc(numeric) -> numeric; trunc(float8) -> float8",
+    "Whole part.",
+    family=_FAMILY,
+    result=_whole,
+)
+def trunc_whole(site: Site, value: pl.Expr) -> pl.Expr:
+    if site.result.name == "float8":
+        return pl.when(value < 0).then(value.ceil()).otherwise(value.floor())
+    return (value.abs() // power_of_ten(site.types[0].scale)) * value.sign()
+
+
+def _digits(places: object, site: Site) -> int:
+    if not isinstance(places, int) or abs(places) > NUMERIC_DIGITS - 8:
+        raise fault.unsupported("rounding to that many digits", site.position)
+    return places
+
+
+def _to_places(site: Site, value: pl.Expr, places: int, cut: bool) -> pl.Expr:
+    """A numeric rounded or cut to `places`; the call's own scale is that of the argument (see `_kept`)."""
+    scale = site.types[0].scale
+    if places >= scale:
+        return value
+    unit = 10 ** (scale - places)
+    rounded = (value.abs() // unit) * value.sign() if cut else rounded_division(value, unit)
+    return rounded * pl.lit(unit, dtype=pl.Int128)
+
+
+@define("round(numeric, int4!) -> numeric", "Rounds to digits after the point.", family=_FAMILY, result=_argument)
+def round_places(site: Site, value: pl.Expr, places: object) -> pl.Expr:
+    return _to_places(site, value, _digits(places, site), cut=False)
+
+
+@define("trunc(numeric, int4!) -> numeric", "Cuts to digits after the point.", family=_FAMILY, result=_argument)
+def trunc_places(site: Site, value: pl.Expr, places: object) -> pl.Expr:
+    return _to_places(site, value, _digits(places, site), cut=True)
+
+
+def _root(types: tuple[PgType, ...]) -> PgType:
+    return numeric(_ROOT_SCALE, exact=False) if types[0].name == "numeric" else types[0]
+
+
+def _decimal(site: Site, function: Callable[..., Decimal], *values: pl.Expr) -> pl.Expr:
+    """A function of Decimals over numeric columns."""
+    scales = [kind.scale for kind in site.types]
+    target = site.result.scale
+
+    def over(*unscaled: int) -> int:
+        with localcontext() as context:
+            context.prec = 2 * NUMERIC_DIGITS
+            numbers = [Decimal(number).scaleb(-scale) for number, scale in zip(unscaled, scales, strict=True)]
+            result = function(*numbers).scaleb(target)
+            if abs(result) >= Decimal(10) ** NUMERIC_DIGITS:
+                raise row_fault(fault.NUMERIC_OUT_OF_RANGE, "value overflows numeric format", site.position)
+            return int(result.to_integral_value("ROUND_HALF_UP"))
+
+    return site.rowwise(over, *values)
+
+
+@define("sqrt(numeric) -> numeric; sqrt(float8) -> float8", "Square root.", family=_FAMILY, result=_root)
+def sqrt(site: Site, value: pl.Expr) -> pl.Expr:
+    value = site.trap(value, value < 0, "negative_sqrt")
+    return value.sqrt() if site.result.name == "float8" else _decimal(site, Decimal.sqrt, value)
+
+
+@define("cbrt(float8) -> float8", "Cube root.", family=_FAMILY)
+def cbrt(site: Site, value: pl.Expr) -> pl.Expr:
+    return value.cbrt()
+
+
+@define("exp(numeric) -> numeric; exp(float8) -> float8", "e to the power.", family=_FAMILY, result=_root)
+def exp(site: Site, value: pl.Expr) -> pl.Expr:
+    if site.result.name == "float8":
+        return checked_float(site, value.exp(), value)
+    return _decimal(site, Decimal.exp, value)
+
+
+def _positive(site: Site, value: pl.Expr) -> pl.Expr:
+    value = site.trap(value, value == 0, "log_zero")
+    return site.trap(value, value < 0, "log_negative")
+
+
+@define("ln(numeric) -> numeric; ln(float8) -> float8", "Natural logarithm.", family=_FAMILY, result=_root)
+def ln(site: Site, value: pl.Expr) -> pl.Expr:
+    value = _positive(site, value)
+    return value.log() if site.result.name == "float8" else _decimal(site, Decimal.ln, value)
+
+
+@define(
+    "log(numeric) -> numeric; log(float8) -> float8; log10(numeric) -> numeric; log10(float8) -> float8",
+    "Logarithm to base 10.",
+    family=_FAMILY,
+    result=_root,
+)
+def log(site: Site, value: pl.Expr) -> pl.Expr:
+    value = _positive(site, value)
+    return value.log10() if site.result.name == "float8" else _decimal(site, Decimal.log10, value)
+
+
+@define(
+    "log(numeric, numeric) -> numeric", "Logarithm of the second to the first as base.", family=_FAMILY, result=_root
+)
+def log_base(site: Site, base: pl.Expr, value: pl.Expr) -> pl.Expr:
+    base, value = _positive(site, base), _positive(site, value)
+    base = site.trap(base, base == 10 ** site.types[0].scale, "division_by_zero")
+    return _decimal(site, lambda b, v: v.ln() / b.ln(), base, value)
+
+
+@define(
+    "^(numeric, numeric) -> numeric; ^(float8, float8) -> float8; "
+    "power(numeric, numeric) -> numeric; power(float8, float8) -> float8; "
+    "pow(numeric, numeric) -> numeric; pow(float8, float8) -> float8",
+    "Power.",
+    family=_FAMILY,
+    result=_root,
+)
+def power(site: Site, base: pl.Expr, exponent: pl.Expr) -> pl.Expr:
+    base = site.trap(base, (base == 0) & (exponent < 0), "power_zero")
+    if site.result.name == "numeric":
+        unit = 10 ** site.types[1].scale
+        base = site.trap(base, (base < 0) & (exponent % unit != 0), "power_complex")
+        return _decimal(site, _decimal_power, base, exponent)
+    base = site.trap(base, (base < 0) & (exponent != exponent.floor()), "power_complex")
+    return checked_float(site, base.pow(exponent), base, exponent)
+
+
+def _decimal_power(base: Decimal, exponent: Decimal) -> Decimal:
+    if exponent == 0:
+        return Decimal(1)
+    if base != 0 and exponent * base.copy_abs().log10() > 2 * NUMERIC_DIGITS:
+        return Decimal(10) ** (2 * NUMERIC_DIGITS)
+    return base**exponent
+
+
+@define("pi() -> float8", "3.141592653589793.", family=_FAMILY)
+def pi(site: Site) -> pl.Expr:
+    return pl.lit(math.pi)
+
+
+def _float(name: str, summary: str, build: Callable[[pl.Expr], pl.Expr]) -> None:
+    @define(f"{name}(float8) -> float8", summary, family=_FAMILY)
+    def function(site: Site, value: pl.Expr) -> pl.Expr:
+        return build(value)
+
+
+_float("degrees", "Radians as degrees.", lambda value: value.degrees())
+_float("radians", "Degrees as radians.", lambda value: value.radians())
+_float("sin", "Sine.", lambda value: value.sin())
+_float("cos", "Cosine.", lambda value: value.cos())
+_float("tan", "Tangent.", lambda value: value.tan())
+_float("cot", "Cotangent.", lambda value: value.cot())
+_float("atan", "Arc tangent.", lambda value: value.arctan())
+_float("sinh", "Hyperbolic sine.", lambda value: value.sinh())
+_float("cosh", "Hyperbolic cosine.", lambda value: value.cosh())
+_float("tanh", "Hyperbolic tangent.", lambda value: value.tanh())
+
+
+@define("asin(float8) -> float8", "Arc sine.", family=_FAMILY)
+def asin(site: Site, value: pl.Expr) -> pl.Expr:
+    return site.trap(value.arcsin(), value.abs() > 1, "input_range")
+
+
+@define("acos(float8) -> float8", "Arc cosine.", family=_FAMILY)
+def acos(site: Site, value: pl.Expr) -> pl.Expr:
+    return site.trap(value.arccos(), value.abs() > 1, "input_range")
+
+
+@define("atan2(float8, float8) -> float8", "Arc tangent of y / x.", family=_FAMILY)
+def atan2(site: Site, y: pl.Expr, x: pl.Expr) -> pl.Expr:
+    return pl.arctan2(y, x)
+
+
+@define("gcd(int4, int4) -> int4; gcd(int8, int8) -> int8", "Greatest common divisor.", family=_FAMILY)
+def gcd(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return site.rowwise(math.gcd, left, right)
+
+
+@define("lcm(int4, int4) -> int4; lcm(int8, int8) -> int8", "Least common multiple.", family=_FAMILY)
+def lcm(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return site.rowwise(math.lcm, left, right)
+
+
+@define(
+    "width_bucket(float8, float8, float8, int4) -> int4",
+    "Number of the bucket among equally wide ones; 0 below, count + 1 beyond.",
+    family=_FAMILY,
+)
+def width_bucket(site: Site, value: pl.Expr, low: pl.Expr, high: pl.Expr, count: pl.Expr) -> pl.Expr:
+    count = site.trap(count, count <= 0, "bucket_count")
+    low = site.trap(low, low == high, "bucket_bounds")
+    rising = low < high
+    share = pl.when(rising).then((value - low) / (high - low)).otherwise((low - value) / (low - high))
+    inside = (share * count.cast(pl.Float64)).floor().cast(pl.Int32, strict=False) + 1
+    below = pl.when(rising).then(value < low).otherwise(value > low)
+    beyond = pl.when(rising).then(value >= high).otherwise(value <= high)
+    bucket = pl.when(below).then(0).when(beyond).then(count + 1).otherwise(inside)
+    return pl.when(value.is_not_null()).then(bucket).cast(pl.Int32)

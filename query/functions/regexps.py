@@ -1,1 +1,333 @@
-"""To come."""
+"""LIKE, SIMILAR TO and regular expressions, with PostgreSQL's meaning or a refusal."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import polars as pl
+
+from query import fault
+from query.functions.registry import Site, define
+from query.lower.guards import row_fault
+from query.patterns.like import BadPattern, like, similar
+from query.patterns.longest import same_match
+from query.patterns.render import needs_python, python, rust
+from query.patterns.tree import BadRegex, Regex, UnsupportedRegex, parse_regex
+from query.types import TEXT, array_of
+
+_FAMILY = "Patterns"
+
+
+def _parsed(site: Site, pattern: object, flags: str = "") -> Regex:
+    try:
+        return parse_regex(str(pattern), flags)
+    except BadRegex as error:
+        raise fault.invalid(fault.INVALID_REGULAR_EXPRESSION, str(error), site.position) from error
+    except UnsupportedRegex as error:
+        raise fault.unsupported(str(error), site.position) from error
+
+
+def _python(site: Site, regex: Regex) -> "re.Pattern[str]":
+    try:
+        return re.compile(python(regex))
+    except (re.error, UnsupportedRegex, OverflowError, RecursionError) as error:
+        raise fault.unsupported(f"this regular expression ({error})", site.position) from error
+
+
+def _found(site: Site, value: pl.Expr, regex: Regex) -> pl.Expr:
+    """True where the expression matches anywhere."""
+    if needs_python(regex.root):
+        compiled = _python(site, regex)
+        return site.rowwise(lambda text: compiled.search(text) is not None, value)
+    try:
+        return value.str.contains(rust(regex))
+    except UnsupportedRegex as error:
+        raise fault.unsupported(str(error), site.position) from error
+
+
+def _searchable(site: Site, regex: Regex) -> "re.Pattern[str]":
+    """The expression for finding what matches, if first and longest match agree."""
+    if not same_match(regex):
+        raise fault.unsupported(
+            "cutting out a match that depends on which alternative is tried first",
+            site.position,
+            "PostgreSQL takes the longest; write the alternatives so that none begins another",
+        )
+    return _python(site, regex)
+
+
+# --- LIKE ----------------------------------------------------------------------------------------------------------
+
+
+def _like(site: Site, value: pl.Expr, pattern: object, escape: object, ignore_case: bool) -> pl.Expr:
+    try:
+        parsed = like(str(pattern), str(escape))
+    except BadPattern as error:
+        raise fault.invalid(fault.INVALID_ESCAPE, str(error), site.position) from error
+    pieces = parsed.pieces
+    if ignore_case:
+        return value.str.contains(parsed.regex.replace("(?s)", "(?si)", 1))
+    if pieces is None or len(pieces) > 3 or (len(pieces) == 3 and any(pieces[::2])):
+        return value.str.contains(parsed.regex)
+    if len(pieces) == 1:
+        return value == pl.lit(pieces[0])
+    if len(pieces) == 3:
+        return value.str.contains(pieces[1], literal=True)
+    first, last = pieces
+    if first and last:
+        return value.str.contains(parsed.regex)
+    return value.str.starts_with(first) if first else value.str.ends_with(last)
+
+
+@define("~~(text, text!, text!) -> bool", "LIKE.", family=_FAMILY)
+def like_constant(site: Site, value: pl.Expr, pattern: object, escape: object) -> pl.Expr:
+    return _like(site, value, pattern, escape, ignore_case=False)
+
+
+@define("~~*(text, text!, text!) -> bool", "ILIKE.", family=_FAMILY)
+def ilike_constant(site: Site, value: pl.Expr, pattern: object, escape: object) -> pl.Expr:
+    return _like(site, value, pattern, escape, ignore_case=True)
+
+
+def _dynamic(site: Site, value: pl.Expr, pattern: pl.Expr, escape: object, flags: int) -> pl.Expr:
+    known: dict[str, re.Pattern[str]] = {}
+
+    def matches(text: str, one: str) -> bool:
+        if one not in known:
+            try:
+                known[one] = re.compile(like(one, str(escape)).regex.replace("$", "\\Z") if one else "\\A\\Z", flags)
+            except BadPattern as error:
+                raise row_fault(fault.INVALID_ESCAPE, str(error), site.position) from error
+        return known[one].match(text) is not None
+
+    return site.rowwise(matches, value, pattern)
+
+
+@define("like(text, text, text!) -> bool", "LIKE a pattern from a column.", family=_FAMILY)
+def like_column(site: Site, value: pl.Expr, pattern: pl.Expr, escape: object) -> pl.Expr:
+    return _dynamic(site, value, pattern, escape, re.DOTALL)
+
+
+@define("ilike(text, text, text!) -> bool", "ILIKE a pattern from a column.", family=_FAMILY)
+def ilike_column(site: Site, value: pl.Expr, pattern: pl.Expr, escape: object) -> pl.Expr:
+    return _dynamic(site, value, pattern, escape, re.DOTALL | re.IGNORECASE)
+
+
+@define("similar to(text, text!, text!) -> bool", "SIMILAR TO.", family=_FAMILY)
+def similar_to(site: Site, value: pl.Expr, pattern: object, escape: object) -> pl.Expr:
+    try:
+        return _found(site, value, _parsed(site, similar(str(pattern), str(escape))))
+    except BadPattern as error:
+        raise fault.invalid(fault.INVALID_ESCAPE, str(error), site.position) from error
+
+
+# --- regular expressions -------------------------------------------------------------------------------------------
+
+
+@define("~(text, text!) -> bool; regexp_like(text, text!) -> bool", "Matches a regular expression.", family=_FAMILY)
+def matches(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
+    return _found(site, value, _parsed(site, pattern))
+
+
+@define("~*(text, text!) -> bool", "Matches a regular expression, case ignored.", family=_FAMILY)
+def matches_ignoring_case(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
+    return _found(site, value, _parsed(site, pattern, "i"))
+
+
+@define("regexp_like(text, text!, text!) -> bool", "Matches a regular expression with flags.", family=_FAMILY)
+def regexp_like(site: Site, value: pl.Expr, pattern: object, flags: object) -> pl.Expr:
+    return _found(site, value, _parsed(site, pattern, _flags(site, flags)))
+
+
+def _flags(site: Site, flags: object, allow_global: bool = False) -> str:
+    text = str(flags)
+    if "g" in text and not allow_global:
+        message = 'this function does not support the "global" option'
+        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position)
+    unknown = set(text) - set("gicnmpwst")
+    if unknown:
+        message = f'invalid regular expression option: "{min(unknown)}"'
+        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position)
+    return text.replace("g", "")
+
+
+@define("substring(text, text!) -> text", "Part that matches: the first group, or all.", family=_FAMILY)
+def substring(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
+    regex = _parsed(site, pattern)
+    compiled = _searchable(site, regex)
+    if not needs_python(regex.root):
+        return value.str.extract(rust(regex), 1 if regex.groups else 0)
+
+    def part(text: str) -> str | None:
+        match = compiled.search(text)
+        return None if match is None else match[1 if regex.groups else 0]
+
+    return site.rowwise(part, value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Replacement:
+    """A replacement text: literal parts and group numbers; group 0 is the whole match."""
+
+    parts: tuple[str | int, ...]
+
+    def render(self, match: "re.Match[str]") -> str:
+        return "".join((match[part] or "") if isinstance(part, int) else part for part in self.parts)
+
+
+def _replacement(text: str, groups: int) -> _Replacement:
+    parts: list[str | int] = [""]
+    place = 0
+    while place < len(text):
+        letter, following = text[place], text[place + 1 : place + 2]
+        if letter == "\\" and following and (following.isdigit() or following in "&\\") and following != "0":
+            if following == "\\":
+                parts.append("\\")
+            elif following == "&":
+                parts.append(0)
+            elif int(following) <= groups:
+                parts.append(int(following))
+            place += 2
+            continue
+        parts.append(letter)
+        place += 1
+    return _Replacement(tuple(parts))
+
+
+def _replaced(site: Site, value: pl.Expr, pattern: object, new: object, flags: str) -> pl.Expr:
+    regex = _parsed(site, pattern, _flags(site, flags, allow_global=True))
+    compiled = _searchable(site, regex)
+    replacement = _replacement(str(new), regex.groups)
+    count = 0 if "g" in flags else 1
+    if not needs_python(regex.root):
+        return _replaced_natively(value, regex, replacement, everywhere=count == 0)
+    return site.rowwise(lambda text: compiled.sub(replacement.render, text, count=count), value)
+
+
+def _replaced_natively(value: pl.Expr, regex: Regex, replacement: _Replacement, everywhere: bool) -> pl.Expr:
+    text = "".join(f"${{{part}}}" if isinstance(part, int) else part.replace("$", "$$") for part in replacement.parts)
+    return value.str.replace_all(rust(regex), text) if everywhere else value.str.replace(rust(regex), text)
+
+
+@define("regexp_replace(text, text!, text!) -> text", "First match replaced; \\1 and \\& refer to it.", family=_FAMILY)
+def regexp_replace(site: Site, value: pl.Expr, pattern: object, new: object) -> pl.Expr:
+    return _replaced(site, value, pattern, new, "")
+
+
+@define("regexp_replace(text, text!, text!, text!) -> text", "Matches replaced; flag g for all.", family=_FAMILY)
+def regexp_replace_flags(site: Site, value: pl.Expr, pattern: object, new: object, flags: object) -> pl.Expr:
+    return _replaced(site, value, pattern, new, str(flags))
+
+
+@define("regexp_count(text, text!) -> int4", "Number of matches.", family=_FAMILY)
+def regexp_count(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
+    return regexp_count_flags(site, value, pattern, 1, "")
+
+
+@define("regexp_count(text, text!, int4!, text!) -> int4", "Number of matches from a place on.", family=_FAMILY)
+def regexp_count_flags(site: Site, value: pl.Expr, pattern: object, start: object, flags: object) -> pl.Expr:
+    regex = _parsed(site, pattern, _flags(site, flags))
+    compiled = _searchable(site, regex)
+    first = start - 1 if isinstance(start, int) and start > 0 else 0
+    if not needs_python(regex.root) and first == 0:
+        return value.str.count_matches(rust(regex)).cast(pl.Int32)
+    return site.rowwise(lambda text: len(list(compiled.finditer(text, first))), value)
+
+
+def _over_matches(
+    site: Site, value: pl.Expr, pattern: object, flags: str, build: Callable[["re.Pattern[str]", str], object]
+) -> pl.Expr:
+    compiled = _searchable(site, _parsed(site, pattern, flags))
+    return site.rowwise(lambda text: build(compiled, text), value)
+
+
+def _groups(match: "re.Match[str]") -> list[str | None]:
+    return list(match.groups()) if match.re.groups else [match[0]]
+
+
+@define(
+    "regexp_match(text, text!) -> text[]",
+    "Groups of the first match as an array; NULL without one.",
+    family=_FAMILY,
+    result=lambda types: array_of(TEXT),
+)
+def regexp_match(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
+    return regexp_match_flags(site, value, pattern, "")
+
+
+@define(
+    "regexp_match(text, text!, text!) -> text[]",
+    "Groups of the first match as an array; NULL without one.",
+    family=_FAMILY,
+    result=lambda types: array_of(TEXT),
+)
+def regexp_match_flags(site: Site, value: pl.Expr, pattern: object, flags: object) -> pl.Expr:
+    def build(compiled: "re.Pattern[str]", text: str) -> object:
+        match = compiled.search(text)
+        return None if match is None else _groups(match)
+
+    return _over_matches(site, value, pattern, _flags(site, flags), build)
+
+
+@define(
+    "regexp_split_to_array(text, text!) -> text[]",
+    "Parts between the matches.",
+    family=_FAMILY,
+    result=lambda types: array_of(TEXT),
+)
+def regexp_split_to_array(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
+    def build(compiled: "re.Pattern[str]", text: str) -> object:
+        parts, place = [], 0
+        for match in compiled.finditer(text):
+            empty = match.end() == match.start()
+            if empty and (match.start() <= place or match.start() == len(text)):
+                continue
+            parts.append(text[place : match.start()])
+            place = match.end()
+        return [*parts, text[place:]]
+
+    return _over_matches(site, value, pattern, "", build)
+
+
+@define("regexp_substr(text, text!) -> text", "First match.", family=_FAMILY)
+def regexp_substr(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
+    def build(compiled: "re.Pattern[str]", text: str) -> object:
+        match = compiled.search(text)
+        return None if match is None else match[0]
+
+    return _over_matches(site, value, pattern, "", build)
+
+
+@define("regexp_instr(text, text!) -> int4", "Place of the first match, 0 without one.", family=_FAMILY)
+def regexp_instr(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
+    def build(compiled: "re.Pattern[str]", text: str) -> object:
+        match = compiled.search(text)
+        return 0 if match is None else match.start() + 1
+
+    return _over_matches(site, value, pattern, "", build)
+
+
+@define(
+    "regexp_matches(text, text!) -> text[][]",
+    "Groups of the first match, as a row.",
+    family=_FAMILY,
+    result=lambda types: array_of(array_of(TEXT)),
+)
+def regexp_matches(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
+    return regexp_matches_flags(site, value, pattern, "")
+
+
+@define(
+    "regexp_matches(text, text!, text!) -> text[][]",
+    "Groups of the first match, with flag g of all, as rows.",
+    family=_FAMILY,
+    result=lambda types: array_of(array_of(TEXT)),
+)
+def regexp_matches_flags(site: Site, value: pl.Expr, pattern: object, flags: object) -> pl.Expr:
+    text_flags = str(flags)
+
+    def build(compiled: "re.Pattern[str]", text: str) -> object:
+        found = [_groups(match) for match in compiled.finditer(text)]
+        return found if "g" in text_flags else found[:1]
+
+    return _over_matches(site, value, pattern, _flags(site, flags, allow_global=True), build)

@@ -61,10 +61,15 @@ def trap(value: pl.Expr, bad: pl.Expr, name: str, position: int | None) -> pl.Ex
 
 
 class RowFault(Exception):
-    """Raised by a function over rows; carries what an InvalidSQL needs through Polars, which keeps only text."""
+    """Raised by a function over rows; its text carries what an InvalidSQL needs.
 
-    def __init__(self, sqlstate: str, message: str, position: int | None = None) -> None:
-        super().__init__(f"weir!{sqlstate}!{position or ''}!{message}!weir")
+    Polars raises it anew with a longer text, so it takes a text and nothing else: use `row_fault`.
+    """
+
+
+def row_fault(sqlstate: str, message: str, position: int | None = None) -> RowFault:
+    """The exception for a function over rows to raise."""
+    return RowFault(f"weir!{sqlstate}!{position or ''}!{message}!weir")
 
 
 _ROW_FAULT: Final = re.compile(r"weir!(\w{5})!(\d*)!(.*?)!weir", re.DOTALL)

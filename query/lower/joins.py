@@ -6,6 +6,7 @@ import polars as pl
 
 from query.bind.traverse import columns, conjuncts
 from query.bound import Call, Field, Join, Lookup, Scalar
+from query.lower.filters import filtered
 from query.lower.guards import trap
 from query.lower.scalars import expression
 from query.lower.statements import Statements, quoted
@@ -63,7 +64,7 @@ def _selected(frame: pl.LazyFrame, fields: tuple[Field, ...]) -> pl.LazyFrame:
 
 def _checked(frame: pl.LazyFrame, rest: list[Scalar]) -> pl.LazyFrame:
     for part in rest:
-        frame = frame.filter(expression(part))
+        frame = filtered(frame, part)
     return frame
 
 

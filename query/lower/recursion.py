@@ -7,7 +7,7 @@ import polars as pl
 from query.bound import Recursive
 from query.fault import PROGRAM_LIMIT
 from query.limits import MAX_RECURSION_ROUNDS, MAX_RECURSION_ROWS
-from query.lower.guards import RowFault
+from query.lower.guards import row_fault
 
 Step = Callable[[pl.LazyFrame], pl.LazyFrame]
 
@@ -31,8 +31,8 @@ def recursive(base: pl.LazyFrame, step: Step, relation: Recursive) -> pl.LazyFra
             results.append(work)
             total += work.height
             if total > MAX_RECURSION_ROWS:
-                raise RowFault(PROGRAM_LIMIT, f"a recursive query made more than {MAX_RECURSION_ROWS} rows")
-        raise RowFault(PROGRAM_LIMIT, f"a recursive query ran for more than {MAX_RECURSION_ROUNDS} rounds")
+                raise row_fault(PROGRAM_LIMIT, f"a recursive query made more than {MAX_RECURSION_ROWS} rows")
+        raise row_fault(PROGRAM_LIMIT, f"a recursive query ran for more than {MAX_RECURSION_ROUNDS} rounds")
 
     return base.map_batches(
         rounds,

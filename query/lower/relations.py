@@ -30,6 +30,7 @@ from query.bound import (
     WorkTable,
 )
 from query.lower.aggregates import aggregate
+from query.lower.filters import filtered
 from query.lower.joins import join, lookup
 from query.lower.ordering import sort_value
 from query.lower.recursion import recursive
@@ -132,7 +133,7 @@ class Lowering:
     def filter(self, relation: Filter) -> pl.LazyFrame:
         """Predicates are compiled, so that literals are plain and reach the scan's statistics."""
         self.statements.note("predicate")
-        return self.frame(relation.input).filter(expression(relation.predicate))
+        return filtered(self.frame(relation.input), relation.predicate)
 
     def join(self, relation: Join) -> pl.LazyFrame:
         return join(relation, self.frame(relation.left), self.frame(relation.right), self.statements)

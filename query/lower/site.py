@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from query.bind.literals import BadLiteral, UnsupportedLiteral
-from query.lower.guards import RowFault, trap
+from query.lower.guards import row_fault, trap
 from query.types import PgType
 
 
@@ -58,7 +58,7 @@ def _applied(function: Callable[..., object], rows: Iterable[object], position: 
         except TypeError:
             results.append(function(*values))
         except BadLiteral as error:
-            raise RowFault(error.sqlstate, error.message, position) from error
+            raise row_fault(error.sqlstate, error.message, position) from error
         except UnsupportedLiteral as error:
-            raise RowFault("0A000", f"{error} is not supported", position) from error
+            raise row_fault("0A000", f"{error} is not supported", position) from error
     return results

@@ -1,0 +1,44 @@
+"""Filters: what a scan may evaluate on its statistics, and what has to see rows only."""
+
+from typing import Final
+
+import polars as pl
+
+from query.bind.traverse import conjuncts
+from query.bound import Among, Call, Column, Constant, IsNull, Logic, Not, Scalar
+from query.lower.scalars import expression
+from query.types import BOOL
+
+_PUSHED: Final = ("=(", "<>(", "<(", "<=(", ">(", ">=(", "~~(", "starts_with(", "is not distinct from(")
+_KINDS: Final = (Column, Constant, Logic, Not, IsNull, Among)
+
+
+def filtered(frame: pl.LazyFrame, predicate: Scalar) -> pl.LazyFrame:
+    """The rows for which the predicate is true.
+
+    A scan tries its predicate on minimum and maximum values, which need not be rows (long texts are cut). A function
+    that fails on such a value would fail the query, so only plain comparisons are left for the scan to see.
+    """
+    parts = conjuncts(predicate)
+    pushed = [part for part in parts if _is_plain(part)]
+    if pushed:
+        frame = frame.filter(expression(_all(pushed)))
+    if len(pushed) == len(parts):
+        return frame
+    names = frame.collect_schema().names()
+    return frame.with_columns(expression(predicate).alias("w")).filter(pl.col("w")).select(names)
+
+
+def _all(parts: list[Scalar]) -> Scalar:
+    return parts[0] if len(parts) == 1 else Logic(BOOL, "and", tuple(parts))
+
+
+def _is_plain(scalar: Scalar) -> bool:
+    """Comparisons of columns with constants, and their combinations."""
+    if isinstance(scalar, Call):
+        return scalar.function.startswith(_PUSHED) and all(isinstance(arg, Column | Constant) for arg in scalar.args)
+    if isinstance(scalar, Logic):
+        return all(_is_plain(operand) for operand in scalar.operands)
+    if isinstance(scalar, Not | IsNull):
+        return _is_plain(scalar.value)
+    return isinstance(scalar, _KINDS)
