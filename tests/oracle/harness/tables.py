@@ -239,7 +239,7 @@ TIMES: Final = (
     dt.datetime(1970, 1, 1), dt.datetime(1969, 12, 31, 23, 59, 59, 999999), dt.datetime(2000, 2, 29, 12),
     dt.datetime(2024, 2, 29, 23, 59, 59, 500000), dt.datetime(2024, 12, 30), dt.datetime(2025, 1, 1, 0, 0, 0, 1),
     None, dt.datetime(2026, 1, 4, 6, 7, 8), dt.datetime(2027, 1, 3, 18, 30), dt.datetime(1900, 1, 1, 1, 1, 1),
-    dt.datetime(2262, 4, 11, 23, 47, 16), dt.datetime(2024, 3, 31, 1, 30), dt.datetime(2024, 10, 27, 1, 30),
+    dt.datetime(2037, 7, 11, 23, 47, 16), dt.datetime(2024, 3, 31, 1, 30), dt.datetime(2024, 10, 27, 1, 30),
 )  # fmt: skip
 DATES: Final = (
     dt.date(1970, 1, 1), dt.date(2000, 2, 29), dt.date(2024, 12, 30), dt.date(2023, 1, 1), dt.date(2020, 12, 31),
