@@ -61,8 +61,10 @@ def create_app(settings: Settings) -> Flask:
 
 
 def start(app: Flask) -> None:
-    """What a worker does besides answering: it watches that maintenance runs."""
-    settings: Settings = app.extensions[EXTENSION].settings
+    """What a worker does besides answering: it keeps query processes warm and watches that maintenance runs."""
+    parts: Parts = app.extensions[EXTENSION]
+    parts.queries.start()
+    settings = parts.settings
     command = [sys.executable, "-m", "storage.maintenance", "--parent", str(os.getpid())]
     keep_running("maintenance", settings.data_dir / "maintenance.lock", command)
 
