@@ -60,6 +60,8 @@ def _serve(connection: socket.socket, handle: Handle, request: object) -> None:
         answer = handle(request, gathered.add)
         gathered.flush(protocol.answer(answer))
     except WeirError as error:
+        if isinstance(error, InternalError):
+            print(f"query process: {error.message}: {error.__cause__!r}", file=sys.stderr)
         protocol.send(connection, protocol.fault(error))
     except MemoryError:
         protocol.send(connection, protocol.fault(QueryTooLarge("the query needs more memory than it may use")))
