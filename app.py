@@ -9,10 +9,13 @@ from flask import Flask
 from auth import access
 from auth.passwords import Passwords
 from blueprints import (
+    alerts,
     apikeys,
     authentication,
+    dashboards,
     datasets,
     errors,
+    filters,
     health,
     ingestion,
     otlp,
@@ -20,6 +23,7 @@ from blueprints import (
     remote_write,
     requests,
     roles,
+    targets,
     users,
 )
 from blueprints.bodies import Bodies
@@ -41,6 +45,9 @@ BLUEPRINTS: Final = (
     datasets.blueprint,
     roles.blueprint,
     users.blueprint,
+    dashboards.blueprint,
+    filters.blueprint,
+    alerts.blueprint,
     health.about,
     health.public,
 )
@@ -55,6 +62,7 @@ def create_app(settings: Settings) -> Flask:
     errors.install(app)
     authentication.install(app, access.build(_access_options(settings), Passwords(offload)))
     apikeys.register(app)
+    targets.register(app, settings)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     return app
