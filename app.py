@@ -69,10 +69,11 @@ def create_app(settings: Settings) -> Flask:
 
 
 def start(app: Flask) -> None:
-    """What a worker does besides answering: it watches that maintenance runs."""
+    """What a worker does besides answering: it watches that maintenance and alerting run."""
     settings: Settings = app.extensions[EXTENSION].settings
-    command = [sys.executable, "-m", "storage.maintenance", "--parent", str(os.getpid())]
-    keep_running("maintenance", settings.data_dir / "maintenance.lock", command)
+    for name, module in (("maintenance", "storage.maintenance"), ("alerting", "alerting.process")):
+        command = [sys.executable, "-m", module, "--parent", str(os.getpid())]
+        keep_running(name, settings.data_dir / f"{name}.lock", command)
 
 
 def stop(app: Flask) -> None:

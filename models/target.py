@@ -60,6 +60,15 @@ def get(tenant: str, target_id: str) -> Target:
 
 
 @connection()
+def find(target_id: str) -> Target:
+    """The target, of whatever tenant. Raises TargetNotFound."""
+    row = TargetRow.get_or_none(TargetRow.id == target_id)
+    if row is None:
+        raise TargetNotFound(f"no target {target_id}")
+    return _target(row)
+
+
+@connection()
 def every(tenant: str) -> list[Target]:
     """The tenant's targets, by name."""
     rows = TargetRow.select().where(TargetRow.tenant_id == tenant).order_by(TargetRow.name)

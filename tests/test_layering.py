@@ -15,7 +15,7 @@ MAY_IMPORT = {
     | {"alerting", "werkzeug", "orjson", "polars", "ulid", "cramjam", "msgpack", "google", "opentelemetry", "requests"},
     # Evaluates alerts and delivers notices in a process of its own, apart from every request: it asks as their
     # authors (auth), by the query processes (query) over snapshots (storage), and knows no HTTP but the client's.
-    "alerting": {"auth", "query", "storage", "models", "certifi", "orjson"},
+    "alerting": {"auth", "query", "storage", "models", "certifi", "orjson", "ulid"},
     "auth": {"models", "argon2", "cryptography", "joserfc", "requests", "ulid"},
     "query": {"storage", "sqlglot", "polars", "orjson", "cramjam"},
     "storage": {"models", "polars", "ulid"},
