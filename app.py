@@ -10,11 +10,14 @@ from auth import access
 from auth.passwords import Passwords
 from auth.provider import ProviderOptions
 from blueprints import (
+    alerts,
     apikeys,
     audit,
     authentication,
+    dashboards,
     datasets,
     errors,
+    filters,
     health,
     ingestion,
     oidc,
@@ -23,6 +26,7 @@ from blueprints import (
     remote_write,
     requests,
     roles,
+    targets,
     tenants,
     users,
 )
@@ -46,6 +50,9 @@ BLUEPRINTS: Final = (
     roles.blueprint,
     users.blueprint,
     oidc.blueprint,
+    dashboards.blueprint,
+    filters.blueprint,
+    alerts.blueprint,
     health.about,
     health.public,
 )
@@ -62,17 +69,19 @@ def create_app(settings: Settings) -> Flask:
     audit.install(app, parts.reception.store)
     apikeys.register(app)
     tenants.register(app, parts.storage.delete)
+    targets.register(app, settings)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     return app
 
 
 def start(app: Flask) -> None:
-    """What a worker does besides answering: it keeps query processes warm and watches that maintenance runs."""
+    """What a worker does besides answering: it keeps query processes warm, and watches the host's other processes."""
     parts: Parts = app.extensions[EXTENSION]
     parts.queries.start()
-    command = [sys.executable, "-m", "storage.maintenance", "--parent", str(os.getpid())]
-    keep_running("maintenance", parts.settings.data_dir / "maintenance.lock", command)
+    for name, module in (("maintenance", "storage.maintenance"), ("alerting", "alerting.process")):
+        command = [sys.executable, "-m", module, "--parent", str(os.getpid())]
+        keep_running(name, parts.settings.data_dir / f"{name}.lock", command)
 
 
 def stop(app: Flask) -> None:
