@@ -15,7 +15,7 @@ from models.dataset import Dataset
 from models.file import File
 from models.segment import Ingested
 from storage import parquet
-from storage.frames import Frame, decode, to_rows
+from storage.frames import Frame, decode, join_alike, to_rows
 from storage.idempotency import read_notes
 from storage.names import SEGMENT_SUFFIX, Layout, partition
 from storage.parquet import Origin
@@ -99,9 +99,10 @@ def share(amount: int, weights: Sequence[int]) -> list[int]:
 
 def unify(parts: Sequence[pl.DataFrame], schema: Schema) -> pl.DataFrame:
     """All rows in one frame: the columns that occur, in the schema's order and types."""
-    occurring = {name for part in parts for name in part.columns}
+    joined = join_alike(parts)
+    occurring = {name for part in joined for name in part.columns}
     wanted = {each.name: POLARS_TYPES[each.type] for each in schema.columns if each.name in occurring}
-    conformed = [part.cast({name: dtype for name, dtype in wanted.items() if name in part.columns}) for part in parts]
+    conformed = [part.cast({name: dtype for name, dtype in wanted.items() if name in part.columns}) for part in joined]
     return pl.concat(conformed, how="diagonal").select(*wanted)
 
 

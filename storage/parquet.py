@@ -36,10 +36,14 @@ def by_hour(rows: pl.DataFrame, time_column: str) -> Iterator[tuple[int, pl.Data
     dtype = rows.schema[time_column]
     if not isinstance(dtype, pl.Datetime):
         raise TypeError(f"the time column {time_column!r} is {dtype}")
-    hour = pl.col(time_column).to_physical().floordiv(HOUR_NS // UNIT_NS[dtype.time_unit])
-    ordered = rows.sort(time_column, maintain_order=True)
-    for (key,), part in ordered.group_by(hour.alias("\0hour"), maintain_order=True):
-        yield int(str(key)), part
+    # Most segments are in order already, and of one hour.
+    ordered = rows if rows.get_column(time_column).is_sorted() else rows.sort(time_column, maintain_order=True)
+    hours = ordered.get_column(time_column).to_physical() // (HOUR_NS // UNIT_NS[dtype.time_unit])
+    if hours.n_unique() == 1:
+        yield int(hours[0]), ordered
+        return
+    for (hour,), part in ordered.with_columns(hours.alias("\0hour")).group_by("\0hour", maintain_order=True):
+        yield int(str(hour)), part.drop("\0hour")
 
 
 def write(layout: Layout, directory: str, rows: pl.DataFrame, origin: Origin) -> File:
