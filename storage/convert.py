@@ -69,16 +69,15 @@ def _write(layout: Layout, target: Dataset, frames: Sequence[Frame]) -> list[Fil
         # Deleted since it was found.
         return []
     rows = unify([to_rows(frame) for frame in frames], schema)
-    hours = list(parquet.by_hour(rows, target.time_column))
-    shares = share(sum(frame.body_bytes for frame in frames), [part.height for _, part in hours])
+    parts = [
+        (partition(target.tenant, target.name, hour, key), part)
+        for hour, rows_of_hour in parquet.by_hour(rows, target.time_column)
+        for key, part in parquet.by_value(rows_of_hour, target.custom_partition)
+    ]
+    shares = share(sum(frame.body_bytes for frame in frames), [part.height for _, part in parts])
     return [
-        parquet.write(
-            layout,
-            partition(target.tenant, target.name, hour),
-            part,
-            Origin(target.id, target.time_column, body_bytes),
-        )
-        for (hour, part), body_bytes in zip(hours, shares, strict=True)
+        parquet.write(layout, directory, part, Origin(target.id, target.time_column, body_bytes))
+        for (directory, part), body_bytes in zip(parts, shares, strict=True)
     ]
 
 
