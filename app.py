@@ -34,7 +34,7 @@ from blueprints.bodies import Bodies
 from blueprints.gathering import Gathering
 from blueprints.parts import EXTENSION, Parts
 from blueprints.reception import Reception
-from config import Settings
+from config import InvalidSetting, Settings
 from models import base, server
 from query.service import QueryService
 from runtime import Pool, keep_running, offload
@@ -125,12 +125,14 @@ def _access_options(settings: Settings) -> access.AccessOptions:
 
 
 def _provider(settings: Settings) -> ProviderOptions | None:
-    if settings.oidc_issuer is None or settings.oidc_client_id is None:
+    if settings.oidc_issuer is None:
         return None
+    if settings.oidc_client_id is None:
+        raise InvalidSetting("WEIR_OIDC_ISSUER is set, and WEIR_OIDC_CLIENT_ID is not")
     return ProviderOptions(
         issuer=settings.oidc_issuer,
         client_id=settings.oidc_client_id,
         client_secret=settings.oidc_client_secret,
         groups_claim=settings.oidc_groups_claim,
-        tenant_claim="tenant" if settings.multi_tenant else None,
+        tenant_claim=settings.oidc_tenant_claim if settings.multi_tenant else None,
     )

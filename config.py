@@ -112,6 +112,9 @@ class Settings:
     oidc_client_id: str | None = setting(str, None, "OIDC client id")
     oidc_client_secret: str | None = setting(str, None, "OIDC client secret", secret=True)
     oidc_groups_claim: str = setting(str, "groups", "the claim whose values name roles")
+    oidc_tenant_claim: str = setting(
+        str, "tenant", "with several tenants: the claim whose values name those that a token is good for"
+    )
     public_url: str | None = setting(
         _url("https", "http"), None, "origin for redirects and links; unset: from the request"
     )
