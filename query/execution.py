@@ -1,4 +1,4 @@
-"""Queries as a query process runs them: parse, prepare over scans, stream. Run as `python -m query.execution <pid>`."""
+"""Queries as a query process runs them: parse, prepare over scans, stream."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -90,11 +90,8 @@ def _nowhere(_: bytes) -> None:
     pass
 
 
-def main() -> None:
+def handler() -> worker.Handle:
+    """What a query process runs its requests by."""
     execution = Execution()
     _warm(execution)
-    worker.main(execution.handle)
-
-
-if __name__ == "__main__":
-    main()
+    return execution.handle
