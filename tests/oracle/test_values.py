@@ -12,6 +12,7 @@ from tests.oracle.harness.verdict import Verdict, judge, unique_names
 SAME = {
     "numeric": ("numeric", "2.50", Decimal("2.5")),
     "further digits of a quotient": ("numeric", "0.33333333333333333333", Decimal("0.333333333333333333333333")),
+    "sum of cut quotients": ("numeric", "5.33333333333333330001", Decimal("5.33333333333333333334")),
     "float noise": ("float8", "0.30000000000000004", 0.3),
     "NaN": ("float8", "NaN", float("nan")),
     "timestamp with a fraction": ("timestamp", "2024-01-01 00:00:00.5", dt.datetime(2024, 1, 1, microsecond=500_000)),
@@ -30,6 +31,8 @@ DIFFERENT = {
     "float for an integer": ("int8", "2", 2.0),
     "numeric that is not rounded": ("numeric", "3", Decimal("2.7")),
     "numeric that lost digits": ("numeric", "0.33333333333333333333", Decimal("0.3333333333")),
+    "numeric off by one": ("numeric", "92233720368547758070", Decimal("92233720368547758071")),
+    "numeric off in its last digit": ("numeric", "8255678452116.8108", Decimal("8255678452116.8118")),
     "naive time for an instant": ("timestamptz", "2024-01-01 00:00:00+00", dt.datetime(2024, 1, 1)),
     "day for a month": ("interval", "1 mon", {"m": 0, "d": 30, "us": 0}),
     "text for its NULL": ("text", None, ""),

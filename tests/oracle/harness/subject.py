@@ -29,19 +29,14 @@ class Subject:
         """Our answer, values as Polars hands them out."""
         try:
             compiled = engine.prepare(parse.parse(query), self._tables, now=NOW)
-        except WeirError as error:
-            return _failure(error)
-        except Exception as error:  # A crash is a finding, not the end of the run.
-            return Failure(_first_line(error), crash=True)
-        try:
-            frame = compiled.frame.collect(engine="streaming")
+            rows = _rows(compiled.frame.collect(engine="streaming"))
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # Polars' panics are no Exceptions.
+        except BaseException as error:  # Polars' panics are no Exceptions, and a crash is a finding, not the end.
             known = engine.translate(error)
             return Failure(_first_line(error), crash=True) if isinstance(known, InternalError) else _failure(known)
         names = tuple(field.name for field in compiled.fields)
-        return Answer(names, tuple(field.type for field in compiled.fields), _rows(frame))
+        return Answer(names, tuple(field.type for field in compiled.fields), rows)
 
 
 def _scan(table: tables.Table, folder: Path) -> pl.LazyFrame:

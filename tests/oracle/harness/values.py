@@ -16,8 +16,10 @@ from typing import Final
 FLOAT_TOLERANCE: Final = 1e-9
 # Below this a sum of floats that cancel is noise of the order of additions, which SQL does not fix.
 FLOAT_NOISE: Final = 1e-11
-# PostgreSQL keeps at least 16 significant digits of a quotient; more digits of the same number are the same answer.
+# PostgreSQL keeps at least 16 significant digits of a quotient; where it cuts depends on the values. Up to there the
+# digits are the same; from 16 digits after the point on, sums of quotients may differ in what was cut.
 NUMERIC_TOLERANCE: Final = Decimal("1e-15")
+QUOTIENT_DIGITS: Final = 16
 WIDE: Final = Context(prec=200, rounding=ROUND_HALF_UP)
 INTERVAL_PART: Final = re.compile(r"([+-]?\d+) (year|mon|day)s?")
 INTERVAL_TIME: Final = re.compile(r"([+-]?)(\d+):(\d\d):(\d\d(?:\.\d+)?)$")
@@ -75,13 +77,15 @@ def _close(left: float, right: float) -> bool:
 
 
 def _same_numeric(theirs: Decimal, ours: Decimal) -> bool:
-    """Equal, or ours has further digits of the number that PostgreSQL rounded at its last digit."""
+    """Equal, or the same quotient: cut where PostgreSQL cut it, or both with the many digits of one."""
     if theirs.is_nan() or ours.is_nan() or theirs.is_infinite() or ours.is_infinite():
         return theirs.compare_total(ours) == 0
     if theirs == ours:
         return True
-    rounded = ours.quantize(Decimal(1).scaleb(int(theirs.as_tuple().exponent)), context=WIDE)
-    return rounded == theirs and abs(WIDE.subtract(ours, theirs)) <= abs(theirs) * NUMERIC_TOLERANCE
+    if abs(WIDE.subtract(ours, theirs)) > abs(theirs) * NUMERIC_TOLERANCE:
+        return False
+    scale = -int(theirs.as_tuple().exponent)
+    return scale >= QUOTIENT_DIGITS or ours.quantize(Decimal(1).scaleb(-scale), context=WIDE) == theirs
 
 
 def _their_interval(text: str) -> Plain:
