@@ -8,25 +8,33 @@ from flask import Flask
 
 from auth import access
 from auth.passwords import Passwords
+from auth.provider import ProviderOptions
 from blueprints import (
+    alerts,
     apikeys,
+    audit,
     authentication,
+    dashboards,
     datasets,
     errors,
+    filters,
     health,
     ingestion,
+    oidc,
     otlp,
     query,
     remote_write,
     requests,
     roles,
+    targets,
+    tenants,
     users,
 )
 from blueprints.bodies import Bodies
 from blueprints.gathering import Gathering
 from blueprints.parts import EXTENSION, Parts
 from blueprints.reception import Reception
-from config import Settings
+from config import InvalidSetting, Settings
 from models import base, server
 from query.service import QueryService
 from runtime import Pool, keep_running, offload
@@ -41,6 +49,10 @@ BLUEPRINTS: Final = (
     datasets.blueprint,
     roles.blueprint,
     users.blueprint,
+    oidc.blueprint,
+    dashboards.blueprint,
+    filters.blueprint,
+    alerts.blueprint,
     health.about,
     health.public,
 )
@@ -50,21 +62,26 @@ def create_app(settings: Settings) -> Flask:
     """The WSGI application with all its parts. Starts nothing and touches no database; `start` does."""
     base.bind(server.url(settings.database_url, settings.data_dir))
     app = Flask("weir", static_folder=None)
-    app.extensions[EXTENSION] = _parts(settings)
+    parts = app.extensions[EXTENSION] = _parts(settings)
     requests.install(app)
     errors.install(app)
     authentication.install(app, access.build(_access_options(settings), Passwords(offload)))
+    audit.install(app, parts.reception.store)
     apikeys.register(app)
+    tenants.register(app, parts.storage.delete)
+    targets.register(app, settings)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     return app
 
 
 def start(app: Flask) -> None:
-    """What a worker does besides answering: it watches that maintenance runs."""
-    settings: Settings = app.extensions[EXTENSION].settings
-    command = [sys.executable, "-m", "storage.maintenance", "--parent", str(os.getpid())]
-    keep_running("maintenance", settings.data_dir / "maintenance.lock", command)
+    """What a worker does besides answering: it keeps query processes warm, and watches the host's other processes."""
+    parts: Parts = app.extensions[EXTENSION]
+    parts.queries.start()
+    for name, module in (("maintenance", "storage.maintenance"), ("alerting", "alerting.process")):
+        command = [sys.executable, "-m", module, "--parent", str(os.getpid())]
+        keep_running(name, parts.settings.data_dir / f"{name}.lock", command)
 
 
 def stop(app: Flask) -> None:
@@ -102,4 +119,20 @@ def _access_options(settings: Settings) -> access.AccessOptions:
         multi_tenant=settings.multi_tenant,
         # Without an object store, hosts could not see each other's files, so there is one.
         one_host=settings.storage_url is None,
+        provider=_provider(settings),
+        public_url=settings.public_url,
+    )
+
+
+def _provider(settings: Settings) -> ProviderOptions | None:
+    if settings.oidc_issuer is None:
+        return None
+    if settings.oidc_client_id is None:
+        raise InvalidSetting("WEIR_OIDC_ISSUER is set, and WEIR_OIDC_CLIENT_ID is not")
+    return ProviderOptions(
+        issuer=settings.oidc_issuer,
+        client_id=settings.oidc_client_id,
+        client_secret=settings.oidc_client_secret,
+        groups_claim=settings.oidc_groups_claim,
+        tenant_claim=settings.oidc_tenant_claim if settings.multi_tenant else None,
     )

@@ -1,17 +1,18 @@
 """What happens before the first worker and after the last: PostgreSQL up, tables migrated, an administrator there.
 
-Run by gunicorn.conf.py as a process of its own (`python bootstrap.py start|stop`), because the gunicorn master must
-stay free of database and Polars state, which would be forked into every worker.
+Run by gunicorn.conf.py as a process of its own (`python bootstrap.py start ADDRESS...`, `... stop`), because the
+gunicorn master must stay free of database and Polars state, which would be forked into every worker.
 """
 
 import fcntl
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import ParamSpec, TypeVar
 
 from auth.accounts import bootstrap_administrator
+from auth.guessable import refuse_guessable_password
 from auth.passwords import Passwords
 from config import InvalidSetting, Settings
 from errors import WeirError
@@ -25,16 +26,19 @@ def _here(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     return function(*args, **kwargs)
 
 
-def start(settings: Settings) -> None:
-    """Bring the database up to date and announce the administrator once. Idempotent; safe in parallel."""
+def start(settings: Settings, addresses: Sequence[str]) -> None:
+    """Bring the database up to date and announce the administrator once. Idempotent; safe in parallel.
+
+    `addresses` are those that the server will listen on.
+    """
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     if settings.database_url is None:
         server.ensure_running(settings.data_dir)
     base.bind(server.url(settings.database_url, settings.data_dir))
     base.migrate()
-    password = bootstrap_administrator(
-        Passwords(_here), settings.admin_username, settings.admin_password, datetime.now(UTC)
-    )
+    passwords = Passwords(_here)
+    refuse_guessable_password(passwords, settings.admin_username, settings.admin_password, addresses)
+    password = bootstrap_administrator(passwords, settings.admin_username, settings.admin_password, datetime.now(UTC))
     if password is not None:
         print(
             f"\n  Administrator: {settings.admin_username}\n  Password:      {password}\n"
@@ -43,7 +47,7 @@ def start(settings: Settings) -> None:
         )
 
 
-def stop(settings: Settings) -> None:
+def stop(settings: Settings, _: Sequence[str]) -> None:
     """Stop what `start` started, after maintenance has ended, which would start it again."""
     if settings.database_url is None:
         with (settings.data_dir / "maintenance.lock").open("w") as lock:
@@ -55,7 +59,7 @@ def main(arguments: list[str]) -> int:
     logging.basicConfig(level=logging.WARNING)
     try:
         settings = Settings.from_env()
-        {"start": start, "stop": stop}[arguments[0]](settings)
+        {"start": start, "stop": stop}[arguments[0]](settings, arguments[1:])
     except (WeirError, InvalidSetting) as error:
         print(f"weir: {error}", file=sys.stderr)
         return 1

@@ -112,6 +112,9 @@ class Settings:
     oidc_client_id: str | None = setting(str, None, "OIDC client id")
     oidc_client_secret: str | None = setting(str, None, "OIDC client secret", secret=True)
     oidc_groups_claim: str = setting(str, "groups", "the claim whose values name roles")
+    oidc_tenant_claim: str = setting(
+        str, "tenant", "with several tenants: the claim whose values name those that a token is good for"
+    )
     public_url: str | None = setting(
         _url("https", "http"), None, "origin for redirects and links; unset: from the request"
     )
@@ -132,6 +135,8 @@ class Settings:
         return cls(**given)._checked()
 
     def _checked(self) -> "Settings":
+        if (self.oidc_issuer is None) != (self.oidc_client_id is None):
+            raise InvalidSetting("WEIR_OIDC_ISSUER and WEIR_OIDC_CLIENT_ID belong together: set both or none")
         if self.disk_low_water_percent > self.disk_high_water_percent:
             raise InvalidSetting("WEIR_DISK_LOW_WATER_PERCENT is above WEIR_DISK_HIGH_WATER_PERCENT")
         return self

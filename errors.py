@@ -6,6 +6,7 @@ WeirError
 ├── Forbidden                 a valid identity lacks a privilege
 ├── NotFound                  the named thing does not exist
 ├── Conflict                  the named thing exists already or is in use
+├── PreconditionFailed        it is no longer what the client read
 ├── TooLarge                  a body over a limit
 ├── UnsupportedMedia          media type or content coding
 ├── Unprocessable             understood, but cannot be carried out
@@ -187,6 +188,30 @@ class OidcNotConfigured(NotFound):
     code = "oidc_not_configured"
 
 
+class DashboardNotFound(NotFound):
+    """No dashboard that the caller may read has this id."""
+
+    code = "dashboard_not_found"
+
+
+class FilterNotFound(NotFound):
+    """No filter that the caller may read has this id."""
+
+    code = "filter_not_found"
+
+
+class AlertNotFound(NotFound):
+    """No alert that the caller may read has this id."""
+
+    code = "alert_not_found"
+
+
+class TargetNotFound(NotFound):
+    """No target has this id."""
+
+    code = "target_not_found"
+
+
 class Conflict(WeirError):
     """The request contradicts what is there."""
 
@@ -233,6 +258,30 @@ class LastAdministrator(Conflict):
     """Nobody could administer the tenant any more."""
 
     code = "last_administrator"
+
+
+class TitleTaken(Conflict):
+    """Another dashboard, filter, alert or target has this title or name."""
+
+    code = "title_taken"
+
+
+class TargetInUse(Conflict):
+    """An alert is delivered to the target, which therefore cannot be deleted."""
+
+    code = "target_in_use"
+
+
+class PreconditionFailed(WeirError):
+    """What the client read before is no longer so."""
+
+    code = "precondition_failed"
+
+
+class ChangedMeanwhile(PreconditionFailed):
+    """Somebody else has changed the object since the revision that `If-Match` names, or since it was read."""
+
+    code = "changed_meanwhile"
 
 
 class TooLarge(WeirError):

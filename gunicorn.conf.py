@@ -33,8 +33,16 @@ def on_starting(server: Any) -> None:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     server.weir_lock = lock.open("w")
     fcntl.flock(server.weir_lock, fcntl.LOCK_SH)
-    if subprocess.run([sys.executable, "bootstrap.py", "start"], cwd=os.path.dirname(__file__) or ".").returncode:
+    command = [sys.executable, "bootstrap.py", "start", *map(host_of, server.cfg.address)]
+    if subprocess.run(command, cwd=os.path.dirname(__file__) or ".").returncode:
         sys.exit(1)
+
+
+def host_of(address: Any) -> str:
+    """The host to be bound: a Unix socket's path is this one, no host or an inherited socket may be any."""
+    if isinstance(address, str):
+        return "localhost"
+    return (isinstance(address, tuple) and address[0]) or "0.0.0.0"
 
 
 def post_fork(server: Any, worker: Any) -> None:

@@ -47,7 +47,7 @@ class Secrets:
         try:
             opened = self._seal.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], bound_to.encode())
         except InvalidTag as error:
-            raise InternalError("a stored API key was sealed under another WEIR_SECRET_KEY") from error
+            raise InternalError("a stored secret was sealed under another WEIR_SECRET_KEY") from error
         return opened.decode()
 
 

@@ -6,8 +6,10 @@ concurrent greenlet stands still while a body of the largest size is decoded off
 """
 
 import argparse
+import gc
 import os
 import random
+import sys
 import time
 from collections.abc import Callable, Mapping
 
@@ -99,6 +101,8 @@ def main() -> None:
     arguments = parser.parse_args()
     for count in (1, 100, 1000, 10_000):
         compare(count, arguments.seconds)
+    sys.setswitchinterval(0.001)  # as wsgi.py does
+    gc.freeze()
     show_stalls(bodies(LARGEST_BYTES // 450))
 
 

@@ -1,16 +1,31 @@
-"""Datasets: create, list, describe, delete."""
+"""Datasets: create, list, describe, retain, delete."""
+
+from datetime import date
+from typing import Final, cast
 
 from flask import Blueprint, Response, jsonify, request
 
 from auth.privileges import Action, may, require
 from blueprints import scope as scopes
+from blueprints.audit import watch
 from blueprints.authentication import caller, protect
+from blueprints.bodies import require_json_type
+from blueprints.management import json_body, json_body_or
 from blueprints.parts import parts
+from blueprints.scope import Scope
+from blueprints.times import rfc3339
+from columns import Field
+from errors import InvalidHeader, InvalidRequest
+from ingest import json_events
 from models import column, dataset
-from models.dataset import Dataset
-from schemas.dataset import dump_schema
+from models.dataset import Dataset, Retention
+from schemas.dataset import RetentionSchema, StaticSchemaSchema, declared_fields, dump_schema, rfc3339_of_ns
+from schemas.reading import load
+from storage.account import account, day
 
-blueprint = protect(Blueprint("datasets", __name__, url_prefix="/api/v1/logstream"))
+blueprint = watch(protect(Blueprint("datasets", __name__, url_prefix="/api/v1/logstream")), "dataset")
+
+TELEMETRY_OF_SOURCE: Final = {"otel-logs": "logs", "otel-metrics": "metrics", "otel-traces": "traces"}
 
 
 @blueprint.get("")
@@ -23,10 +38,18 @@ def every() -> Response:
 
 @blueprint.put("/<name>")
 def create(name: str) -> Response:
-    """Create an empty dataset. 409 when there is one of that name."""
+    """Create an empty dataset, as the `X-P-*` headers and, for a static schema, the body say. 409 if there is one."""
     require(caller(), Action.ADMINISTER, name)
     scope = scopes.read(request.headers)
-    dataset.create(caller().tenant, scopes.checked_dataset_name(name), telemetry_type=scope.telemetry_type or "logs")
+    dataset.create(
+        caller().tenant,
+        scopes.checked_dataset_name(name),
+        time_column=scope.time_partition or "p_timestamp",
+        custom_partition=_custom_partition(scope),
+        static_schema=scope.static_schema,
+        telemetry_type=_telemetry_type(scope),
+        fields=_declared(scope),
+    )
     return jsonify({"dataset": name, "message": f"dataset {name} created"})
 
 
@@ -38,15 +61,127 @@ def delete(name: str) -> Response:
     return jsonify({"dataset": name, "message": f"dataset {name} deleted"})
 
 
+@blueprint.post("/schema/detect")
+def detect() -> Response:
+    """The schema that a dataset would get from a sample of events."""
+    require(caller(), Action.READ_METADATA)
+    require_json_type(request)
+    with parts().bodies.receive(request) as body:
+        batch = json_events.decode(body, reserved=())
+    return jsonify(dump_schema(batch.fields))
+
+
 @blueprint.get("/<name>/schema")
 def schema(name: str) -> Response:
     """The columns, in the order of `SELECT *`, with Arrow's type names."""
-    found = _readable(name)
-    columns = column.schema(found.id).columns
+    columns = column.schema(_readable(name).id).columns
     return jsonify(dump_schema((each.name, each.type) for each in columns))
+
+
+@blueprint.get("/<name>/stats")
+def stats(name: str) -> Response:
+    """Events and bytes, exactly: of all time, or of one day (`?date=YYYY-MM-DD`)."""
+    found = _readable(name)
+    unknown = set(request.args) - {"date"}
+    if unknown:
+        raise InvalidRequest(f"unknown parameter {min(unknown)!r}; there is `date`", field=min(unknown))
+    return _day(found, request.args["date"]) if "date" in request.args else _account(found)
+
+
+@blueprint.get("/<name>/info")
+def info(name: str) -> Response:
+    """What the dataset is and the times of its first and last event."""
+    found = _readable(name)
+    counted = account(parts().storage.layout, found)
+    members = {
+        "createdAt": rfc3339(found.created_at),
+        "firstEventAt": rfc3339_of_ns(counted.first),
+        "latestEventAt": rfc3339_of_ns(counted.last),
+        "timePartition": None if found.time_column == "p_timestamp" else found.time_column,
+        "customPartition": found.custom_partition,
+        "staticSchemaFlag": "true" if found.static_schema else None,
+        "streamType": "UserDefined",
+        "telemetryType": found.telemetry_type,
+    }
+    return jsonify({name: value for name, value in members.items() if value is not None})
+
+
+@blueprint.get("/<name>/retention")
+def get_retention(name: str) -> Response:
+    """How long events are kept; an empty array: for ever."""
+    kept = dataset.retention(_readable(name).id)
+    tasks = [] if kept is None else [{"description": kept.description, "action": "delete", "days": kept.days}]
+    return jsonify(RetentionSchema(many=True).dump(tasks))
+
+
+@blueprint.put("/<name>/retention")
+def set_retention(name: str) -> Response:
+    """Keep events so long from now on. An empty array: for ever."""
+    require(caller(), Action.ADMINISTER, name)
+    tasks = json_body()
+    if not isinstance(tasks, list) or len(tasks) > 1:
+        raise InvalidRequest("a retention is an array of at most one task with the action `delete`")
+    wanted = [load(RetentionSchema(), each) for each in tasks]
+    found = parts().storage.find(caller().tenant, name)
+    kept = [Retention(cast(int, each["days"]), cast(str, each["description"])) for each in wanted]
+    dataset.set_retention(found.id, kept[0] if kept else None)
+    return jsonify({"dataset": name, "message": f"retention of dataset {name} set"})
 
 
 def _readable(name: str) -> Dataset:
     """The dataset, when the caller may read it: 403 whether or not a hidden one exists, then 404."""
     require(caller(), Action.READ_METADATA, name)
     return parts().storage.find(caller().tenant, name)
+
+
+def _custom_partition(scope: Scope) -> str | None:
+    name = scope.custom_partition
+    if name is not None and ("," in name or "." in name):
+        raise InvalidHeader("X-P-Custom-Partition names one field, without a dot", field="X-P-Custom-Partition")
+    return name
+
+
+def _telemetry_type(scope: Scope) -> str:
+    expected = TELEMETRY_OF_SOURCE.get(scope.log_source or "")
+    if expected and scope.telemetry_type not in (None, expected):
+        raise InvalidHeader(
+            f"X-P-Telemetry-Type {scope.telemetry_type!r} does not match X-P-Log-Source {scope.log_source!r}",
+            field="X-P-Telemetry-Type",
+        )
+    return scope.telemetry_type or expected or "logs"
+
+
+def _declared(scope: Scope) -> tuple[Field, ...]:
+    if not scope.static_schema:
+        return ()
+    return declared_fields(load(StaticSchemaSchema(), json_body_or({})))
+
+
+def _account(found: Dataset) -> Response:
+    counted = account(parts().storage.layout, found)
+    ingestion = {
+        "count": counted.events,
+        "size": counted.body_bytes,
+        "format": "json",
+        "lifetime_count": counted.lifetime_events,
+        "lifetime_size": counted.lifetime_body_bytes,
+        "deleted_count": counted.lifetime_events - counted.events,
+        "deleted_size": counted.lifetime_body_bytes - counted.body_bytes,
+    }
+    storage = {
+        "size": counted.stored_bytes,
+        "format": "parquet",
+        "lifetime_size": counted.stored_bytes + counted.deleted_stored_bytes,
+        "deleted_size": counted.deleted_stored_bytes,
+    }
+    latest = rfc3339_of_ns(counted.last)
+    return jsonify({"stream": found.name, "time": latest, "ingestion": ingestion, "storage": storage})
+
+
+def _day(found: Dataset, text: str) -> Response:
+    try:
+        on = date.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidRequest("`date` is YYYY-MM-DD", field="date") from error
+    counted = day(parts().storage.layout, found, on)
+    return jsonify({"events": counted.events, "ingestion": counted.body_bytes, "storage": counted.stored_bytes})

@@ -21,6 +21,7 @@ STATUSES: Final[Mapping[type[WeirError], int]] = {
     errors.Forbidden: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
+    errors.PreconditionFailed: 412,
     errors.TooLarge: 413,
     errors.UnsupportedMedia: 415,
     errors.Unprocessable: 422,

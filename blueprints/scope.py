@@ -1,4 +1,4 @@
-"""The only place that reads `X-P-*` headers: what a request says of its dataset, its source and its rows."""
+"""The only place that reads `X-P-*` headers and the Idempotency-Key: what a request says of itself."""
 
 import re
 from collections.abc import Mapping
@@ -24,6 +24,7 @@ KNOWN: Final = frozenset(
     "update-stream".split()
 )
 LARGEST_EXTRA_COLUMNS: Final = 10
+LONGEST_IDEMPOTENCY_KEY: Final = 255
 TELEMETRY_TYPES: Final = ("logs", "metrics", "traces", "events")
 
 
@@ -38,6 +39,7 @@ class Scope:
     custom_partition: str | None
     static_schema: bool
     extra: Mapping[str, str]
+    idempotency_key: str | None
 
 
 def read(headers: Headers) -> Scope:
@@ -50,6 +52,7 @@ def read(headers: Headers) -> Scope:
         custom_partition=_text(headers, "X-P-Custom-Partition"),
         static_schema=_lowered(headers, "X-P-Static-Schema-Flag") == "true",
         extra=_extra(headers),
+        idempotency_key=_idempotency_key(headers),
     )
 
 
@@ -99,6 +102,15 @@ def _telemetry_type(headers: Headers) -> str | None:
             field="X-P-Telemetry-Type",
         )
     return value
+
+
+def _idempotency_key(headers: Headers) -> str | None:
+    key = _text(headers, "Idempotency-Key")
+    if key is not None and len(key) > LONGEST_IDEMPOTENCY_KEY:
+        raise InvalidHeader(
+            f"an Idempotency-Key has at most {LONGEST_IDEMPOTENCY_KEY} characters", field="Idempotency-Key"
+        )
+    return key
 
 
 def _extra(headers: Headers) -> dict[str, str]:

@@ -110,11 +110,12 @@ def _flatten_event(event: Event, rules: Rules, index: int) -> Event:
 
 
 def _flatten_object(value: Event, depth: int, taken: Collection[str] = ()) -> Event:
-    """One object flattened. A nested object that would claim a name twice stays as it is, under its own name.
+    """One object flattened, without its nulls, which claim no name: they are as good as absent.
 
-    The name of an object that stays may itself meet another's, so this repeats until no two meet; at the latest
-    when every nested object stays.
+    A nested object that would claim a name twice stays as it is, under its own name. The name of an object that stays
+    may itself meet another's, so this repeats until no two meet; at the latest when every nested object stays.
     """
+    value = {key: child for key, child in value.items() if child is not None}
     inner = {
         key: {f"{key}_{name}": child for name, child in _flatten_object(nested, depth - 1).items()}
         for key, nested in value.items()

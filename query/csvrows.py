@@ -8,10 +8,12 @@ from typing import Final
 
 import polars as pl
 
-from query.output import bytea_text, interval_text
+from query.lower.texts import float_text
 
 TIMESTAMP: Final = "%Y-%m-%d %H:%M:%S%.f"
 TEXTS: Final = ("text", "json", "jsonb", "unknown", "bytea", "record")
+PLAIN_FROM: Final = 1e-4
+PLAIN_BELOW: Final = 1e15
 # What makes a spreadsheet take a cell for a formula, full-width forms included (OWASP, "CSV Injection").
 FORMULA: Final = r"^[=+\-@\t\r\n\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}]"
 
@@ -51,10 +53,8 @@ def value_text(value: pl.Expr, dtype: pl.DataType, kind: str) -> pl.Expr:
         return pl.concat_str(text, pl.lit("+00")) if dtype.time_zone else text
     if isinstance(dtype, pl.Time):
         return _trimmed(value.dt.strftime("%H:%M:%S%.f"))
-    if kind == "interval":
-        return interval_text(value)
     if isinstance(dtype, pl.Binary):
-        return bytea_text(value)
+        return pl.format("\\x{}", value.bin.encode("hex"))
     return _float_text(value) if dtype.is_float() else value.cast(pl.String)
 
 
@@ -75,9 +75,10 @@ def _trimmed(text: pl.Expr) -> pl.Expr:
 
 
 def _float_text(value: pl.Expr) -> pl.Expr:
-    """The shortest digits that read back as the same float, in PostgreSQL's layout: `1`, `0.1`, `1e+20`, `1e-07`."""
-    text = value.cast(pl.String).str.strip_suffix(".0").str.replace(r"e([+-]?)([0-9])$", "e${1}0${2}")
-    return text.replace({"inf": "Infinity", "-inf": "-Infinity"})
+    """PostgreSQL's layout: `1`, `0.1`, `1e+20`, `NaN`. Polars has the same one for what lies between the extremes."""
+    plain = (value == 0) | ((value.abs() >= PLAIN_FROM) & (value.abs() < PLAIN_BELOW))
+    rest = pl.when(~plain).then(value).map_elements(float_text, return_dtype=pl.String)
+    return pl.when(plain).then(value.cast(pl.String).str.strip_suffix(".0")).otherwise(rest)
 
 
 def _harmless(text: pl.Expr) -> pl.Expr:

@@ -1,4 +1,4 @@
-"""Queries as a query process runs them: parse, prepare over scans, stream. Run as `python -m query.execution <pid>`."""
+"""Queries as a query process runs them: parse, prepare over scans, stream."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -19,6 +19,7 @@ from storage.tails import Tails
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NS_PER_US = 1_000
+WARM_BYTES = 1_000
 
 
 class Execution:
@@ -49,15 +50,17 @@ class Execution:
             return {"expired": True}
         except WeirError:
             raise
-        except (Exception, pl.exceptions.PolarsError) as error:
+        except (Exception, pl.exceptions.PanicException) as error:
             raise engine.translate(error) from error
         emit(coded.finish())
         return {"expired": False, "coding": coded.coding}
 
     def _table(self, source: Source) -> Table:
-        frame = scan(source.snapshot, self._tails) if source.only is None else self._narrowing.scan(source, source.only)
-        json = (column.name for column in source.snapshot.schema.columns if column.type is ColumnType.JSON)
-        return Table(frame, frozenset(json) & frozenset(frame.collect_schema().names()))
+        rows, only = source.snapshot, source.only
+        frame = scan(rows, self._tails) if only is None else self._narrowing.scan(source, only)
+        visible = frame.collect_schema().names()
+        json = (column.name for column in rows.schema.columns if column.type is ColumnType.JSON)
+        return Table(frame, frozenset(json).intersection(visible))
 
 
 class _Capped:
@@ -77,5 +80,18 @@ def _moment(ns: int) -> datetime:
     return EPOCH + timedelta(microseconds=ns // NS_PER_US)
 
 
-if __name__ == "__main__":
-    worker.main(Execution().handle)
+def _warm(execution: Execution) -> None:
+    """Do once what the first query would wait for: threads, caches and modules come up on first use."""
+    execution.handle(Parse("SELECT count(*) AS n FROM (VALUES (1), (2)) AS v (a) WHERE a > 1"), _nowhere)
+    execution.handle(Execute({}, 0, results.Options(), "identity", WARM_BYTES), _nowhere)
+
+
+def _nowhere(_: bytes) -> None:
+    pass
+
+
+def handler() -> worker.Handle:
+    """What a query process runs its requests by."""
+    execution = Execution()
+    _warm(execution)
+    return execution.handle

@@ -10,8 +10,6 @@ from typing import Final
 
 import polars as pl
 
-from query.output import bytea_text, interval_text
-
 # RFC 3339 with Z; the fraction has 0, 3, 6 or 9 digits. Grafana and JavaScript read times without zone as local.
 RFC3339: Final = "%Y-%m-%dT%H:%M:%S%.fZ"
 
@@ -98,10 +96,8 @@ def _prepared(value: pl.Expr, dtype: pl.DataType, kind: str) -> pl.Expr:
         return value.str.replace_all("\n", " ", literal=True)
     if isinstance(dtype, pl.Decimal) or kind == "numeric":
         return _number(value.cast(pl.String))
-    if kind == "interval":
-        return interval_text(value)
     if isinstance(dtype, pl.Binary):
-        return bytea_text(value)
+        return pl.format("\\x{}", value.bin.encode("hex"))
     return value.fill_nan(None) if dtype.is_float() else value
 
 

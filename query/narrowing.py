@@ -38,19 +38,36 @@ class Narrowing:
         whole = source.snapshot
         visible = self._visible(whole, only)
         columns = [column.name for column in whole.schema.columns if column.name in visible]
-        rows = scan(_within(whole, source.start_ns, source.end_ns), self._tails).filter(_permitted(whole, only))
-        return _sealed(rows).select(columns)
+        rows = scan(_within(whole, source.start_ns, source.end_ns), self._tails)
+        return narrowed(rows, only).select(columns)
 
     def _visible(self, whole: Snapshot, only: Tags) -> set[str]:
         seen = self._seen.setdefault((whole.schema.dataset_id, only), _Seen())
         hidden = [column.name for column in whole.schema.columns if column.name not in seen.columns]
         files = tuple(file for file in whole.files if file.path not in seen.paths)
         if hidden and (files or whole.staged):
-            rows = scan(replace(whole, files=files), self._tails).filter(_permitted(whole, only))
+            rows = narrowed(scan(replace(whole, files=files), self._tails), only)
             found = rows.select(pl.col(hidden).is_not_null().any()).collect(engine="streaming")
             seen.columns.update(name for name in hidden if found[name].item())
         seen.paths.update(file.path for file in files)
         return seen.columns
+
+
+def narrowed(rows: pl.LazyFrame, only: Tags) -> pl.LazyFrame:
+    """The rows that bear one of the tags, behind a barrier that no condition of the user's passes.
+
+    Polars would join such a condition with ours into one, evaluated on every row; an error or the time that it
+    takes on a hidden row would then tell of that row. A tag on a column that is not there is on no row.
+    """
+    dtypes = rows.collect_schema()
+    conditions = [_bears(name, dtypes[name], value) for name, value in sorted(only) if name in dtypes]
+    return rows.filter(pl.any_horizontal(pl.lit(False), *conditions)).map_batches(
+        _unchanged, predicate_pushdown=False, slice_pushdown=False, projection_pushdown=True, streamable=True
+    )
+
+
+def _unchanged(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame
 
 
 def _within(whole: Snapshot, start_ns: int | None, end_ns: int | None) -> Snapshot:
@@ -60,28 +77,6 @@ def _within(whole: Snapshot, start_ns: int | None, end_ns: int | None) -> Snapsh
         if (start_ns is None or file.tmax >= start_ns) and (end_ns is None or file.tmin < end_ns)
     )
     return replace(whole, start=start_ns, end=end_ns, files=files)
-
-
-def _sealed(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """The rows behind a barrier that no condition of the user's passes.
-
-    Polars would join such a condition with ours into one, evaluated on every row; an error or the time that it
-    takes on a hidden row would then tell of that row.
-    """
-    return rows.map_batches(
-        _unchanged, predicate_pushdown=False, slice_pushdown=False, projection_pushdown=True, streamable=True
-    )
-
-
-def _unchanged(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame
-
-
-def _permitted(snapshot: Snapshot, only: Tags) -> pl.Expr:
-    """True for rows that bear one of the tags; a tag on a column that the dataset has not is on no row."""
-    dtypes = scan(replace(snapshot, files=(), staged=())).collect_schema()
-    conditions = [_bears(name, dtypes[name], value) for name, value in sorted(only) if name in dtypes]
-    return pl.any_horizontal(pl.lit(False), *conditions)
 
 
 def _bears(name: str, dtype: pl.DataType, value: str) -> pl.Expr:

@@ -109,7 +109,7 @@ class Lease:
 class Pool:
     """Lends processes to queries. One for each worker; the limits hold for all workers of the host together."""
 
-    def __init__(self, host: Host, limits: Limits, module: str = "query.worker") -> None:
+    def __init__(self, host: Host, limits: Limits, module: str) -> None:
         self._host, self._limits, self._module = host, limits, module
         self._changed = threading.Condition()
         self._line = Line(limits.waiting)

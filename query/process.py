@@ -33,7 +33,7 @@ class QueryProcess:
         with theirs:
             self.pid = os.posix_spawn(
                 sys.executable,
-                [sys.executable, "-m", module, str(os.getpid())],
+                [sys.executable, "-m", "query.worker", str(os.getpid()), module],
                 _environment(threads),
                 file_actions=[(os.POSIX_SPAWN_DUP2, theirs.fileno(), 0), (os.POSIX_SPAWN_DUP2, 2, 1)],
             )

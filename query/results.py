@@ -13,7 +13,6 @@ import polars as pl
 
 from query import csvrows, jsonrows
 from query.columnar import ArrowStream, for_interchange
-from query.output import OutputColumn, unique_names
 
 MIB: Final = 1024 * 1024
 # Rows that Polars gathers before it hands them over, and bytes that are rendered at once: they bound the memory of
@@ -46,6 +45,15 @@ class Options:
     escape_formulas: bool = False
 
 
+class ResultColumn(Protocol):
+    """A column of a result: its name, and its PostgreSQL type (`int8`, `numeric`, `jsonb`, `text[]`)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+
+
 class Renderer(Protocol):
     """Bytes before the rows, for some rows, and after them. `rows` is called in order, with non-empty frames."""
 
@@ -55,29 +63,26 @@ class Renderer(Protocol):
 
 
 def stream(
-    frame: pl.LazyFrame, columns: Sequence[OutputColumn], options: Options, emit: Callable[[bytes], None]
+    frame: pl.LazyFrame, columns: Sequence[ResultColumn], options: Options, emit: Callable[[bytes], None]
 ) -> None:
     """Run `frame` and give its bytes to `emit`, in order, as they come.
 
-    `columns[i]` is the PostgreSQL name and type of the frame's i-th column; a repeated name gets `_1`, `_2`, ...
-    What the plan raises while it runs passes through; whatever was emitted before is then not a whole document.
+    `columns` describe the frame's, in order. What the plan raises while it runs passes through; whatever was
+    emitted before is then not a whole document.
     """
-    names = unique_names([column.name for column in columns])
-    named = frame.rename(dict(zip(frame.collect_schema().names(), names, strict=True)))
-    types = [column.type for column in columns]
     if options.format is Format.PARQUET:
-        for_interchange(named, types).sink_parquet(
-            cast(IO[bytes], _Emitter(emit)), compression="zstd", engine="streaming"
-        )
+        sink = cast(IO[bytes], _Emitter(emit))
+        for_interchange(frame).sink_parquet(sink, compression="zstd", engine="streaming")
         return
-    renderer = _renderer(options, names, types, named)
+    renderer = _renderer(options, columns, frame)
     emit(renderer.begin())
-    for piece in _pieces(named):
+    for piece in _pieces(frame):
         emit(renderer.rows(piece))
     emit(renderer.end())
 
 
-def _renderer(options: Options, names: Sequence[str], types: Sequence[str], frame: pl.LazyFrame) -> Renderer:
+def _renderer(options: Options, columns: Sequence[ResultColumn], frame: pl.LazyFrame) -> Renderer:
+    names, types = [column.name for column in columns], [column.type for column in columns]
     match options.format:
         case Format.JSON:
             return jsonrows.Array(names, types, fields=options.fields, send_null=options.send_null)
@@ -86,7 +91,7 @@ def _renderer(options: Options, names: Sequence[str], types: Sequence[str], fram
         case Format.CSV:
             return csvrows.Csv(names, types, escape_formulas=options.escape_formulas)
         case _:
-            return ArrowStream(types, frame)
+            return ArrowStream(frame)
 
 
 def _pieces(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:

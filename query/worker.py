@@ -1,9 +1,11 @@
 """The query process: takes requests from the service that owns it, one after another, until that is gone.
 
-Run as `python -m query.worker <pid of the owner>` with the socket as standard input.
+Run as `python -m query.worker <pid of the owner> <module>` with the socket as standard input. The module's `handler()`
+gives the function that runs one request; it is imported only after this process has settled.
 """
 
 import ctypes
+import importlib
 import os
 import signal
 import socket
@@ -26,11 +28,13 @@ FRAME_BYTES: Final = 256 * 1024
 
 Emit = Callable[[bytes], None]
 Handle = Callable[[object, Emit], Answer]
+"""Runs one request: data to the emitter, the answer returned."""
 
 
-def main(handle: Handle) -> None:
-    """Serve until the owner is gone. `handle` runs one request: data to the emitter, the answer returned."""
-    settle(owner_pid=int(sys.argv[1]))
+def main(owner_pid: int, module: str) -> None:
+    """Serve until the owner is gone."""
+    settle(owner_pid)
+    handle: Handle = importlib.import_module(module).handler()
     with socket.socket(fileno=0) as connection:
         # The service made it with gevent, whose sockets do not block.
         connection.setblocking(True)
@@ -60,6 +64,8 @@ def _serve(connection: socket.socket, handle: Handle, request: object) -> None:
         answer = handle(request, gathered.add)
         gathered.flush(protocol.answer(answer))
     except WeirError as error:
+        if isinstance(error, InternalError):
+            print(f"query process: {error.message}: {error.__cause__!r}", file=sys.stderr)
         protocol.send(connection, protocol.fault(error))
     except MemoryError:
         protocol.send(connection, protocol.fault(QueryTooLarge("the query needs more memory than it may use")))
@@ -87,3 +93,7 @@ class _Gathered:
         content = [protocol.data(bytes(self._content))] if self._content else []
         self._content.clear()
         protocol.send(self._connection, *content, *after)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])

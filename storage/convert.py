@@ -15,7 +15,7 @@ from models.dataset import Dataset
 from models.file import File
 from models.segment import Ingested
 from storage import parquet
-from storage.frames import Frame, decode, to_rows
+from storage.frames import Frame, decode, join_alike, to_rows
 from storage.idempotency import read_notes
 from storage.names import SEGMENT_SUFFIX, Layout, partition
 from storage.parquet import Origin
@@ -69,16 +69,15 @@ def _write(layout: Layout, target: Dataset, frames: Sequence[Frame]) -> list[Fil
         # Deleted since it was found.
         return []
     rows = unify([to_rows(frame) for frame in frames], schema)
-    hours = list(parquet.by_hour(rows, target.time_column))
-    shares = share(sum(frame.body_bytes for frame in frames), [part.height for _, part in hours])
+    parts = [
+        (partition(target.tenant, target.name, hour, key), part)
+        for hour, rows_of_hour in parquet.by_hour(rows, target.time_column)
+        for key, part in parquet.by_value(rows_of_hour, target.custom_partition)
+    ]
+    shares = share(sum(frame.body_bytes for frame in frames), [part.height for _, part in parts])
     return [
-        parquet.write(
-            layout,
-            partition(target.tenant, target.name, hour),
-            part,
-            Origin(target.id, target.time_column, body_bytes),
-        )
-        for (hour, part), body_bytes in zip(hours, shares, strict=True)
+        parquet.write(layout, directory, part, Origin(target.id, target.time_column, body_bytes))
+        for (directory, part), body_bytes in zip(parts, shares, strict=True)
     ]
 
 
@@ -99,9 +98,10 @@ def share(amount: int, weights: Sequence[int]) -> list[int]:
 
 def unify(parts: Sequence[pl.DataFrame], schema: Schema) -> pl.DataFrame:
     """All rows in one frame: the columns that occur, in the schema's order and types."""
-    occurring = {name for part in parts for name in part.columns}
+    joined = join_alike(parts)
+    occurring = {name for part in joined for name in part.columns}
     wanted = {each.name: POLARS_TYPES[each.type] for each in schema.columns if each.name in occurring}
-    conformed = [part.cast({name: dtype for name, dtype in wanted.items() if name in part.columns}) for part in parts]
+    conformed = [part.cast({name: dtype for name, dtype in wanted.items() if name in part.columns}) for part in joined]
     return pl.concat(conformed, how="diagonal").select(*wanted)
 
 

@@ -99,3 +99,14 @@ def to_payload(rows: pl.DataFrame) -> memoryview:
 def to_rows(frame: Frame) -> pl.DataFrame:
     """The rows of a frame."""
     return pl.read_ipc_stream(io.BytesIO(frame.payload))
+
+
+def join_alike(parts: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+    """The same rows in one frame per set of columns, in order of first appearance.
+
+    Everything done per frame afterwards costs as much for a frame of one row as for one of thousands.
+    """
+    groups: dict[tuple[object, ...], list[pl.DataFrame]] = {}
+    for part in parts:
+        groups.setdefault((tuple(part.columns), tuple(part.dtypes)), []).append(part)
+    return [group[0] if len(group) == 1 else pl.concat(group, rechunk=True) for group in groups.values()]

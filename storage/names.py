@@ -14,6 +14,8 @@ OWNER_SUFFIX: Final = ".owner"
 # A file on its way; readers ignore it, and the sweep removes it when its writer is gone.
 UNFINISHED_SUFFIX: Final = ".new"
 PARQUET_SUFFIX: Final = ".parquet"
+# What Hive calls the directory of rows without a value.
+HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 # Directories of the data directory that are not a tenant's.
 RESERVED: Final = frozenset({"staging", "postgres"})
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -59,11 +61,19 @@ def directory(text: str) -> str:
     return _UNSAFE.sub(lambda match: b"%%%02X" % match[0][0], text.encode()).decode()
 
 
-def partition(tenant: str, dataset: str, hour: int) -> str:
+def partition(tenant: str, dataset: str, hour: int, key: tuple[str, str | None] | None = None) -> str:
     """The directory, below the data directory, of the events of one hour (hours since 1970, UTC).
+
+    `key`: the field that divides the hour further, and its value in these events (None: they have none).
 
     >>> partition("default", "app", 0)
     'default/app/date=1970-01-01/hour=00'
+    >>> partition("default", "app", 0, ("region", "eu/west"))
+    'default/app/date=1970-01-01/hour=00/region=eu%2Fwest'
     """
     moment = _EPOCH + timedelta(hours=hour)
-    return f"{directory(tenant)}/{directory(dataset)}/date={moment:%Y-%m-%d}/hour={moment:%H}"
+    parent = f"{directory(tenant)}/{directory(dataset)}/date={moment:%Y-%m-%d}/hour={moment:%H}"
+    if key is None:
+        return parent
+    field, value = key
+    return f"{parent}/{directory(field)}={directory(value) if value else HIVE_NULL}"

@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from storage.frames import decode, to_rows
+from storage.frames import decode, join_alike, to_rows
 from storage.segments import Staged
 
 
@@ -60,14 +60,7 @@ def _extend(known: Tail, fd: int, dataset_id: int, staged: Staged) -> Tail:
         end += frame.size
         if frame.dataset_id == dataset_id:
             fresh.append(to_rows(frame))
-    return Tail(end, merge((*known.rows, *_by_columns(fresh))))
-
-
-def _by_columns(rows: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
-    groups: dict[tuple[object, ...], list[pl.DataFrame]] = {}
-    for each in rows:
-        groups.setdefault((tuple(each.columns), tuple(each.dtypes)), []).append(each)
-    return [pl.concat(group, rechunk=True) for group in groups.values()]
+    return Tail(end, merge((*known.rows, *join_alike(fresh))))
 
 
 def merge(rows: tuple[pl.DataFrame, ...]) -> tuple[pl.DataFrame, ...]:

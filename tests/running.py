@@ -1,5 +1,6 @@
 """A real Weir: gunicorn in processes of its own on loopback, as a user would start it."""
 
+import ctypes
 import os
 import signal
 import socket
@@ -16,6 +17,7 @@ import requests
 ROOT = Path(__file__).parent.parent
 ADMIN = ("admin", "correct-horse-battery-staple")
 START_SECONDS = 60
+PR_SET_PDEATHSIG = 1
 
 
 def free_port() -> int:
@@ -54,6 +56,7 @@ class Service:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                preexec_fn=_end_with_parent,
             )
         self.wait_until_ready()
         return self
@@ -66,7 +69,7 @@ class Service:
             try:
                 if requests.get(f"{self.url}/api/v1/readiness", timeout=5).status_code == 200:
                     return
-            except requests.ConnectionError:
+            except requests.RequestException:
                 pass
             time.sleep(0.05)
         raise RuntimeError(f"not ready after {START_SECONDS} s: {self.log.read_text()[-4000:]}")
@@ -103,6 +106,11 @@ class Service:
         answer = self.call("POST", "/api/v1/query", json={"query": sql, **members})
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+
+def _end_with_parent() -> None:
+    """A run that is killed leaves no service behind."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _clean_environment() -> dict[str, str]:

@@ -17,9 +17,11 @@ EVERYBODY = ("ok", "ok", "ok", "ok", "ok", "ok")
 ANY_IDENTITY = (401, 401, "ok", "ok", "ok", "ok")
 INGEST = (401, 401, "ok", 403, 403, "ok")
 READ = (401, 401, 403, "ok", "ok", "ok")
+AUTHOR = (401, 401, 403, 403, "ok", "ok")
 ADMIN = (401, 401, 403, 403, 403, "ok")
 
 KEYS = [f"/api/{prefix}/apikeys" for prefix in ("console/v1", "v1", "prism/v1")]
+AUTHORED = ("dashboards", "filters", "alerts", "targets")
 MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/"): EVERYBODY,
     ("GET", "/api/v1/liveness"): EVERYBODY,
@@ -34,7 +36,15 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("DELETE", "/api/v1/queries/<query_id>"): READ,
     ("PUT", "/api/v1/logstream/<name>"): ADMIN,
     ("DELETE", "/api/v1/logstream/<name>"): ADMIN,
-    ("GET", "/api/v1/logstream/<name>/schema"): READ,
+    ("POST", "/api/v1/logstream/schema/detect"): READ,
+    **{("GET", f"/api/v1/logstream/<name>/{part}"): READ for part in ("schema", "stats", "info", "retention")},
+    ("PUT", "/api/v1/logstream/<name>/retention"): ADMIN,
+    # One tenant: even the administrator gets a 400.
+    **{(method, "/api/v1/tenants/<tenant_id>"): ADMIN for method in ("GET", "PUT", "DELETE")},
+    ("GET", "/api/v1/tenants"): ADMIN,
+    # Where browsers begin, without a credential or with a user's Basic; a key opens no session.
+    ("GET", "/api/v1/o/login"): ("ok", 401, 403, 403, 403, 403),
+    **{("GET", f"/api/v1/o/{step}"): EVERYBODY for step in ("code", "logout")},
     **{("GET", f"/api/v1/{path}"): ADMIN for path in ("role", "roles", "role/default", "role/<name>", "user", "users")},
     **{("PUT", f"/api/v1/{path}"): ADMIN for path in ("role/default", "role/<name>", "user/<name>/role")},
     ("DELETE", "/api/v1/role/<name>"): ADMIN,
@@ -46,6 +56,18 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("POST", "/api/v1/user/<name>/generate-new-password"): ADMIN,
     ("PATCH", "/api/v1/user/<name>/role/add"): ADMIN,
     ("PATCH", "/api/v1/user/<name>/role/remove"): ADMIN,
+    **{("GET", f"/api/v1/{kind}"): READ for kind in AUTHORED},
+    **{("POST", f"/api/v1/{kind}"): AUTHOR for kind in AUTHORED},
+    **{("GET", f"/api/v1/{kind}/<{kind[:-1]}_id>"): READ for kind in AUTHORED},
+    **{(method, f"/api/v1/{kind}/<{kind[:-1]}_id>"): AUTHOR for kind in AUTHORED for method in ("PUT", "DELETE")},
+    ("GET", "/api/v1/dashboards/list_tags"): READ,
+    ("PUT", "/api/v1/dashboards/<dashboard_id>/add_tile"): AUTHOR,
+    ("GET", "/api/v1/alerts/list_tags"): READ,
+    ("GET", "/api/v1/alerts/<alert_id>/history"): READ,
+    ("GET", "/api/v1/alerts/<alert_id>/deliveries"): READ,
+    ("PATCH", "/api/v1/alerts/<alert_id>/disable"): AUTHOR,
+    ("PATCH", "/api/v1/alerts/<alert_id>/enable"): AUTHOR,
+    ("PATCH", "/api/v1/alerts/<alert_id>/update_notification_state"): AUTHOR,
     **{("POST", path): ADMIN for path in KEYS},
     **{("GET", path): ADMIN for path in KEYS},
     **{("GET", f"{path}/<key_id>"): ADMIN for path in KEYS},
@@ -97,4 +119,8 @@ def _has_its_error_shape(rule: str, answer: requests.Response) -> bool:
 
 
 def _filled(rule: str) -> str:
-    return rule.replace("<name>", "matrix-none").replace("<key_id>", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    return (
+        rule.replace("<name>", "matrix-none")
+        .replace("<tenant_id>", "matrix-none")
+        .replace("<key_id>", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    )

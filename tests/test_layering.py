@@ -9,10 +9,13 @@ import pytest
 ROOT = Path(__file__).parent.parent
 EVERYWHERE = {"columns", "errors", "config", "version"}
 MAY_IMPORT = {
-    "app": {"blueprints", "auth", "schemas", "ingest", "query", "storage", "models", "runtime", "flask"},
+    "app": {"alerting", "blueprints", "auth", "schemas", "ingest", "query", "storage", "models", "runtime", "flask"},
     "bootstrap": {"auth", "models"},
     "blueprints": {"auth", "schemas", "ingest", "query", "storage", "models", "runtime", "flask", "flask_httpauth"}
-    | {"werkzeug", "orjson", "polars", "ulid", "cramjam", "msgpack", "google", "opentelemetry", "requests"},
+    | {"alerting", "werkzeug", "orjson", "polars", "ulid", "cramjam", "msgpack", "google", "opentelemetry", "requests"},
+    # Evaluates alerts and delivers notices in a process of its own, apart from every request: it asks as their
+    # authors (auth), by the query processes (query) over snapshots (storage), and knows no HTTP but the client's.
+    "alerting": {"auth", "query", "storage", "models", "certifi", "orjson", "ulid"},
     "auth": {"models", "argon2", "cryptography", "joserfc", "requests", "ulid"},
     "query": {"storage", "sqlglot", "polars", "orjson", "cramjam"},
     "storage": {"models", "polars", "ulid"},

@@ -5,9 +5,9 @@ each encoded label set is known by a number, and the labels of all numbers are c
 are gathered (bench/remote_write_decode.py).
 """
 
-import threading
+import itertools
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import polars as pl
 from google.protobuf.message import DecodeError
@@ -24,23 +24,36 @@ _RECENT_MINIMUM: Final = 256
 _SHAPE: Final = ""
 
 
-class Generation:
-    """The series learnt since the catalogue was last emptied. Numbers are positions in order of learning.
+class _Known(NamedTuple):
+    """The labels of a series by column, and the number of their names."""
 
-    Reading needs no lock: a number is published after its labels, and `_built` is replaced whole.
+    labels: dict[str, str]
+    shape: int
+
+
+_UNPUBLISHED: Final = _Known({}, 0)
+
+
+class Generation:
+    """The series learnt since the catalogue was last emptied, numbered in order of learning.
+
+    Used by several threads at once and without a lock: a lock of gevent's, over which two threads of its pool
+    contend, stands still for ever. Each step is one operation that the interpreter does not divide. A number is
+    published last, after its labels; two threads that learn one series give it two numbers, and both are right.
     """
 
     def __init__(self) -> None:
         self.numbers: dict[bytes, int] = {}
         self.bytes_held = 0
-        self._labels: list[dict[str, str]] = []
-        self._shapes: list[int] = []
-        self._shape_numbers: dict[tuple[str, ...], int] = {}
-        self._built = _frame_of([], [])
-        self._lock = threading.Lock()
+        self._next = itertools.count()
+        self._series: dict[int, _Known] = {}
+        self._shapes: dict[tuple[str, ...], int] = {}
+        self._next_shape = itertools.count()
+        self._names: dict[int, tuple[str, ...]] = {}
+        self._built = _frame_of([])
 
     def __len__(self) -> int:
-        return len(self._labels)
+        return len(self._series)
 
     def number(self, encoded: bytes) -> int | None:
         """The number of an encoded label set, learnt if need be; None if the bytes are not just that."""
@@ -51,40 +64,43 @@ class Generation:
         return None if labels is None else self._learn(encoded, labels)
 
     def _learn(self, encoded: bytes, labels: dict[str, str]) -> int:
-        with self._lock:
-            number = self.numbers.get(encoded)
-            if number is None:
-                number = len(self._labels)
-                self._labels.append(labels)
-                self._shapes.append(self._shape_numbers.setdefault(tuple(labels), len(self._shape_numbers)))
-                self.bytes_held += 2 * len(encoded)
-                self.numbers[encoded] = number
-            return number
+        number = next(self._next)
+        self._series[number] = _Known(labels, self._shape(tuple(labels)))
+        self.bytes_held += 2 * len(encoded)
+        self.numbers[encoded] = number
+        return number
+
+    def _shape(self, names: tuple[str, ...]) -> int:
+        """The number of a set of label names."""
+        shape = self._shapes.get(names)
+        if shape is None:
+            shape = next(self._next_shape)
+            self._names[shape] = names
+            self._shapes[names] = shape
+        return shape
 
     def columns(self, numbers: Sequence[int]) -> dict[str, pl.Series]:
         """The labels of these series, by column: one value per number. At least one number."""
         index = pl.Series(numbers, dtype=pl.UInt32)
         frame = self._frame(max(numbers))
         shapes = frame.get_column(_SHAPE).gather(index).unique().to_list()
-        names = list(self._shape_numbers)
-        wanted = dict.fromkeys(name for shape in shapes for name in names[shape])
+        wanted = dict.fromkeys(name for shape in shapes for name in self._names[shape])
         if not wanted:
             return {}
         gathered = pl.DataFrame([frame.get_column(name) for name in wanted])[index]
         return {series.name: series for series in gathered}
 
     def _frame(self, highest: int) -> pl.DataFrame:
-        """Labels by number, for numbers up to `highest` at least."""
+        """Labels by number, for all numbers up to `highest` that are published."""
         built = self._built
         if highest < built.height:
             return built
-        with self._lock:
-            built = self._built
-            recent = _frame_of(self._labels[built.height :], self._shapes[built.height :])
-            frame = pl.concat([built, recent], how="diagonal", rechunk=False)
-            if recent.height > max(_RECENT_MINIMUM, built.height * _RECENT_SHARE):
-                self._built = frame = frame.rechunk()
-            return frame
+        recent = [self._series.get(number) for number in range(built.height, highest + 1)]
+        frame = pl.concat([built, _frame_of(recent)], how="diagonal", rechunk=False)
+        # A number that another thread is about to publish is a row without labels here, which must not stay.
+        if len(recent) > max(_RECENT_MINIMUM, built.height * _RECENT_SHARE) and None not in recent:
+            self._built = frame = frame.rechunk()
+        return frame
 
 
 class Catalogue:
@@ -115,7 +131,8 @@ def _labels_of(encoded: bytes) -> dict[str, str] | None:
     return columns if name is None else {METRIC_NAME_LABEL: name, **columns}
 
 
-def _frame_of(label_sets: list[dict[str, str]], shapes: list[int]) -> pl.DataFrame:
-    names = dict.fromkeys(name for labels in label_sets for name in labels)
-    columns = {name: pl.Series([labels.get(name) for labels in label_sets], dtype=pl.String) for name in names}
-    return pl.DataFrame({**columns, _SHAPE: pl.Series(shapes, dtype=pl.UInt32)})
+def _frame_of(series: Sequence[_Known | None]) -> pl.DataFrame:
+    known = [each or _UNPUBLISHED for each in series]
+    names = dict.fromkeys(name for each in known for name in each.labels)
+    columns = {name: pl.Series([each.labels.get(name) for each in known], dtype=pl.String) for name in names}
+    return pl.DataFrame({**columns, _SHAPE: pl.Series([each.shape for each in known], dtype=pl.UInt32)})

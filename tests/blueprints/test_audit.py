@@ -114,3 +114,29 @@ def test_change_stands_when_it_cannot_be_recorded(call, caplog):
 
     assert call("PUT", "/api/v1/role/app", json=[]).status_code == 200
     assert "role.put" in caplog.text
+
+
+def test_administrator_reads_the_audit_by_sql(service):
+    service.make_key("audited", {"privilege": "reader"})
+
+    rows = service.query("SELECT action, status, actor_name FROM p_audit WHERE target = 'audited' ORDER BY p_timestamp")
+
+    assert rows == [{"action": "role.put", "status": 200, "actor_name": "admin"}]
+
+
+def test_reader_of_everything_does_not_see_the_audit(service):
+    headers = {"X-API-Key": service.make_key("not-auditor", {"privilege": "reader"})}
+
+    refused = service.call("POST", "/api/v1/query", json={"query": "SELECT * FROM p_audit"}, headers=headers)
+
+    assert refused.status_code == 403
+    assert "p_audit" not in service.call("GET", "/api/v1/logstream", headers=headers).text
+    assert service.call("GET", "/api/v1/logstream/p_audit/schema", headers=headers).status_code == 403
+
+
+def test_not_even_an_administrator_writes_or_deletes_the_audit(service):
+    service.make_key("another", {"privilege": "reader"})
+
+    assert service.ingest("p_audit", {"action": "forged"}).status_code in (400, 403)
+    assert service.call("POST", "/api/v1/logstream/p_audit", json=[{"a": 1}]).status_code in (400, 403)
+    assert service.call("DELETE", "/api/v1/logstream/p_audit").status_code == 403

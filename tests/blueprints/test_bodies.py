@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -283,6 +284,25 @@ BIG = b"x" * 1_000_001
 def test_server_hands_over_the_whole_body(server, framing):
     with Connection(server) as connection:
         assert connection.ask(framing(BODY)) == ANSWER
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(["--data-binary", "@-"], id="length"),
+        pytest.param(["-X", "POST", "-T", "-"], id="upload in chunks"),
+        pytest.param(["--data-binary", "@-", "-H", "Transfer-Encoding: chunked"], id="chunks"),
+        pytest.param(["--data-binary", "@-", "-H", "Expect: 100-continue"], id="asks first"),
+        pytest.param(["--data-binary", "@-", "--http1.0"], id="old protocol"),
+    ],
+)
+def test_curl_sends_the_whole_body(server, options):
+    command = ["curl", "-sS", "--max-time", "20", *options, f"http://127.0.0.1:{server}/"]
+
+    answer = subprocess.run(command, input=BODY, capture_output=True, check=True).stdout
+
+    assert json.loads(answer) == ANSWER[1]
 
 
 def test_tiny_chunks_arrive_whole(server):

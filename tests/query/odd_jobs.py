@@ -1,4 +1,4 @@
-"""A query process that does what the tests of the pool need: misbehave on command. Run as `python -m odd_jobs`."""
+"""A query process that does what the tests of the pool need: misbehave on command."""
 
 import ctypes
 import os
@@ -74,5 +74,6 @@ JOBS: dict[str, Callable[..., Any]] = {
     "environment": _environment,
 }
 
-if __name__ == "__main__":
-    worker.main(handle)
+
+def handler() -> worker.Handle:
+    return handle

@@ -32,6 +32,44 @@ def test_events_stand_under_their_dataset_date_and_hour(bench: Bench) -> None:
     ]
 
 
+def test_partition_field_divides_the_hours_of_its_dataset(bench: Bench) -> None:
+    """api.md section 3: X-P-Custom-Partition."""
+    bench.app = dataset.create("default", "divided", custom_partition="region")
+    bench.append(region=["eu/west", "us", None, "us"], x=[1, 2, 3, 4])
+    bench.append(x=[5])
+
+    bench.convert()
+
+    assert sorted({Path(path).parent.name for path in parquet_files(bench.layout)}) == [
+        "region=__HIVE_DEFAULT_PARTITION__",
+        "region=eu%2Fwest",
+        "region=us",
+    ]
+    assert sorted(bench.rows()["x"]) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("values", [[str(n) for n in range(65)], ["x" * 200]], ids=["too many", "too long"])
+def test_partition_field_that_would_make_too_many_or_too_long_names_does_not_divide(
+    bench: Bench, values: list[object]
+) -> None:
+    bench.app = dataset.create("default", "divided", custom_partition="region")
+    bench.append(region=values)
+
+    bench.convert()
+
+    assert [Path(path).parent.name for path in parquet_files(bench.layout)] == ["hour=12"]
+
+
+def test_other_engines_read_the_directory_as_hive_partitioned_parquet(bench: Bench) -> None:
+    for hours in range(2):
+        bench.append(at=NOON + timedelta(hours=hours), x=[hours])
+    bench.convert()
+
+    rows = pl.scan_parquet(bench.layout.root / "default" / "app", hive_partitioning=True).collect()
+
+    assert sorted(rows.select("date", "hour", "x").rows()) == [(NOON.date(), 12, 0), (NOON.date(), 13, 1)]
+
+
 def test_file_is_sorted_by_time_and_the_manifest_knows_it(bench: Bench) -> None:
     for minutes in (30, 10, 20):
         bench.append(at=NOON + timedelta(minutes=minutes), x=[minutes])

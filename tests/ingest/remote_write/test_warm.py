@@ -1,5 +1,7 @@
 """The short way gives what the plain way gives, or stands aside."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -153,6 +155,25 @@ def test_many_new_series_join_the_known_ones(write_request):
             )
         )
         assert same(warm(body, catalogue), decode_version_1(body, 1000))
+
+
+def test_threads_may_share_a_catalogue(write_request):
+    """Large requests are decoded in a thread pool; each learns while the others read."""
+    catalogue = Catalogue()
+    bodies = [
+        write_request(
+            *(
+                {"labels": {"n": str(n), f"shape{n % 5}": "x"}, "samples": [(1.0, NOW_MS)]}
+                for n in range(first, first + 300)
+            )
+        )
+        for first in range(0, 3000, 100)
+    ]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda body: warm(body, catalogue), bodies * 3))
+
+    assert all(same(one, decode_version_1(body, 1000)) for one, body in zip(found, bodies * 3, strict=True))
 
 
 def test_too_many_label_names_are_refused(write_request):

@@ -1,0 +1,153 @@
+"""The state machine of an alert (docs/alerts.md): from rows to a verdict, from a verdict to the next state. Pure."""
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from errors import InvalidSQL
+from models.alert import Alert, Content, State, Status
+from models.alert_event import Event
+from models.alert_event import Kind as EventKind
+
+Row = Mapping[str, object]
+
+COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    ">": operator.gt,
+    "<": operator.lt,
+    "=": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
+
+
+class NoticeKind(StrEnum):
+    TRIGGERED = "triggered"
+    RESOLVED = "resolved"
+    DISABLED = "disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`value` is that of the first row beyond the threshold, else of the first row; `rows` are all beyond it."""
+
+    value: float | None
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an evaluation comes to: the alert's new status, what goes into its history, who is told of what."""
+
+    status: Status
+    events: tuple[Event, ...] = ()
+    notice: NoticeKind | None = None
+
+
+def judge(rows: Sequence[Row], comparison: str, threshold: float) -> Verdict:
+    """Compare the last column of numbers with the threshold, row by row; the other columns say what a row is of.
+
+    No row, and null, are not beyond anything. Raises InvalidSQL when no column holds numbers.
+
+    >>> judge([{"host": "a", "count": 3}, {"host": "b", "count": 12}], ">", 10)
+    Verdict(value=12, rows=({'host': 'b', 'count': 12},))
+    """
+    if not rows:
+        return Verdict(None, ())
+    column = _value_column(rows)
+    if column is None:
+        return Verdict(None, ())
+    numbers = [(_number(row[column]), row) for row in rows]
+    is_beyond = COMPARISONS[comparison]
+    beyond = [(number, row) for number, row in numbers if number is not None and is_beyond(number, threshold)]
+    return Verdict((beyond or numbers)[0][0], tuple(row for _, row in beyond))
+
+
+def advance(alert: Alert, verdict: Verdict, slot: datetime, following: datetime) -> Outcome:
+    """What comes of a successful evaluation up to `slot`."""
+    status = replace(
+        alert.status, last_value=verdict.value, last_error=None, last_evaluated_at=slot, next_run_at=following
+    )
+    recovered = () if alert.status.last_error is None else (Event(slot, EventKind.RECOVERED, verdict.value),)
+    was_triggered = alert.status.state is State.TRIGGERED
+    if verdict.rows and was_triggered:
+        outcome = _stay_triggered(status, alert.content, slot)
+    elif verdict.rows:
+        outcome = _trigger(status, slot)
+    elif was_triggered:
+        outcome = _resolve(status, slot)
+    else:
+        outcome = Outcome(status)
+    return replace(outcome, events=(*recovered, *outcome.events))
+
+
+def fail(alert: Alert, error: str, slot: datetime, following: datetime) -> Outcome:
+    """What comes of an evaluation that could not be: the state stays, and the history tells when it began."""
+    status = replace(alert.status, last_error=error, last_evaluated_at=slot, next_run_at=following)
+    began = alert.status.last_error is None
+    return Outcome(status, (Event(slot, EventKind.FAILED, detail=error),) if began else ())
+
+
+def disable(alert: Alert, reason: str, slot: datetime) -> Outcome:
+    """What comes of an evaluation that its author has no right to any more. Whoever relies on the alert is told."""
+    status = replace(alert.status, state=State.DISABLED, disabled_reason=reason, next_run_at=None)
+    event = Event(slot, EventKind.DISABLED, detail=reason)
+    return Outcome(status, (event,), None if _is_muted(status, slot) else NoticeKind.DISABLED)
+
+
+def _trigger(status: Status, slot: datetime) -> Outcome:
+    is_muted = _is_muted(status, slot)
+    triggered = replace(
+        status,
+        state=State.TRIGGERED,
+        last_triggered_at=slot,
+        last_notified_at=status.last_notified_at if is_muted else slot,
+    )
+    event = Event(slot, EventKind.TRIGGERED, status.last_value)
+    return Outcome(triggered, (event,), None if is_muted else NoticeKind.TRIGGERED)
+
+
+def _stay_triggered(status: Status, content: Content, slot: datetime) -> Outcome:
+    """Remind after every interval, and at once when nobody was told because the alert was muted."""
+    interval = timedelta(seconds=content.notify_seconds)
+    notified_at = status.last_notified_at
+    is_due = not _was_notified(status) or notified_at is None or slot >= notified_at + interval
+    if _is_muted(status, slot) or not is_due:
+        return Outcome(status)
+    return Outcome(replace(status, last_notified_at=slot), notice=NoticeKind.TRIGGERED)
+
+
+def _resolve(status: Status, slot: datetime) -> Outcome:
+    """Told to those who were told that it was triggered."""
+    event = Event(slot, EventKind.RESOLVED, status.last_value)
+    is_told = _was_notified(status) and not _is_muted(status, slot)
+    resolved = replace(status, state=State.NOT_TRIGGERED, last_notified_at=slot if is_told else status.last_notified_at)
+    return Outcome(resolved, (event,), NoticeKind.RESOLVED if is_told else None)
+
+
+def _was_notified(status: Status) -> bool:
+    """Whether a notice went out since it was last triggered."""
+    told, since = status.last_notified_at, status.last_triggered_at
+    return told is not None and since is not None and told >= since
+
+
+def _is_muted(status: Status, at: datetime) -> bool:
+    return status.muted_until is not None and at < status.muted_until
+
+
+def _value_column(rows: Sequence[Row]) -> str | None:
+    """The last column of numbers. None when there is none but one that is null throughout, as `max` of no rows."""
+    columns = list(rows[0])
+    for column in reversed(columns):
+        if any(_number(row[column]) is not None for row in rows):
+            return column
+    if any(all(row[column] is None for row in rows) for column in columns):
+        return None
+    raise InvalidSQL("an alert compares a number, and no column of the result holds numbers", field="query")
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,208 @@
+"""The alerting process: one per host evaluates alerts and delivers notices; run as `python -m alerting.process`.
+
+It may be killed at any moment and started again, and several hosts may run one each: whatever is due is claimed in the
+database under a lease, and what comes of it is kept in one transaction or not at all.
+"""
+
+import argparse
+import logging
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Final, TypeVar
+
+from ulid import ULID
+
+from alerting import schedule
+from alerting.addresses import Policy
+from alerting.dispatch import Dispatcher
+from alerting.evaluation import Evaluator
+from alerting.outbound import TOTAL_SECONDS
+from auth.secrets import Secrets, master_key
+from config import Settings
+from errors import Overloaded, TargetNotFound
+from models import alert, alert_event, delivery, server, target
+from models.alert import Alert
+from models.base import bind
+from models.delivery import Delivery
+from query.service import QueryService
+from storage.maintenance import Wait, waiter
+from storage.names import Layout
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+IDLE_SECONDS: Final = 0.25
+# At work, the next round comes as soon as somebody has finished, but leaves the database some air.
+BUSY_SECONDS: Final = 0.02
+BACK_OFF_SECONDS: Final = 5.0
+# More than run at once: those that wait do so in the line of the query processes, which is fair among authors.
+EVALUATIONS: Final = 8
+DELIVERIES: Final = 8
+LONGEST_QUERY_SECONDS: Final = 60.0
+RETRY: Final = timedelta(seconds=5)
+# Ingestion and people's queries come first when there are not enough cores for all (docs/decisions/alerts.md).
+NICENESS: Final = 5
+LEASE_MARGIN: Final = timedelta(seconds=30)
+SWEEP_EVERY: Final = timedelta(hours=1)
+HISTORY_KEPT: Final = timedelta(days=90)
+DELIVERIES_KEPT: Final = timedelta(days=30)
+
+
+class Crew:
+    """Threads for one kind of work; knows how many of them are free."""
+
+    def __init__(self, name: str, size: int) -> None:
+        self._threads = ThreadPoolExecutor(size, thread_name_prefix=name)
+        self._free = size
+        self._lock = threading.Lock()
+
+    @property
+    def free(self) -> int:
+        return self._free
+
+    def put(self, work: Callable[[], None]) -> None:
+        """Have it done by a free thread."""
+        with self._lock:
+            self._free -= 1
+        self._threads.submit(self._run, work)
+
+    def close(self) -> None:
+        """Wait for what is being done; begin nothing more."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _run(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception:
+            # One bad thing must not take a thread away from all others. Its lease ends, and it is tried again.
+            logger.exception("alerting failed")
+        finally:
+            with self._lock:
+                self._free += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """What a round does: it claims as much as there are free threads for. `clock` tells the time."""
+
+    evaluator: Evaluator
+    dispatcher: Dispatcher
+    evaluators: Crew
+    deliverers: Crew
+    evaluation_lease: timedelta
+    clock: Callable[[], datetime]
+
+    def round(self) -> bool:
+        """Begin what is due; whether there may be more of it already. Raises StorageUnavailable."""
+        now = self.clock()
+        lease = str(ULID())
+        alerts = self._claimed_alerts(lease, now)
+        for each in alerts:
+            self.evaluators.put(partial(self._evaluate, each, lease))
+        notices = self._claimed_deliveries(lease, now)
+        for delivered in notices:
+            self.deliverers.put(partial(self._deliver, delivered, lease))
+        return bool(alerts or notices)
+
+    def _claimed_alerts(self, lease: str, now: datetime) -> Sequence[Alert]:
+        free = self.evaluators.free
+        due_before = now - schedule.SETTLE
+        return alert.claim(lease, now, due_before, now + self.evaluation_lease, free) if free else ()
+
+    def _claimed_deliveries(self, lease: str, now: datetime) -> Sequence[Delivery]:
+        free = self.deliverers.free
+        leased_until = now + timedelta(seconds=TOTAL_SECONDS) + LEASE_MARGIN
+        return delivery.claim(lease, now, leased_until, free) if free else ()
+
+    def _evaluate(self, claimed: Alert, lease: str) -> None:
+        try:
+            self.evaluator.evaluate(claimed, lease, self.clock())
+        except Overloaded as error:
+            logger.warning("alert %s: %s; trying again", claimed.origin.id, error.message)
+            alert.postpone(claimed.origin, lease, self.clock() + RETRY)
+
+    def _deliver(self, claimed: Delivery, lease: str) -> None:
+        try:
+            found = target.find(claimed.target_id)
+        except TargetNotFound:
+            return  # Deleted a moment ago, and its deliveries with it.
+        attempt = self.dispatcher.attempt(claimed, found, self.clock())
+        delivery.note(claimed.id, lease, attempt)
+
+
+def run(rounds: Rounds, wait: Wait) -> None:
+    """Rounds until `wait` says stop; old history goes meanwhile."""
+    pause, swept_at = IDLE_SECONDS, datetime.min.replace(tzinfo=UTC)
+    while not wait(pause):
+        try:
+            pause = BUSY_SECONDS if rounds.round() else IDLE_SECONDS
+            if rounds.clock() >= swept_at + SWEEP_EVERY:
+                swept_at = rounds.clock()
+                sweep(swept_at)
+        except Overloaded as error:
+            logger.warning("alerting: %s; trying again", error.message)
+            pause = BACK_OFF_SECONDS
+        except Exception:
+            logger.exception("alerting failed; trying again")
+            pause = BACK_OFF_SECONDS
+
+
+def sweep(now: datetime) -> None:
+    """Forget what is too old to be of use."""
+    alert_event.forget(now - HISTORY_KEPT)
+    delivery.forget(now - DELIVERIES_KEPT)
+
+
+def clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def build(settings: Settings, queries: QueryService) -> Rounds:
+    """The rounds of a process with these settings. The models are bound already."""
+    longest = settings.query_timeout_seconds + settings.query_queue_seconds
+    return Rounds(
+        evaluator=Evaluator(Layout(settings.data_dir), queries),
+        dispatcher=Dispatcher(
+            Policy.of(settings.alert_allowed_hosts),
+            Secrets(master_key(settings.secret_key, settings.data_dir)),
+            settings.public_url,
+        ),
+        evaluators=Crew("evaluate", EVALUATIONS),
+        deliverers=Crew("deliver", DELIVERIES),
+        evaluation_lease=timedelta(seconds=longest) + LEASE_MARGIN,
+        clock=clock,
+    )
+
+
+def bounded(settings: Settings) -> Settings:
+    """The settings for the queries of alerts: one that takes minutes cannot be asked every minute."""
+    return replace(settings, query_timeout_seconds=min(settings.query_timeout_seconds, LONGEST_QUERY_SECONDS))
+
+
+def main() -> None:
+    """Serve until SIGTERM or SIGINT. Settings come from the environment."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--parent", type=int, metavar="PID", help="end when this process, our parent, has ended")
+    parent = parser.parse_args().parent
+    settings = bounded(Settings.from_env())
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    # Before any thread starts, so that all of them leave the signals to this one.
+    wait = waiter(parent)
+    os.nice(NICENESS)
+    bind(server.url(settings.database_url, settings.data_dir), max_connections=EVALUATIONS + DELIVERIES + 2)
+    queries = QueryService(settings)
+    rounds = build(settings, queries)
+    run(rounds, wait)
+    queries.close()
+    for crew in (rounds.evaluators, rounds.deliverers):
+        crew.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,277 @@
+"""How much the storage costs over the bare work it is made of. Prints ratios; compare them within one run only.
+
+    python -m bench.storage [conversion] [choosing] [unconverted] [schemas] [background]
+
+Needs nothing but the requirements; takes about a minute on two cores and cleans up after itself.
+"""
+
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from columns import Batch, ColumnType, Field
+from models import base, dataset, file, server
+from models.dataset import Dataset
+from models.file import File
+from storage import parquet
+from storage.arrival import Arrival
+from storage.compact import compact
+from storage.convert import convert_all
+from storage.engine import Storage
+from storage.frames import decode, to_rows
+from storage.names import Layout, partition, unique
+from storage.scan import scan
+from storage.segments import stage
+from storage.snapshot import take
+from storage.tails import Tails
+
+START: Final = datetime(2026, 1, 1, tzinfo=UTC)
+RATE_SECONDS: Final = 4.0
+HOUR_NS: Final = 3_600 * 10**9
+
+
+def events(count: int, seed: int = 0) -> Batch:
+    """Log events of 14 fields, about 420 bytes of JSON each."""
+    chance = random.Random(seed)
+    texts = {
+        "level": lambda: chance.choice(["INFO", "WARN", "ERROR", "DEBUG"]),
+        "host": lambda: f"web-{chance.randrange(40)}.eu-west-1.example.net",
+        "service": lambda: chance.choice(["checkout", "cart", "search", "login"]),
+        "method": lambda: chance.choice(["GET", "POST"]),
+        "path": lambda: f"/api/v1/items/{chance.randrange(10**6)}",
+        "trace_id": lambda: f"{chance.getrandbits(128):032x}",
+        "user": lambda: f"user-{chance.randrange(10**5)}",
+        "message": lambda: f"request {chance.randrange(10**9)} finished after the upstream answered",
+        "region": lambda: "eu-west-1",
+    }
+    columns = {name: pl.Series(name, [make() for _ in range(count)]) for name, make in texts.items()}
+    numbers = {
+        name: pl.Series(name, [chance.randrange(1000) for _ in range(count)]) for name in ("status", "bytes", "ms")
+    }
+    floats = {name: pl.Series(name, [chance.random() for _ in range(count)]) for name in ("cpu", "load")}
+    fields = (
+        *(Field(name, ColumnType.UTF8) for name in columns),
+        *(Field(name, ColumnType.INT64) for name in numbers),
+        *(Field(name, ColumnType.FLOAT64) for name in floats),
+    )
+    return Batch(fields, (*columns.values(), *numbers.values(), *floats.values()), count)
+
+
+def median_seconds(action: Callable[[], object], repeat: int = 5) -> float:
+    """The median time of the action."""
+    taken = []
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        action()
+        taken.append(time.perf_counter() - begin)
+    return statistics.median(taken)
+
+
+def report(what: str, value: float, wanted: str) -> None:
+    print(f"{what:<78} {value:6.2f}   (aim: {wanted})", flush=True)
+
+
+@contextmanager
+def world() -> Iterator[Path]:
+    """A data directory with an embedded PostgreSQL, bound and migrated."""
+    root = Path(tempfile.mkdtemp(prefix="weir-bench-"))
+    try:
+        base.bind(server.ensure_running(root))
+        base.migrate()
+        yield root
+    finally:
+        server.stop(root)
+        shutil.rmtree(root)
+
+
+def fill(storage: Storage, target: Dataset, batch: Batch, batches: int, at: datetime = START) -> None:
+    for number in range(batches):
+        storage.append(target, batch, Arrival(at + timedelta(milliseconds=number), "192.0.2.1", "bench"))
+
+
+def conversion(layout: Layout) -> None:
+    """A segment into Parquet, against only decoding its frames and writing them."""
+    target = dataset.create("default", "conversion")
+    batch = events(1000)
+    ratios = []
+    for _ in range(3):
+        storage = Storage(layout, flush_seconds=3600)
+        fill(storage, target, batch, 60)
+        storage.close()
+        (staged,) = stage_unconverted(layout)
+        bare = layout.root / "bare.parquet"
+
+        def bare_work(path: str = staged.path, name: str = staged.name, output: Path = bare) -> None:
+            rows = pl.concat([to_rows(frame) for frame in decode(Path(path).read_bytes(), name)])
+            rows.write_parquet(output, compression="zstd", compression_level=1, row_group_size=65_536)
+
+        seconds = median_seconds(bare_work)
+        begin = time.perf_counter()
+        convert_all(layout)
+        ratios.append(seconds / (time.perf_counter() - begin))
+        bare.unlink()
+    report("conversion rate / bare read-IPC and write-Parquet", statistics.median(ratios), ">= 0.6")
+
+
+def stage_unconverted(layout: Layout) -> list[object]:
+    from_database = {name for (name,) in base.database.execute_sql("SELECT name FROM segment").fetchall()}
+    return [each for each in stage(layout.staging) if each.name not in from_database]
+
+
+def choosing(layout: Layout) -> None:
+    """A range that hits 10 files, out of 10,000 and out of 10."""
+    few, many = dataset.create("default", "few"), dataset.create("default", "many")
+    for target, count in ((few, 10), (many, 10_000)):
+        rows = [
+            (f"x/{unique()}.parquet", target.id, hour * HOUR_NS, hour * HOUR_NS + HOUR_NS - 1) for hour in range(count)
+        ]
+        for begin in range(0, count, 1000):
+            _insert(rows[begin : begin + 1000])
+    base.database.execute_sql("ANALYZE file")
+
+    def choose(target: Dataset, first: int) -> list[File]:
+        return file.find(target.id, first * HOUR_NS, (first + 10) * HOUR_NS)
+
+    assert len(choose(many, 5000)) == len(choose(few, 0)) == 10
+    times = [median_seconds(lambda t=t, f=f: choose(t, f), 50) for t, f in ((many, 5000), (few, 0))]
+    report("choosing 10 of 10,000 files / 10 of 10", times[0] / times[1], "<= 2")
+    base.database.execute_sql("DELETE FROM file WHERE path LIKE 'x/%%'")
+
+
+def _insert(rows: list[tuple[str, int, int, int]]) -> None:
+    values = ", ".join(["(%s, %s, %s, %s, 1, 1, 1, 0, '{}')"] * len(rows))
+    base.database.execute_sql(
+        f"INSERT INTO file (path, dataset_id, tmin, tmax, rows, bytes, body_bytes, level, stats) VALUES {values}",
+        [value for row in rows for value in row],
+    )
+
+
+def unconverted(layout: Layout) -> None:
+    """The same query over the same rows, from segments and from Parquet."""
+    target = dataset.create("default", "tail")
+    storage = Storage(layout, flush_seconds=3600)
+    fill(storage, target, events(100), 1000)
+    tails = Tails()
+
+    def query() -> pl.DataFrame:
+        rows = scan(take(layout, target), tails)
+        return rows.filter(pl.col("status") > 500).group_by("service").agg(pl.len(), pl.col("ms").mean()).collect()
+
+    first = median_seconds(query, 1)
+    again = median_seconds(query)
+    cold = median_seconds(lambda: scan(take(layout, target), Tails()).select(pl.len()).collect(), 3)
+    storage.close()
+    convert_all(layout)
+    converted = median_seconds(query)
+    report("query over 100,000 unconverted events / converted, tail known", again / converted, "<= 2")
+    report("  the first such query in a process (1,000 frames to decode)", first / converted, "shown")
+    report("  reading that tail alone", cold / converted, "shown")
+
+
+def schemas(layout: Layout) -> None:
+    """100 files of 50 schemas against 100 files of one."""
+    one, many = dataset.create("default", "one"), dataset.create("default", "many_schemas")
+    batch = events(1000)
+    for number in range(100):
+        extra = Field(f"extra_{number % 50}", ColumnType.INT64)
+        wide = Batch((*batch.fields, extra), (*batch.columns, pl.Series(extra.name, [number] * 1000)), 1000)
+        storage = Storage(layout, flush_seconds=3600)
+        storage.append(one, batch, Arrival(START))
+        storage.append(many, wide, Arrival(START))
+        storage.close()
+        convert_all(layout)
+
+    def query(target: Dataset) -> pl.DataFrame:
+        return scan(take(layout, target)).group_by("service").agg(pl.len(), pl.col("ms").mean()).collect()
+
+    assert len(take(layout, many).files) == 100
+    times = [median_seconds(lambda t=t: query(t), 7) for t in (many, one)]
+    report("query over 100 files of 50 schemas / of one", times[0] / times[1], "<= 1.3")
+    before = times[1]
+    while compact(layout):
+        pass
+    report("  the same after compaction / before", median_seconds(lambda: query(one), 7) / before, "< 1")
+
+
+def background(layout: Layout) -> None:
+    """Ingest beside a maintenance that only converts, and beside one that has many small files to compact too."""
+    target, piled = dataset.create("default", "ingest"), dataset.create("default", "piled")
+    batch = events(1000)
+    storage = Storage(layout, flush_seconds=1)
+
+    def rate() -> float:
+        begin, done = time.perf_counter(), 0
+        while time.perf_counter() - begin < RATE_SECONDS:
+            storage.append(target, batch, Arrival(datetime.now(UTC)))
+            done += 1
+        return done / (time.perf_counter() - begin)
+
+    pile(layout, piled, 1500)
+    ratios = []
+    with maintained(layout):
+        for _ in range(4):
+            hide(piled, True)
+            alone = rate()
+            hide(piled, False)
+            ratios.append(rate() / alone)
+    left = len(take(layout, piled).files)
+    storage.close()
+    ratio = statistics.median(ratios)
+    report(f"ingest beside compaction (1,500 files, {left} left) / beside conversion alone", ratio, ">= 0.85")
+
+
+def hide(target: Dataset, is_hidden: bool) -> None:
+    """Let compaction take the dataset's files for large ones, or for what they are."""
+    sign = "+" if is_hidden else "-"
+    base.database.execute_sql(f"UPDATE file SET bytes = bytes {sign} 1000000000000 WHERE dataset_id = %s", (target.id,))
+
+
+def pile(layout: Layout, target: Dataset, count: int) -> None:
+    """So many small files of one-minute data."""
+    small = pl.DataFrame(list(events(200).columns))
+    for minute in range(count):
+        at = START + timedelta(minutes=minute)
+        rows = small.with_columns(pl.lit(at).cast(pl.Datetime("us", "UTC")).alias("p_timestamp"))
+        directory = partition("default", target.name, int(at.timestamp()) // 3600)
+        made = parquet.write(layout, directory, rows, parquet.Origin(target.id, "p_timestamp"))
+        file.insert([made], START)
+
+
+@contextmanager
+def maintained(layout: Layout) -> Iterator[None]:
+    """The real maintenance process runs meanwhile."""
+    environment = {**os.environ, "WEIR_DATA_DIR": str(layout.root)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "storage.maintenance"], env=environment, stderr=subprocess.DEVNULL
+    )
+    time.sleep(2)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def main() -> None:
+    with world() as root, base.connection():
+        layout = Layout(root)
+        chosen = sys.argv[1:]
+        for measure in (conversion, choosing, unconverted, schemas, background):
+            if not chosen or measure.__name__ in chosen:
+                measure(layout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,238 @@
+"""Alerts: create, list, read, change, delete, switch off and on, mute; their history (docs/alerts.md)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Final, cast
+
+from flask import Blueprint, Response, request
+
+from alerting import schedule
+from auth.authorship import may_see
+from auth.privileges import Action, require
+from blueprints.alert_shapes import INDEFINITE, SECONDS_PER_MINUTE, as_object, delivery_object, event_object, summary
+from blueprints.authentication import caller, protect
+from blueprints.authoring import (
+    all_tags,
+    asked_tags,
+    new_origin,
+    now,
+    require_authoring,
+    require_change,
+    require_seen,
+    revised,
+    statement_of,
+)
+from blueprints.management import answer, json_body
+from blueprints.parts import parts
+from errors import AlertNotFound, InvalidRequest, InvalidTimeRange
+from models import alert, alert_event, delivery, target
+from models.alert import Alert, Content, State, Status
+from models.alert_event import Event
+from query import timerange
+from schemas.alerts import AlertListSchema, AlertSchema, LogSchema, MutingSchema
+from schemas.reading import load
+
+SHORTEST_WINDOW_SECONDS: Final = 60
+LONGEST_WINDOW_SECONDS: Final = 31 * 86_400
+STATES: Final = (State.TRIGGERED, State.NOT_TRIGGERED, State.DISABLED)
+SEVERITIES: Final = ("critical", "high", "medium", "low")
+
+blueprint = protect(Blueprint("alerts", __name__, url_prefix="/api/v1/alerts"))
+
+
+@blueprint.post("")
+def create() -> Response:
+    require_authoring()
+    content = _content(json_body())
+    origin = new_origin()
+    first = schedule.following(origin.id, content.frequency_seconds, origin.created_at)
+    alert.create(origin, content, first)
+    return revised(as_object(Alert(origin, content, Status(next_run_at=first)), now()), origin)
+
+
+@blueprint.get("")
+def every() -> Response:
+    """Summaries: triggered ones first, then by severity and title. Unknown parameters are members to match."""
+    require(caller(), Action.READ_AUTHORED)
+    asked = cast(Mapping[str, Any], load(AlertListSchema(), request.args))
+    wanted = asked_tags(asked["tags"])
+    members = {name: value for name, value in request.args.items() if name not in AlertListSchema().fields}
+    shown = [each for each in _visible_alerts() if _matches(each, wanted, members)]
+    shown.sort(key=_rank)
+    return answer([summary(each, now()) for each in shown[asked["offset"] :][: asked["limit"]]])
+
+
+@blueprint.get("/list_tags")
+def tags() -> Response:
+    require(caller(), Action.READ_AUTHORED)
+    return answer(all_tags(each.content.tags for each in _visible_alerts()))
+
+
+@blueprint.get("/<alert_id>")
+def get(alert_id: str) -> Response:
+    found = _visible(alert_id)
+    return revised(as_object(found, now()), found.origin)
+
+
+@blueprint.put("/<alert_id>")
+def change(alert_id: str) -> Response:
+    """The whole alert anew. Its state stays until the next evaluation."""
+    found = _changeable(alert_id)
+    content = _content(json_body())
+    at = now()
+    upcoming = schedule.following(alert_id, content.frequency_seconds, at)
+    alert.replace(found.origin, content, at, None if found.status.state is State.DISABLED else upcoming)
+    return get(alert_id)
+
+
+@blueprint.delete("/<alert_id>")
+def delete(alert_id: str) -> Response:
+    found = _changeable(alert_id)
+    alert.delete(found.origin)
+    return answer(f"Deleted alert with ID- {alert_id}")
+
+
+@blueprint.patch("/<alert_id>/disable")
+def disable(alert_id: str) -> Response:
+    found = _changeable(alert_id)
+    if found.status.state is not State.DISABLED:
+        reason = f"disabled by {caller().name}"
+        alert.set_status(
+            found.origin, replace(found.status, state=State.DISABLED, disabled_reason=reason, next_run_at=None)
+        )
+        alert_event.record(alert_id, Event(now(), alert_event.Kind.DISABLED, detail=reason))
+    return get(alert_id)
+
+
+@blueprint.patch("/<alert_id>/enable")
+def enable(alert_id: str) -> Response:
+    """Only with the rights that its evaluations will need; otherwise it would be disabled again at once."""
+    found = _changeable(alert_id)
+    if found.status.state is State.DISABLED:
+        upcoming = schedule.following(alert_id, found.content.frequency_seconds, at := now())
+        alert.set_status(
+            found.origin,
+            replace(found.status, state=State.NOT_TRIGGERED, disabled_reason=None, next_run_at=upcoming),
+        )
+        alert_event.record(alert_id, Event(at, alert_event.Kind.ENABLED, detail=f"enabled by {caller().name}"))
+    return get(alert_id)
+
+
+@blueprint.patch("/<alert_id>/update_notification_state")
+def mute(alert_id: str) -> Response:
+    """While muted, an alert is evaluated and notifies nobody."""
+    found = _changeable(alert_id)
+    asked = load(MutingSchema(), json_body())
+    alert.set_muting(found.origin, _muted_until(cast(str, asked["state"])))
+    return get(alert_id)
+
+
+@blueprint.get("/<alert_id>/history")
+def history(alert_id: str) -> Response:
+    """Changes of state, the newest first."""
+    _visible(alert_id)
+    limit = cast(int, load(LogSchema(), request.args)["limit"])
+    return answer([event_object(each) for each in alert_event.latest(alert_id, limit)])
+
+
+@blueprint.get("/<alert_id>/deliveries")
+def deliveries(alert_id: str) -> Response:
+    """The delivery log, the newest first."""
+    _visible(alert_id)
+    limit = cast(int, load(LogSchema(), request.args)["limit"])
+    return answer([delivery_object(each) for each in delivery.log(alert_id, limit)])
+
+
+def _visible_alerts() -> Iterable[Alert]:
+    return (each for each in alert.every(caller().tenant) if may_see(caller(), [each.content.dataset]))
+
+
+def _visible(alert_id: str) -> Alert:
+    require(caller(), Action.READ_AUTHORED)
+    found = alert.get(caller().tenant, alert_id)
+    require_seen([found.content.dataset], AlertNotFound(f"no alert {alert_id}"))
+    return found
+
+
+def _changeable(alert_id: str) -> Alert:
+    require_authoring()
+    found = _visible(alert_id)
+    require_change(found.origin, [found.content.dataset])
+    return found
+
+
+def _content(body: object) -> Content:
+    """What a body asks for, when the caller may author over the one dataset that the query reads."""
+    asked = cast(Mapping[str, Any], load(AlertSchema(), body))
+    dataset = _dataset(asked["query"])
+    targets = list(dict.fromkeys(asked["targets"]))
+    target.require(caller().tenant, targets)
+    window = asked["evaluation"]["window"]
+    return Content(
+        title=asked["title"],
+        query=asked["query"],
+        query_type=asked["query_type"],
+        dataset=dataset,
+        severity=asked["severity"],
+        operator=asked["threshold"]["operator"],
+        threshold=asked["threshold"]["value"],
+        window_seconds=_window_seconds(window["start"]),
+        frequency_seconds=window["frequency"] * SECONDS_PER_MINUTE,
+        notify_seconds=asked["notification"]["interval"] * SECONDS_PER_MINUTE,
+        tags=asked["tags"] or [],
+        extra=asked["extra"],
+        targets=targets,
+    )
+
+
+def _dataset(sql: str) -> str:
+    """The one dataset of the query. Raises Forbidden, DatasetNotFound, InvalidRequest, InvalidSQL, UnsupportedSQL."""
+    statement = statement_of(sql, "query")
+    require_authoring(statement.datasets)
+    if statement.explain or len(statement.datasets) != 1:
+        named = ", ".join(statement.datasets) or "none"
+        raise InvalidRequest(f"an alert is a query over exactly one dataset; this one reads {named}", field="query")
+    parts().storage.find(caller().tenant, statement.datasets[0])
+    return statement.datasets[0]
+
+
+def _window_seconds(length: str) -> int:
+    """Whole seconds of a duration as the query endpoint reads it. Raises InvalidTimeRange."""
+    field = "evalConfig.rollingWindow.evalStart"
+    try:
+        start_ns = timerange.parse(f"now-{length}", None, now_ns=0).start_ns
+    except InvalidTimeRange as error:
+        raise InvalidTimeRange(f"`{field}`: a duration such as 10m or 1h 30m", field=field) from error
+    seconds = -(start_ns or 0) // timerange.NS_PER_SECOND
+    if not SHORTEST_WINDOW_SECONDS <= seconds <= LONGEST_WINDOW_SECONDS:
+        raise InvalidTimeRange(f"`{field}`: between 1 minute and 31 days", field=field)
+    return seconds
+
+
+def _muted_until(state: str) -> datetime | None:
+    if state == "notify":
+        return None
+    if state == "indefinite":
+        return INDEFINITE
+    now_ns = int(now().timestamp()) * timerange.NS_PER_SECOND
+    try:
+        # A duration as an end would count from now backwards; who mutes means forwards.
+        spelled = state if state[:4].isdigit() and "-" in state else f"now+{state}"
+        until_ns = timerange.parse(None, spelled, now_ns=now_ns).end_ns or 0
+    except InvalidTimeRange as error:
+        raise InvalidTimeRange(
+            "`state`: notify, indefinite, a duration, or a time (RFC 3339)", field="state"
+        ) from error
+    if until_ns <= now_ns:
+        raise InvalidTimeRange("`state`: this is in the past", field="state")
+    return datetime.fromtimestamp(until_ns // timerange.NS_PER_SECOND, UTC)
+
+
+def _matches(found: Alert, wanted: frozenset[str], members: Mapping[str, str]) -> bool:
+    has_tag = not wanted or bool(wanted.intersection(found.content.tags))
+    return has_tag and all(str(found.content.extra.get(name)) == value for name, value in members.items())
+
+
+def _rank(found: Alert) -> tuple[int, int, str]:
+    return STATES.index(found.status.state), SEVERITIES.index(found.content.severity), found.content.title
