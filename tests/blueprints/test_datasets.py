@@ -215,3 +215,17 @@ def test_deleted_dataset_is_gone_and_its_name_begins_anew(service: Service, name
 
 def test_deleting_what_is_not_there_is_a_404(service: Service, name: str):
     assert service.call("DELETE", f"/api/v1/logstream/{name}").status_code == 404
+
+
+def test_a_narrowed_reader_learns_nothing_of_other_rows_from_metadata(service: Service, name: str):
+    """api.md section 2: no schema, statistic or count shows a row, value or field of other rows."""
+    service.ingest(name, [{"env": "prod", "a": 1}, {"env": "test", "hidden": 2}]).raise_for_status()
+    resource = {"dataset": name, "tag": "env=prod"}
+    headers = {"X-API-Key": service.make_key(name, {"privilege": "reader", "resource": resource})}
+
+    schema = service.call("GET", f"/api/v1/logstream/{name}/schema", headers=headers).json()
+    others = [service.call("GET", f"/api/v1/logstream/{name}/{part}", headers=headers) for part in ("stats", "info")]
+
+    assert {"a", "env"} <= {field["name"] for field in schema["fields"]}
+    assert "hidden" not in {field["name"] for field in schema["fields"]}
+    assert [answer.status_code for answer in others] == [403, 403]

@@ -1,4 +1,4 @@
-"""Every failing path has the one shape, a fitting status and an id, and shows nothing of the inside (api.md section 1)."""
+"""Every failing path has the one shape, a fitting status and an id, and shows nothing of the inside."""
 
 from pathlib import Path
 
