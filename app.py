@@ -88,6 +88,7 @@ def stop(app: Flask) -> None:
     """End the worker's queries; write what is queued and seal its segment."""
     parts: Parts = app.extensions[EXTENSION]
     parts.queries.close()
+    app.extensions[authentication.EXTENSION].last_use.close()
     parts.storage.close()
 
 
