@@ -44,6 +44,14 @@ class WeirParser(PostgresParser):
         TokenType.DHASH_ARROW: _arrow("#>>"),
         TokenType.PLACEHOLDER: _arrow("?"),
     }
+    LAMBDAS: ClassVar[dict[TokenType, Any]] = {
+        token: parser for token, parser in PostgresParser.LAMBDAS.items() if token != TokenType.ARROW
+    }
+    UNARY_PARSERS: ClassVar[dict[TokenType, Any]] = {
+        **PostgresParser.UNARY_PARSERS,
+        # A prefix operator binds looser than + and -, unlike the minus sign.
+        TokenType.RLIKE: lambda self: self.expression(exp.BitwiseNot(this=self._parse_term())),
+    }
     RANGE_PARSERS: ClassVar[dict[TokenType, Any]] = {
         **PostgresParser.RANGE_PARSERS,
         TokenType.AT_GT: _range("@>"),
@@ -65,6 +73,17 @@ class WeirParser(PostgresParser):
             return None
         text = self._parse_primary()
         return self.expression(exp.Interval(this=text, unit=self._interval_fields()))
+
+    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> Any:
+        """`DATE '2024-01-01'::text` casts the date, not the literal."""
+        starts_type = self._curr and self._curr.token_type in self.TYPE_TOKENS - {TokenType.INTERVAL}
+        if not fallback_to_identifier and starts_type:
+            index = self._index
+            kind = self._parse_types(check_func=True, allow_identifiers=False)
+            if isinstance(kind, exp.DataType) and self._match(TokenType.STRING, advance=False):
+                return self._parse_column_ops(self.expression(exp.Cast(this=self._parse_primary(), to=kind)))
+            self._retreat(index)
+        return super()._parse_type(parse_interval, fallback_to_identifier)
 
     def _interval_fields(self) -> exp.Var | None:
         if not self._match_texts(INTERVAL_FIELDS):

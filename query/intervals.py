@@ -34,6 +34,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+))\s*(?P<unit>[A-Za-z]*)|(?P<ago>ago)\b)\s*",
     re.IGNORECASE,
 )
+_CLOCK: Final = re.compile(r"[-+]?\d+:\d+")
 _ISO: Final = re.compile(
     r"P(?:(-?[\d.]+)Y)?(?:(-?[\d.]+)M)?(?:(-?[\d.]+)W)?(?:(-?[\d.]+)D)?"
     r"(?:T(?:(-?[\d.]+)H)?(?:(-?[\d.]+)M)?(?:(-?[\d.]+)S)?)?$"
@@ -64,7 +65,8 @@ def parse_interval(text: str, default_unit: str = "second") -> Interval:
             ago = True
             continue
         found = True
-        _add(total, match, default_unit, text)
+        before_clock = match["number"] and not match["unit"] and _CLOCK.match(stripped, place)
+        _add(total, match, "day" if before_clock else default_unit, text)
     if not found:
         raise BadInterval(text)
     months, days, us = (int(part) for part in (total[0], total[1], _rounded(total[2])))

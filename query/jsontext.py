@@ -39,7 +39,9 @@ def parse_json(text: str) -> Json:
 
 def number_text(value: int | Decimal) -> str:
     """A number as jsonb shows it: no exponent, digits kept."""
-    return format(value, "f") if isinstance(value, Decimal) else str(value)
+    if not isinstance(value, Decimal):
+        return str(value)
+    return format(abs(value) if value.is_zero() else value, "f")
 
 
 def _quoted(text: str) -> str:

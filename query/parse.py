@@ -18,6 +18,7 @@ from query.allowlist import check_tree, position_of
 from query.dialect import WeirPostgres
 from query.fault import SYNTAX_ERROR, invalid, unsupported
 from query.limits import MAX_CHAIN, MAX_NESTING, MAX_TOKENS, check_text, too_complex
+from query.strictness import check_strictness
 
 _EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
 _OPEN: Final = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
@@ -60,6 +61,7 @@ def _tree(sql: str) -> exp.Expr:
     try:
         tokens = dialect.tokenize(sql)
         _check_tokens(tokens)
+        check_strictness(tokens)
         statements = [statement for statement in dialect.parser().parse(tokens, sql) if statement is not None]
     except TokenError as error:
         raise invalid(SYNTAX_ERROR, "unterminated quotation or comment") from error

@@ -13,8 +13,12 @@ import polars as pl
 NUMERIC_DIGITS: Final = 38
 """Digits of a numeric that 128 bits hold. PostgreSQL has more; what needs more is an error, never a rounding."""
 
-QUOTIENT_SCALE: Final = 20
-"""Digits after the point of a numeric quotient. PostgreSQL keeps at least 16 significant ones."""
+QUOTIENT_SCALE: Final = 22
+"""Digits after the point of a numeric quotient. PostgreSQL keeps at least 16 significant ones; this many do so for
+quotients from 10^-6, and leave 16 digits before the point."""
+
+AVERAGE_SCALE: Final = 19
+"""Digits after the point of the mean of integers: the most with which every int8 fits."""
 
 INTERVAL: Final = pl.Struct({"months": pl.Int32(), "days": pl.Int32(), "us": pl.Int64()})
 

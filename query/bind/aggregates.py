@@ -10,6 +10,7 @@ from query.bind.block import Block
 from query.bind.operators import require_hashable, require_sortable
 from query.bind.resolve import coerce, untyped
 from query.bound import AggregateCall, ArrayOf, Constant, RowOf, Scalar, SortKey
+from query.functions.known import postgresql_functions
 from query.functions.registry import AGGREGATES, Aggregate, type_named
 from query.types import FLOAT8, TEXT, PgType, array_of, implicit, same
 
@@ -42,6 +43,8 @@ def within_call(node: exp.Expr, block: Block) -> AggregateCall:
     with block.arguments_of(name):
         order = sort_keys(node.args["expression"], block)
     found = [entry for entry in AGGREGATES.get(name, []) if entry.ordered_set]
+    if not found and name in postgresql_functions():
+        raise fault.unsupported(f"{name} WITHIN GROUP", position_of(node))
     if not found:
         raise fault.invalid("42809", f"{name} is not an ordered-set aggregate", position_of(node))
     direct = tuple(block.bind(argument) for argument in node.this.expressions)
@@ -116,6 +119,8 @@ def _parts(node: exp.Expr) -> tuple[list[exp.Expr], bool, exp.Expr | None]:
         if arguments[0].args.get("on"):
             raise fault.invalid(fault.SYNTAX_ERROR, "DISTINCT ON inside an aggregate", position_of(node))
         arguments = [*arguments[0].expressions, *arguments[1:]]
+        if any(isinstance(argument, exp.Star) for argument in arguments):
+            raise fault.invalid(fault.SYNTAX_ERROR, "DISTINCT *", position_of(node))
     if arguments and isinstance(arguments[-1], exp.Order):
         order = arguments[-1]
         arguments[-1] = order.this
@@ -139,6 +144,8 @@ def _resolved(name: str, values: list[Scalar], position: int | None) -> Aggregat
         raise _no_such(name, types, position)
     best = max(fitting, key=lambda entry: _score(entry, types))
     converted = tuple(_converted(word, value, position) for word, value in zip(best.parameters, values, strict=True))
+    if best.name in ("array_agg", "json_agg", "jsonb_agg") and types[0].element is not None:
+        raise fault.unsupported(f"{best.name} of arrays", position)
     return AggregateCall(best.result(tuple(value.type for value in converted)), best.name, converted, position=position)
 
 

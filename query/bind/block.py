@@ -78,6 +78,16 @@ class Block:
             self.clause, self.aggregates_allowed, self.windows_allowed, self.series_allowed = before
 
     @contextmanager
+    def without_series(self, clause: str) -> Iterator[None]:
+        """Inside CASE and COALESCE no function may return a set."""
+        before = (self.clause, self.series_allowed)
+        self.clause, self.series_allowed = clause, False
+        try:
+            yield
+        finally:
+            self.clause, self.series_allowed = before
+
+    @contextmanager
     def arguments_of(self, name: str) -> Iterator[None]:
         """While an aggregate's arguments are bound. One that is a window function may hold plain aggregates."""
         if self.windowing:

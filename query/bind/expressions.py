@@ -9,7 +9,7 @@ from query import fault
 from query.allowlist import position_of
 from query.bind import aggregates, operators, patterns, predicates, special, windows
 from query.bind.block import Block
-from query.bind.resolve import call, coerce, common, untyped
+from query.bind.resolve import call, coerce, common
 from query.bind.types import TypeName, type_name
 from query.bound import (
     ArrayOf,
@@ -140,6 +140,11 @@ def _is(node: exp.Expr, block: Block) -> Scalar:
 
 
 def _case(node: exp.Expr, block: Block) -> Scalar:
+    with block.without_series("CASE"):
+        return _case_of(node, block)
+
+
+def _case_of(node: exp.Expr, block: Block) -> Scalar:
     tested = block.bind(node.this) if node.this is not None else None
     conditions: list[Scalar] = []
     for branch in node.args["ifs"]:
@@ -184,7 +189,7 @@ def _array(node: exp.Expr, block: Block) -> Scalar:
 
 
 def _row(node: exp.Expr, block: Block) -> Scalar:
-    items = tuple(untyped(block.bind(item)) for item in node.expressions)
+    items = tuple(block.bind(item) for item in node.expressions)
     return RowOf(PgType("record", fields=tuple(item.type for item in items)), items)
 
 
@@ -199,7 +204,7 @@ def _anonymous(node: exp.Expr, block: Block) -> Scalar:
         return aggregates.bind_aggregate(node, block)
     if name in WINDOW_FUNCTIONS:
         message = f"window function {name} requires an OVER clause"
-        raise fault.invalid(fault.WINDOWING_ERROR, message, position)
+        raise fault.invalid("42809", message, position)
     if name in SERIES_FUNCTIONS:
         return block.rows_of(series(node, block), position)
     special_form = _SPECIAL_FUNCTIONS.get(name)
@@ -237,7 +242,8 @@ def series(node: exp.Expr, block: Block) -> Scalar:
 
 
 def _coalesce(node: exp.Expr, block: Block) -> Scalar:
-    values = arguments(node, block)
+    with block.without_series("COALESCE"):
+        values = arguments(node, block)
     if not values:
         raise fault.invalid(fault.SYNTAX_ERROR, "COALESCE needs an argument", position_of(node))
     target = common([value.type for value in values], "COALESCE", position_of(node))
@@ -259,7 +265,9 @@ def _nullif(node: exp.Expr, block: Block) -> Scalar:
     if len(values) != 2:
         raise fault.invalid(fault.SYNTAX_ERROR, "NULLIF takes two arguments", position_of(node))
     equal = operators.comparison("=", values[0], values[1], position_of(node))
-    result = untyped(values[0])
+    result = values[0]
+    if result.type.name == "unknown":
+        result = coerce(result, values[1].type if values[1].type.name != "unknown" else TEXT)
     return Case(result.type, ((equal, Constant(result.type, None)),), result)
 
 
@@ -276,6 +284,10 @@ def _grouping(node: exp.Expr, block: Block) -> Scalar:
     if call_ not in block.grouping:
         block.grouping.append(call_)
     return call_
+
+
+def _some_or_all(node: exp.Expr, block: Block) -> Scalar:
+    raise fault.invalid(fault.SYNTAX_ERROR, "ANY and ALL stand on the right of a comparison", position_of(node))
 
 
 def _column_or_whole(node: exp.Expr, block: Block) -> Scalar:
@@ -295,6 +307,7 @@ _SPECIAL_FUNCTIONS: Final[dict[str, Callable[[exp.Expr, Block], Scalar]]] = {
     "round": special.rounded,
     "trunc": special.rounded,
     "age": special.age,
+    "pg_typeof": special.type_of,
 }
 
 _HANDLERS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Block], Scalar]]] = {

@@ -1,6 +1,7 @@
 """WHERE: conditions on subqueries become semi and anti joins, everything else a filter."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -11,7 +12,7 @@ from query.bind.decorrelate import decorrelated, same
 from query.bind.environment import BoundQuery
 from query.bind.operators import comparison
 from query.bind.traverse import columns, free_columns
-from query.bound import Filter, Join, Logic, Project, Relation, RowOf, Scalar, Sort
+from query.bound import Filter, Join, Logic, Project, Relation, RowOf, Scalar, Sort, Unnest
 from query.types import BOOL
 
 
@@ -54,14 +55,26 @@ def _filtered(relation: Relation, plain: list[Scalar], block: Block) -> Relation
     looked_up = {made.id for pending in block.lookups for made in pending.relation.fields}
     now = [part for part in plain if not any(column.id in looked_up for column in columns(part))]
     later = [part for part in plain if part not in now]
-    if now:
-        relation = Filter(fields, relation, _all(now))
+    for part in now:
+        relation = _pushed(relation, part)
     if later:
         attached = block.attach(relation, block.lookups)
         filtered = Filter(attached.fields, attached, _all(later))
         kept = tuple(made for made in attached.fields if made.id in known)
         relation = Project(kept, filtered, tuple(made.ref() for made in kept))
     return relation
+
+
+def _pushed(relation: Relation, predicate: Scalar) -> Relation:
+    """The filtered relation. What needs only the rows before an unnest is checked there: its function may fail on
+    rows that the predicate drops."""
+    if isinstance(relation, Unnest):
+        before = {made.id for made in relation.input.fields}
+        if all(column.id in before for column in columns(predicate)):
+            return replace(relation, input=_pushed(relation.input, predicate))
+    if isinstance(relation, Filter):
+        return Filter(relation.fields, relation.input, Logic(BOOL, "and", (relation.predicate, predicate)))
+    return Filter(relation.fields, relation, predicate)
 
 
 def _all(parts: list[Scalar]) -> Scalar:

@@ -9,7 +9,7 @@ from query import fault
 from query.bound import Constant
 from query.intervals import BadInterval, parse_interval
 from query.jsontext import BadJson, normalised, parse_json
-from query.moments import BadMoment, MomentOutOfRange, parse_date, parse_moment, parse_time
+from query.moments import US_PER_DAY, BadMoment, MomentOutOfRange, parse_date, parse_moment, parse_time
 from query.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType, numeric
 
 _INTEGER: Final = re.compile(r"\s*([-+]?)(?:(\d+(?:_\d+)*)|0[xX]([0-9a-fA-F]+)|0[oO]([0-7]+)|0[bB]([01]+))\s*$")
@@ -135,7 +135,10 @@ def _read_moment(text: str, target: PgType) -> int:
         if target.name == "date":
             return parse_date(text)
         if target.name == "time":
-            return parse_time(text)
+            us = parse_time(text)
+            if us >= US_PER_DAY:
+                raise UnsupportedLiteral("the time 24:00:00")
+            return us
         return parse_moment(text, target.name == "timestamptz", target.unit)
     except BadMoment as error:
         raise _bad(text, target, fault.INVALID_DATETIME) from error

@@ -54,8 +54,6 @@ def _figure(node: exp.Expr) -> tuple[str, int]:
         return (name, strength) if strength > 1 else (type_name(node.to).column_name, 1)
     if isinstance(node, exp.Interval):
         return "interval", 1
-    if isinstance(node, exp.Boolean):
-        return "bool", 1
     if isinstance(node, exp.Case):
         default = node.args.get("default")
         name, strength = _figure(default) if default is not None else (UNNAMED, 0)

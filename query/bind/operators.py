@@ -11,9 +11,10 @@ from query.bind.block import Block
 from query.bind.literals import parse_literal, rescaled
 from query.bind.resolve import call, coerce, comparable
 from query.bind.types import TypeName
-from query.bound import Call, Cast, Constant, Logic, RowOf, Scalar
+from query.bound import Call, Cast, Column, Constant, Logic, RowOf, Scalar
 from query.types import (
     BOOL,
+    INT4,
     INT8,
     INTEGERS,
     NUMBERS,
@@ -64,10 +65,20 @@ def bind_binary(node: exp.Expr, block: Block) -> Scalar:
 def bind_unary(node: exp.Expr, block: Block) -> Scalar:
     """Minus and bitwise not."""
     value = block.bind(node.this)
-    number = value.value if isinstance(value, Constant) and value.type.name in _NEGATED else None
-    if isinstance(node, exp.Neg) and isinstance(number, int):
-        return Constant(value.type, -number)
+    if isinstance(node, exp.Neg) and isinstance(value, Constant) and isinstance(node.this, exp.Literal):
+        return _negative(value)
     return call(_SYMBOLS[type(node)], [value], position_of(node))
+
+
+def _negative(value: Constant) -> Constant:
+    """A negative literal: the sign belongs to the number, so -2147483648 is an int4."""
+    if not isinstance(value.value, int):
+        raise TypeError("not a number literal")
+    number = -value.value
+    kind = value.type
+    if kind.scale == 0 and kind.name in _NEGATED:
+        kind = INT4 if number >= -(2**31) else INT8 if number >= -(2**63) else kind
+    return Constant(kind, number)
 
 
 def bind_operator(node: exp.Expr, block: Block) -> Scalar:
@@ -126,9 +137,9 @@ def _rows(symbol: str, left: RowOf, right: RowOf, position: int | None) -> Scala
     if len(left.items) != len(right.items):
         raise fault.invalid(fault.SYNTAX_ERROR, "unequal number of entries in row expressions", position)
     pairs = list(zip(left.items, right.items, strict=True))
-    if symbol in ("=", "<>"):
+    if symbol in ("=", "<>", "is not distinct from"):
         parts = tuple(comparison(symbol, a, b, position) for a, b in pairs)
-        return Logic(BOOL, "and" if symbol == "=" else "or", parts)
+        return Logic(BOOL, "or" if symbol == "<>" else "and", parts)
     strict = symbol[0]
     result = comparison(symbol, *pairs[-1], position)
     for a, b in reversed(pairs[:-1]):
@@ -150,6 +161,12 @@ def require_hashable(kind: PgType, position: int | None) -> None:
     if kind.name == "json":
         message = "could not identify an equality operator for type json"
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position, "cast to jsonb or text")
+
+
+def require_normal(value: Scalar, position: int | None) -> None:
+    """Refuses grouping by a stored JSON column, whose texts may differ where the documents do not."""
+    if value.type.name == "jsonb" and isinstance(value, Column):
+        raise fault.unsupported("grouping by a JSON column", position, "group by its text: column::text")
 
 
 def cast(value: Scalar, wanted: TypeName, position: int | None, lenient: bool = False) -> Scalar:

@@ -40,12 +40,19 @@ _LISTABLE: Final = ("bool", "int2", "int4", "int8", "float8", "text", "date", "t
 
 def bind_comparison(node: exp.Expr, block: Block) -> Scalar:
     """`a < b`, also `a < ANY (array)` and `a < ALL (SELECT ...)`."""
-    symbol, right = COMPARISONS[type(node)], node.args["expression"]
+    symbol, right = COMPARISONS[type(node)], _quantifier(node.args["expression"])
     if isinstance(right, exp.Any | exp.All):
         return _quantified(symbol, node, right, block)
     if isinstance(node.this, exp.Any | exp.All):
         raise fault.invalid(fault.SYNTAX_ERROR, "ANY and ALL stand on the right side", position_of(node))
     return comparison(symbol, block.bind(node.this), block.bind(right), position_of(node))
+
+
+def _quantifier(node: exp.Expr) -> exp.Expr:
+    """ALL (array) parses as a call of a function `all`."""
+    if isinstance(node, exp.Anonymous) and str(node.this).lower() == "all" and len(node.expressions) == 1:
+        return exp.All(this=node.expressions[0])
+    return node
 
 
 def bind_distinct_from(node: exp.Expr, block: Block) -> Scalar:

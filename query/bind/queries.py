@@ -165,7 +165,7 @@ def _combined(
     fields = tuple(environment.field(kind) for kind in kinds)
     combined = Combine(fields, left.relation, right.relation, operator, every)
     outputs = tuple((name, made) for (name, _), made in zip(left.outputs, fields, strict=True))
-    return BoundQuery(combined, outputs, left.untyped & right.untyped)
+    return BoundQuery(combined, outputs)
 
 
 def _column_count(operator: str, position: int | None) -> Exception:

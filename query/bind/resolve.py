@@ -12,6 +12,7 @@ from errors import WeirError
 from query import fault
 from query.bind.literals import parse_literal
 from query.bound import Call, Cast, Constant, Scalar
+from query.functions.known import PARTLY_KNOWN, postgresql_functions
 from query.functions.registry import POLYMORPHIC, REGISTRY, Function, type_named
 from query.types import (
     FLOAT8,
@@ -126,6 +127,13 @@ def _most(functions: list[Function], scores: list[int]) -> list[Function]:
 
 
 def _fits(function: Function, types: Sequence[PgType]) -> bool:
+    if any(parameter.type == "anyarray" for parameter in function.parameters):
+        plain = [kind for index, kind in enumerate(types) if function.parameter(index).type == "anyelement"]
+        arrays = [kind for index, kind in enumerate(types) if function.parameter(index).type == "anyarray"]
+        if any(kind.element is not None for kind in plain):
+            return False
+        if plain and all(kind.element is None for kind in arrays):
+            return False
     return all(_fits_one(function.parameter(index).type, kind) for index, kind in enumerate(types))
 
 
@@ -190,8 +198,12 @@ def _signature(name: str, types: Sequence[PgType]) -> str:
 
 def _missing(name: str, types: Sequence[PgType], position: int | None) -> WeirError:
     message = f"{_signature(name, types)} does not exist"
+    if name in PARTLY_KNOWN:
+        return fault.unsupported(_signature(name, types), position)
     if REGISTRY.named(name):
         return fault.invalid(fault.UNDEFINED_FUNCTION, message, position, "add explicit casts to the arguments")
+    if name in postgresql_functions():
+        return fault.unsupported(f"function {name}", position)
     near = difflib.get_close_matches(name, [known for known in REGISTRY.names() if not is_operator(known)], 1)
     hint = f"did you mean {near[0]}?" if near else None
     return fault.invalid(fault.UNDEFINED_FUNCTION, message, position, hint)

@@ -156,3 +156,10 @@ def age(node: exp.Expr, block: Block) -> Scalar:
         kind = values[0].type if values[0].type.name == "timestamptz" else TIMESTAMP
         values = [Cast(kind, today), values[0]]
     return call("age", values, position_of(node))
+
+
+def type_of(node: exp.Expr, block: Block) -> Scalar:
+    """pg_typeof: known when the statement is compiled."""
+    if len(node.expressions) != 1:
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, "pg_typeof takes one argument", position_of(node))
+    return Constant(TEXT, block.bind(node.expressions[0]).type.sql_name)

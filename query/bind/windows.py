@@ -115,6 +115,8 @@ def _merged(node: exp.Expr, base: exp.Expr | None, block: Block) -> Definition:
             )
         partition = tuple(untyped(block.bind(part)) for part in node.args["partition_by"])
     if node.args.get("order") is not None:
+        if order:
+            raise fault.invalid(fault.WINDOWING_ERROR, "cannot override ORDER BY clause of a window", position_of(node))
         order = sort_keys(node.args["order"], block)
     if node.args.get("spec") is not None:
         frame = _frame(node.args["spec"], block)

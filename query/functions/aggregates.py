@@ -1,7 +1,7 @@
 """The aggregate functions: their arguments and result types. Building them is lower.aggregates' business."""
 
 from query.functions.registry import AGGREGATES, Aggregate, ResultRule, type_named
-from query.types import FLOAT8, INT8, NUMERIC_DIGITS, QUOTIENT_SCALE, TEXT, PgType, array_of, numeric
+from query.types import AVERAGE_SCALE, FLOAT8, INT8, TEXT, PgType, array_of, numeric
 
 _SPREAD_SCALE = 16
 
@@ -20,7 +20,7 @@ def _sum_numeric(types: tuple[PgType, ...]) -> PgType:
 
 
 def _average(types: tuple[PgType, ...]) -> PgType:
-    return numeric(max(types[0].scale, min(QUOTIENT_SCALE, NUMERIC_DIGITS)), exact=False)
+    return numeric(max(types[0].scale, AVERAGE_SCALE), exact=False)
 
 
 def _spread(types: tuple[PgType, ...]) -> PgType:
@@ -83,6 +83,8 @@ def _lists() -> None:
     _add("string_agg", "text, text", lambda types: TEXT, "text", "The values that are not NULL, joined.")
     _add("json_agg", "any", _fixed("json"), "json", "The values as a JSON array.")
     _add("jsonb_agg", "any", _fixed("jsonb"), "jsonb", "The values as a JSON array.")
+    for kind in ("json", "jsonb"):
+        _add(f"{kind}_object_agg", "any, any", _fixed(kind), kind, "Keys and values as a JSON object.")
     _add("any_value", "any", _argument, "anyelement", "Any value that is not NULL.")
     _add("approx_count_distinct", "any", _fixed("int8"), "int8", "About how many different values. Extension.")
 

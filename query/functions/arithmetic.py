@@ -9,6 +9,7 @@ from query.lower.numbers import (
     product,
     rescale,
     scaled_quotient,
+    table,
     truncated_quotient,
 )
 from query.types import FLOATS, QUOTIENT_SCALE, PgType, numeric
@@ -120,7 +121,7 @@ def divide(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 def _divisor(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """The divisor, with an error where it is zero and the dividend is there."""
     zero = right == 0
-    return site.trap(pl.when(~zero).then(right), zero & left.is_not_null(), "division_by_zero")
+    return site.trap(pl.when(zero).then(1).otherwise(right), zero & left.is_not_null(), "division_by_zero")
 
 
 def _numeric_quotient(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
@@ -162,12 +163,12 @@ def integer_quotient(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 def negate(site: Site, value: pl.Expr) -> pl.Expr:
     if site.result.name in FLOATS:
         return -value
-    return checked_int(site, -_wide(value, site.result), site.result)
+    return checked_int(site, pl.lit(0, dtype=pl.Int64) - _wide(value, site.result), site.result)
 
 
 @define("-(numeric) -> numeric", "Negation.", family=_FAMILY, result=lambda types: types[0])
 def negate_numeric(site: Site, value: pl.Expr) -> pl.Expr:
-    return -value
+    return pl.lit(0, dtype=pl.Int128) - value
 
 
 @define(_each("&", "int2", "int4", "int8"), "Bitwise AND.", family=_FAMILY)
@@ -194,7 +195,7 @@ def _shift(site: Site, value: pl.Expr, count: pl.Expr, left: bool) -> pl.Expr:
     """Shifts as the machine does: the count modulo the width, bits lost at the end."""
     width = {"int2": 32, "int4": 32, "int8": 64}[site.result.name]
     places = (count % width).cast(pl.Int64)
-    factor = pl.lit(pl.Series([2**n for n in range(64)], dtype=pl.Int128)).gather(places)
+    factor = table(places, [2**n for n in range(64)])
     wide = value.cast(pl.Int128)
     if not left:
         return (wide // factor).cast(site.result.polars)

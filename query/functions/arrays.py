@@ -1,11 +1,16 @@
 """Arrays of one dimension, counted from 1, and the series functions that give rows."""
 
+import calendar
+from datetime import timedelta
+
 import polars as pl
 
 from query import fault
 from query.functions.registry import Site, define
 from query.limits import MAX_SERIES_ROWS
+from query.lower.guards import row_fault
 from query.lower.texts import to_text
+from query.moments import EPOCH, to_datetime
 from query.types import PgType, array_of, widest
 
 _FAMILY = "Arrays"
@@ -198,7 +203,9 @@ def array_remove(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
 @define("array_position(anyarray, anyelement) -> int4", "Index of the first element equal to a value.", family=_FAMILY)
 def array_position(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
     _hashable(site)
-    return site.rowwise(lambda items, one: items.index(one) + 1 if one in items else None, array, value)
+    found = site.rowwise(lambda items, one: items.index(one) + 1 if one in items else None, array, value)
+    missing = site.rowwise(lambda items: items.index(None) + 1 if None in items else None, array)
+    return pl.when(value.is_null()).then(missing).otherwise(found)
 
 
 @define("@>(anyarray, anyarray) -> bool", "Contains every element.", family=_FAMILY)
@@ -216,6 +223,20 @@ def contained(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 def overlaps(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     _hashable(site)
     return site.rowwise(lambda a, b: any(item is not None and item in b for item in a), left, right)
+
+
+@define(
+    "array_replace(anyarray, anyelement, anyelement) -> anyarray", "Elements equal to a value replaced.", family=_FAMILY
+)
+def array_replace(site: Site, array: pl.Expr, old: pl.Expr, new: pl.Expr) -> pl.Expr:
+    _hashable(site)
+    return site.rowwise(lambda items, a, b: [b if item == a else item for item in items], array, old, new)
+
+
+@define("array_positions(anyarray, anyelement) -> int4[]", "Indexes of the elements equal to a value.", family=_FAMILY)
+def array_positions(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
+    _hashable(site)
+    return site.rowwise(lambda items, one: [n for n, item in enumerate(items, 1) if item == one], array, value)
 
 
 # --- series --------------------------------------------------------------------------------------------------------
@@ -275,32 +296,31 @@ def _moment_series(site: Site, start: pl.Expr, end: pl.Expr, step: object) -> pl
 
 
 def _calendar_series(site: Site, start: pl.Expr, end: pl.Expr, step: tuple[int, int, int]) -> pl.Expr:
-    """Steps with months, one after the other as PostgreSQL adds them."""
+    """Steps with months, one after the other as PostgreSQL adds them: the 31st stays cut once it was."""
     months, days, us = step
-    if days or us:
-        raise fault.unsupported("generate_series by months and days", site.position, "use one unit")
-    direction = 1 if months > 0 else -1
-    whole_start = start.dt.year().cast(pl.Int64) * 12 + start.dt.month()
-    whole_end = end.dt.year().cast(pl.Int64) * 12 + end.dt.month()
-    steps = ((whole_end - whole_start) * direction // abs(months) + 1).clip(0, None)
-    steps = site.trap(pl.when(steps <= MAX_SERIES_ROWS).then(steps), steps > MAX_SERIES_ROWS, "series_size")
-    start = site.trap(start, start.dt.day() > 28, "series_size")
-    base = pl.int_ranges(0, steps)
-    made = pl.struct(start.alias("s"), base.alias("n"), end.alias("e")).map_batches(
-        lambda rows: _walked(rows, months, site.result.polars), return_dtype=site.result.polars, is_elementwise=True
-    )
-    return pl.when(steps.is_not_null()).then(made)
+
+    def walk(first: int, last: int) -> list[int]:
+        current, found, rising = first, [], (months, days, us) > (0, 0, 0)
+        while current <= last if rising else current >= last:
+            found.append(current)
+            if len(found) > MAX_SERIES_ROWS:
+                raise row_fault(fault.PROGRAM_LIMIT, "generate_series would make too many rows", site.position)
+            current = _later(current, months) + days * 86_400_000_000 + us
+        return found
+
+    if site.types[0].unit == "ns" or site.types[1].unit == "ns":
+        raise fault.unsupported("generate_series by months over nanoseconds", site.position)
+    return site.rowwise(walk, start.to_physical(), end.to_physical())
 
 
-def _walked(rows: pl.Series, months: int, dtype: pl.DataType) -> pl.Series:
-    frame = rows.struct.unnest().with_row_index("r")
-    spread = frame.explode("n").with_columns(
-        pl.col("s").dt.offset_by((pl.col("n") * months).cast(pl.String) + pl.lit("mo")).alias("v")
-    )
-    within = pl.col("v") <= pl.col("e") if months > 0 else pl.col("v") >= pl.col("e")
-    lists = spread.filter(within).group_by("r", maintain_order=True).agg(pl.col("v"))
-    joined = frame.select("r").join(lists, on="r", how="left", maintain_order="left")
-    return joined["v"].cast(dtype)
+def _later(us: int, months: int) -> int:
+    """A moment some months later, its day cut to the month's length."""
+    moment = to_datetime(us)
+    whole = moment.year * 12 + moment.month - 1 + months
+    year, month = divmod(whole, 12)
+    last = calendar.monthrange(year, month + 1)[1]
+    moved = moment.replace(year=year, month=month + 1, day=min(moment.day, last))
+    return (moved - EPOCH) // timedelta(microseconds=1)
 
 
 def _moment_kind(types: tuple[PgType, ...]) -> PgType:

@@ -3,13 +3,22 @@
 import polars as pl
 
 from query.functions.registry import Site, define
+from query.jsontext import normalised
 from query.lower.intervals import interval_length
+from query.lower.site import CallSite
+from query.types import TEXT
 
 _FAMILY = "Comparison"
 
 
 def _keys(site: Site, *values: pl.Expr) -> list[pl.Expr]:
-    return [interval_length(value) if site.types[0].name == "interval" else value for value in values]
+    """What values compare by: intervals by length, jsonb by its normal form."""
+    if site.types[0].name == "interval":
+        return [interval_length(value) for value in values]
+    if site.types[0].name == "jsonb":
+        texts = CallSite(site.types, TEXT, site.position)
+        return [texts.rowwise(normalised, value) for value in values]
+    return list(values)
 
 
 @define("=(any, any) -> bool", "Equal.", family=_FAMILY)

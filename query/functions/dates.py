@@ -382,6 +382,16 @@ def _parts(value: pl.Expr) -> list[pl.Expr]:
     return [value.struct.field(part).cast(pl.Int64) for part in ("months", "days", "us")]
 
 
+@define("+(time, interval) -> time", "Later by an interval, around midnight.", family=_FAMILY)
+def time_add(site: Site, clock: pl.Expr, amount: pl.Expr) -> pl.Expr:
+    return ((clock.to_physical() // 1000 + _parts(amount)[2]) % DAY * 1000).cast(pl.Time)
+
+
+@define("-(time, interval) -> time", "Earlier by an interval, around midnight.", family=_FAMILY)
+def time_subtract(site: Site, clock: pl.Expr, amount: pl.Expr) -> pl.Expr:
+    return ((clock.to_physical() // 1000 - _parts(amount)[2]) % DAY * 1000).cast(pl.Time)
+
+
 @define("+(interval, interval) -> interval", "Sum.", family=_FAMILY)
 def add_intervals(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     return interval(*(a + b for a, b in zip(_parts(left), _parts(right), strict=True)))
@@ -467,6 +477,22 @@ def justify_hours(site: Site, value: pl.Expr) -> pl.Expr:
     return interval(months, days, us)
 
 
+@define("justify_interval(interval) -> interval", "justify_days and justify_hours.", family=_FAMILY)
+def justify_interval(site: Site, value: pl.Expr) -> pl.Expr:
+    months, days, us = _parts(justify_days(site, justify_hours(site, value)))
+    up, down = (
+        (months > 0) & ((days < 0) | ((days == 0) & (us < 0))),
+        (months < 0) & ((days > 0) | ((days == 0) & (us > 0))),
+    )
+    months, days = (
+        months - up.cast(pl.Int64) + down.cast(pl.Int64),
+        days + up.cast(pl.Int64) * 30 - down.cast(pl.Int64) * 30,
+    )
+    up, down = (days > 0) & (us < 0), (days < 0) & (us > 0)
+    days, us = days - up.cast(pl.Int64) + down.cast(pl.Int64), us + up.cast(pl.Int64) * DAY - down.cast(pl.Int64) * DAY
+    return interval(months, days, us)
+
+
 @define("justify_days(interval) -> interval", "30 days become a month.", family=_FAMILY)
 def justify_days(site: Site, value: pl.Expr) -> pl.Expr:
     months, days, us = _parts(value)
@@ -510,6 +536,8 @@ def _other_moment(types: tuple[PgType, ...]) -> PgType:
 )
 def timezone(site: Site, zone: object, value: pl.Expr) -> pl.Expr:
     name = _zone(site, zone)
+    if name != "UTC":
+        value = site.trap(value, value.dt.year() > 2099, "zone_range")
     if site.types[1].name == "timestamptz":
         return value.dt.convert_time_zone(name).dt.replace_time_zone(None)
     return value.dt.replace_time_zone("UTC") if name == "UTC" else _from_local(value, name)
@@ -525,6 +553,8 @@ def to_timestamp(site: Site, seconds: pl.Expr) -> pl.Expr:
 def make_date(site: Site, year: pl.Expr, month: pl.Expr, day: pl.Expr) -> pl.Expr:
     present = year.is_not_null() & month.is_not_null() & day.is_not_null()
     bad = (month < 1) | (month > 12) | (day < 1) | (day > 31)
+    last = pl.when(month == 2).then(28 + ((year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))).cast(pl.Int32))
+    bad = bad | (day > last.when(month.is_in([4, 6, 9, 11])).then(30).otherwise(31))
     safe = pl.date(pl.when(~bad).then(year), pl.when(~bad).then(month), pl.when(~bad).then(day))
     return site.trap(safe, present & bad, "field_range")
 

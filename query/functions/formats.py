@@ -292,7 +292,7 @@ def to_char_number(site: Site, value: pl.Expr, template: object) -> pl.Expr:
     whole, fraction, trimmed = match[4].upper().replace("G", ","), match[6] or "", bool(match[1])
 
     def shown(number: object) -> str:
-        exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(str(number)).scaleb(-scale)
+        exact = Decimal(number) if isinstance(number, float) else Decimal(str(number)).scaleb(-scale)
         return _number(exact, whole, fraction, bool(match[5]), trimmed) + (match[7] or "")
 
     return site.rowwise(shown, value)

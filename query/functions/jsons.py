@@ -40,6 +40,8 @@ def _binary_member(text: str, key: str | int) -> object:
         return value.get(key, _MISSING)
     if isinstance(value, list) and isinstance(key, int) and -len(value) <= key < len(value):
         return value[key]
+    if not isinstance(value, dict | list) and key in (0, -1):
+        return value
     return _MISSING
 
 

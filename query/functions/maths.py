@@ -40,7 +40,7 @@ def absolute(site: Site, value: pl.Expr) -> pl.Expr:
 
 @define("sign(numeric) -> numeric; sign(float8) -> float8", "Sign: -1, 0 or 1.", family=_FAMILY, result=_whole)
 def sign(site: Site, value: pl.Expr) -> pl.Expr:
-    return value.sign()
+    return value.sign().fill_nan(0.0) if site.result.name == "float8" else value.sign()
 
 
 @define(
@@ -52,7 +52,8 @@ def sign(site: Site, value: pl.Expr) -> pl.Expr:
 def ceil(site: Site, value: pl.Expr) -> pl.Expr:
     if site.result.name == "float8":
         return value.ceil()
-    return -((-value) // power_of_ten(site.types[0].scale))
+    zero = pl.lit(0, dtype=pl.Int128)
+    return zero - ((zero - value) // power_of_ten(site.types[0].scale))
 
 
 @define(

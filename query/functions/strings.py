@@ -8,6 +8,7 @@ from collections.abc import Callable
 import polars as pl
 
 from query import fault
+from query.bind.literals import BadLiteral
 from query.functions.registry import Site, define
 from query.limits import MAX_TEXT_CHARACTERS
 from query.lower.texts import to_text
@@ -32,7 +33,8 @@ def upper_text(text: str) -> str:
 
 
 def lower_text(text: str) -> str:
-    return "".join(changed if len(changed := letter.lower()) == 1 else letter for letter in text)
+    """Lower case letter by letter, the first letter of a lower case that is two."""
+    return "".join(letter.lower()[0] for letter in text)
 
 
 @define("upper(text) -> text", "Upper case.", family=_FAMILY)
@@ -75,6 +77,11 @@ def bit_length(site: Site, value: pl.Expr) -> pl.Expr:
 @define("length(bytea) -> int4; octet_length(bytea) -> int4", "Number of bytes.", family=_FAMILY)
 def byte_length(site: Site, value: pl.Expr) -> pl.Expr:
     return value.bin.size().cast(pl.Int32)
+
+
+@define("octet_length(bpchar) -> int4", "Number of bytes, padding included.", family=_FAMILY)
+def padded_length(site: Site, value: pl.Expr) -> pl.Expr:
+    return value.str.len_bytes().cast(pl.Int32)
 
 
 @define(
@@ -384,6 +391,39 @@ _RESERVED = frozenset(
 )
 
 
+@define("decode(text, text!) -> bytea", "Bytes from base64 or hex.", family=_FAMILY)
+def decode(site: Site, value: pl.Expr, form: object) -> pl.Expr:
+    if form not in ("hex", "base64"):
+        raise fault.unsupported(f"decoding {form}", site.position, "use base64 or hex")
+
+    def decoded(text: str) -> bytes:
+        try:
+            return bytes.fromhex(text) if form == "hex" else base64.b64decode(re.sub(r"\s", "", text), validate=True)
+        except ValueError as error:
+            raise BadLiteral(fault.INVALID_PARAMETER, f"invalid {form} data") from error
+
+    return site.rowwise(decoded, value)
+
+
+@define("convert_from(bytea, text!) -> text", "Text from bytes in UTF8.", family=_FAMILY)
+def convert_from(site: Site, value: pl.Expr, encoding: object) -> pl.Expr:
+    if str(encoding).upper().replace("-", "") != "UTF8":
+        raise fault.unsupported(f"encoding {encoding}", site.position, "use UTF8")
+
+    def decoded(data: bytes) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise BadLiteral("22021", 'invalid byte sequence for encoding "UTF8"') from error
+
+    return site.rowwise(decoded, value)
+
+
+@define("quote_nullable(text) -> text", "The text as an SQL literal, NULL as NULL.", family=_FAMILY)
+def quote_nullable(site: Site, value: pl.Expr) -> pl.Expr:
+    return site.rowwise(lambda text: quoted_literal(text).lstrip(), value).fill_null("NULL")
+
+
 @define("quote_literal(text) -> text", "The text as an SQL literal.", family=_FAMILY)
 def quote_literal(site: Site, value: pl.Expr) -> pl.Expr:
     return site.rowwise(lambda text: quoted_literal(text).lstrip(), value)
@@ -402,8 +442,3 @@ def num_nulls(site: Site, *values: pl.Expr) -> pl.Expr:
 @define("num_nonnulls(any...) -> int4", "How many arguments are not NULL.", family=_FAMILY)
 def num_nonnulls(site: Site, *values: pl.Expr) -> pl.Expr:
     return pl.sum_horizontal(value.is_not_null().cast(pl.Int32) for value in values).cast(pl.Int32)
-
-
-@define("pg_typeof(any) -> text", "Name of the argument's type.", family=_FAMILY)
-def pg_typeof(site: Site, value: pl.Expr) -> pl.Expr:
-    return pl.lit(site.types[0].sql_name)

@@ -2,20 +2,28 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from typing import Final
 
 import polars as pl
 
 from query import fault
 from query.bound import Aggregate, AggregateCall, Field, Scalar, SortKey
+from query.jsontext import normalised
+from query.lower.guards import trap
 from query.lower.intervals import interval, interval_length
+from query.lower.jsonvalues import quoted as quoted_text
 from query.lower.jsonvalues import to_json
 from query.lower.numbers import scaled_quotient
 from query.lower.ordering import sort_value
 from query.lower.scalars import expression
 from query.lower.site import CallSite
 from query.lower.statements import Statements, listed, quoted
-from query.types import FLOATS, INTEGERS, PgType
+from query.lower.texts import to_text
+from query.types import FLOATS, INTEGERS, NUMERIC_DIGITS, TEXT
+
+_LARGEST_SQUARED: Final = 1.0e14
+"""Beyond it the sum of the squares of many values could leave 128 bits."""
 
 _SQL_NAMES: Final = {"count": "COUNT", "sum": "SUM", "min": "MIN", "max": "MAX", "avg": "AVG"}
 
@@ -151,6 +159,9 @@ def _avg(call: AggregateCall, made: Field) -> Plan:
     aggregates = (value.sum().alias(total), value.count().cast(pl.Int64).alias(count))
     sums: tuple[str, ...] = () if call.distinct else (f'SUM("{name}") AS "{total}"', f'COUNT("{name}") AS "{count}"')
     result = quotient(pl.col(total).cast(pl.Int128), pl.col(count), made.type.scale - kind.scale)
+    if kind.name == "numeric":
+        size = pl.col(total).cast(pl.Float64).abs() / pl.col(count).cast(pl.Float64)
+        result = trap(result, size >= 10.0 ** (NUMERIC_DIGITS - made.type.scale + kind.scale), "numeric_range", None)
     return Plan((column.cast(pl.Int128),), aggregates, result, sums)
 
 
@@ -205,24 +216,42 @@ def _bits(call: AggregateCall, made: Field) -> Plan:
 
 
 def _spread(call: AggregateCall, made: Field) -> Plan:
-    """Variances and deviations. Of exact numbers they are numeric, computed from exact sums."""
-    kind = call.args[0].type
-    column, value = _argument(made, call)
-    population = call.function.endswith("_pop")
-    value = value.drop_nulls()
-    floats = value.cast(pl.Float64) / 10.0**kind.scale if kind.name == "numeric" else value.cast(pl.Float64)
-    ddof = 0 if population else 1
-    found = floats.std(ddof=ddof) if call.function.startswith("stddev") else floats.var(ddof=ddof)
-    enough = pl.when(floats.count() > ddof).then(found).alias(made.id)
-    result = pl.col(made.id)
+    """Variances and deviations: of floats as Polars computes them, of exact numbers from exact sums."""
     if made.type.name == "numeric":
-        site = CallSite((PgType("float8"),), made.type)
-        result = _numeric_of_float(site, result, made.type)
-    return Plan((column,), (enough,), result)
+        return _exact_spread(call, made)
+    column, value = _argument(made, call)
+    value, ddof = value.drop_nulls(), 0 if call.function.endswith("_pop") else 1
+    found = value.std(ddof=ddof) if call.function.startswith("stddev") else value.var(ddof=ddof)
+    return Plan((column,), (pl.when(value.count() > ddof).then(found).alias(made.id),), pl.col(made.id))
 
 
-def _numeric_of_float(site: CallSite, value: pl.Expr, kind: PgType) -> pl.Expr:
-    return (value * 10.0**kind.scale).round(0).cast(pl.Int128, strict=True)
+def _exact_spread(call: AggregateCall, made: Field) -> Plan:
+    """(n * sum(x * x) - sum(x) ** 2) / (n * (n - 1)), and its root, with every digit."""
+    kind, scale = call.args[0].type, made.type.scale
+    column, value = _argument(made, call)
+    population, root = call.function.endswith("_pop"), call.function.startswith("stddev")
+    total, squares, count = (f"{made.id}{part}" for part in ("s", "q", "n"))
+    wide = value.cast(pl.Int128)
+    square = trap(wide * wide, value.cast(pl.Float64).abs() >= _LARGEST_SQUARED, "numeric_range", call.position)
+    aggregates = (
+        wide.sum().alias(total),
+        square.sum().alias(squares),
+        value.count().cast(pl.Int64).alias(count),
+    )
+
+    def compute(n: int, s: int, q: int) -> int | None:
+        divisor = n * n if population else n * (n - 1)
+        if divisor <= 0:
+            return None
+        with localcontext() as context:
+            context.prec = 2 * NUMERIC_DIGITS
+            variance = (Decimal(n * q - s * s) / Decimal(divisor)).scaleb(-2 * kind.scale)
+            result = variance.sqrt() if root else variance
+            return int(result.scaleb(scale).to_integral_value("ROUND_HALF_UP"))
+
+    site = CallSite((kind,), made.type, call.position)
+    result = site.rowwise(compute, pl.col(count), pl.col(total), pl.col(squares))
+    return Plan((column.cast(pl.Int128),), aggregates, result)
 
 
 def _pairs(call: AggregateCall, made: Field) -> Plan:
@@ -345,7 +374,18 @@ def _json_list(call: AggregateCall, made: Field) -> Plan:
 
 
 def _json_object(call: AggregateCall, made: Field) -> Plan:
-    raise fault.unsupported(call.function, call.position, "aggregate json_build_object(...) with json_agg")
+    """Keys and values as a JSON object; of jsonb the last value of a key stays."""
+    if call.distinct:
+        raise fault.unsupported(f"DISTINCT in {call.function}", call.position)
+    binary = made.type.name == "jsonb"
+    key_site = CallSite((call.args[0].type,), TEXT, call.position)
+    item_site = CallSite((call.args[1].type,), made.type, call.position)
+    key = key_site.rowwise(quoted_text, to_text(key_site, expression(call.args[0]), call.args[0].type))
+    item = to_json(item_site, expression(call.args[1]), call.args[1].type, binary).fill_null("null")
+    columns, members = _list(call, made, pl.concat_str([key, pl.lit(" : "), item]))
+    joined = pl.when(members.len() > 0).then(members.str.join(", ")).alias(made.id)
+    whole = pl.concat_str([pl.lit("{ "), pl.col(made.id), pl.lit(" }")])
+    return Plan(columns, (joined,), item_site.rowwise(normalised, whole) if binary else whole)
 
 
 _JSON_LISTS: Final = ("json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg")

@@ -10,7 +10,6 @@ from query.lower.scalars import expression
 from query.types import BOOL
 
 _PUSHED: Final = ("=(", "<>(", "<(", "<=(", ">(", ">=(", "~~(", "starts_with(", "is not distinct from(")
-_KINDS: Final = (Column, Constant, Logic, Not, IsNull, Among)
 
 
 def filtered(frame: pl.LazyFrame, predicate: Scalar) -> pl.LazyFrame:
@@ -25,8 +24,16 @@ def filtered(frame: pl.LazyFrame, predicate: Scalar) -> pl.LazyFrame:
         frame = frame.filter(expression(_all(pushed)))
     if len(pushed) == len(parts):
         return frame
-    names = frame.collect_schema().names()
-    return frame.with_columns(expression(predicate).alias("w")).filter(pl.col("w")).select(names)
+    return screened(frame).filter(expression(predicate))
+
+
+def screened(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """The same rows behind a step that no predicate passes."""
+    return frame.map_batches(_unchanged, predicate_pushdown=False, slice_pushdown=False, streamable=True)
+
+
+def _unchanged(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows
 
 
 def _all(parts: list[Scalar]) -> Scalar:
@@ -39,6 +46,6 @@ def _is_plain(scalar: Scalar) -> bool:
         return scalar.function.startswith(_PUSHED) and all(isinstance(arg, Column | Constant) for arg in scalar.args)
     if isinstance(scalar, Logic):
         return all(_is_plain(operand) for operand in scalar.operands)
-    if isinstance(scalar, Not | IsNull):
+    if isinstance(scalar, Not | IsNull | Among):
         return _is_plain(scalar.value)
-    return isinstance(scalar, _KINDS)
+    return isinstance(scalar, Column | Constant)

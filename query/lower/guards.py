@@ -40,6 +40,7 @@ FAULTS: Final[dict[str, tuple[str, str]]] = {
     "chr_zero": (fault.INVALID_PARAMETER, "null character not permitted"),
     "chr_range": (fault.PROGRAM_LIMIT, "requested character not valid for encoding"),
     "timestamp_range": (fault.DATETIME_OVERFLOW, "timestamp out of range"),
+    "zone_range": (fault.FEATURE_NOT_SUPPORTED, "a time zone conversion beyond the year 2099 is not supported"),
     "field_range": (fault.DATETIME_OVERFLOW, "date/time field value out of range"),
     "ntile_zero": ("22014", "argument of ntile must be greater than zero"),
     "nth_zero": ("22016", "argument of nth_value must be greater than zero"),

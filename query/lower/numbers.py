@@ -51,20 +51,19 @@ def to_numeric(site: Site, value: pl.Expr, source: PgType, target: PgType) -> pl
 def _from_float(site: Site, value: pl.Expr, target: PgType, single: bool) -> pl.Expr:
     """PostgreSQL goes through the number's 15 (float4: 6) significant digits."""
     digits = 6 if single else 15
-    exponent = value.abs().log10().floor().fill_nan(0.0).clip(-300, 300).cast(pl.Int64)
+    exponent = value.abs().log10().floor().fill_nan(0.0).clip(-280, 300).cast(pl.Int64)
     exponent = pl.when(value == 0).then(0).otherwise(exponent)
     mantissa = (value * pl.lit(10.0).pow(digits - 1 - exponent)).round(0, mode="half_away_from_zero").cast(pl.Int128)
     shift = target.scale - (digits - 1) + exponent
-    powers = pl.lit(pl.Series(POWERS, dtype=pl.Int128))
-    up = mantissa * powers.gather(shift.clip(0, 38).cast(pl.UInt32))
-    unit = powers.gather((-shift).clip(0, 38).cast(pl.UInt32))
+    up = mantissa * _power(shift)
+    unit = _power(-shift)
     down = ((mantissa.abs() + unit // 2) // unit) * mantissa.sign()
     result = pl.when(shift >= 0).then(up).otherwise(down)
     unusable = value.is_nan() | value.is_infinite()
     result = site.trap(result, unusable, "nan_integer")
     result = site.trap(result, value.abs() >= 10.0 ** (37 - target.scale), "numeric_range")
     if not target.exact:
-        lost = (shift < 0) & (mantissa % unit != 0)
+        lost = ((shift < 0) & (mantissa % unit != 0)) | ((mantissa == 0) & (value != 0))
         result = site.trap(result, lost, "tiny_numeric")
     return result
 
@@ -77,6 +76,18 @@ def scaled_quotient(dividend: pl.Expr, divisor: pl.Expr, digits: int) -> pl.Expr
     a, b, unit = dividend.abs(), divisor.abs(), power_of_ten(digits)
     whole, rest = a // b, a % b
     return (whole * unit + (rest * unit + b // 2) // b) * dividend.sign() * divisor.sign()
+
+
+def _power(exponent: pl.Expr) -> pl.Expr:
+    """Ten to a column of exponents, which are cut to what 128 bits hold."""
+    return table(exponent.clip(0, 38), POWERS)
+
+
+def table(index: pl.Expr, values: list[int]) -> pl.Expr:
+    """The value at each index of a short list of numbers."""
+    return index.cast(pl.Int64).replace_strict(
+        list(range(len(values))), pl.Series(values, dtype=pl.Int128), return_dtype=pl.Int128
+    )
 
 
 def to_float(value: pl.Expr, source: PgType) -> pl.Expr:

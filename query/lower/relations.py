@@ -232,7 +232,9 @@ class Lowering:
         padded = [pl.col(name).list.gather(indexes, null_on_oob=True) for name in names]
         counter = [indexes.alias(made[-1].id)] if relation.ordinality else []
         exploded = frame.with_columns(padded if len(names) > 1 else [], *counter)
-        exploded = exploded.explode([*names, *(field.id for field in made[len(names) :])])
+        exploded = exploded.explode(
+            [*names, *(field.id for field in made[len(names) :])], empty_as_null=True, keep_nulls=True
+        )
         if relation.ordinality:
             exploded = exploded.with_columns(pl.col(made[-1].id) + 1)
         return exploded.select([field.id for field in relation.fields])

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from query.bind.literals import BadLiteral, UnsupportedLiteral
+from query.fault import INVALID_TEXT
+from query.jsontext import BadJson
 from query.lower.guards import row_fault, trap
 from query.types import PgType
 
@@ -57,6 +59,8 @@ def _applied(function: Callable[..., object], rows: Iterable[object], position: 
             results.append(known[row])
         except TypeError:
             results.append(function(*values))
+        except BadJson as error:
+            raise row_fault(INVALID_TEXT, "invalid input syntax for type json", position) from error
         except BadLiteral as error:
             raise row_fault(error.sqlstate, error.message, position) from error
         except UnsupportedLiteral as error:

@@ -7,6 +7,7 @@ import polars as pl
 from query import fault
 from query.functions.registry import Site
 from query.intervals import format_interval
+from query.jsontext import normalised
 from query.types import PgType
 
 
@@ -50,7 +51,7 @@ def _fixed(digits: str, exponent: int) -> str:
 
 
 def _float(site: Site, value: pl.Expr) -> pl.Expr:
-    plain = (value.abs() >= 1e-4) & (value.abs() < 1e15)
+    plain = ((value.abs() >= 1e-4) & (value.abs() < 1e15)) | (value == 0)
     simple = value.cast(pl.String).str.strip_suffix(".0")
     rest = site.rowwise(float_text, pl.when(~plain.fill_null(False)).then(value))
     return pl.when(plain).then(simple).otherwise(rest)
@@ -89,8 +90,10 @@ def to_text(site: Site, value: pl.Expr, kind: PgType) -> pl.Expr:
     if kind.element is not None:
         return _array(site, value, kind)
     match kind.name:
-        case "text" | "unknown" | "json" | "jsonb":
+        case "text" | "unknown" | "json":
             return value
+        case "jsonb":
+            return site.rowwise(normalised, value)
         case "bpchar":
             return value.str.strip_chars_end(" ")
         case "bool":

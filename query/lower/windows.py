@@ -232,7 +232,8 @@ def _value_edge(bound: Bound, spec: Spec, sign: int, is_start: bool) -> pl.Expr:
     moved = _moved(key, bound, -sign if key.descending else sign)
     physical, target = _whole(pl.col("w_o0"), kind), _whole(moved, kind)
     if key.descending:
-        physical, target = -physical, -target
+        zero = pl.lit(0, dtype=pl.Int128)
+        physical, target = zero - physical, zero - target
     run = pl.col("w_starts").cast(pl.Int128).cum_sum() * pl.lit(4, dtype=pl.Int128)
     step = pl.lit(1 << 70, dtype=pl.Int128)
     null_rank = pl.lit(0 if key.nulls_first else 2, dtype=pl.Int128)

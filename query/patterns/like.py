@@ -59,7 +59,7 @@ def similar(pattern: str, escape: str = "\\") -> str:
             place += 1
             if place == len(pattern):
                 raise BadPattern("invalid escape string")
-            result += "\\" + pattern[place] if not pattern[place].isalnum() else pattern[place]
+            result += "\\" + pattern[place]
         elif in_brackets:
             in_brackets = letter != "]"
             result += "\\\\" if letter == "\\" else letter

@@ -18,7 +18,9 @@ from query.patterns.tree import (
     UnsupportedRegex,
 )
 
-_SPACE: Final = "\\t\\n\\x0b\\x0c\\r \\u1680\\u2000-\\u2006\\u2008-\\u200a\\u2028\\u2029\\u205f\\u3000"
+_SPACE: Final = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"
+"""White_Space of Unicode, as in PostgreSQL's own C.UTF-8 locale."""
+
 _RUST_CLASSES: Final = {
     "digit": "0-9",
     "word": "\\p{Alphabetic}\\p{Nd}_",

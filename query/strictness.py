@@ -1,0 +1,195 @@
+"""Syntax that sqlglot's parser takes and PostgreSQL's does not, found in the tokens before parsing.
+
+sqlglot reads many dialects at once. What it would take from another one is an error here, never an answer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from errors import InvalidSQL
+from query.fault import SYNTAX_ERROR, UNDEFINED_FUNCTION, UNDEFINED_OBJECT, invalid
+
+_STARTS: Final = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN)
+_OPERATORS: Final = ("==", "<=>", "!")
+_WORDS: Final = ("RLIKE", "REGEXP", "GLOB", "DIV", "QUALIFY", "PREWHERE", "SEMI", "ANTI", "ASOF", "PIVOT", "UNPIVOT")
+_AFTER_COMMA: Final = (TokenType.COMMA, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.FROM, TokenType.WHERE)
+_BEFORE_SUBSCRIPT: Final = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.IDENTIFIER, TokenType.VAR)
+_NO_COMMA: Final = ("EXTRACT", "POSITION")
+TYPE_WORDS: Final = frozenset(
+    (
+        *(
+            "bool",
+            "boolean",
+            "smallint",
+            "int",
+            "integer",
+            "bigint",
+            "int2",
+            "int4",
+            "int8",
+            "numeric",
+            "decimal",
+            "dec",
+        ),
+        *(
+            "real",
+            "float",
+            "float4",
+            "float8",
+            "double",
+            "text",
+            "varchar",
+            "char",
+            "character",
+            "bpchar",
+            "name",
+            "bytea",
+        ),
+        *("date", "time", "timetz", "timestamp", "timestamptz", "interval", "json", "jsonb", "uuid", "inet", "cidr"),
+        *(
+            "macaddr",
+            "money",
+            "bit",
+            "varbit",
+            "xml",
+            "oid",
+            "regclass",
+            "regtype",
+            "point",
+            "box",
+            "tsvector",
+            "tsquery",
+        ),
+        *("int4range", "int8range", "numrange", "tsrange", "tstzrange", "daterange", "national", "record", "serial"),
+        *("void", "jsonpath", "regproc", "cstring", "anyelement"),
+    )
+)
+
+
+@dataclass(slots=True)
+class _Bracket:
+    """An open bracket: its kind, and the word before it."""
+
+    token: Token
+    word: str
+    array: bool = False
+
+
+def check_strictness(tokens: Sequence[Token]) -> None:
+    """Raises 42601 (42883, 42704) where PostgreSQL would and sqlglot would not."""
+    if tokens and tokens[0].token_type not in _STARTS:
+        raise _near(tokens[0])
+    open_brackets: list[_Bracket] = []
+    closed: _Bracket | None = None
+    for index, token in enumerate(tokens):
+        before = tokens[index - 1] if index else None
+        after = tokens[index + 1] if index + 1 < len(tokens) else None
+        _check_words(token, before, after)
+        if token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET):
+            inside = bool(open_brackets) and open_brackets[-1].array
+            if token.token_type == TokenType.L_BRACKET and not inside:
+                _check_subscript(token, before, closed)
+            word = before.text.upper() if before is not None else ""
+            nested = inside and token.token_type == TokenType.L_BRACKET
+            open_brackets.append(_Bracket(token, word, word == "ARRAY" or nested))
+        elif token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET):
+            closed = open_brackets.pop() if open_brackets else None
+        elif token.token_type == TokenType.COMMA and open_brackets and open_brackets[-1].word in _NO_COMMA:
+            raise _near(token)
+        elif token.token_type == TokenType.ALIAS and open_brackets and open_brackets[-1].word.endswith("CAST"):
+            _check_type(after)
+    _check_joins(tokens)
+
+
+def _check_words(token: Token, before: Token | None, after: Token | None) -> None:
+    kind, upper = token.token_type, token.text.upper()
+    negation = token.text == "!" and after is not None and after.text.startswith("~")
+    if token.text in _OPERATORS and not negation and kind not in (TokenType.STRING, TokenType.IDENTIFIER):
+        raise invalid(UNDEFINED_FUNCTION, f"operator does not exist: {token.text}", token.start + 1)
+    if kind == TokenType.RLIKE and upper in _WORDS:
+        raise _near(token)
+    if kind == TokenType.COMMA and (after is None or after.token_type in _AFTER_COMMA):
+        raise _near(after or token)
+    if kind == TokenType.ALIAS and after is not None and after.token_type == TokenType.STRING:
+        raise _near(after)
+    if kind == TokenType.DCOLON:
+        _check_type(after)
+    if kind == TokenType.NUMBER and after is not None and after.start == token.end + 1 and after.text[0].isalpha():
+        message = f'trailing junk after numeric literal at or near "{token.text}{after.text}"'
+        raise invalid(SYNTAX_ERROR, message, token.start + 1)
+    if before is not None:
+        _check_pair(before, token, after)
+
+
+def _check_pair(before: Token, token: Token, after: Token | None) -> None:
+    if before.token_type == TokenType.FETCH and token.text.upper() not in ("FIRST", "NEXT"):
+        raise _near(token)
+    empty = token.token_type == TokenType.L_PAREN and after is not None and after.token_type == TokenType.R_PAREN
+    if before.token_type == TokenType.IN and empty and after is not None:
+        raise _near(after)
+    if before.token_type == TokenType.LIMIT and after is not None and after.token_type == TokenType.COMMA:
+        raise invalid(SYNTAX_ERROR, "LIMIT #,# syntax is not supported", before.start + 1, "use LIMIT and OFFSET")
+
+
+def _check_subscript(token: Token, before: Token | None, closed: _Bracket | None) -> None:
+    """`[` opens a subscript after a value or an array after ARRAY; nowhere else."""
+    if before is None:
+        raise _near(token)
+    kind, word = before.token_type, before.text
+    if kind == TokenType.R_BRACKET and closed is not None and closed.array:
+        raise _near(token)
+    if (
+        kind in _BEFORE_SUBSCRIPT
+        or word.upper() == "ARRAY"
+        or word.lower() in TYPE_WORDS
+        or word.lower() == "precision"
+    ):
+        return
+    if kind in (TokenType.SELECT, TokenType.COMMA, TokenType.L_PAREN, TokenType.L_BRACKET) or not word[:1].isalpha():
+        raise _near(token)
+
+
+def _check_type(token: Token | None) -> None:
+    """The word after `::` or in CAST has to be a type that PostgreSQL has."""
+    if token is None or token.token_type in (TokenType.IDENTIFIER, TokenType.STRING):
+        return
+    word = token.text.lower().split()[0] if token.text else ""
+    bare_double = token.text.lower() == "double"
+    if word and word[0].isalpha() and (word not in TYPE_WORDS or bare_double):
+        raise invalid(UNDEFINED_OBJECT, f'type "{word}" does not exist', token.start + 1)
+
+
+def _check_joins(tokens: Sequence[Token]) -> None:
+    """Every JOIN that is not CROSS or NATURAL has one ON or USING, and no other does."""
+    waiting: list[Token] = []
+    depth_of: list[int] = []
+    depth = 0
+    for index, token in enumerate(tokens):
+        kind = token.token_type
+        depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
+        if kind == TokenType.JOIN and not _unconditional(tokens, index):
+            waiting.append(token)
+            depth_of.append(depth)
+        elif kind in (TokenType.ON, TokenType.USING) and not _is_distinct_on(tokens, index):
+            if not waiting or depth_of[-1] != depth:
+                raise _near(token)
+            waiting.pop()
+            depth_of.pop()
+    if waiting:
+        raise invalid(SYNTAX_ERROR, "a join needs ON or USING", waiting[-1].start + 1)
+
+
+def _unconditional(tokens: Sequence[Token], index: int) -> bool:
+    words = [token.text.upper() for token in tokens[max(0, index - 3) : index]]
+    return words[-1:] == ["CROSS"] or "NATURAL" in words
+
+
+def _is_distinct_on(tokens: Sequence[Token], index: int) -> bool:
+    return index > 0 and tokens[index - 1].token_type == TokenType.DISTINCT
+
+
+def _near(token: Token) -> InvalidSQL:
+    return invalid(SYNTAX_ERROR, f'syntax error at or near "{token.text[:60]}"', token.start + 1)
