@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from tests.oracle.harness.answer import Failure
 from tests.oracle.harness.corpus import Query
 from tests.oracle.harness.generate import Generated, generate
 from tests.oracle.harness.minimise import minimise
@@ -57,7 +58,9 @@ def _keep(session: Session, report: Report, seed: int, finding: Finding) -> None
         return session.ask(Query("candidate", made.sql, made.ordered))
 
     small = Generated(minimise(generate(seed).tree, lambda tree: _alike(ask(Generated(tree)), finding)))
-    query = Query(f"kept-{seed:05}", small.sql, small.ordered)
+    theirs = session.reference.run(small.sql)
+    error = theirs.sqlstate if isinstance(theirs, Failure) else None
+    query = Query(f"kept-{seed:05}", small.sql, small.ordered and error is None, error)
     report.failures.setdefault(DETAIL.sub("?", query.sql), (query, ask(small)))
 
 
