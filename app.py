@@ -14,6 +14,7 @@ from blueprints import (
     apikeys,
     audit,
     authentication,
+    dashboard_data,
     dashboards,
     datasets,
     errors,
@@ -51,6 +52,7 @@ BLUEPRINTS: Final = (
     users.blueprint,
     oidc.blueprint,
     dashboards.blueprint,
+    dashboard_data.blueprint,
     filters.blueprint,
     alerts.blueprint,
     health.about,
@@ -88,6 +90,7 @@ def stop(app: Flask) -> None:
     """End the worker's queries; write what is queued and seal its segment."""
     parts: Parts = app.extensions[EXTENSION]
     parts.queries.close()
+    app.extensions[authentication.EXTENSION].last_use.close()
     parts.storage.close()
 
 

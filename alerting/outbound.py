@@ -9,7 +9,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,7 +64,7 @@ def post(
     except ssl.SSLError as error:
         raise Undelivered(f"TLS failed: {error.reason or 'handshake'}") from error
     except TimeoutError as error:
-        raise Undelivered(f"no answer within {WAIT_SECONDS:g} s") from error
+        raise Undelivered("no answer in time") from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise Undelivered(f"the connection failed: {type(error).__name__}") from error
     finally:
@@ -91,7 +91,9 @@ class _PinnedTLS(_Pinned):
 
     def connect(self) -> None:
         super().connect()
-        self.sock = self._context.wrap_socket(self.sock, server_hostname=self.host)
+        # In two steps, so that a handshake that trickles can be cut off as well.
+        self.sock = tls = self._context.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
+        tls.do_handshake()
 
 
 def _connection(endpoint: Endpoint, address: str, *, checks_tls: bool) -> _Pinned:
@@ -108,11 +110,14 @@ def _connection(endpoint: Endpoint, address: str, *, checks_tls: bool) -> _Pinne
 
 @contextmanager
 def _limited(connection: _Pinned) -> Iterator[None]:
-    """Cuts the connection after TOTAL_SECONDS, whatever trickles in meanwhile."""
+    """Cuts the connection after TOTAL_SECONDS, whatever trickles in meanwhile. Raises TimeoutError."""
+    was_cut = threading.Event()
 
     def cut() -> None:
+        was_cut.set()
         if connection.sock is not None:
-            connection.sock.shutdown(socket.SHUT_RDWR)
+            with suppress(OSError):
+                connection.sock.shutdown(socket.SHUT_RDWR)
 
     timer = threading.Timer(TOTAL_SECONDS, cut)
     timer.daemon = True
@@ -121,3 +126,6 @@ def _limited(connection: _Pinned) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+    # The client takes an answer that ends among its headers for a whole one.
+    if was_cut.is_set():
+        raise TimeoutError("the answer took too long")

@@ -60,7 +60,8 @@ class Crew:
     def __init__(self, name: str, size: int) -> None:
         self._threads = ThreadPoolExecutor(size, thread_name_prefix=name)
         self._free = size
-        self._lock = threading.Lock()
+        self._size = size
+        self._changed = threading.Condition()
 
     @property
     def free(self) -> int:
@@ -68,9 +69,14 @@ class Crew:
 
     def put(self, work: Callable[[], None]) -> None:
         """Have it done by a free thread."""
-        with self._lock:
+        with self._changed:
             self._free -= 1
         self._threads.submit(self._run, work)
+
+    def drain(self) -> None:
+        """Wait until all of them are free."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._free == self._size)
 
     def close(self) -> None:
         """Wait for what is being done; begin nothing more."""
@@ -83,8 +89,9 @@ class Crew:
             # One bad thing must not take a thread away from all others. Its lease ends, and it is tried again.
             logger.exception("alerting failed")
         finally:
-            with self._lock:
+            with self._changed:
                 self._free += 1
+                self._changed.notify_all()
 
 
 @dataclass(frozen=True, slots=True)

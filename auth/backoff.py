@@ -15,7 +15,7 @@ from errors import TooManyAttempts
 
 # Typing errors are free; from then on each attempt doubles the wait.
 FREE_PER_USER: Final = 10
-# Whoever tries one password on many names, while leaving room for an office behind one address.
+# Names tried wrongly from one address, while leaving room for an office behind it.
 FREE_PER_ADDRESS: Final = 100
 LONGEST_SECONDS: Final = 60.0
 FORGOTTEN_SECONDS: Final = 900.0
@@ -40,22 +40,26 @@ class Backoff:
         self._attempts: OrderedDict[tuple[str, ...], Attempts] = OrderedDict()
 
     def admit(self, address: str, user: str) -> None:
-        """Count an attempt, as wrong until forgiven: many at once are no way around. Raises TooManyAttempts."""
+        """Count an attempt, as wrong until forgiven: many at once are no way around. Raises TooManyAttempts.
+
+        An address counts names, not attempts: a forwarder that repeats an old password for ever is one wrong name,
+        and does not lock out those who share its address.
+        """
         now = self._clock()
         network = _network(address)
-        counted = {(network, user): FREE_PER_USER, (network,): FREE_PER_ADDRESS}
-        wait = max(self._recent(key, now).next_at for key in counted) - now
+        here, one = self._recent((network,), now), self._recent((network, user), now)
+        wait = max(one.next_at, here.next_at if one is NONE else 0.0) - now
         if wait > 0:
             raise TooManyAttempts("too many wrong passwords from this address", retry_after_seconds=int(wait) + 1)
-        for key, free in counted.items():
-            self._keep(key, _after(self._recent(key, now), free, now))
+        if one is NONE:
+            self._keep((network,), _after(here, FREE_PER_ADDRESS, now))
+        self._keep((network, user), _after(one, FREE_PER_USER, now))
 
     def forgive(self, address: str, user: str) -> None:
         """The attempt was right."""
         network = _network(address)
-        self._attempts.pop((network, user), None)
         before = self._attempts.get((network,))
-        if before is not None:
+        if self._attempts.pop((network, user), None) is not None and before is not None:
             self._attempts[network,] = Attempts(before.count - 1, 0.0, before.last_at)
 
     def _recent(self, key: tuple[str, ...], now: float) -> Attempts:

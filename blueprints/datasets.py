@@ -5,17 +5,18 @@ from typing import Final, cast
 
 from flask import Blueprint, Response, jsonify, request
 
-from auth.privileges import Action, may, require
+from auth.privileges import Action, may, require, row_predicates
 from blueprints import scope as scopes
 from blueprints.audit import watch
 from blueprints.authentication import caller, protect
 from blueprints.bodies import require_json_type
 from blueprints.management import json_body, json_body_or
 from blueprints.parts import parts
+from blueprints.query import visible_columns
 from blueprints.scope import Scope
 from blueprints.times import rfc3339
 from columns import Field
-from errors import InvalidHeader, InvalidRequest
+from errors import Forbidden, InvalidHeader, InvalidRequest
 from ingest import json_events
 from models import column, dataset
 from models.dataset import Dataset, Retention
@@ -73,15 +74,18 @@ def detect() -> Response:
 
 @blueprint.get("/<name>/schema")
 def schema(name: str) -> Response:
-    """The columns, in the order of `SELECT *`, with Arrow's type names."""
+    """The columns, in the order of `SELECT *`, with Arrow's type names; a narrowed reader's, those of its rows."""
     columns = column.schema(_readable(name).id).columns
+    if row_predicates(caller(), name) is not None:
+        visible = visible_columns(name)
+        columns = tuple(each for each in columns if each.name in visible)
     return jsonify(dump_schema((each.name, each.type) for each in columns))
 
 
 @blueprint.get("/<name>/stats")
 def stats(name: str) -> Response:
     """Events and bytes, exactly: of all time, or of one day (`?date=YYYY-MM-DD`)."""
-    found = _readable(name)
+    found = _wholly_readable(name)
     unknown = set(request.args) - {"date"}
     if unknown:
         raise InvalidRequest(f"unknown parameter {min(unknown)!r}; there is `date`", field=min(unknown))
@@ -91,7 +95,7 @@ def stats(name: str) -> Response:
 @blueprint.get("/<name>/info")
 def info(name: str) -> Response:
     """What the dataset is and the times of its first and last event."""
-    found = _readable(name)
+    found = _wholly_readable(name)
     counted = account(parts().storage.layout, found)
     members = {
         "createdAt": rfc3339(found.created_at),
@@ -132,6 +136,14 @@ def _readable(name: str) -> Dataset:
     """The dataset, when the caller may read it: 403 whether or not a hidden one exists, then 404."""
     require(caller(), Action.READ_METADATA, name)
     return parts().storage.find(caller().tenant, name)
+
+
+def _wholly_readable(name: str) -> Dataset:
+    """The same, for what tells of all rows: a reader narrowed by a tag counts its own by SQL."""
+    found = _readable(name)
+    if row_predicates(caller(), name) is not None:
+        raise Forbidden(f"these numbers are of all rows of {name}, of which you may read some; count them by SQL")
+    return found
 
 
 def _custom_partition(scope: Scope) -> str | None:

@@ -4,9 +4,11 @@ import errno
 import logging
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+import orjson
 from flask import Blueprint, Response, jsonify, request
 
 from auth.identity import Identity
@@ -101,6 +103,21 @@ class Sources:
             return Source(take(self.storage.layout, dataset, start, end), start, end)
         only = frozenset((tag.field, tag.value) for tag in tags)
         return Source(take(self.storage.layout, dataset), start, end, only)
+
+
+def visible_columns(name: str) -> frozenset[str]:
+    """The columns of the dataset that hold something in rows that the caller may see. Raises as a query does."""
+    quoted = name.replace('"', '""')
+    question = Question(
+        tenant=caller().tenant,
+        identity=_name(caller()),
+        sql=f'SELECT * FROM "{quoted}" LIMIT 0',
+        now_ns=time.time_ns(),
+        options=Options(fields=True),
+    )
+    sources = Sources(parts().storage, caller(), TimeRange(), None)
+    with closing(parts().queries.run(question, sources.resolve, departure(request))) as result:
+        return frozenset(orjson.loads(b"".join(result))["fields"])
 
 
 def _time_range(asked: Mapping[str, Any], now_ns: int) -> TimeRange:

@@ -28,10 +28,12 @@ __all__ = ["Compiled", "ResultField", "Table", "compile", "prepare", "translate"
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A dataset's rows. `json_columns` are the text columns that hold one JSON document each."""
+    """A dataset's rows. `json_columns` are the text columns that hold one JSON document each; `source` says for
+    EXPLAIN what is read, as "3 files, 1048576 bytes"."""
 
     frame: pl.LazyFrame
     json_columns: frozenset[str] = frozenset()
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,25 @@ def prepare(statement: Statement, tables: Mapping[str, Table], *, now: datetime)
     fields = tuple(
         ResultField(name, output.field.type.output_name) for name, output in zip(names, query.outputs, strict=True)
     )
-    return Compiled(answer(frame, query.outputs, names), fields, tuple(statements.log))
+    compiled = Compiled(answer(frame, query.outputs, names), fields, tuple(statements.log))
+    return explained(statement, tables, compiled) if statement.explain else compiled
+
+
+def explained(statement: Statement, tables: Mapping[str, Table], compiled: Compiled) -> Compiled:
+    """What EXPLAIN answers: one row of text per line, and nothing is read."""
+    lines = [
+        *(f"Dataset {name}: {tables[name].source or 'all rows'}" for name in statement.datasets if name in tables),
+        *(f"Reads {line}" for line in pushed_down(compiled.frame)),
+        *(f"Step {number}: {step}" for number, step in enumerate(compiled.steps, 1)),
+        f"Answer: {', '.join(f'{field.name} {field.type}' for field in compiled.fields)}",
+    ]
+    return Compiled(pl.LazyFrame({"QUERY PLAN": lines}), (ResultField("QUERY PLAN", "text"),), compiled.steps)
+
+
+def pushed_down(frame: pl.LazyFrame) -> list[str]:
+    """What the scans do themselves: the columns and predicates that reach them."""
+    wanted = ("PROJECT", "SELECTION")
+    return [line.strip() for line in frame.explain().splitlines() if line.strip().startswith(wanted)]
 
 
 def bound(statement: Statement, tables: Mapping[str, Table], now: datetime) -> Query:

@@ -25,6 +25,15 @@ from query.lower.values import constant_of
 _FOLDABLE = (Call, Cast, Case, Coalesce, Logic, Not, IsNull)
 
 
+def _is_constant(scalar: object) -> bool:
+    """True for an expression of constants alone."""
+    if isinstance(scalar, Column):
+        return False
+    if isinstance(scalar, Call) and (scalar.function == "grouping" or REGISTRY.get(scalar.function).volatile):
+        return False
+    return all(_is_constant(child) for child in children(scalar))
+
+
 def fold_constants(scalar: Scalar) -> Scalar:
     """The constant that `scalar` is, or itself. What would fail stays, to fail if its row is needed."""
     if isinstance(scalar, Column | Constant | ArrayOf) or not isinstance(scalar, _FOLDABLE):

@@ -17,8 +17,8 @@ QUOTIENT_SCALE: Final = 22
 """Digits after the point of a numeric quotient. PostgreSQL keeps at least 16 significant ones; this many do so for
 quotients from 10^-6, and leave 16 digits before the point."""
 
-AVERAGE_SCALE: Final = 19
-"""Digits after the point of the mean of integers: the most with which every int8 fits."""
+AVERAGE_SCALE: Final = 20
+"""Digits after the point of a numeric mean: as many as PostgreSQL shows of one below 1."""
 
 INTERVAL: Final = pl.Struct({"months": pl.Int32(), "days": pl.Int32(), "us": pl.Int64()})
 

@@ -79,3 +79,13 @@ class DashboardListSchema(Schema):
 
     tags = fields.String(load_default="", validate=validate.Length(max=2000))
     limit = fields.Integer(load_default=1000, validate=validate.Range(1, 1000))
+
+
+class DashboardDataSchema(Schema):
+    """The query string of a dashboard's data: a time range as the query endpoint takes it."""
+
+    class Meta:
+        unknown = EXCLUDE
+
+    start = fields.String(data_key="startTime", load_default=None)
+    end = fields.String(data_key="endTime", load_default=None)

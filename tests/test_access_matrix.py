@@ -61,6 +61,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     **{("GET", f"/api/v1/{kind}/<{kind[:-1]}_id>"): READ for kind in AUTHORED},
     **{(method, f"/api/v1/{kind}/<{kind[:-1]}_id>"): AUTHOR for kind in AUTHORED for method in ("PUT", "DELETE")},
     ("GET", "/api/v1/dashboards/list_tags"): READ,
+    ("GET", "/api/v1/dashboards/<dashboard_id>/data"): READ,
     ("PUT", "/api/v1/dashboards/<dashboard_id>/add_tile"): AUTHOR,
     ("GET", "/api/v1/alerts/list_tags"): READ,
     ("GET", "/api/v1/alerts/<alert_id>/history"): READ,

@@ -13,12 +13,16 @@ import polars as pl
 
 from columns import POLARS_TYPES, Batch, ColumnType, Field
 from errors import TooManyColumns
+from ingest.builder import MAX_NAME_BYTES, require_size
 from ingest.otlp.times import LAST, timestamps
 from ingest.otlp.values import JsonText, Value
 from ingest.sparse import Sparse
 
-# The arrival column. Spec: an event that brings its own is refused (docs/decisions/otlp.md).
+# The arrival column. An event that brings its own is refused, as JSON events are (docs/decisions/otlp.md).
 ARRIVAL: Final = "p_timestamp"
+
+# About so many of a signal's own columns are ever filled.
+_USUAL_COLUMNS: Final = 10
 
 _TYPES: Final[Mapping[type, ColumnType]] = {
     str: ColumnType.UTF8,
@@ -76,6 +80,8 @@ class Table:
         self._columns: list[tuple[Field, pl.Series]] = []
         self._parts: dict[str, list[_Part]] = {}
         self._refused: set[int] = set()
+        self._reason = ""
+        require_size(height, _USUAL_COLUMNS)
 
     def add(self, name: str, type: ColumnType, values: Sequence[Any] | pl.Series, level: Level | None = None) -> None:
         """A column of the signal's own, of one type. `values` are by message of `level`, or else by row."""
@@ -113,6 +119,7 @@ class Table:
         """Attributes of one level. Levels are added in the order in which they have a right to their names."""
         if len(attributes) + len(self._parts) > self._max_columns:
             raise TooManyColumns(f"the request has more than {self._max_columns} different attribute names")
+        require_size(self.height, len(self._columns) + len(self._parts) + len(attributes))
         free = {name: given for name, given in attributes.items() if name not in self._own}
         for name, given in free.items():
             self._place(name, prefix, _Part(given, level))
@@ -121,28 +128,37 @@ class Table:
                 self._place(prefix + name, prefix, _Part(given, level))
 
     def _place(self, name: str, prefix: str, part: _Part) -> None:
-        if name == ARRIVAL:
-            self._refused.update(part.by_row().given.rows)
-        elif name in self._own:
-            self._place(prefix + name, prefix, part)
-        elif name not in self._parts:
-            self._parts[name] = [part]
-        else:
-            self._share(name, prefix, part.by_row().given)
+        """Gives the name to `part`, and a longer one to those of its rows in which it is taken."""
+        remaining: _Part | None = part
+        while remaining is not None:
+            reason = _objection(name)
+            if reason is not None:
+                self._refuse(remaining.by_row().given.rows, reason)
+                return
+            if name not in self._own:
+                remaining = self._claim(name, remaining)
+            name = prefix + name
 
-    def _share(self, name: str, prefix: str, given: Sparse) -> None:
-        """The rows in which nobody has the name get it; in the others the value goes to the prefixed name."""
+    def _claim(self, name: str, part: _Part) -> _Part | None:
+        """What is left of `part` once the rows in which nobody has the name have got it."""
+        if name not in self._parts:
+            self._parts[name] = [part]
+            return None
         parts = [other.by_row() for other in self._parts[name]]
         taken = set().union(*(other.given.rows for other in parts))
         free, clashing = Sparse(), Sparse()
+        given = part.by_row().given
         for row, value in zip(given.rows, given.values, strict=True):
             side = clashing if row in taken else free
             side.rows.append(row)
             side.values.append(value)
         if free.rows:
             self._parts[name] = [*parts, _Part(free, None)]
-        if clashing.rows:
-            self._place(prefix + name, prefix, _Part(clashing, None))
+        return _Part(clashing, None) if clashing.rows else None
+
+    def _refuse(self, rows: Iterable[int], reason: str) -> None:
+        self._refused.update(rows)
+        self._reason = self._reason or reason
 
     def finish(self) -> Decoded:
         """The batch, without the records that were refused."""
@@ -151,8 +167,8 @@ class Table:
             return Decoded(_batch(columns, self.height))
         kept = pl.Series([row not in self._refused for row in range(self.height)], dtype=pl.Boolean)
         columns = [(field, series.filter(kept)) for field, series in columns]
-        message = f"{len(self._refused)} refused: the attribute name {ARRIVAL} is reserved for the time of arrival"
-        return Decoded(_batch(columns, self.height - len(self._refused)), len(self._refused), message)
+        count = len(self._refused)
+        return Decoded(_batch(columns, self.height - count), count, f"{count} refused: {self._reason}")
 
     def _attribute_columns(self) -> Iterable[tuple[Field, pl.Series]]:
         for name, parts in self._parts.items():
@@ -167,6 +183,17 @@ class Table:
         for other in parts[1:]:
             together = Sparse(together.rows + other.given.rows, together.values + other.given.values)
         return _by_type(together.dense(self.height))
+
+
+def _objection(name: str) -> str | None:
+    """Why a record with an attribute of this name is not stored."""
+    if name == ARRIVAL:
+        return f"the attribute name {ARRIVAL} is reserved for the time of arrival"
+    if "\0" in name:
+        return "an attribute name contains a NUL"
+    if len(name.encode()) > MAX_NAME_BYTES:
+        return f"an attribute name is longer than {MAX_NAME_BYTES} bytes"
+    return None
 
 
 def _batch(columns: list[tuple[Field, pl.Series]], height: int) -> Batch:

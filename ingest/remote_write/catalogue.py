@@ -12,7 +12,9 @@ from typing import Final, NamedTuple
 import polars as pl
 from google.protobuf.message import DecodeError
 
+from ingest.builder import require_size
 from ingest.proto.remote_write import TimeSeries
+from ingest.remote_write.rows import require_columns
 from ingest.remote_write.series import METRIC_NAME_LABEL, Refused, label_set
 
 # Columns are rebuilt when the series learnt since are this share of all; until then they are looked at apart.
@@ -79,12 +81,17 @@ class Generation:
             self._shapes[names] = shape
         return shape
 
-    def columns(self, numbers: Sequence[int]) -> dict[str, pl.Series]:
-        """The labels of these series, by column: one value per number. At least one number."""
+    def columns(self, numbers: Sequence[int], max_columns: int) -> dict[str, pl.Series]:
+        """The labels of these series, by column: one value per number. At least one number.
+
+        The metric name is a column, too. Raises TooManyColumns and, for too many mostly empty columns, TooLarge.
+        """
         index = pl.Series(numbers, dtype=pl.UInt32)
         frame = self._frame(max(numbers))
         shapes = frame.get_column(_SHAPE).gather(index).unique().to_list()
         wanted = dict.fromkeys(name for shape in shapes for name in self._names[shape])
+        require_columns(len(wanted.keys() - {METRIC_NAME_LABEL}), max_columns)
+        require_size(len(numbers), len(wanted))
         if not wanted:
             return {}
         gathered = pl.DataFrame([frame.get_column(name) for name in wanted])[index]

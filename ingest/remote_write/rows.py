@@ -10,8 +10,9 @@ import orjson
 import polars as pl
 
 from columns import POLARS_TYPES, Batch, ColumnType, Field
-from errors import TooManyColumns
-from ingest.remote_write.histograms import histogram_cells, histogram_type
+from errors import TooLarge, TooManyColumns
+from ingest.builder import require_size
+from ingest.remote_write.histograms import Cells, histogram_cells, histogram_type
 from ingest.remote_write.series import OWN_COLUMNS, Exemplar, Refused, Series, label_set
 from ingest.sparse import Sparse
 
@@ -22,6 +23,9 @@ _DOUBLE: Final = struct.Struct("<d")
 # A timestamp in ns is a signed 64-bit number: the years 1677 to 2262.
 LAST_MS: Final = (2**63 - 1) // 1_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+# Empty buckets between spans cost the sender nothing: without a limit, 40 bytes become 80 kB, a million times.
+MAX_REQUEST_BUCKETS: Final = 5_000_000
 
 METRIC_NAME: Final = Field("metric_name", ColumnType.UTF8)
 METRIC_TYPE: Final = Field("metric_type", ColumnType.UTF8)
@@ -60,6 +64,7 @@ class Rows:
         }
         self._sometimes: dict[Field, Sparse] = {}
         self._labels: dict[str, Sparse] = {}
+        self._buckets = 0
         self._samples = 0
         self._histograms = 0
         self._exemplars = 0
@@ -78,6 +83,7 @@ class Rows:
             self.refuse(refusal, len(series.samples) + len(series.histograms) + len(series.exemplars))
             return
         first = self._height
+        self._require_room(series, len(columns))
         for sample in series.samples:
             self._add_sample(sample, series)
         for histogram in series.histograms:
@@ -92,6 +98,12 @@ class Rows:
             column.rows.extend(added)
             column.values.extend([value] * len(added))
         self._add_metadata(series, added)
+
+    def _require_room(self, series: Series, labels: int) -> None:
+        """Raises TooManyColumns, TooLarge: before any list grows that a small body makes long."""
+        require_columns(labels, self._max_columns)
+        added = len(series.samples) + len(series.histograms) + bool(series.exemplars)
+        require_size(self._height + added, len(self._always) + max(labels, len(self._labels)))
 
     def refuse(self, refusal: Refused, count: int = 1) -> None:
         """Counts what is not stored."""
@@ -113,10 +125,19 @@ class Rows:
             self.refuse(refusal)
             return
         if self._add_row(histogram.timestamp, histogram_type(histogram), None, is_stale):
+            self._require_buckets(cells)
             for field, value in cells.items():
                 self._add_cell(field, value)
             self._add_start(histogram, series)
             self._histograms += 1
+
+    def _require_buckets(self, cells: Cells) -> None:
+        self._buckets += sum(len(value) for value in cells.values() if isinstance(value, list))
+        if self._buckets > MAX_REQUEST_BUCKETS:
+            raise TooLarge(
+                f"more than {MAX_REQUEST_BUCKETS} histogram buckets in one request; send fewer at a time",
+                limit=MAX_REQUEST_BUCKETS,
+            )
 
     def _add_row(self, timestamp_ms: int, type: str, value: float | None, is_stale: bool) -> bool:
         """Whether there is a row: not for a time that a timestamp cannot hold."""

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from ingest.builder import MAX_NAME_BYTES
+
 METRIC_NAME_LABEL: Final = "__name__"
 
 # What a row may have besides labels. A label with such a name gets the prefix `label_`.
@@ -84,7 +86,7 @@ def label_set(labels: Sequence[tuple[str, str]]) -> LabelSet:
     LabelSet(metric_name='up', columns={'job': 'node', 'label_is_stale': 'no'})
     """
     given = dict(labels)
-    if not given or "" in given or len(given) < len(labels):
+    if not given or "" in given or len(given) < len(labels) or not all(map(_is_column_name, given)):
         raise _refused(labels)
     name = given.pop(METRIC_NAME_LABEL, None)
     if "" in given.values():
@@ -97,11 +99,17 @@ def label_set(labels: Sequence[tuple[str, str]]) -> LabelSet:
     return LabelSet(name or None, given)
 
 
+def _is_column_name(name: str) -> bool:
+    return "\0" not in name and len(name.encode()) <= MAX_NAME_BYTES
+
+
 def _refused(labels: Sequence[tuple[str, str]]) -> Refused:
     names = [name for name, _ in labels]
     if not names:
         return Refused("a series without labels")
     if "" in names:
         return Refused("a label without a name")
+    if not all(map(_is_column_name, names)):
+        return Refused(f"a label name with a NUL or longer than {MAX_NAME_BYTES} bytes")
     repeated = next(name for name in names if names.count(name) > 1)
     return Refused(f"label {repeated[:100]} occurs twice in one series")

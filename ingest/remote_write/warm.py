@@ -25,7 +25,6 @@ from ingest.remote_write.rows import (
     VALUE,
     Decoded,
     batch_of,
-    require_columns,
 )
 from ingest.remote_write.series import METRIC_NAME_LABEL, UNKNOWN
 
@@ -50,9 +49,8 @@ def decode_warm(encoded: Iterable[bytes], generation: Generation, max_columns: i
     numbers = _numbers([message[:-18] if has else message[:-9] for message, has in cut], generation)
     if times is None or numbers is None:
         return None
-    labels = generation.columns(numbers)
+    labels = generation.columns(numbers, max_columns)
     names = labels.pop(METRIC_NAME_LABEL, _constant(None, ColumnType.UTF8, len(series)))
-    require_columns(len(labels), max_columns)
     is_stale = has_value & _stands_at(series, -15, STALE)
     own = {
         METRIC_NAME: names,

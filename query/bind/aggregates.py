@@ -49,9 +49,15 @@ def within_call(node: exp.Expr, block: Block) -> AggregateCall:
         raise fault.invalid("42809", f"{name} is not an ordered-set aggregate", position_of(node))
     direct = tuple(block.bind(argument) for argument in node.this.expressions)
     entry = found[0]
+    if name in ("mode", "percentile_disc") and any(_is_bare(key.this) for key in node.args["expression"].expressions):
+        raise untyped_argument(name, position_of(node))
     if len(direct) != entry.direct or len(order) != 1:
         raise _no_such(name, [value.type for value in direct], position_of(node))
     return _ordered_set(entry, direct, order, position_of(node))
+
+
+def _is_bare(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Null) or (isinstance(node, exp.Literal) and bool(node.args.get("is_string")))
 
 
 def _ordered_set(
@@ -104,6 +110,9 @@ def aggregate_call(node: exp.Expr, block: Block) -> AggregateCall:
     with block.arguments_of(name):
         values = [block.bind(argument) for argument in arguments]
         order = sort_keys(order_node, block) if order_node is not None else ()
+    if distinct and order and any(value.type.name == "unknown" for value in values[:1]):
+        message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
+        raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position)
     call = _resolved(name, values, position)
     return _checked(replace(call, distinct=distinct, order=order), position)
 
@@ -143,10 +152,23 @@ def _resolved(name: str, values: list[Scalar], position: int | None) -> Aggregat
     if not fitting:
         raise _no_such(name, types, position)
     best = max(fitting, key=lambda entry: _score(entry, types))
+    if best.name in _POLYMORPHIC and any(kind.name == "unknown" for kind in types):
+        raise untyped_argument(best.name, position)
     converted = tuple(_converted(word, value, position) for word, value in zip(best.parameters, values, strict=True))
     if best.name in ("array_agg", "json_agg", "jsonb_agg") and types[0].element is not None:
         raise fault.unsupported(f"{best.name} of arrays", position)
     return AggregateCall(best.result(tuple(value.type for value in converted)), best.name, converted, position=position)
+
+
+_POLYMORPHIC = ("array_agg", "any_value")
+
+
+def untyped_argument(name: str, position: int | None) -> Exception:
+    """What a bare literal gives where the type of the result is the argument's."""
+    if name == "array_agg":
+        return fault.invalid(fault.AMBIGUOUS_FUNCTION, "function array_agg(unknown) is not unique", position)
+    message = "could not determine polymorphic type because input has type unknown"
+    return fault.invalid(fault.DATATYPE_MISMATCH, message, position)
 
 
 def _fits(entry: Aggregate, types: list[PgType]) -> bool:
@@ -162,12 +184,16 @@ def _implicit(kind: PgType, word: str) -> bool:
     return word not in ("any", "anyarray") and implicit(kind, type_named(word))
 
 
-def _score(entry: Aggregate, types: list[PgType]) -> tuple[int, int]:
+def _score(entry: Aggregate, types: list[PgType]) -> tuple[int, int, int]:
     exact = sum(
         word not in ("any", "anyarray") and same(type_named(word), kind)
         for word, kind in zip(entry.parameters, types, strict=True)
     )
-    return exact, sum(word in ("float8", "text") for word in entry.parameters)
+    preferred = sum(word in ("float8", "text") for word in entry.parameters)
+    literals = sum(
+        word == "text" and kind.name == "unknown" for word, kind in zip(entry.parameters, types, strict=True)
+    )
+    return exact, literals, preferred
 
 
 def _converted(word: str, value: Scalar, position: int | None) -> Scalar:

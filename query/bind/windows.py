@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from query import fault
 from query.allowlist import position_of
-from query.bind.aggregates import aggregate_call, filtered_call, sort_keys
+from query.bind.aggregates import aggregate_call, filtered_call, sort_keys, untyped_argument
 from query.bind.block import Block
 from query.bind.resolve import coerce, common, untyped
 from query.bound import Bound, Constant, Frame, Scalar, SortKey, WindowCall
@@ -74,7 +74,8 @@ def _ranking(name: str, values: list[Scalar], position: int | None) -> WindowCal
         raise fault.invalid(
             fault.UNDEFINED_FUNCTION, f"function {name} does not take {len(values)} arguments", position
         )
-    values[0] = untyped(values[0])
+    if values[0].type.name == "unknown":
+        raise untyped_argument(name, position)
     if len(values) > 1:
         values[1] = coerce(values[1], INT4, position)
     kind = values[0].type

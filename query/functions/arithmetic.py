@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from query import fault
 from query.functions.registry import Site, define
 from query.lower.numbers import (
     checked_float,
@@ -12,7 +13,7 @@ from query.lower.numbers import (
     table,
     truncated_quotient,
 )
-from query.types import FLOATS, QUOTIENT_SCALE, PgType, numeric
+from query.types import FLOATS, NUMERIC_DIGITS, QUOTIENT_SCALE, PgType, numeric
 
 _FAMILY = "Arithmetic"
 _MOST_SCALE = 30
@@ -127,6 +128,8 @@ def _divisor(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 def _numeric_quotient(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """left / right at the result's scale: the dividend is lengthened first, as far as 38 digits go."""
     digits = site.result.scale - site.types[0].scale + site.types[1].scale
+    if digits >= NUMERIC_DIGITS:
+        raise fault.unsupported("dividing by a numeric with so many digits", site.position, "round it first")
     if digits < 0:
         return scaled_quotient(left, right * 10**-digits, 0)
     room = (left.cast(pl.Float64) / right.cast(pl.Float64)).abs() >= 1.0e38 / 10.0**digits

@@ -60,7 +60,8 @@ def greater_or_equal(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 @define("is not distinct from(any, any) -> bool", "Equal, NULL counting as a value.", family=_FAMILY)
 def not_distinct(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     a, b = _keys(site, left, right)
-    return a.eq_missing(b)
+    either = a.is_null() | b.is_null()
+    return pl.when(either).then(a.is_null() & b.is_null()).otherwise(a == b)
 
 
 @define("greatest(any...) -> anyelement", "The greatest argument that is not NULL.", family=_FAMILY)

@@ -29,6 +29,10 @@ _FIELD_NAMES: Final = {
     **dict.fromkeys(("millennium", "millennia", "mil", "mils"), "millennium"),
     **{name: name for name in ("dow", "isodow", "doy", "isoyear", "epoch", "julian", "timezone")},
 }
+_FIRST_US: Final = -62_135_596_800_000_000
+_LAST_US: Final = 253_402_300_800_000_000
+"""Years 1 to 9999 in microseconds since 1970: what results can show. PostgreSQL reaches further."""
+
 _TRUNCATIONS: Final = {
     "microseconds": "1us",
     "milliseconds": "1ms",
@@ -281,14 +285,15 @@ def _right_kind(types: tuple[PgType, ...]) -> PgType:
     return types[1]
 
 
-def _moved(value: pl.Expr, amount: pl.Expr, sign: int, kind: PgType) -> pl.Expr:
+def _moved(site: Site, value: pl.Expr, amount: pl.Expr, sign: int, kind: PgType) -> pl.Expr:
     """Months first (the day cut to the month's length), then days, then microseconds."""
     months, days, us = (amount.struct.field(part).cast(pl.Int64) * sign for part in ("months", "days", "us"))
     text = pl.concat_str([months.cast(pl.String), pl.lit("mo")])
     shifted = pl.when(months == 0).then(value).otherwise(value.dt.offset_by(text))
     scale = 1000 if kind.unit == "ns" else 1
     moved = shifted.to_physical().cast(pl.Int64) + (days * DAY + us) * scale
-    return moved.cast(kind.polars)
+    beyond = (moved < _FIRST_US * scale) | (moved >= _LAST_US * scale) if scale == 1 else moved.is_null()
+    return site.trap(moved.cast(kind.polars), beyond, "timestamp_range")
 
 
 @define(
@@ -298,7 +303,7 @@ def _moved(value: pl.Expr, amount: pl.Expr, sign: int, kind: PgType) -> pl.Expr:
     result=_left_kind,
 )
 def add_interval(site: Site, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(value, amount, 1, site.types[0])
+    return _moved(site, value, amount, 1, site.types[0])
 
 
 @define(
@@ -308,7 +313,7 @@ def add_interval(site: Site, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
     result=_right_kind,
 )
 def interval_add(site: Site, amount: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return _moved(value, amount, 1, site.types[1])
+    return _moved(site, value, amount, 1, site.types[1])
 
 
 @define(
@@ -318,27 +323,32 @@ def interval_add(site: Site, amount: pl.Expr, value: pl.Expr) -> pl.Expr:
     result=_left_kind,
 )
 def subtract_interval(site: Site, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(value, amount, -1, site.types[0])
+    return _moved(site, value, amount, -1, site.types[0])
 
 
 @define("+(date, interval) -> timestamp", "Later by an interval.", family=_FAMILY)
 def date_add_interval(site: Site, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(value.cast(pl.Datetime("us")), amount, 1, site.result)
+    return _moved(site, value.cast(pl.Datetime("us")), amount, 1, site.result)
 
 
 @define("+(interval, date) -> timestamp", "Later by an interval.", family=_FAMILY)
 def interval_add_date(site: Site, amount: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return _moved(value.cast(pl.Datetime("us")), amount, 1, site.result)
+    return _moved(site, value.cast(pl.Datetime("us")), amount, 1, site.result)
 
 
 @define("-(date, interval) -> timestamp", "Earlier by an interval.", family=_FAMILY)
 def date_subtract_interval(site: Site, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(value.cast(pl.Datetime("us")), amount, -1, site.result)
+    return _moved(site, value.cast(pl.Datetime("us")), amount, -1, site.result)
+
+
+def _day(site: Site, days: pl.Expr) -> pl.Expr:
+    beyond = (days < _FIRST_US // DAY) | (days >= _LAST_US // DAY)
+    return site.trap(pl.when(~beyond).then(days).cast(pl.Int32).cast(pl.Date), beyond, "date_range")
 
 
 @define("+(date, int4) -> date", "Later by days.", family=_FAMILY)
 def date_add(site: Site, value: pl.Expr, days: pl.Expr) -> pl.Expr:
-    return (value.to_physical().cast(pl.Int64) + days).cast(pl.Int32).cast(pl.Date)
+    return _day(site, value.to_physical().cast(pl.Int64) + days)
 
 
 @define("+(int4, date) -> date", "Later by days.", family=_FAMILY)
@@ -348,7 +358,7 @@ def add_date(site: Site, days: pl.Expr, value: pl.Expr) -> pl.Expr:
 
 @define("-(date, int4) -> date", "Earlier by days.", family=_FAMILY)
 def date_subtract(site: Site, value: pl.Expr, days: pl.Expr) -> pl.Expr:
-    return (value.to_physical().cast(pl.Int64) - days).cast(pl.Int32).cast(pl.Date)
+    return _day(site, value.to_physical().cast(pl.Int64) - days)
 
 
 @define("-(date, date) -> int4", "Days between.", family=_FAMILY)

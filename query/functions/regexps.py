@@ -11,7 +11,7 @@ from query.functions.registry import Site, define
 from query.lower.guards import row_fault
 from query.patterns.like import BadPattern, like, similar
 from query.patterns.longest import same_match
-from query.patterns.render import needs_python, python, rust
+from query.patterns.render import needs_python, nests_repeats, python, rust
 from query.patterns.tree import BadRegex, Regex, UnsupportedRegex, parse_regex
 from query.types import TEXT, array_of
 
@@ -34,10 +34,17 @@ def _python(site: Site, regex: Regex) -> "re.Pattern[str]":
         raise fault.unsupported(f"this regular expression ({error})", site.position) from error
 
 
+def _backtracking(site: Site, regex: Regex) -> "re.Pattern[str]":
+    """An expression that has to be matched by trying: repetitions inside repetitions could take for ever."""
+    if nests_repeats(regex.root):
+        raise fault.unsupported("a back-reference or look-around beside nested repetitions", site.position)
+    return _python(site, regex)
+
+
 def _found(site: Site, value: pl.Expr, regex: Regex) -> pl.Expr:
     """True where the expression matches anywhere."""
     if needs_python(regex.root):
-        compiled = _python(site, regex)
+        compiled = _backtracking(site, regex)
         return site.rowwise(lambda text: compiled.search(text) is not None, value)
     try:
         return value.str.contains(rust(regex))
@@ -53,7 +60,7 @@ def _searchable(site: Site, regex: Regex) -> "re.Pattern[str]":
             site.position,
             "PostgreSQL takes the longest; write the alternatives so that none begins another",
         )
-    return _python(site, regex)
+    return _backtracking(site, regex) if needs_python(regex.root) else _python(site, regex)
 
 
 # --- LIKE ----------------------------------------------------------------------------------------------------------

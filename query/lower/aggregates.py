@@ -159,9 +159,14 @@ def _avg(call: AggregateCall, made: Field) -> Plan:
     aggregates = (value.sum().alias(total), value.count().cast(pl.Int64).alias(count))
     sums: tuple[str, ...] = () if call.distinct else (f'SUM("{name}") AS "{total}"', f'COUNT("{name}") AS "{count}"')
     result = quotient(pl.col(total).cast(pl.Int128), pl.col(count), made.type.scale - kind.scale)
-    if kind.name == "numeric":
+    if kind.name in ("numeric", "int8"):
         size = pl.col(total).cast(pl.Float64).abs() / pl.col(count).cast(pl.Float64)
-        result = trap(result, size >= 10.0 ** (NUMERIC_DIGITS - made.type.scale + kind.scale), "numeric_range", None)
+        result = trap(
+            result,
+            (pl.col(count) > 0) & (size >= 10.0 ** (NUMERIC_DIGITS - made.type.scale + kind.scale)),
+            "numeric_range",
+            None,
+        )
     return Plan((column.cast(pl.Int128),), aggregates, result, sums)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from query import fault
+from query.bind.traverse import columns
 from query.bound import (
     Aggregate,
     Combine,
@@ -107,11 +108,11 @@ class Lowering:
             return pl.LazyFrame({"": pl.Series([0], dtype=pl.Int8)})
         constants = [all(isinstance(item, Constant) for item in row) for row in relation.rows]
         if all(constants):
-            columns = zip(*relation.rows, strict=True)
+            transposed = zip(*relation.rows, strict=True)
             return pl.LazyFrame(
                 [
                     series_of([getattr(item, "value", None) for item in column], made.type).alias(made.id)
-                    for column, made in zip(columns, relation.fields, strict=True)
+                    for column, made in zip(transposed, relation.fields, strict=True)
                 ]
             )
         nothing = pl.LazyFrame({"": pl.Series([0], dtype=pl.Int8)})
@@ -126,7 +127,7 @@ class Lowering:
         if not relation.fields:
             return frame
         values = [_typed(value, made) for value, made in zip(relation.values, relation.fields, strict=True)]
-        if all(isinstance(value, Constant) for value in relation.values):
+        if not any(True for value in relation.values for _ in columns(value)):
             return _constants(frame, relation, values)
         return frame.select(values)
 
@@ -205,9 +206,9 @@ class Lowering:
             self.statements.note("UNION ALL")
             return both if relation.all else both.unique()
         left, right = (self.statements.name(side) for side in sides)
-        columns = _columns(relation.fields)
+        shown = _columns(relation.fields)
         if relation.operator == "union":
-            text = f"SELECT {columns} FROM {left} UNION SELECT {columns} FROM {right}"
+            text = f"SELECT {shown} FROM {left} UNION SELECT {shown} FROM {right}"
             return self.statements.run(text)
         return _matched_sets(relation, sides, self.statements)
 

@@ -90,7 +90,20 @@ def _bounds(flag: str, start: str, end: str) -> tuple[pl.Expr, pl.Expr]:
     return opened.alias(start), closed.alias(end)
 
 
+def _with_arguments(frame: pl.LazyFrame, call: WindowCall) -> pl.LazyFrame:
+    """The call's arguments as columns: a constant has to have as many rows as everything else."""
+    parts = [expression(arg).alias(f"w_arg{index}") for index, arg in enumerate(call.args)]
+    if call.where is not None:
+        parts.append(expression(call.where).fill_null(False).alias("w_where"))
+    return frame.with_columns(parts)
+
+
+def _argument(index: int) -> pl.Expr:
+    return pl.col(f"w_arg{index}")
+
+
 def _computed(frame: pl.LazyFrame, call: WindowCall, made: Field, spec: Spec) -> pl.LazyFrame:
+    frame = _with_arguments(frame, call)
     ranking = _RANKINGS.get(call.function)
     if ranking is not None:
         return frame.with_columns(ranking(call).alias(made.id))
@@ -133,7 +146,7 @@ def _cume_dist(call: WindowCall) -> pl.Expr:
 
 def _ntile(call: WindowCall) -> pl.Expr:
     """The first `rows % n` buckets have one row more."""
-    buckets = expression(call.args[0]).cast(pl.Int64)
+    buckets = _argument(0).cast(pl.Int64)
     buckets = trap(buckets, buckets <= 0, "ntile_zero", call.position)
     rows, number = pl.col(_LAST) - pl.col(_FIRST), pl.col(_ROW) - pl.col(_FIRST)
     size, larger = rows // buckets, rows % buckets
@@ -157,9 +170,9 @@ _RANKINGS: Final[dict[str, Callable[[WindowCall], pl.Expr]]] = {
 
 
 def _neighbour(call: WindowCall) -> pl.Expr:
-    value = expression(call.args[0])
-    offset = expression(call.args[1]).cast(pl.Int64) if len(call.args) > 1 else pl.lit(1, dtype=pl.Int64)
-    default = expression(call.args[2]) if len(call.args) > 2 else pl.lit(None, dtype=call.type.polars)
+    value = _argument(0)
+    offset = _argument(1).cast(pl.Int64) if len(call.args) > 1 else pl.lit(1, dtype=pl.Int64)
+    default = _argument(2) if len(call.args) > 2 else pl.lit(None, dtype=call.type.polars)
     place = pl.col(_ROW) - offset if call.function == "lag" else pl.col(_ROW) + offset
     inside = (place >= pl.col(_FIRST)) & (place < pl.col(_LAST))
     found = value.gather(pl.when(inside).then(place))
@@ -167,13 +180,13 @@ def _neighbour(call: WindowCall) -> pl.Expr:
 
 
 def _placed(call: WindowCall) -> pl.Expr:
-    value = expression(call.args[0])
+    value = _argument(0)
     if call.function == "first_value":
         place = pl.col(_START)
     elif call.function == "last_value":
         place = pl.col(_END) - 1
     else:
-        number = expression(call.args[1]).cast(pl.Int64)
+        number = _argument(1).cast(pl.Int64)
         number = trap(number, number <= 0, "nth_zero", call.position)
         place = pl.col(_START) + number - 1
     inside = (place >= pl.col(_START)) & (place < pl.col(_END))
@@ -284,17 +297,15 @@ def _aggregated(frame: pl.LazyFrame, call: WindowCall, made: Field, bounds: Fram
 
 
 def _masked(call: WindowCall) -> pl.Expr:
-    value = expression(call.args[0])
-    if call.where is None:
-        return value
-    return pl.when(expression(call.where).fill_null(False)).then(value)
+    value = _argument(0)
+    return value if call.where is None else pl.when(pl.col("w_where")).then(value)
 
 
 def _counted(call: WindowCall) -> pl.Expr:
     if call.args:
         return _masked(call).is_not_null()
     if call.where is not None:
-        return expression(call.where).fill_null(False)
+        return pl.col("w_where")
     return pl.col(_ROW).is_not_null()
 
 

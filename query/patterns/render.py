@@ -32,7 +32,7 @@ _RUST_CLASSES: Final = {
     "blank": " \\t",
     "xdigit": "0-9A-Fa-f",
     "cntrl": "\\x00-\\x1f\\x7f-\\x9f",
-    "punct": "!-/:-@\\[-`{-~",
+    "punct": "\\p{P}\\p{S}",
 }
 _PYTHON_CLASSES: Final = {**_RUST_CLASSES, "word": "\\w"}
 _RUST_ASSERTIONS: Final = {
@@ -64,6 +64,22 @@ def needs_python(node: Node) -> bool:
             return any(needs_python(part) for part in node.parts)
         case Choice():
             return any(needs_python(branch) for branch in node.branches)
+        case _:
+            return False
+
+
+def nests_repeats(node: Node, inside: bool = False) -> bool:
+    """True if something repeated without bound holds something repeated."""
+    match node:
+        case Repeat():
+            again = node.low != node.high
+            return (inside and again) or nests_repeats(node.inner, inside or node.high is None)
+        case Group() | Look():
+            return nests_repeats(node.inner, inside)
+        case Sequence():
+            return any(nests_repeats(part, inside) for part in node.parts)
+        case Choice():
+            return any(nests_repeats(branch, inside) for branch in node.branches)
         case _:
             return False
 

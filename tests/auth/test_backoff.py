@@ -79,6 +79,14 @@ def test_one_password_on_many_names_is_slowed_down_too(guard):
     assert admitted(guard, THERE, "another")
 
 
+def test_forwarder_that_repeats_an_old_password_does_not_lock_out_its_neighbours(guard, clock):
+    for _ in range(10 * FREE_PER_ADDRESS):
+        admitted(guard, HERE, "forwarder")
+        clock.seconds += LONGEST_SECONDS / 2
+
+    assert all(admitted(guard, HERE, f"neighbour {n}") for n in range(FREE_PER_ADDRESS // 2))
+
+
 def test_right_password_wipes_the_slate(guard):
     for _ in range(3 * FREE_PER_ADDRESS):
         guard.admit(HERE, "ann")
@@ -124,7 +132,7 @@ def test_memory_is_bounded(guard):
     for n in range(3 * backoff.REMEMBERED // 2):
         guard.admit(f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}", "ann")
 
-    assert len(guard._attempts) == backoff.REMEMBERED
+    assert len(guard._attempts) <= backoff.REMEMBERED
 
 
 def test_examples_run():

@@ -13,7 +13,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData
 
 from bench import plain_otlp
 from columns import Batch, ColumnType
-from errors import InvalidBody, TooManyColumns, UnsupportedMedia
+from errors import InvalidBody, TooLarge, TooManyColumns, UnsupportedMedia
 from ingest.otlp import logs
 
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
@@ -337,6 +337,33 @@ def test_records_with_an_attribute_p_timestamp_are_refused_and_the_others_kept()
     assert "p_timestamp" in decoded.message
     assert [row["a"] for row in rows(decoded.batch)] == [1, 2]
     assert "b" not in {field.name for field in decoded.batch.fields}
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 1001, "é" * 501], ids=["NUL", "too long", "too many bytes"])
+def test_records_with_an_impossible_attribute_name_are_refused_and_the_others_kept(name):
+    """Column names are kept in PostgreSQL."""
+    decoded = logs.decode(request(record(a=1), LogRecord(attributes=[pair(name, 1)])), PROTOBUF)
+
+    assert (decoded.rejected, decoded.batch.height) == (1, 1)
+    assert "attribute name" in decoded.message
+
+
+def test_an_endless_chain_of_taken_names_ends():
+    names = ["resource_" * count + "k" for count in range(200)]
+
+    decoded = logs.decode(request(record(**dict.fromkeys(names, 1)), record(a=1), resource={"k": 2}), PROTOBUF)
+
+    assert decoded.batch.height == 1
+    assert decoded.rejected == 1
+
+
+def test_more_records_than_memory_should_hold_are_refused():
+    """A body of 2 MB; what it asks for is gigabytes of nulls."""
+    attributes = {f"a{number}": 1 for number in range(50)}
+    body = request(record(**attributes)) + request(*[LogRecord()] * 400_000)
+
+    with pytest.raises(TooLarge, match="400001 events"):
+        logs.decode(body, PROTOBUF)
 
 
 def test_concatenated_messages_are_one_request():

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from columns import ColumnType
-from errors import InvalidBody, TooManyColumns, UnsupportedMedia
+from errors import InvalidBody, TooLarge, TooManyColumns, UnsupportedMedia
 from ingest.remote_write.catalogue import Catalogue
 from ingest.remote_write.decoding import decode
 
@@ -131,6 +131,8 @@ def test_many_different_label_names_are_refused(write_request):
         ([], "without labels"),
         ([("", "x")], "without a name"),
         ([("a", "x"), ("a", "y")], "label a occurs twice"),
+        ([("a\0", "x")], "a label name with a NUL"),
+        ([("a" * 1001, "x")], "longer than 1000 bytes"),
     ],
 )
 def test_a_series_without_proper_labels_is_refused_and_the_others_kept(write_request, labels, reason):
@@ -289,6 +291,24 @@ def test_a_native_histogram_that_contradicts_itself_is_refused(write_request, pa
 
     assert (decoded.histograms, decoded.rejected, decoded.batch.height) == (0, 1, 0)
     assert "native histogram" in decoded.message
+
+
+def test_native_histograms_of_too_many_buckets_are_refused(write_request):
+    """Empty buckets between spans cost the sender nothing."""
+    wide = {"positive_spans": spans((0, 1), (9_000, 1)), "positive_deltas": [1, 0], "timestamp": NOW_MS}
+
+    with pytest.raises(TooLarge, match="histogram buckets"):
+        version_1(write_request({"labels": {"a": "b"}, "histograms": [wide] * 600}))
+
+
+@pytest.mark.parametrize("count", [1, 2], ids=["short way", "plain way"])
+def test_rows_of_mostly_empty_labels_are_refused_before_they_are_made(write_request, count):
+    labels = [{"labels": {f"l{n}": "x"}, "samples": [(1.0, NOW_MS)] * count} for n in range(900)]
+    many = {"labels": {"a": "b"}, "samples": [(1.0, NOW_MS)] * 25_000}
+    body = write_request(*labels, *[many] * (count - 1), *[labels[0]] * 25_000)
+
+    with pytest.raises(TooLarge, match="send fewer"):
+        version_1(body)
 
 
 def exemplar(**labels):

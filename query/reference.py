@@ -1,0 +1,99 @@
+"""docs/sql.md: what the engine supports, written from the registry that the compiler uses.
+
+`python -m query.reference` writes the page; a test compares it with the registry.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from query import folding
+from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS, Function, by_family
+
+PAGE: Final = Path(__file__).parent.parent / "docs" / "sql.md"
+_INTRODUCTION: Final = """# SQL
+
+A query is PostgreSQL: same results, types, names, NULL rules, integer division, ordering and errors (SQLSTATE
+in `sqlstate`, place in `position`). What is not supported is refused with the code `unsupported_sql` and named;
+it is never answered differently. This page is generated from the compiler's own list of functions
+(`python -m query.reference`).
+
+## Statements
+
+One `SELECT`, `WITH`, `VALUES`, `TABLE` or set operation, or `EXPLAIN` of one.
+
+- FROM: datasets, subqueries, `JOIN` (inner, left, right, full, cross, `USING`, `NATURAL`), `LATERAL`,
+  set-returning functions, `WITH ORDINALITY`, `VALUES`.
+- `WHERE`, `GROUP BY` (`ROLLUP`, `CUBE`, `GROUPING SETS`), `HAVING`, `DISTINCT`, `DISTINCT ON`, `ORDER BY`, `LIMIT`,
+  `OFFSET`, `FETCH FIRST ... ROWS ONLY | WITH TIES`, `UNION`, `INTERSECT`, `EXCEPT`, with or without `ALL`.
+- Subqueries as values, in `IN`, `EXISTS`, `ANY`, `ALL`, `ARRAY(...)`, correlated or not. `WITH RECURSIVE` up to
+  1,000 rounds.
+- Windows with `ROWS`, `RANGE`, `GROUPS`, `EXCLUDE`, named windows. Aggregates with `DISTINCT`, `ORDER BY`,
+  `FILTER`, `WITHIN GROUP`.
+- Types: `boolean`, `smallint`, `integer`, `bigint`, `numeric`, `real`, `double precision`, `text`, `varchar(n)`,
+  `char(n)`, `bytea`, `date`, `time`, `timestamp`, `timestamptz`, `interval`, `json`, `jsonb` and arrays of one
+  dimension.
+- Extensions: an unquoted name also matches a column case-insensitively when unique; `TRY_CAST`;
+  `approx_count_distinct`.
+
+Limits: `numeric` has 38 digits, of a quotient 22 after the point. Years are 1 to 9999. The time zone is UTC.
+Text is ordered by code point (`COLLATE "C"`).
+
+## Functions
+
+`!` marks an argument that has to be a constant, `...` one that repeats.
+"""
+
+
+def page() -> str:
+    """The whole page as Markdown."""
+    return "\n".join([_INTRODUCTION, *_functions(), *_aggregates(), *_windows()]).rstrip() + "\n"
+
+
+def _functions() -> Iterator[str]:
+    for family, functions in sorted(by_family().items()):
+        yield f"## {family}\n"
+        yield "| form | result | meaning |\n|---|---|---|"
+        for function in sorted(functions, key=lambda entry: entry.key):
+            form, result = _escaped(_form(function)), _escaped(function.result_text)
+            yield f"| `{form}` | `{result}` | {_escaped(function.summary)} |"
+        yield ""
+
+
+def _form(function: Function) -> str:
+    """How a call is written; `!` marks an argument that has to be a constant."""
+    words = [f"{parameter.type}{'!' if parameter.constant else ''}" for parameter in function.parameters]
+    if function.variadic:
+        words[-1] += "..."
+    operator = not function.name[0].isalnum() or " " in function.name
+    if operator and len(words) == 2:
+        return f"{words[0]} {function.name} {words[1]}"
+    return f"{function.name} {words[0]}" if operator and len(words) == 1 else f"{function.name}({', '.join(words)})"
+
+
+def _aggregates() -> Iterator[str]:
+    yield "## Aggregates\n"
+    yield "| form | result | meaning |\n|---|---|---|"
+    for name in sorted(AGGREGATES):
+        for entry in AGGREGATES[name]:
+            within = f"{name}() WITHIN GROUP (ORDER BY {', '.join(entry.parameters)})"
+            form = within if entry.ordered_set else f"{name}({', '.join(entry.parameters) or '*'})"
+            yield f"| `{form}` | `{entry.result_text}` | {_escaped(entry.summary)} |"
+    yield ""
+
+
+def _windows() -> Iterator[str]:
+    yield "## Window functions\n"
+    yield "| function | meaning |\n|---|---|"
+    for name, summary in WINDOW_FUNCTIONS.items():
+        yield f"| `{name}` | {_escaped(summary)} |"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")
+
+__all__ = ["PAGE", "folding", "page"]

@@ -1,0 +1,132 @@
+"""A whole alerting in the test's own process: real database, real storage, real query processes, any time of day."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from alerting import schedule
+from alerting.process import Crew, Rounds, build
+from auth.secrets import Secrets, master_key
+from config import Settings
+from models import alert, base, delivery, role, target, tenant, user
+from models.alert import Alert, Status
+from models.authored import Author, Origin, fresh
+from models.target import Kind
+from models.user import NewUser
+from query.service import QueryService
+from tests.alerting import samples
+from tests.alerting.receiver import Receiver, receiving
+from tests.alerting.samples import ANN, NOON
+from tests.storage.workbench import Bench
+
+WRITER = [{"privilege": "writer", "resource": {"dataset": "app"}}]
+
+
+@dataclass
+class World:
+    """`now` is what the rounds take for the time."""
+
+    bench: Bench
+    settings: Settings
+    queries: QueryService
+    receiver: Receiver
+    now: datetime = NOON
+    rounds: Rounds = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rounds = self.new_rounds()
+
+    def new_rounds(self) -> Rounds:
+        built = build(self.settings, self.queries)
+        return Rounds(
+            built.evaluator,
+            built.dispatcher,
+            Crew("evaluate", 4),
+            Crew("deliver", 4),
+            built.evaluation_lease,
+            lambda: self.now,
+        )
+
+    def make_target(self, path: str = "/") -> str:
+        origin = fresh("default", ANN, self.now)
+        secrets = Secrets(master_key(None, self.settings.data_dir))
+        sealed = samples.sealing.seal(secrets, origin.id, samples.Destination(endpoint=self.receiver.url + path))
+        target.create(origin, target.Content(f"hook {origin.id}", Kind.WEBHOOK, sealed))
+        return origin.id
+
+    def make_alert(self, author: Author = ANN, **members: object) -> Origin:
+        origin = fresh("default", author, self.now)
+        content = samples.content(**{"title": f"alert {origin.id}", **members})
+        alert.create(origin, content, schedule.following(origin.id, content.frequency_seconds, self.now))
+        return origin
+
+    def run(self, after: timedelta = timedelta()) -> None:
+        """Let so much time pass, then do all that is due by then, deliveries included."""
+        self.now += after
+        while self.rounds.round():
+            self.settle()
+        self.settle()
+
+    def settle(self) -> None:
+        for crew in (self.rounds.evaluators, self.rounds.deliverers):
+            crew.drain()
+
+    def read(self, origin: Origin) -> Alert:
+        return alert.get("default", origin.id)
+
+    def status(self, origin: Origin) -> Status:
+        return self.read(origin).status
+
+    def log(self, origin: Origin) -> list[delivery.Delivery]:
+        return delivery.log(origin.id, 100)
+
+
+@pytest.fixture(scope="module")
+def queries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueryService]:
+    service = QueryService(Settings(data_dir=tmp_path_factory.mktemp("queries"), query_concurrency=2))
+    service.start()
+    yield service
+    service.close()
+
+
+@pytest.fixture(scope="session")
+def alerting_database(postgres: str) -> Iterator[str]:
+    """One migrated database for all of these tests: a fresh one for each would take most of their time."""
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE alerting")
+    url = postgres.replace("/postgres?", "/alerting?")
+    base.bind(url)
+    base.migrate()
+    base.database.close_all()
+    yield url
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("DROP DATABASE alerting WITH (FORCE)")
+
+
+@pytest.fixture
+def empty_database(alerting_database: str) -> Iterator[None]:
+    """The models bound to a database with nothing in it but the default tenant."""
+    base.bind(alerting_database)
+    with base.connection():
+        base.database.execute_sql("TRUNCATE tenant, dataset, file, segment CASCADE")
+        tenant.create("default", NOON)
+        yield
+    base.database.close_all()
+
+
+@pytest.fixture
+def world(empty_database: None, tmp_path: Path, queries: QueryService) -> Iterator[World]:
+    """A dataset `app` and its writer `ann`, at noon of some day."""
+    role.put("default", "writer", WRITER)
+    user.create("default", NewUser("ann", "hash", NOON), ["writer"])
+    settings = Settings(data_dir=tmp_path, alert_allowed_hosts=("127.0.0.1",))
+    with receiving() as receiver:
+        made = World(Bench(tmp_path), settings, queries, receiver)
+        yield made
+        for crew in (made.rounds.evaluators, made.rounds.deliverers):
+            crew.close()
+        made.bench.storage.close()

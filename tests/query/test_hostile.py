@@ -1,0 +1,80 @@
+"""Hostile statements are refused or bounded, never a crash of ours (api.md section 5, limits)."""
+
+from datetime import UTC, datetime
+
+import polars as pl
+import pytest
+
+from errors import InvalidSQL, UnsupportedSQL
+from query.engine import compile, translate
+from query.parse import parse
+
+NOW = datetime(2025, 1, 1, tzinfo=UTC)
+DEEP = 5_000
+
+
+def run(sql: str) -> None:
+    """Compiles and collects; what a running plan raises is translated as the executor does it."""
+    plan = compile(sql, {}, now=NOW)
+    try:
+        plan.collect()
+    except Exception as error:
+        raise translate(error) from error
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        pytest.param("SELECT '" + "x" * 10_000_000 + "'", id="ten megabytes"),
+        pytest.param("SELECT " + "(" * DEEP + "1" + ")" * DEEP, id="brackets"),
+        pytest.param("SELECT " + "NOT " * DEEP + "true", id="not"),
+        pytest.param("SELECT " + "- " * DEEP + "1", id="minus"),
+        pytest.param("SELECT 1" + " + 1" * DEEP, id="sum"),
+        pytest.param("SELECT 1" + "::int" * DEEP, id="casts"),
+        pytest.param("SELECT 1" + " UNION SELECT 1" * DEEP, id="unions"),
+        pytest.param("SELECT " + "CASE WHEN true THEN " * 500 + "1" + " END" * 500, id="cases"),
+        pytest.param("SELECT * FROM " + "(SELECT * FROM " * 300 + "t" + ") x" * 300, id="subqueries"),
+        pytest.param("SELECT 1; DROP TABLE t", id="two statements"),
+        pytest.param("DELETE FROM t", id="delete"),
+        pytest.param("WITH x AS (DELETE FROM t RETURNING *) SELECT * FROM x", id="delete in with"),
+        pytest.param("SELECT * INTO u FROM t", id="select into"),
+        pytest.param("SELECT * FROM t FOR UPDATE", id="for update"),
+        pytest.param("SELECT * FROM pg_catalog.pg_class", id="schema"),
+        pytest.param("COPY t TO '/tmp/x'", id="copy"),
+        pytest.param("SELECT 'unterminated", id="unterminated"),
+        pytest.param("SELECT 1 /* open", id="open comment"),
+        pytest.param("", id="empty"),
+        pytest.param("SELECT '\0'", id="nul"),
+    ],
+)
+def test_parsing_refuses(sql: str) -> None:
+    with pytest.raises((InvalidSQL, UnsupportedSQL)):
+        parse(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        pytest.param("SELECT * FROM read_csv('/etc/passwd')", id="polars table function"),
+        pytest.param("SELECT pg_read_file('/etc/passwd')", id="file function"),
+        pytest.param("SELECT * FROM generate_series(1, 1000000000000)", id="series"),
+        pytest.param("SELECT repeat('x', 1000000000)", id="repeat"),
+        pytest.param("SELECT lpad('x', 1000000000)", id="lpad"),
+        pytest.param(
+            "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT * FROM r", id="recursion"
+        ),
+        pytest.param("SELECT v ~ '((a*)*)*\\1b' FROM (VALUES ('" + "a" * 40 + "c')) x(v)", id="pattern"),
+        pytest.param("SELECT 10::numeric ^ 1000000", id="power"),
+    ],
+)
+def test_running_is_refused_or_bounded(sql: str) -> None:
+    with pytest.raises((InvalidSQL, UnsupportedSQL)):
+        run(sql)
+
+
+def test_a_long_list_of_values_is_one_look_up() -> None:
+    values = ", ".join(str(number) for number in range(5_000))
+
+    answer = compile(f"SELECT a FROM t WHERE a IN ({values})", {"t": pl.LazyFrame({"a": [1, 9_999]})}, now=NOW)
+
+    assert answer.collect().rows() == [(1,)]
