@@ -60,7 +60,7 @@ def payload(records: int = RECORDS) -> LogsData:
     return request
 
 
-def _json(request: LogsData) -> bytes:
+def to_json(request: LogsData) -> bytes:
     """OTLP JSON as the JavaScript exporter writes it."""
     groups = []
     for group in request.resource_logs:
@@ -101,7 +101,7 @@ def best_seconds(function: Callable[[], object], repeats: int = 7) -> float:
 
 def main() -> None:
     request = payload()
-    protobuf, json = request.SerializeToString(), _json(request)
+    protobuf, json = request.SerializeToString(), to_json(request)
     plain = best_seconds(lambda: plain_otlp.frame(protobuf))
     cases = {
         "plain walk, protobuf": plain,

@@ -1,9 +1,6 @@
 """Picks the reader that a media type asks for, and reads what every signal has: its resources and scopes."""
 
-import gc
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Final, NamedTuple
 
 from errors import UnsupportedMedia
 from ingest.otlp import json_reader, protobuf_reader
@@ -35,30 +32,6 @@ def open_request(body: bytes, media_type: str, signal: Signal) -> tuple[Reader, 
     if media_type == JSON:
         return json_reader.JsonReader(), json_reader.parse(body, signal.resources)
     raise UnsupportedMedia(f"{media_type[:100] or 'no media type'} is not OTLP: expected {PROTOBUF} or {JSON}")
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def uncollected(decode: Callable[P, R]) -> Callable[P, R]:
-    """Runs `decode` without the cycle collector.
-
-    A JSON document is some hundred thousand objects, none of them garbage before its end, and the collector would
-    walk through them again and again: a third of the time of a large request (docs/decisions/otlp.md).
-    """
-
-    @wraps(decode)
-    def decode_uncollected(*args: P.args, **kwargs: P.kwargs) -> R:
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            return decode(*args, **kwargs)
-        finally:
-            if collecting:
-                gc.enable()
-
-    return decode_uncollected
 
 
 class Groups:

@@ -6,16 +6,16 @@ from typing import Any, Final
 from google.protobuf.message import DecodeError
 
 from errors import InvalidBody
+from ingest.collection import uncollected
 from ingest.proto.remote_write import Request, WriteRequest
 from ingest.remote_write.rows import Decoded, Rows
-from ingest.remote_write.series import METRIC_NAME_LABEL, Exemplar, Metadata, Refused, Series, metric_type
+from ingest.remote_write.series import METRIC_NAME_LABEL, NO_METADATA, Exemplar, Metadata, Refused, Series, metric_type
 
 # Metadata is kept per family; the series of a family have its name and one of these.
 _SERIES_SUFFIXES: Final = ("_bucket", "_count", "_sum", "_total", "_created", "_info")
 
-_NO_METADATA: Final = Metadata()
 
-
+@uncollected
 def decode_version_1(body: bytes, max_columns: int) -> Decoded:
     """The rows of a `prometheus.WriteRequest`. Raises InvalidBody, TooManyColumns."""
     request = parsed(WriteRequest, body)
@@ -32,7 +32,7 @@ def decode_version_1(body: bytes, max_columns: int) -> Decoded:
 def _series_of_version_1(series: Any, metadata: Mapping[str, Metadata]) -> Series:
     labels = _pairs(series.labels)
     exemplars = [Exemplar(_pairs(each.labels), each.value, each.timestamp) for each in series.exemplars]
-    found = _family(dict(labels).get(METRIC_NAME_LABEL, ""), metadata) if metadata else _NO_METADATA
+    found = _family(dict(labels).get(METRIC_NAME_LABEL, ""), metadata) if metadata else NO_METADATA
     return Series(labels, series.samples, series.histograms, exemplars, found)
 
 
@@ -44,9 +44,10 @@ def _family(name: str, metadata: Mapping[str, Metadata]) -> Metadata:
     for suffix in ("", *_SERIES_SUFFIXES):
         if name.endswith(suffix) and name.removesuffix(suffix) in metadata:
             return metadata[name.removesuffix(suffix)]
-    return _NO_METADATA
+    return NO_METADATA
 
 
+@uncollected
 def decode_version_2(body: bytes, max_columns: int) -> Decoded:
     """The rows of an `io.prometheus.write.v2.Request`. Raises InvalidBody, TooManyColumns."""
     request = parsed(Request, body)

@@ -1,7 +1,7 @@
 """Collects rows: one per sample, one per native histogram. Knows no wire format."""
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -13,7 +13,7 @@ from columns import POLARS_TYPES, Batch, ColumnType, Field
 from errors import TooLarge, TooManyColumns
 from ingest.builder import require_size
 from ingest.remote_write.histograms import Cells, histogram_cells, histogram_type
-from ingest.remote_write.series import OWN_COLUMNS, Exemplar, Refused, Series, label_set
+from ingest.remote_write.series import NO_METADATA, OWN_COLUMNS, Exemplar, Refused, Series, label_set
 from ingest.sparse import Sparse
 
 # The NaN by which Prometheus says that a series has ended; other NaNs are values.
@@ -32,6 +32,8 @@ METRIC_TYPE: Final = Field("metric_type", ColumnType.UTF8)
 TIME: Final = Field("time_unix_nano", ColumnType.TIMESTAMP_NS)
 VALUE: Final = Field("data_point_value", ColumnType.FLOAT64)
 IS_STALE: Final = Field("is_stale", ColumnType.BOOL)
+# What every row has: the five above.
+_ALWAYS: Final = 5
 _START_TIME: Final = Field("start_time_unix_nano", ColumnType.TIMESTAMP_NS)
 _DESCRIPTION: Final = Field("metric_description", ColumnType.UTF8)
 _UNIT: Final = Field("metric_unit", ColumnType.UTF8)
@@ -59,9 +61,11 @@ class Rows:
 
     def __init__(self, max_columns: int) -> None:
         self._max_columns = max_columns
-        self._always: dict[Field, list[Any]] = {
-            field: [] for field in (METRIC_NAME, METRIC_TYPE, TIME, VALUE, IS_STALE)
-        }
+        self._names: list[str | None] = []
+        self._types: list[str] = []
+        self._times: list[int] = []
+        self._values: list[float | None] = []
+        self._stale: list[bool] = []
         self._sometimes: dict[Field, Sparse] = {}
         self._labels: dict[str, Sparse] = {}
         self._buckets = 0
@@ -73,7 +77,7 @@ class Rows:
 
     @property
     def _height(self) -> int:
-        return len(self._always[TIME])
+        return len(self._times)
 
     def add(self, series: Series) -> None:
         """The rows of one series."""
@@ -88,22 +92,28 @@ class Rows:
             self._add_sample(sample, series)
         for histogram in series.histograms:
             self._add_histogram(histogram, series)
-        self._add_exemplars(series, first)
+        if series.exemplars:
+            self._add_exemplars(series, first)
         added = range(first, self._height)
-        self._always[METRIC_NAME].extend([name] * len(added))
+        self._names += [name] * len(added)
         for label, value in columns.items():
             column = self._labels.get(label)
             if column is None:
                 column = self._labels[label] = Sparse()
-            column.rows.extend(added)
-            column.values.extend([value] * len(added))
-        self._add_metadata(series, added)
+            if len(added) == 1:
+                column.rows.append(first)
+                column.values.append(value)
+            else:
+                column.rows.extend(added)
+                column.values.extend([value] * len(added))
+        if series.metadata is not NO_METADATA:
+            self._add_metadata(series, added)
 
     def _require_room(self, series: Series, labels: int) -> None:
         """Raises TooManyColumns, TooLarge: before any list grows that a small body makes long."""
         require_columns(labels, self._max_columns)
         added = len(series.samples) + len(series.histograms) + bool(series.exemplars)
-        require_size(self._height + added, len(self._always) + max(labels, len(self._labels)))
+        require_size(self._height + added, _ALWAYS + max(labels, len(self._labels)))
 
     def refuse(self, refusal: Refused, count: int = 1) -> None:
         """Counts what is not stored."""
@@ -144,11 +154,10 @@ class Rows:
         if abs(timestamp_ms) > LAST_MS:
             self.refuse(_out_of_range(timestamp_ms))
             return False
-        always = self._always
-        always[TIME].append(timestamp_ms * 1_000_000)
-        always[METRIC_TYPE].append(type)
-        always[VALUE].append(value)
-        always[IS_STALE].append(is_stale)
+        self._times.append(timestamp_ms * 1_000_000)
+        self._types.append(type)
+        self._values.append(value)
+        self._stale.append(is_stale)
         return True
 
     def _add_cell(self, field: Field, value: Any) -> None:
@@ -187,7 +196,14 @@ class Rows:
         """Raises TooManyColumns."""
         require_columns(len(self._labels), self._max_columns)
         height = self._height
-        own = {field: _series(field, values) for field, values in self._always.items()}
+        always: dict[Field, Sequence[Any]] = {
+            METRIC_NAME: self._names,
+            METRIC_TYPE: self._types,
+            TIME: self._times,
+            VALUE: self._values,
+            IS_STALE: self._stale,
+        }
+        own = {field: _series(field, values) for field, values in always.items()}
         own |= {field: _series(field, cells.dense(height)) for field, cells in self._sometimes.items()}
         labels = {
             name: _series(Field(name, ColumnType.UTF8), cells.dense(height)) for name, cells in self._labels.items()
@@ -215,7 +231,7 @@ def require_columns(label_names: int, max_columns: int) -> None:
         )
 
 
-def _series(field: Field, values: list[Any]) -> pl.Series:
+def _series(field: Field, values: Sequence[Any]) -> pl.Series:
     if field.type is ColumnType.TIMESTAMP_NS:
         return pl.Series(values, dtype=pl.Int64).cast(POLARS_TYPES[field.type])
     return pl.Series(values, dtype=POLARS_TYPES[field.type])

@@ -1,6 +1,6 @@
 """One time series of a request, in the terms that both versions of the protocol share."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from ingest.builder import MAX_NAME_BYTES
@@ -48,6 +48,9 @@ class Metadata(NamedTuple):
     unit: str | None = None
 
 
+NO_METADATA: Final = Metadata()
+
+
 class Exemplar(NamedTuple):
     labels: Sequence[tuple[str, str]]
     value: float
@@ -86,7 +89,7 @@ def label_set(labels: Sequence[tuple[str, str]]) -> LabelSet:
     LabelSet(metric_name='up', columns={'job': 'node', 'label_is_stale': 'no'})
     """
     given = dict(labels)
-    if not given or "" in given or len(given) < len(labels) or not all(map(_is_column_name, given)):
+    if not given or "" in given or len(given) < len(labels) or not _are_column_names(given):
         raise _refused(labels)
     name = given.pop(METRIC_NAME_LABEL, None)
     if "" in given.values():
@@ -99,8 +102,12 @@ def label_set(labels: Sequence[tuple[str, str]]) -> LabelSet:
     return LabelSet(name or None, given)
 
 
-def _is_column_name(name: str) -> bool:
-    return "\0" not in name and len(name.encode()) <= MAX_NAME_BYTES
+def _are_column_names(names: Collection[str]) -> bool:
+    together = "".join(names)
+    if "\0" in together:
+        return False
+    # No character has more than four bytes, and names are seldom long.
+    return 4 * len(together) <= MAX_NAME_BYTES or all(len(name.encode()) <= MAX_NAME_BYTES for name in names)
 
 
 def _refused(labels: Sequence[tuple[str, str]]) -> Refused:
@@ -109,7 +116,7 @@ def _refused(labels: Sequence[tuple[str, str]]) -> Refused:
         return Refused("a series without labels")
     if "" in names:
         return Refused("a label without a name")
-    if not all(map(_is_column_name, names)):
+    if not _are_column_names(names):
         return Refused(f"a label name with a NUL or longer than {MAX_NAME_BYTES} bytes")
     repeated = next(name for name in names if names.count(name) > 1)
     return Refused(f"label {repeated[:100]} occurs twice in one series")
