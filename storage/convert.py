@@ -20,6 +20,7 @@ from storage.idempotency import read_notes
 from storage.names import SEGMENT_SUFFIX, Layout, partition
 from storage.parquet import Origin
 from storage.segments import Staged, owned, stage, sync_directory
+from storage.store import open_store
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ def convert(layout: Layout, staged: Staged) -> bool:
         # decides later, when the database can be asked again.
         logger.info("conversion of %s stopped; %d files are left to the sweep", staged.name, len(written))
         raise
-    _discard(layout, [each.path for each in written] if dead is None else dead)
+    open_store(layout).remove([each.path for each in written] if dead is None else dead)
     return dead is not None
 
 
@@ -112,11 +113,6 @@ def _receipts(frames: Sequence[Frame]) -> dict[bytes, int]:
 def _ingested(dataset_id: int, frames: Sequence[Frame]) -> Ingested:
     own = [frame for frame in frames if frame.dataset_id == dataset_id]
     return Ingested(dataset_id, sum(frame.rows for frame in own), sum(frame.body_bytes for frame in own))
-
-
-def _discard(layout: Layout, paths: Sequence[str]) -> None:
-    for path in paths:
-        (layout.root / path).unlink(missing_ok=True)
 
 
 def remove_converted(layout: Layout, grace_seconds: float, *, now: datetime | None = None) -> int:

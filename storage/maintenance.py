@@ -169,7 +169,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     bind(server.url(settings.database_url, settings.data_dir), max_connections=2)
     grace = settings.query_timeout_seconds + GRACE_MARGIN_SECONDS
-    layout = Layout(settings.data_dir)
+    layout = Layout(settings.data_dir, url=settings.storage_url)
     run(Duties(layout, grace, reviver(settings), rare_duties(layout)), waiter(parent))
 
 
