@@ -8,6 +8,7 @@ import ctypes
 import fcntl
 import logging
 import os
+import select
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ SWEEP_SECONDS: Final = 3600.0
 GRACE_MARGIN_SECONDS: Final = 60.0
 # prctl(2): the signal this process gets when the thread that started it ends.
 PR_SET_PDEATHSIG: Final = 1
-STOP_SIGNALS: Final = frozenset({signal.SIGTERM, signal.SIGINT})
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 # Waits so many seconds; whether to stop.
 Wait = Callable[[float], bool]
@@ -122,15 +123,19 @@ def _round(duties: Duties, pause: float) -> float:
 def waiter(parent: int | None) -> Wait:
     """Waits that SIGTERM, SIGINT and the end of `parent`, if this process is told of one, turn into a stop.
 
-    The signals are blocked and only taken here, between two rounds. The parent says who it is, because it may be
-    gone before this process could ask.
+    A signal only leaves a byte in a pipe, in whatever thread it arrives, and is noticed between two rounds. The
+    parent says who it is, because it may be gone before this process could ask.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    noticed, left = os.pipe()
+    os.set_blocking(left, False)
+    signal.set_wakeup_fd(left, warn_on_full_buffer=False)
+    for each in STOP_SIGNALS:
+        signal.signal(each, lambda *_: None)
     if parent is not None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
     def wait(seconds: float) -> bool:
-        is_told = signal.sigtimedwait(STOP_SIGNALS, seconds) is not None
+        is_told = bool(select.select([noticed], [], [], seconds)[0])
         return is_told or (parent is not None and os.getppid() != parent)
 
     return wait
