@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from columns import POLARS_TYPES
+from errors import InternalError, StorageUnavailable
 from models import column, dataset, segment
 from models.column import Schema
 from models.dataset import Dataset
@@ -26,10 +27,25 @@ logger = logging.getLogger(__name__)
 
 
 def convert_all(layout: Layout) -> int:
-    """Convert every segment that has no living owner; return how many. Raises StorageUnavailable, OSError."""
+    """Convert every segment that has no living owner; return how many.
+
+    One that cannot be converted is logged and does not keep the others from it; then InternalError is raised in the
+    end. Raises StorageUnavailable at once.
+    """
     staged = stage(layout.staging)
     done = segment.converted([each.name for each in staged])
-    return sum(_convert_if_free(layout, each) for each in staged if each.name not in done)
+    converted, failed = 0, []
+    for each in staged:
+        try:
+            converted += each.name not in done and _convert_if_free(layout, each)
+        except StorageUnavailable:
+            raise
+        except Exception:
+            logger.exception("segment %s cannot be converted; its events stay where they are", each.name)
+            failed.append(each.name)
+    if failed:
+        raise InternalError(f"{len(failed)} segments cannot be converted, the first is {failed[0]}")
+    return converted
 
 
 def _convert_if_free(layout: Layout, staged: Staged) -> bool:

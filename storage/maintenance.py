@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Final
 
 from config import Settings
-from errors import StorageUnavailable
+from errors import InternalError, StorageUnavailable, WeirError
 from models import receipt, server
 from models.base import bind
 from storage.compact import compact, remove_replaced
@@ -75,13 +75,34 @@ class Duties:
     rare: tuple[Rare, ...] = ()
 
     def round(self) -> None:
-        """Do what is due; conversion first, since queries wait for it. Raises StorageUnavailable, OSError."""
+        """Do what is due; conversion first, since queries wait for it.
+
+        A duty that fails does not keep the others from being done; InternalError is raised in the end. Raises
+        StorageUnavailable at once, because nothing can be done without the database.
+        """
         self.revive()
-        convert_all(self.layout)
-        remove_converted(self.layout, self.grace_seconds)
-        remove_replaced(self.layout, self.grace_seconds)
-        for each in self.rare:
-            each.perform()
+        failed = sum(not _succeeds(duty) for duty in self._duties())
+        if failed:
+            raise InternalError(f"{failed} duties failed")
+
+    def _duties(self) -> tuple[Callable[[], object], ...]:
+        return (
+            lambda: convert_all(self.layout),
+            lambda: remove_converted(self.layout, self.grace_seconds),
+            lambda: remove_replaced(self.layout, self.grace_seconds),
+            *(each.perform for each in self.rare),
+        )
+
+
+def _succeeds(duty: Callable[[], object]) -> bool:
+    try:
+        duty()
+    except StorageUnavailable:
+        raise
+    except Exception:
+        logger.exception("maintenance: a duty failed")
+        return False
+    return True
 
 
 def run(duties: Duties, wait: Wait) -> None:
@@ -110,12 +131,8 @@ def _round(duties: Duties, pause: float) -> float:
     """One round; how long to wait until the next: longer and longer while it fails."""
     try:
         duties.round()
-    except (StorageUnavailable, OSError) as error:
+    except (WeirError, OSError) as error:
         logger.warning("maintenance: %s; trying again", error)
-        return min(2 * pause, BACK_OFF_SECONDS)
-    except Exception:
-        # One damaged thing must not stop everything else for ever; it is logged each time.
-        logger.exception("maintenance failed")
         return min(2 * pause, BACK_OFF_SECONDS)
     return IDLE_SECONDS
 
