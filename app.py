@@ -96,7 +96,7 @@ def stop(app: Flask) -> None:
 
 def _parts(settings: Settings) -> Parts:
     storage = Storage(
-        Layout(settings.data_dir),
+        Layout(settings.data_dir, url=settings.storage_url),
         # Acknowledgements must not queue behind decoding, so commits have a thread of their own.
         offload=Pool(1).run,
         max_columns=settings.max_columns,

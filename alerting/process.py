@@ -174,7 +174,7 @@ def build(settings: Settings, queries: QueryService) -> Rounds:
     """The rounds of a process with these settings. The models are bound already."""
     longest = settings.query_timeout_seconds + settings.query_queue_seconds
     return Rounds(
-        evaluator=Evaluator(Layout(settings.data_dir), queries),
+        evaluator=Evaluator(Layout(settings.data_dir, url=settings.storage_url), queries),
         dispatcher=Dispatcher(
             Policy.of(settings.alert_allowed_hosts),
             Secrets(master_key(settings.secret_key, settings.data_dir)),

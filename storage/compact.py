@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -11,6 +10,7 @@ from models.file import File, Pile
 from storage import parquet
 from storage.names import Layout
 from storage.parquet import Origin
+from storage.store import open_store
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ def _merge(layout: Layout, pile: Pile, level: int | None, now: datetime) -> int:
         logger.debug("merged %d files of %s into %d bytes", len(old), pile.directory, new.bytes)
         return len(old)
     # Retention or deletion was faster.
-    (layout.root / new.path).unlink(missing_ok=True)
+    open_store(layout).remove([new.path])
     return 0
 
 
@@ -82,9 +82,7 @@ def remove_replaced(layout: Layout, grace_seconds: float, *, now: datetime | Non
     """Delete the files that were removed longer ago than the grace; return how many. Their rows go last."""
     before = (now or datetime.now(UTC)) - timedelta(seconds=grace_seconds)
     paths = file.removed_before(before)
-    for path in paths:
-        with suppress(FileNotFoundError):
-            (layout.root / path).unlink()
     if paths:
+        open_store(layout).remove(paths)
         file.forget(paths)
     return len(paths)

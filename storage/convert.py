@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from columns import POLARS_TYPES
+from errors import InternalError, StorageUnavailable
 from models import column, dataset, segment
 from models.column import Schema
 from models.dataset import Dataset
@@ -20,15 +21,31 @@ from storage.idempotency import read_notes
 from storage.names import SEGMENT_SUFFIX, Layout, partition
 from storage.parquet import Origin
 from storage.segments import Staged, owned, stage, sync_directory
+from storage.store import open_store
 
 logger = logging.getLogger(__name__)
 
 
 def convert_all(layout: Layout) -> int:
-    """Convert every segment that has no living owner; return how many. Raises StorageUnavailable, OSError."""
+    """Convert every segment that has no living owner; return how many.
+
+    One that cannot be converted is logged and does not keep the others from it; then InternalError is raised in the
+    end. Raises StorageUnavailable at once.
+    """
     staged = stage(layout.staging)
     done = segment.converted([each.name for each in staged])
-    return sum(_convert_if_free(layout, each) for each in staged if each.name not in done)
+    converted, failed = 0, []
+    for each in staged:
+        try:
+            converted += each.name not in done and _convert_if_free(layout, each)
+        except StorageUnavailable:
+            raise
+        except Exception:
+            logger.exception("segment %s cannot be converted; its events stay where they are", each.name)
+            failed.append(each.name)
+    if failed:
+        raise InternalError(f"{len(failed)} segments cannot be converted, the first is {failed[0]}")
+    return converted
 
 
 def _convert_if_free(layout: Layout, staged: Staged) -> bool:
@@ -59,7 +76,7 @@ def convert(layout: Layout, staged: Staged) -> bool:
         # decides later, when the database can be asked again.
         logger.info("conversion of %s stopped; %d files are left to the sweep", staged.name, len(written))
         raise
-    _discard(layout, [each.path for each in written] if dead is None else dead)
+    open_store(layout).remove([each.path for each in written] if dead is None else dead)
     return dead is not None
 
 
@@ -112,11 +129,6 @@ def _receipts(frames: Sequence[Frame]) -> dict[bytes, int]:
 def _ingested(dataset_id: int, frames: Sequence[Frame]) -> Ingested:
     own = [frame for frame in frames if frame.dataset_id == dataset_id]
     return Ingested(dataset_id, sum(frame.rows for frame in own), sum(frame.body_bytes for frame in own))
-
-
-def _discard(layout: Layout, paths: Sequence[str]) -> None:
-    for path in paths:
-        (layout.root / path).unlink(missing_ok=True)
 
 
 def remove_converted(layout: Layout, grace_seconds: float, *, now: datetime | None = None) -> int:

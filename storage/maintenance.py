@@ -8,6 +8,7 @@ import ctypes
 import fcntl
 import logging
 import os
+import select
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from time import monotonic
 from typing import Final
 
 from config import Settings
-from errors import StorageUnavailable
+from errors import InternalError, StorageUnavailable, WeirError
 from models import receipt, server
 from models.base import bind
 from storage.compact import compact, remove_replaced
@@ -38,7 +39,7 @@ SWEEP_SECONDS: Final = 3600.0
 GRACE_MARGIN_SECONDS: Final = 60.0
 # prctl(2): the signal this process gets when the thread that started it ends.
 PR_SET_PDEATHSIG: Final = 1
-STOP_SIGNALS: Final = frozenset({signal.SIGTERM, signal.SIGINT})
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 # Waits so many seconds; whether to stop.
 Wait = Callable[[float], bool]
@@ -74,13 +75,34 @@ class Duties:
     rare: tuple[Rare, ...] = ()
 
     def round(self) -> None:
-        """Do what is due; conversion first, since queries wait for it. Raises StorageUnavailable, OSError."""
+        """Do what is due; conversion first, since queries wait for it.
+
+        A duty that fails does not keep the others from being done; InternalError is raised in the end. Raises
+        StorageUnavailable at once, because nothing can be done without the database.
+        """
         self.revive()
-        convert_all(self.layout)
-        remove_converted(self.layout, self.grace_seconds)
-        remove_replaced(self.layout, self.grace_seconds)
-        for each in self.rare:
-            each.perform()
+        failed = sum(not _succeeds(duty) for duty in self._duties())
+        if failed:
+            raise InternalError(f"{failed} duties failed")
+
+    def _duties(self) -> tuple[Callable[[], object], ...]:
+        return (
+            lambda: convert_all(self.layout),
+            lambda: remove_converted(self.layout, self.grace_seconds),
+            lambda: remove_replaced(self.layout, self.grace_seconds),
+            *(each.perform for each in self.rare),
+        )
+
+
+def _succeeds(duty: Callable[[], object]) -> bool:
+    try:
+        duty()
+    except StorageUnavailable:
+        raise
+    except Exception:
+        logger.exception("maintenance: a duty failed")
+        return False
+    return True
 
 
 def run(duties: Duties, wait: Wait) -> None:
@@ -109,12 +131,8 @@ def _round(duties: Duties, pause: float) -> float:
     """One round; how long to wait until the next: longer and longer while it fails."""
     try:
         duties.round()
-    except (StorageUnavailable, OSError) as error:
+    except (WeirError, OSError) as error:
         logger.warning("maintenance: %s; trying again", error)
-        return min(2 * pause, BACK_OFF_SECONDS)
-    except Exception:
-        # One damaged thing must not stop everything else for ever; it is logged each time.
-        logger.exception("maintenance failed")
         return min(2 * pause, BACK_OFF_SECONDS)
     return IDLE_SECONDS
 
@@ -122,15 +140,19 @@ def _round(duties: Duties, pause: float) -> float:
 def waiter(parent: int | None) -> Wait:
     """Waits that SIGTERM, SIGINT and the end of `parent`, if this process is told of one, turn into a stop.
 
-    The signals are blocked and only taken here, between two rounds. The parent says who it is, because it may be
-    gone before this process could ask.
+    A signal only leaves a byte in a pipe, in whatever thread it arrives, and is noticed between two rounds. The
+    parent says who it is, because it may be gone before this process could ask.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    noticed, left = os.pipe()
+    os.set_blocking(left, False)
+    signal.set_wakeup_fd(left, warn_on_full_buffer=False)
+    for each in STOP_SIGNALS:
+        signal.signal(each, lambda *_: None)
     if parent is not None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
     def wait(seconds: float) -> bool:
-        is_told = signal.sigtimedwait(STOP_SIGNALS, seconds) is not None
+        is_told = bool(select.select([noticed], [], [], seconds)[0])
         return is_told or (parent is not None and os.getppid() != parent)
 
     return wait
@@ -169,7 +191,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     bind(server.url(settings.database_url, settings.data_dir), max_connections=2)
     grace = settings.query_timeout_seconds + GRACE_MARGIN_SECONDS
-    layout = Layout(settings.data_dir)
+    layout = Layout(settings.data_dir, url=settings.storage_url)
     run(Duties(layout, grace, reviver(settings), rare_duties(layout)), waiter(parent))
 
 

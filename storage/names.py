@@ -24,10 +24,11 @@ _UNSAFE: Final = re.compile(rb"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where things are: the data directory and the name of this host in it."""
+    """Where things are: the data directory, the name of this host in it, and the object store if there is one."""
 
     root: Path
     node: str = "local"
+    url: str | None = None
 
     @property
     def staging(self) -> Path:

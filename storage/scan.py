@@ -1,6 +1,6 @@
 """A snapshot as a LazyFrame. Pure reading: no database, so it may run in a process of its own."""
 
-from pathlib import Path
+import os
 
 import polars as pl
 
@@ -21,7 +21,8 @@ class SnapshotExpired(InternalError):
 def scan(snapshot: Snapshot, tails: Tails | None = None) -> pl.LazyFrame:
     """The events of the snapshot's range, one per row, with the columns of its schema in its order.
 
-    Whoever scans more than once keeps a `Tails` and passes it. Raises SnapshotExpired.
+    Whoever scans more than once keeps a `Tails` and passes it. Raises SnapshotExpired. A file in an object store is
+    not looked for: if it is gone, collecting the frame raises FileNotFoundError, and a new snapshot is needed too.
     """
     wanted = {column.name: POLARS_TYPES[column.type] for column in snapshot.schema.columns}
     frames = [_files(snapshot, wanted)] if snapshot.files else []
@@ -32,12 +33,12 @@ def scan(snapshot: Snapshot, tails: Tails | None = None) -> pl.LazyFrame:
 
 
 def _files(snapshot: Snapshot, wanted: dict[str, pl.DataType]) -> pl.LazyFrame:
-    root = Path(snapshot.root)
-    paths = [root / file.path for file in snapshot.files]
-    missing = next((path for path in paths if not path.exists()), None)
-    if missing is not None:
-        raise SnapshotExpired(f"the file {missing.name} is gone")
-    return scan_files(paths, wanted)
+    locations = [f"{snapshot.root}/{file.path}" for file in snapshot.files]
+    if "://" not in snapshot.root:
+        missing = next((each for each in locations if not os.path.exists(each)), None)
+        if missing is not None:
+            raise SnapshotExpired(f"the file {os.path.basename(missing)} is gone")
+    return scan_files(locations, wanted)
 
 
 def _staged(snapshot: Snapshot, tails: Tails) -> list[pl.DataFrame]:

@@ -15,7 +15,8 @@ from storage.statistics import Condition, choose
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One moment of a dataset. `start`, `end`: half-open, ns since 1970, None: unbounded. `root`: where files are."""
+    """One moment of a dataset. `start`, `end`: half-open, ns since 1970, None: unbounded. `root`: the directory or URL
+    that the files' paths begin at."""
 
     root: str
     schema: Schema
@@ -48,7 +49,7 @@ def take(
         files = file.find(dataset.id, start, end, sorted({each.column for each in conditions}))
         converted = segment.converted([each.name for each in staged])
     return Snapshot(
-        root=str(layout.root),
+        root=layout.url or str(layout.root),
         schema=schema,
         time_column=dataset.time_column,
         start=start,

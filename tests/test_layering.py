@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "alerting": {"auth", "query", "storage", "models", "certifi", "orjson", "ulid"},
     "auth": {"models", "argon2", "cryptography", "joserfc", "requests", "ulid"},
     "query": {"storage", "sqlglot", "polars", "orjson", "cramjam"},
-    "storage": {"models", "polars", "ulid"},
+    "storage": {"models", "polars", "ulid", "obstore"},
     "ingest": {"polars", "google", "opentelemetry", "snappy", "cramjam", "orjson", "msgpack"},
     "models": {"peewee", "playhouse", "psycopg", "ulid"},
     "schemas": {"marshmallow"},

@@ -6,8 +6,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from errors import InternalError
 from models import dataset, file, segment
 from storage.convert import convert_all, remove_converted
+from storage.frames import Frame, encode
 from storage.names import Layout, directory
 from storage.segments import stage
 from tests.storage.workbench import NOON, Bench
@@ -30,6 +32,21 @@ def test_events_stand_under_their_dataset_date_and_hour(bench: Bench) -> None:
         "default/app/date=2026-01-02/hour=13",
         "default/app/date=2026-01-03/hour=12",
     ]
+
+
+def test_segment_that_cannot_be_converted_does_not_stop_the_others(bench: Bench) -> None:
+    """Its checksums are right and its payload is not: a fault of ours, which must stay the only one."""
+    bench.append(x=[1])
+    damaged = Frame(bench.app.id, 1, 0, 0, 0, payload=b"no Arrow stream")
+    path = bench.layout.staging / "000.wal"
+    path.write_bytes(b"".join(bytes(buffer) for buffer in encode(damaged, "000")))
+    bench.seal()
+
+    with pytest.raises(InternalError, match="1 segments cannot be converted, the first is 000"):
+        convert_all(bench.layout)
+
+    assert len(file.find(bench.app.id, None, None)) == 1
+    assert path.exists()
 
 
 def test_partition_field_divides_the_hours_of_its_dataset(bench: Bench) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from errors import StorageUnavailable
+from errors import InternalError, StorageUnavailable
 from models import file
 from storage import maintenance
-from storage.maintenance import IDLE_SECONDS, Duties
+from storage.maintenance import IDLE_SECONDS, Duties, Rare
 from tests.storage.workbench import Bench
 
 ROOT = Path(__file__).parents[2]
@@ -117,3 +117,35 @@ def test_failing_round_is_tried_again_later_and_later(
 
     assert IDLE_SECONDS < first < second <= longest == maintenance.BACK_OFF_SECONDS
     assert maintenance._round(duties, longest) == IDLE_SECONDS
+
+
+def test_duty_that_fails_does_not_keep_the_others_from_being_done(bench: Bench) -> None:
+    done: list[str] = []
+
+    def fail() -> int:
+        raise ValueError("ours")
+
+    duties = Duties(bench.layout, 0, lambda: None, (Rare(fail, 0), Rare(lambda: done.append("second") or 0, 0)))
+
+    with pytest.raises(InternalError):
+        duties.round()
+
+    assert done == ["second"]
+
+
+def test_rare_duty_is_due_again_after_a_rest_while_it_has_more_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, left, performed = [0.0], [2], []
+
+    def work() -> int:
+        performed.append(now[0])
+        now[0] += 1
+        left[0] -= 1
+        return max(0, left[0])
+
+    monkeypatch.setattr(maintenance, "monotonic", lambda: now[0])
+    rare = Rare(work, every_seconds=60)
+
+    for now[0] in (0.0, 2.0, 5.0, 6.0, 64.0, 65.0):
+        rare.perform()
+
+    assert performed == [0.0, 5.0, 65.0]

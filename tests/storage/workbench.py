@@ -32,8 +32,8 @@ def batch_of(**columns: list[object]) -> Batch:
 class Bench:
     """A storage with one dataset, `app`, in the database and directory of the test."""
 
-    def __init__(self, root: Path) -> None:
-        self.layout = Layout(root)
+    def __init__(self, root: Path, url: str | None = None) -> None:
+        self.layout = Layout(root, url=url)
         self.storage = Storage(self.layout, flush_seconds=60)
         self.app = dataset.create("default", "app")
 

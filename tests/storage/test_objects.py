@@ -1,0 +1,180 @@
+"""Parquet files in an S3 bucket: the same promises, with a store that may be away."""
+
+import itertools
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from errors import StorageUnavailable
+from models import dataset, file
+from models.dataset import Retention
+from storage import store
+from storage.account import account
+from storage.compact import FAN_IN, compact, remove_replaced
+from storage.convert import convert_all
+from storage.retain import expire_all
+from storage.snapshot import take
+from storage.store import open_store
+from storage.sweep import sweep
+from tests.running import free_port
+from tests.storage.workbench import NOON, Bench
+
+_numbers = itertools.count(1)
+
+
+class Server:
+    """A moto server with a bucket."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "moto.server", "-p", str(self.port)]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(urllib.request.Request(f"{self.endpoint}/bucket", method="PUT"))
+                return
+            except urllib.error.URLError:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    pytest.importorskip("moto")
+    made = Server()
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def bucket(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of an empty prefix."""
+    for name, value in {
+        "AWS_ENDPOINT_URL": server.endpoint,
+        "AWS_ACCESS_KEY_ID": "someone",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    return f"s3://bucket/prefix-{next(_numbers)}"
+
+
+@pytest.fixture
+def bench(tmp_path: Path, database: None, bucket: str) -> Iterator[Bench]:
+    made = Bench(tmp_path, bucket)
+    yield made
+    made.storage.close()
+
+
+def objects(bench: Bench) -> list[str]:
+    return sorted(path for portion in open_store(bench.layout).older(NOON + timedelta(days=9999)) for path in portion)
+
+
+def test_converted_events_are_objects_and_nothing_is_left_on_the_disk(bench: Bench) -> None:
+    bench.append(x=[1, 2])
+    bench.convert()
+    bench.append(x=[3])
+
+    (path,) = objects(bench)
+    assert path.startswith("default/app/date=2026-01-02/hour=12/")
+    assert list(bench.layout.root.rglob("*.parquet")) == list(bench.layout.root.rglob("*.new")) == []
+    assert sorted(bench.rows()["x"]) == [1, 2, 3]
+    assert account(bench.layout, bench.app).events == 3
+
+
+def test_schemas_and_ranges_are_those_of_the_local_store(bench: Bench) -> None:
+    for hours, value in enumerate((1, 2.5, "text")):
+        bench.append(at=NOON + timedelta(hours=hours), x=[value])
+        bench.convert()
+    start = int((NOON + timedelta(hours=1)).timestamp()) * 10**9
+
+    rows = bench.rows(start, None).sort("p_timestamp")
+
+    assert rows.select("x", "x_utf8").rows() == [(2.5, None), (None, "text")]
+
+
+def test_compaction_replaces_objects(bench: Bench) -> None:
+    for number in range(FAN_IN):
+        bench.append(x=[number])
+        bench.convert()
+
+    assert compact(bench.layout) == FAN_IN
+    assert remove_replaced(bench.layout, -1) == FAN_IN
+
+    assert objects(bench) == [take(bench.layout, bench.app).files[0].path]
+    assert sorted(bench.rows()["x"]) == list(range(FAN_IN))
+
+
+def test_retention_and_sweep_remove_objects(bench: Bench) -> None:
+    dataset.set_retention(bench.app.id, Retention(1))
+    bench.append(x=[1])
+    bench.convert()
+    unfinished = bench.layout.root / "orphan"
+    unfinished.write_bytes(b"orphan")
+    open_store(bench.layout).publish(unfinished, "default/app/orphan.parquet")
+
+    assert sweep(bench.layout, -60) == 1
+    assert len(objects(bench)) == 1
+    assert expire_all(NOON + timedelta(days=2)) == 1
+    assert remove_replaced(bench.layout, -1, now=NOON + timedelta(days=3)) == 1
+    assert objects(bench) == []
+
+
+def test_store_that_is_away_delays_conversion_and_loses_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, server: Server
+) -> None:
+    """The events stay in their segment, where queries find them."""
+    bench.append(x=[1])
+    bench.seal()
+    with monkeypatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
+        patch.setattr(store, "RETRIES", 0)
+        store._client.cache_clear()
+        with pytest.raises(StorageUnavailable, match="object store: storing"):
+            convert_all(bench.layout)
+    store._client.cache_clear()
+
+    assert bench.rows()["x"].to_list() == [1]
+    assert file.find(bench.app.id, None, None) == []
+    assert list(bench.layout.root.rglob("*.new")) == []
+    assert convert_all(bench.layout) == 1
+    assert bench.rows()["x"].to_list() == [1]
+
+
+def test_bucket_that_does_not_exist_is_told_as_such(bench: Bench) -> None:
+    missing = store.ObjectStore("s3://no-such-bucket/x", bench.layout.staging)
+    unfinished = bench.layout.root / "file"
+    unfinished.write_bytes(b"x")
+
+    with pytest.raises(StorageUnavailable, match="no-such-bucket"):
+        missing.publish(unfinished, "a.parquet")
+
+
+def test_file_that_is_gone_fails_the_query_by_name(bench: Bench) -> None:
+    bench.append(x=[1])
+    bench.convert()
+    open_store(bench.layout).remove(objects(bench))
+
+    with pytest.raises(FileNotFoundError):
+        bench.rows()
