@@ -14,6 +14,7 @@ from typing import ParamSpec, TypeVar
 from auth.accounts import bootstrap_administrator
 from auth.guessable import refuse_guessable_password
 from auth.passwords import Passwords
+from auth.secrets import Secrets, master_key, require_same_key
 from config import InvalidSetting, Settings
 from errors import WeirError
 from models import base, server
@@ -36,6 +37,7 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
         server.ensure_running(settings.data_dir)
     base.bind(server.url(settings.database_url, settings.data_dir))
     base.migrate()
+    require_same_key(Secrets(master_key(settings.secret_key, settings.data_dir)))
     passwords = Passwords(_here)
     refuse_guessable_password(passwords, settings.admin_username, settings.admin_password, addresses)
     password = bootstrap_administrator(passwords, settings.admin_username, settings.admin_password, datetime.now(UTC))

@@ -14,11 +14,13 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from errors import InternalError
+from models import key_check
 
 NONCE_BYTES: Final = 12  # what AES-GCM is defined for (NIST SP 800-38D); random, as keys are far fewer than 2^32
 MASTER_BYTES: Final = 32
 SHORTEST_SECRET_KEY: Final = 16
 FILE_NAME: Final = "secret.key"
+CHECK: Final = "which key is this?"
 
 
 class Secrets:
@@ -49,6 +51,19 @@ class Secrets:
         except InvalidTag as error:
             raise InternalError("a stored secret was sealed under another WEIR_SECRET_KEY") from error
         return opened.decode()
+
+
+def require_same_key(secrets: Secrets) -> None:
+    """Raises InternalError when the database's API keys belong to another secret key: all of them would be refused.
+
+    So it is with a second host that has made a key file of its own, and with a lost file.
+    """
+    digest = secrets.digest(CHECK)
+    if not hmac.compare_digest(key_check.ensure(digest), digest):
+        raise InternalError(
+            "the database was first used with another secret key: set WEIR_SECRET_KEY to that key, or copy its host's "
+            f"{FILE_NAME}; if it is lost, so are the API keys: empty the tables api_key, session and key_check"
+        )
 
 
 def master_key(secret_key: str | None, directory: Path) -> bytes:

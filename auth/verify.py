@@ -50,9 +50,8 @@ class Verifier:
 
     def api_key(self, tenant: str, secret: str) -> Identity | None:
         """The identity of a key of this tenant. The secret is compared exactly, by a digest under our own key."""
-        digest = self._secrets.digest(secret)
         scoped = self._secrets.digest(f"api key\0{tenant}\0{secret}")
-        resolved = self._cache.resolve(scoped, lambda: _load_key(tenant, digest))
+        resolved = self._cache.resolve(scoped, lambda: _load_key(tenant, self._secrets.digest(secret)))
         now = self._clock()
         if resolved is None or (resolved.expires_at is not None and resolved.expires_at <= now):
             return None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from auth.secrets import FILE_NAME, Secrets, master_key
+from auth.secrets import FILE_NAME, Secrets, master_key, require_same_key
 from errors import InternalError
 
 SECRET = "7f0c1e5e-3f77-4f4c-9a3e-0c5f2a4cb5ee"
@@ -69,3 +69,13 @@ def test_short_setting_stops_the_start_without_being_repeated(tmp_path: Path):
     with pytest.raises(InternalError, match="WEIR_SECRET_KEY") as error:
         master_key("hunter2", tmp_path)
     assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.usefixtures("database")
+def test_database_is_used_with_one_key_only():
+    """A second host with a key file of its own would refuse every key that the first has made."""
+    require_same_key(Secrets(b"a" * 32))
+    require_same_key(Secrets(b"a" * 32))
+
+    with pytest.raises(InternalError, match="WEIR_SECRET_KEY"):
+        require_same_key(Secrets(b"b" * 32))

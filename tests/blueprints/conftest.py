@@ -75,7 +75,7 @@ class Caller:
             headers["X-API-Key"] = auth
         else:
             arguments["auth"] = auth
-        return self.app.test_client().open(path, method=method, headers=headers, **arguments)
+        return self.app.test_client(use_cookies=False).open(path, method=method, headers=headers, **arguments)
 
     def make_role(self, name: str, *entries: dict[str, Any]) -> str:
         assert self("PUT", f"/api/v1/role/{name}", json=list(entries)).status_code == 200
