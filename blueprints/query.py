@@ -110,7 +110,7 @@ def visible_columns(name: str) -> frozenset[str]:
     quoted = name.replace('"', '""')
     question = Question(
         tenant=caller().tenant,
-        identity=_name(caller()),
+        identity=name_of(caller()),
         sql=f'SELECT * FROM "{quoted}" LIMIT 0',
         now_ns=time.time_ns(),
         options=Options(fields=True),

@@ -104,7 +104,7 @@ def test_the_sqlalchemy_connector_as_recorded(shop: Service) -> None:
     """5.4: Basic, `X-P-Stream` on a query, TRY_CAST, `YYYY-MM-DDTHH:MM:SS+00:00`."""
     now = datetime.now(UTC)
     body = {
-        "query": "SELECT AVG(TRY_CAST(amount AS DOUBLE)) AS a FROM shop LIMIT 100",
+        "query": "SELECT AVG(TRY_CAST(amount AS DOUBLE PRECISION)) AS a FROM shop LIMIT 100",
         "startTime": (now - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%S+00:00"),
         "endTime": (now + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%S+00:00"),
     }
