@@ -14,6 +14,7 @@ from blueprints import (
     apikeys,
     audit,
     authentication,
+    counts,
     dashboard_data,
     dashboards,
     datasets,
@@ -45,6 +46,7 @@ from storage.names import Layout
 BLUEPRINTS: Final = (
     ingestion.blueprint,
     query.blueprint,
+    counts.blueprint,
     otlp.blueprint,
     remote_write.blueprint,
     datasets.blueprint,

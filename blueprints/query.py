@@ -110,7 +110,7 @@ def visible_columns(name: str) -> frozenset[str]:
     quoted = name.replace('"', '""')
     question = Question(
         tenant=caller().tenant,
-        identity=_name(caller()),
+        identity=name_of(caller()),
         sql=f'SELECT * FROM "{quoted}" LIMIT 0',
         now_ns=time.time_ns(),
         options=Options(fields=True),
@@ -130,7 +130,7 @@ def _question(asked: Mapping[str, Any], now_ns: int) -> Question:
     format = MEDIA_TYPES[request.accept_mimetypes.best_match(MEDIA_TYPES, Format.JSON.value)]
     return Question(
         tenant=caller().tenant,
-        identity=_name(caller()),
+        identity=name_of(caller()),
         sql=asked["sql"],
         now_ns=now_ns,
         parameters=tuple(asked["parameters"]),
@@ -185,8 +185,9 @@ class _Body:
 
 
 def _may_end(query: Query) -> bool:
-    return query.identity == _name(caller()) or may(caller(), Action.ADMINISTER)
+    return query.identity == name_of(caller()) or may(caller(), Action.ADMINISTER)
 
 
-def _name(identity: Identity) -> str:
+def name_of(identity: Identity) -> str:
+    """What the list of running queries shows of who asked."""
     return f"{identity.kind}:{identity.id}"

@@ -71,7 +71,7 @@ ALLOWED: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.Bracket: frozenset({"this", "expressions"}),
     exp.Slice: _BINARY,
     exp.Cast: frozenset({"this", "to"}),
-    exp.TryCast: frozenset({"this", "to"}),
+    exp.TryCast: frozenset({"this", "to", "safe"}),
     exp.DataType: frozenset({"this", "expressions", "nested", "kind", "values"}),
     exp.DataTypeParam: _UNARY,
     exp.Interval: frozenset({"this", "unit"}),

@@ -16,7 +16,7 @@ from typing import Final
 from errors import InternalError, Overloaded, QueryCancelled, QueryTooLarge, ShuttingDown, TimedOut, WeirError
 from query.host import Entry, Host, Query
 from query.line import RETRY_AFTER_SECONDS, Line
-from query.process import QueryProcess
+from query.process import UNKNOWN_STATUS, QueryProcess
 from query.protocol import Answer, ConnectionLost
 
 logger = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ IDLE_SECONDS: Final = 60.0
 # A process that cannot start (no memory, a broken installation) is not tried again at full speed.
 RESTART_SECONDS: Final = 1.0
 # What a process dies of when an allocation fails or the stack ends, rather than by a defect that we could name.
-EXHAUSTED: Final = (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGKILL)
+EXHAUSTED: Final = (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGKILL, UNKNOWN_STATUS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ class Lease:
         self._deadline = time.monotonic() + limits.timeout_seconds
         self._glanced_at = 0.0
         self._ended: WeirError | None = None
+        self._is_over = False
+        self._lock = threading.Lock()
 
     def send(self, request: object) -> None:
         """Start a request; `receive` until its answer. Raises what ended the query."""
@@ -77,9 +79,15 @@ class Lease:
 
     def end(self, reason: WeirError) -> None:
         """Stop the query now. The first reason is what its caller gets."""
-        if self._ended is None:
-            self._ended = reason
-            self._process.kill()
+        with self._lock:
+            if self._ended is None and not self._is_over:
+                self._ended = reason
+                self._process.kill()
+
+    def release(self) -> None:
+        """From here on the process may run another query, which nothing that concerns this one may kill."""
+        with self._lock:
+            self._is_over = True
 
     def check(self, host: Host) -> None:
         """End the query if it has used up what it may, or if nobody waits for it any more."""
@@ -259,6 +267,7 @@ class Pool:
         try:
             yield
         finally:
+            lease.release()
             with self._changed:
                 self._leases.discard(lease)
 

@@ -19,6 +19,8 @@ KIB: Final = 1024
 # Lines of /proc/<pid>/status that count: private memory, shared memory, and what of them was swapped out. Mapped
 # files do not: the kernel drops their pages when it needs the memory.
 CHARGED: Final = ("RssAnon:", "RssShmem:", "VmSwap:")
+# Stands for an end that somebody else was told of; no exit code and no signal has this number.
+UNKNOWN_STATUS: Final = -1000
 
 
 class QueryProcess:
@@ -110,9 +112,10 @@ class QueryProcess:
             try:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
             except ChildProcessError:
-                pid, status = self.pid, 0
-            if pid:
-                self._ended = os.waitstatus_to_exitcode(status)
+                # gevent's loop, once anything in the worker has used gevent's subprocess, waits for every child.
+                self._ended = UNKNOWN_STATUS
+            else:
+                self._ended = os.waitstatus_to_exitcode(status) if pid else None
         return self._ended
 
 

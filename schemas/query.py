@@ -65,3 +65,20 @@ class RunningQuerySchema(Schema):
     identity = fields.String()
     sql = fields.String(data_key="query")
     started_at = fields.String(data_key="startedAt")
+
+
+class CountsSchema(Schema):
+    """The body of a histogram request. Conditions cannot be told from ignored ones by their answer: refused."""
+
+    class Meta:
+        unknown = EXCLUDE
+
+    dataset = fields.String(data_key="stream", required=True)
+    start = Instant(data_key="startTime", required=True)
+    end = Instant(data_key="endTime", required=True)
+    bins = fields.Integer(
+        data_key="numBins", strict=True, load_default=None, allow_none=True, validate=validate.Range(1, 10_000)
+    )
+    conditions = fields.Raw(
+        load_default=None, allow_none=True, validate=validate.Equal(None, error="Not supported: send SQL to /query.")
+    )

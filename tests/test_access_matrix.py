@@ -32,6 +32,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     **{("POST", f"/v1/{path}"): INGEST for path in ("logs", "metrics", "traces", "prometheus/write")},
     ("GET", "/api/v1/logstream"): READ,
     ("POST", "/api/v1/query"): READ,
+    ("POST", "/api/v1/counts"): READ,
     ("GET", "/api/v1/queries"): READ,
     ("DELETE", "/api/v1/queries/<query_id>"): READ,
     ("PUT", "/api/v1/logstream/<name>"): ADMIN,

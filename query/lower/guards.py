@@ -101,6 +101,8 @@ def translate(error: BaseException) -> WeirError:
     conversion = _CONVERSION.search(text)
     if conversion is not None:
         return _failed_conversion(conversion)
+    if "Compiled regex exceeds size limit" in text:
+        return QueryTooLarge("a regular expression of the query is too large when compiled")
     if isinstance(error, MemoryError | RecursionError):
         return QueryTooLarge("the query needs more than it may use")
     return InternalError(f"the query failed while it ran: {type(error).__name__}")

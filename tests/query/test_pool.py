@@ -159,6 +159,19 @@ def test_a_query_whose_client_has_left_is_killed(pool: Pool) -> None:
         run(pool, "sleep", 600, is_gone=left.is_set)
 
 
+def test_a_late_end_of_a_query_does_not_hit_the_next_one_in_its_process(make_pool: MakePool) -> None:
+    """A watcher that looked at a query just before it was done."""
+    pool = make_pool(concurrency=1)
+    with pool.lease(query(1), never) as done:
+        done.send(("sleep", 0))
+        done.receive()
+
+    with pool.lease(query(2), never) as lease:
+        lease.send(("echo", b"x", 1))
+        done.end(TimedOut("too late"))
+        assert lease.receive() == b"x"
+
+
 def test_a_reader_that_stops_half_way_leaves_no_process_behind(make_pool: MakePool) -> None:
     pool = make_pool(concurrency=1)
 

@@ -1,0 +1,141 @@
+"""The query service against the same query in process: what HTTP, isolation and many clients add.
+
+`python bench/query_service.py` starts a service of its own. Ratios and differences within one run are what counts;
+docs/decisions/query-processes.md keeps them.
+"""
+
+import itertools
+import shutil
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import polars as pl
+import requests
+
+from models import server
+from query import engine, results
+from query.parse import parse
+from tests.running import ADMIN, Service
+
+ROUNDS = 100
+EVENTS = 20_000
+SMALL = "SELECT level, count(*) AS n FROM app GROUP BY level ORDER BY level"
+# Keeps its process busy until its client leaves, in little memory.
+BUSY = "SELECT count(*) FROM app a, app b, app c WHERE a.n + b.n + c.n = -1"
+
+
+def milliseconds(run: Callable[[], object], rounds: int = ROUNDS) -> list[float]:
+    """Sorted times of `rounds` runs."""
+    taken = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        run()
+        taken.append((time.perf_counter() - started) * 1000)
+    return sorted(taken)
+
+
+def session(service: Service) -> requests.Session:
+    """A kept-alive connection with a key, as dashboards have it."""
+    made = requests.Session()
+    made.headers["X-API-Key"] = service.make_key(f"bench-{time.monotonic_ns()}", {"privilege": "admin"})
+    return made
+
+
+def ask(client: requests.Session, service: Service, sql: str = SMALL) -> bytes:
+    body = {"query": sql, "startTime": "1h", "endTime": "now"}
+    answer = client.post(f"{service.url}/api/v1/query", json=body, timeout=60)
+    answer.raise_for_status()
+    return answer.content
+
+
+def in_process(frame: pl.DataFrame) -> bytes:
+    """The same rows, parsed, compiled, run and rendered here."""
+    compiled = engine.prepare(parse(SMALL), {"app": engine.Table(frame.lazy())}, now=datetime.now(UTC))
+    pieces: list[bytes] = []
+    results.stream(compiled.frame, compiled.fields, results.Options(), pieces.append)
+    return b"".join(pieces)
+
+
+def round_trip(service: Service, events: list[dict[str, object]]) -> None:
+    client, frame = session(service), pl.DataFrame(events)
+    ask(client, service)
+    local, remote = [], []
+    for _ in range(5):
+        local += milliseconds(lambda: in_process(frame), ROUNDS // 5)
+        remote += milliseconds(lambda: ask(client, service), ROUNDS // 5)
+    added = statistics.median(remote) - statistics.median(local)
+    print(f"small query in process, median: {statistics.median(local):.1f} ms")
+    print(f"small query over HTTP, median: {statistics.median(remote):.1f} ms (adds {added:.1f} ms; target 10)")
+
+
+def concurrency(service: Service) -> None:
+    clients = [session(service) for _ in range(16)]
+    for client in clients:
+        ask(client, service)
+    for count in (1, 2, 4, 16):
+        started = time.perf_counter()
+        shared = list(itertools.islice(itertools.cycle(clients[:count]), ROUNDS))
+        with ThreadPoolExecutor(count) as threads:
+            list(threads.map(ask, shared, [service] * ROUNDS))
+        print(f"{count:2d} concurrent clients: {ROUNDS / (time.perf_counter() - started):.0f} queries/s")
+
+
+def ingest_beside_queries(service: Service) -> None:
+    client = session(service)
+    client.headers["X-P-Stream"] = "beside"
+
+    def post() -> None:
+        client.post(f"{service.url}/api/v1/ingest", json={"n": 1}, timeout=60).raise_for_status()
+
+    quiet = milliseconds(post, 400)
+    stop = threading.Event()
+
+    def saturate() -> None:
+        busy = session(service)
+        while not stop.is_set():
+            try:
+                busy.post(f"{service.url}/api/v1/query", json={"query": BUSY}, timeout=2)
+            except requests.Timeout:
+                continue
+
+    threads = [threading.Thread(target=saturate) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    time.sleep(1)
+    loaded = milliseconds(post, 400)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    p99 = [times[int(len(times) * 0.99)] for times in (quiet, loaded)]
+    print(f"ingest p50: {statistics.median(quiet):.1f} ms quiet, {statistics.median(loaded):.1f} ms beside queries")
+    print(f"ingest p99: {p99[0]:.1f} ms quiet, {p99[1]:.1f} ms beside queries (ratio {p99[1] / p99[0]:.1f}; target 2)")
+
+
+def main() -> None:
+    data_dir = Path(tempfile.mkdtemp(prefix="weir-bench-"))
+    environment = {"WEIR_ADMIN_USERNAME": ADMIN[0], "WEIR_ADMIN_PASSWORD": ADMIN[1]}
+    service = Service(data_dir, environment)
+    events = [{"n": n, "level": ("info", "warn", "error")[n % 3], "text": f"line {n}"} for n in range(EVENTS)]
+    try:
+        service.start()
+        service.ingest("app", events).raise_for_status()
+        round_trip(service, events)
+        concurrency(service)
+        ingest_beside_queries(service)
+    finally:
+        service.stop()
+        server.stop(data_dir)
+        shutil.rmtree(data_dir)
+
+
+if __name__ == "__main__":
+    main()

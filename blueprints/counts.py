@@ -1,0 +1,47 @@
+"""Counts over time of one dataset: the bars above a list of logs."""
+
+import time
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+import orjson
+from flask import Blueprint, Response, jsonify, request
+
+from auth.privileges import Action, require
+from blueprints.authentication import caller, protect
+from blueprints.client import departure
+from blueprints.management import json_body
+from blueprints.parts import parts
+from blueprints.query import Sources, name_of
+from query import histogram, timerange
+from query.histogram import EPOCH
+from query.service import Question
+from schemas.query import CountsSchema
+from schemas.reading import load
+
+blueprint = protect(Blueprint("counts", __name__, url_prefix="/api/v1"))
+
+FIELDS = ["start_time", "end_time", "count"]
+
+
+@blueprint.post("/counts")
+def counts() -> Response:
+    """How many events the dataset has in each bin of the range."""
+    require(caller(), Action.QUERY)
+    asked = load(CountsSchema(), json_body())
+    name = cast(str, asked["dataset"])
+    require(caller(), Action.QUERY, name)
+    now_ns = time.time_ns()
+    range_ = timerange.parse(cast(Any, asked["start"]), cast(Any, asked["end"]), now_ns=now_ns)
+    bins = histogram.bins(range_, cast(int | None, asked["bins"]))
+    sources = Sources(parts().storage, caller(), range_, None)
+    time_column = parts().storage.find(caller().tenant, name).time_column
+    question = Question(caller().tenant, name_of(caller()), histogram.statement(name, time_column, bins), now_ns)
+    rows = orjson.loads(b"".join(parts().queries.run(question, sources.resolve, departure(request))))
+    return jsonify({"fields": FIELDS, "records": histogram.records(bins, _counted(rows))})
+
+
+def _counted(rows: list[dict[str, Any]]) -> dict[int, int]:
+    """Counts by the start of their bin in microseconds since 1970."""
+    starts = [datetime.fromisoformat(row["start_time"]) - EPOCH for row in rows]
+    return {start // timedelta(microseconds=1): row["count"] for start, row in zip(starts, rows, strict=True)}
