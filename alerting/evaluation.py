@@ -10,18 +10,17 @@ import orjson
 
 from alerting import machine, notices, schedule
 from alerting.machine import Outcome, Row, Verdict
+from alerting.windows import Window, Windows
 from auth import authorship
 from auth.identity import Identity
 from auth.privileges import Action, require
 from errors import Forbidden, InternalError, Overloaded, QueryTooLarge, WeirError
-from models import alert_event, dataset, delivery
+from models import alert_event, delivery
 from models.alert import Alert, set_status
 from models.base import connection, database
 from query.requests import Source
 from query.results import Options
 from query.service import QueryService, Question
-from storage.names import Layout
-from storage.snapshot import take
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +29,7 @@ NS_PER_SECOND: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    layout: Layout
+    windows: Windows
     queries: QueryService
 
     def evaluate(self, alert: Alert, lease: str, now: datetime) -> None:
@@ -69,15 +68,17 @@ class Evaluator:
         end_ns = int(slot.timestamp()) * NS_PER_SECOND
         start_ns = end_ns - alert.content.window_seconds * NS_PER_SECOND
 
+        find = self.windows.shared
+
         def resolve(names: tuple[str, ...]) -> Mapping[str, Source]:
+            nonlocal find
             # Authoring covers every row, so there is no predicate to push under the scan.
             for name in names:
                 require(author, Action.AUTHOR, name)
-            found = {name: dataset.find(author.tenant, name) for name in names}
-            return {
-                name: Source(take(self.layout, each, start_ns, end_ns), start_ns, end_ns)
-                for name, each in found.items()
-            }
+            found = {name: find(Window(author.tenant, name, start_ns, end_ns)) for name in names}
+            # Asked again, because something of the first answer is gone by now.
+            find = self.windows.fresh
+            return found
 
         question = Question(author.tenant, f"{author.kind}:{author.id}", alert.content.query, end_ns, options=Options())
         result = self.queries.run(question, resolve, lambda: False)
@@ -90,6 +91,9 @@ class Evaluator:
 
 def _keep(alert: Alert, outcome: Outcome, verdict: Verdict | None, slot: datetime, lease: str) -> None:
     """Status, history and deliveries in one transaction; none of it when somebody changed the alert meanwhile."""
+    if not outcome.events and outcome.notice is None:
+        set_status(alert.origin, outcome.status, lease)
+        return
     with connection(), database.atomic():
         if not set_status(alert.origin, outcome.status, lease):
             logger.info("alert %s was changed while it was evaluated; it will be again", alert.origin.id)

@@ -22,6 +22,7 @@ from alerting.addresses import Policy
 from alerting.dispatch import Dispatcher
 from alerting.evaluation import Evaluator
 from alerting.outbound import TOTAL_SECONDS
+from alerting.windows import Windows
 from auth.secrets import Secrets, master_key
 from config import Settings
 from errors import Overloaded, TargetNotFound
@@ -174,7 +175,7 @@ def build(settings: Settings, queries: QueryService) -> Rounds:
     """The rounds of a process with these settings. The models are bound already."""
     longest = settings.query_timeout_seconds + settings.query_queue_seconds
     return Rounds(
-        evaluator=Evaluator(Layout(settings.data_dir, url=settings.storage_url), queries),
+        evaluator=Evaluator(Windows(Layout(settings.data_dir, url=settings.storage_url)), queries),
         dispatcher=Dispatcher(
             Policy.of(settings.alert_allowed_hosts),
             Secrets(master_key(settings.secret_key, settings.data_dir)),

@@ -10,6 +10,8 @@ from typing import Final
 from zlib import crc32
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+# Phases are multiples of this, so that alerts over one dataset often look at one window and share what it holds.
+STEP_SECONDS: Final = 5
 # An event bears the instant of its arrival and is readable a little later, when it is on disk. An evaluation looks
 # up to its slot and runs this much after it, so that windows side by side count every event once.
 SETTLE: Final = timedelta(seconds=2)
@@ -21,7 +23,7 @@ def latest(alert_id: str, frequency_seconds: int, now: datetime) -> datetime:
     >>> latest("", 60, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)).isoformat()
     '2026-01-02T03:04:00+00:00'
     """
-    phase = crc32(alert_id.encode()) % frequency_seconds
+    phase = crc32(alert_id.encode()) % (frequency_seconds // STEP_SECONDS) * STEP_SECONDS
     elapsed = (now - EPOCH) // timedelta(seconds=1)
     return EPOCH + timedelta(seconds=elapsed - (elapsed - phase) % frequency_seconds)
 

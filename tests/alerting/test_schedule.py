@@ -36,5 +36,5 @@ def test_after_downtime_only_the_latest_slot_is_due():
 def test_alerts_made_at_once_are_not_evaluated_at_once():
     slots = Counter(schedule.following(str(ULID()), 60, NOON) for _ in range(1000))
 
-    assert len(slots) == 60
-    assert max(slots.values()) < 50
+    assert len(slots) == 60 // schedule.STEP_SECONDS
+    assert max(slots.values()) < 150
