@@ -69,7 +69,7 @@ class Service:
             try:
                 if requests.get(f"{self.url}/api/v1/readiness", timeout=5).status_code == 200:
                     return
-            except requests.ConnectionError:
+            except (requests.ConnectionError, requests.Timeout):
                 pass
             time.sleep(0.05)
         raise RuntimeError(f"not ready after {START_SECONDS} s: {self.log.read_text()[-4000:]}")
