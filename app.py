@@ -22,6 +22,7 @@ from blueprints import (
     filters,
     health,
     ingestion,
+    metrics,
     oidc,
     otlp,
     query,
@@ -37,6 +38,7 @@ from blueprints.gathering import Gathering
 from blueprints.parts import EXTENSION, Parts
 from blueprints.reception import Reception
 from config import InvalidSetting, Settings
+from metrics.meters import Meters
 from models import base, server
 from query.service import QueryService
 from runtime import Pool, keep_running, offload
@@ -57,6 +59,7 @@ BLUEPRINTS: Final = (
     dashboard_data.blueprint,
     filters.blueprint,
     alerts.blueprint,
+    metrics.blueprint,
     health.about,
     health.public,
 )
@@ -68,6 +71,7 @@ def create_app(settings: Settings) -> Flask:
     app = Flask("weir", static_folder=None)
     parts = app.extensions[EXTENSION] = _parts(settings)
     requests.install(app)
+    metrics.install(app, parts.reception.meters)
     errors.install(app)
     authentication.install(app, access.build(_access_options(settings), Passwords(offload)))
     audit.install(app, parts.reception.store)
@@ -97,6 +101,7 @@ def stop(app: Flask) -> None:
 
 
 def _parts(settings: Settings) -> Parts:
+    meters = Meters()
     storage = Storage(
         Layout(settings.data_dir, url=settings.storage_url),
         # Acknowledgements must not queue behind decoding, so commits have a thread of their own.
@@ -106,12 +111,13 @@ def _parts(settings: Settings) -> Parts:
         max_queued_bytes=settings.max_inflight_bytes,
         disk_high_water_percent=settings.disk_high_water_percent,
         disk_low_water_percent=settings.disk_low_water_percent,
+        on_commit=meters.committed,
     )
     return Parts(
         settings,
         storage,
         bodies=Bodies.of(settings),
-        reception=Reception(storage),
+        reception=Reception(storage, meters),
         gathering=Gathering(storage, settings.max_columns),
         queries=QueryService(settings),
     )

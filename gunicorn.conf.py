@@ -32,6 +32,7 @@ def on_starting(server: Any) -> None:
     lock = settings.data_dir / "server.lock"
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     server.weir_lock = lock.open("w")
+    _begin_alone(server.weir_lock)
     fcntl.flock(server.weir_lock, fcntl.LOCK_SH)
     command = [sys.executable, "bootstrap.py", "start", *map(host_of, server.cfg.address)]
     if subprocess.run(command, cwd=os.path.dirname(__file__) or ".").returncode:
@@ -43,6 +44,16 @@ def host_of(address: Any) -> str:
     if isinstance(address, str):
         return "localhost"
     return (isinstance(address, tuple) and address[0]) or "0.0.0.0"
+
+
+def _begin_alone(lock: Any) -> None:
+    """What only the first server of a data directory may do: drop the counters of servers that are gone."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return
+    for path in (settings.data_dir / "metrics").glob("*.db"):
+        path.unlink(missing_ok=True)
 
 
 def post_fork(server: Any, worker: Any) -> None:

@@ -62,6 +62,7 @@ def error_body(error: WeirError) -> dict[str, str | int]:
 
 def log_error(error: WeirError, status: int) -> None:
     """Our faults at error with their traceback, the client's at info without (a client can repeat them at will)."""
+    g.error_code = error.code
     where = {"request_id": g.get("request_id", ""), "code": error.code}
     if status >= 500 and not isinstance(error, Overloaded):
         logger.error("%s %s: %s", request.method, request.path, error.message, exc_info=error, extra=where)
@@ -83,6 +84,7 @@ def _http_error(error: HTTPException) -> Response:
         return error.get_response()  # type: ignore[return-value]
     status = error.code or 500
     code = HTTPStatus(status).phrase.lower().replace(" ", "_").replace("-", "_")
+    g.error_code = code
     answer = jsonify({"code": code, "message": _text(error), "requestId": g.get("request_id", "")})
     answer.status_code = status
     if isinstance(error, MethodNotAllowed) and error.valid_methods:

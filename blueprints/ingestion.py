@@ -43,7 +43,7 @@ def _receive(name: str, scope: scopes.Scope, *, must_exist: bool) -> Response:
     reception.admit(caller(), name, must_exist=must_exist)
     with parts().bodies.receive(request) as body:
         arrival = arrival_of(request, scope, len(body), reception.receipt(caller(), name, scope))
-        stored = reception.once(arrival, body, lambda: _store(name, body, arrival, scope))
+        stored = reception.once(caller(), name, arrival, body, lambda: _store(name, body, arrival, scope))
     answer = {"dataset": name, "events": stored.events}
     return jsonify({**answer, "duplicate": True} if stored.is_duplicate else answer)
 

@@ -11,6 +11,7 @@ from blueprints import scope as scopes
 from blueprints.authentication import caller, protect
 from blueprints.errors import headers_of, log_error, status_of
 from blueprints.ingestion import SMALL_BYTES
+from blueprints.metrics import meters
 from blueprints.parts import parts
 from blueprints.reception import arrival_of
 from errors import StorageUnavailable, WeirError
@@ -61,6 +62,7 @@ def _receive(signal: Signal) -> Response:
         decoded = _decode(signal, body)
         arrival = arrival_of(request, scope, len(body), reception.receipt(caller(), name, scope))
         reception.store_once(caller(), name, body, decoded.batch, arrival, signal.telemetry_type)
+    meters().rejected("otlp", decoded.rejected)
     return _response(
         answers.success(
             answers.answer_type(request.mimetype),

@@ -16,6 +16,7 @@ from auth.privileges import Action, may, require, row_predicates
 from blueprints.authentication import caller, protect
 from blueprints.client import departure
 from blueprints.management import json_body
+from blueprints.metrics import meters
 from blueprints.parts import parts
 from errors import InvalidRequest, WeirError
 from query import timerange
@@ -52,7 +53,9 @@ def query() -> Response:
     asked = load(QuerySchema(), merged(json_body(), request.args))
     sources = Sources(parts().storage, caller(), _time_range(asked, now_ns), cast(str | None, asked["dataset"]))
     question = _question(asked, now_ns)
-    return _answer(parts().queries.run(question, sources.resolve, departure(request)), question.options.format)
+    result = parts().queries.run(question, sources.resolve, departure(request))
+    meters().queried(result.elapsed_seconds)
+    return _answer(result, question.options.format)
 
 
 @blueprint.get("/queries")

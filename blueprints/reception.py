@@ -12,6 +12,7 @@ from auth.privileges import Action, require
 from blueprints.scope import Scope
 from columns import Batch
 from errors import DatasetExists, DatasetNotFound
+from metrics.meters import Meters
 from models import dataset
 from models.dataset import Dataset
 from storage.arrival import Arrival
@@ -24,6 +25,7 @@ class Reception:
     """What ingestion routes share. Checks come before the body is read, creation after it was understood."""
 
     storage: Storage
+    meters: Meters
 
     def admit(self, identity: Identity, name: str, *, must_exist: bool) -> None:
         """Raises Forbidden when the identity may not send to the dataset, DatasetNotFound when it must exist."""
@@ -47,7 +49,7 @@ class Reception:
             self.store(identity, name, batch, arrival, telemetry_type)
             return batch.height
 
-        self.once(arrival, body, store)
+        self.once(identity, name, arrival, body, store)
 
     def receipt(self, identity: Identity, name: str, scope: Scope) -> bytes:
         """What a repetition of this request has too: nothing without an Idempotency-Key."""
@@ -55,14 +57,18 @@ class Reception:
             return b""
         return receipt_of(identity.tenant, name, f"{identity.kind}:{identity.id}", scope.idempotency_key)
 
-    def once(self, arrival: Arrival, body: bytes, store: Callable[[], int]) -> Answer:
+    def once(self, identity: Identity, name: str, arrival: Arrival, body: bytes, store: Callable[[], int]) -> Answer:
         """The answer of `store`, which gives the number of events; or of the request that had this receipt before.
 
         Raises IdempotencyKeyReused and what `store` raises.
         """
-        if not arrival.receipt:
-            return Answer(store(), is_duplicate=False)
-        return self.storage.once.store(arrival.receipt, body, store)
+        if arrival.receipt:
+            answer = self.storage.once.store(arrival.receipt, body, store)
+        else:
+            answer = Answer(store(), is_duplicate=False)
+        if not answer.is_duplicate:
+            self.meters.ingested(identity.tenant, name, answer.events, len(body))
+        return answer
 
     def find(self, identity: Identity, name: str) -> Dataset | None:
         """The dataset, if it exists."""

@@ -10,6 +10,7 @@ from blueprints import scope as scopes
 from blueprints.authentication import caller, protect
 from blueprints.errors import headers_of, log_error, status_of
 from blueprints.ingestion import SMALL_BYTES
+from blueprints.metrics import meters
 from blueprints.parts import parts
 from blueprints.reception import arrival_of
 from errors import InternalError, WeirError
@@ -43,6 +44,7 @@ def write() -> Response:
         decoded = _decode(body)
         arrival = arrival_of(request, scope, len(body), reception.receipt(caller(), name, scope))
         reception.store_once(caller(), name, body, decoded.batch, arrival, "metrics")
+    meters().rejected("remote_write", decoded.rejected)
     return _answer(decoded)
 
 

@@ -90,6 +90,10 @@ class Host:
         mine = [query for query in found if query is not None and query.tenant == tenant]
         return sorted(mine, key=lambda query: (query.started_at, query.id))
 
+    def count(self) -> int:
+        """How many queries of all tenants wait or run on this host."""
+        return sum(self._read(path) is not None for path in self._directory.glob("*" + QUERY))
+
     def cancel(self, query_id: str) -> None:
         """Ask the owner of a listed query to end it; the owner looks several times a second."""
         (self._directory / (query_id + CANCEL)).touch()

@@ -94,6 +94,10 @@ class QueryService:
         self._host.open()
         return self._host.queries(tenant)
 
+    def in_progress(self) -> int:
+        """How many queries of all tenants wait or run on this host."""
+        return self._host.count()
+
     def cancel(self, tenant: str, query_id: str, may: Callable[[Query], bool]) -> Query:
         """End a query that the caller `may` end. Raises QueryNotFound, the same for another's and for none."""
         for query in self.queries(tenant):

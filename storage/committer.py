@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import Final, Protocol, TypeVar
 
 import polars as pl
@@ -36,6 +37,14 @@ class Offload(Protocol):
 def inline(function: Callable[[], R], /) -> R:
     """The offload of a process without gevent: the calling thread does it."""
     return function()
+
+
+# Told after each commit: how many requests it answered, its seconds, and those of its sync.
+OnCommit = Callable[[int, float, float], None]
+
+
+def ignored(requests: int, seconds: float, sync_seconds: float) -> None:
+    """For those who count nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +82,14 @@ class Committer:
         flush_seconds: float = 5.0,
         max_queued_bytes: int = 256 * MIB,
         segment_bytes: int = SEGMENT_BYTES,
+        on_commit: OnCommit = ignored,
     ) -> None:
         self._staging = staging
         self._offload = offload
         self._flush_seconds = flush_seconds
         self._max_queued_bytes = max_queued_bytes
         self._segment_bytes = segment_bytes
+        self._on_commit = on_commit
         self._segment: Segment | None = None
         self._changed = threading.Condition()
         self._queue: list[_Request] = []
@@ -152,8 +163,10 @@ class Committer:
     def _commit(self, batch: Sequence[_Request]) -> None:
         """Answer all of `batch`: durable, or all failed."""
         error: BaseException | None = None
+        started = monotonic()
         try:
-            self._offload(lambda: self._write([request.rows for request in batch]))
+            sync_seconds = self._offload(lambda: self._write([request.rows for request in batch]))
+            self._on_commit(len(batch), monotonic() - started, sync_seconds)
         except Exception as caught:
             # Whatever it was, nothing was acknowledged, and the next commit starts with a fresh segment.
             logger.exception("commit of %d requests failed", len(batch))
@@ -162,13 +175,14 @@ class Committer:
         for request in batch:
             request.answer(error)
 
-    def _write(self, rows: Sequence[Rows]) -> None:
+    def _write(self, rows: Sequence[Rows]) -> float:
+        """Return the seconds of the sync."""
         frames = [_frame(group) for group in _groups(rows)]
         if self._segment is not None and self._segment.size + sum(f.size for f in frames) > self._segment_bytes:
             self._roll()
         if self._segment is None:
             self._segment = Segment(self._staging)
-        self._segment.append(frames)
+        return self._segment.append(frames)
 
     def _roll(self) -> None:
         segment, self._segment = self._segment, None

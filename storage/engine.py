@@ -17,7 +17,7 @@ from models.base import connection, database
 from models.column import TIMESTAMP, Schema
 from models.dataset import Dataset
 from storage.arrival import Arrival, Share, stamp
-from storage.committer import MIB, Committer, Offload, Rows, inline
+from storage.committer import MIB, Committer, Offload, OnCommit, Rows, ignored, inline
 from storage.declared import conform
 from storage.disk import Water, used_percent
 from storage.generation import Generation
@@ -60,13 +60,18 @@ class Storage:
         max_queued_bytes: int = 256 * MIB,
         disk_high_water_percent: int = 100,
         disk_low_water_percent: int = 100,
+        on_commit: OnCommit = ignored,
     ) -> None:
         make_directory(layout.staging, layout.root)
         self.layout = layout
         self._offload = offload
         self._max_columns = max_columns
         self._committer = Committer(
-            layout.staging, offload=offload, flush_seconds=flush_seconds, max_queued_bytes=max_queued_bytes
+            layout.staging,
+            offload=offload,
+            flush_seconds=flush_seconds,
+            max_queued_bytes=max_queued_bytes,
+            on_commit=on_commit,
         )
         self._water = Water(lambda: used_percent(layout.staging), disk_high_water_percent, disk_low_water_percent)
         self._generation = Generation(layout.generation)

@@ -48,16 +48,22 @@ class Segment:
     def age_seconds(self) -> float:
         return monotonic() - self.opened
 
-    def append(self, frames: Sequence[Frame]) -> None:
-        """Write the frames and sync: on return they are durable. Raises OSError, and then none of them is there."""
+    def append(self, frames: Sequence[Frame]) -> float:
+        """Write the frames and sync: on return they are durable. Returns the seconds that the sync took.
+
+        Raises OSError, and then none of them is there.
+        """
         buffers = [buffer for frame in frames for buffer in encode(frame, self.name) if len(buffer)]
         try:
             written = _write(self._fd, buffers, self.size)
+            started = monotonic()
             os.fdatasync(self._fd)
+            sync_seconds = monotonic() - started
         except BaseException:
             self._cut_back()
             raise
         self.size += written
+        return sync_seconds
 
     def _cut_back(self) -> None:
         """Take away what was not acknowledged, as far as the disk lets us, and let go."""

@@ -27,6 +27,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/api/v1/liveness"): EVERYBODY,
     ("GET", "/api/v1/readiness"): EVERYBODY,
     ("GET", "/api/v1/about"): ANY_IDENTITY,
+    ("GET", "/api/v1/metrics"): READ,
     ("POST", "/api/v1/ingest"): INGEST,
     ("POST", "/api/v1/logstream/<name>"): INGEST,
     **{("POST", f"/v1/{path}"): INGEST for path in ("logs", "metrics", "traces", "prometheus/write")},

@@ -1,0 +1,101 @@
+"""Weir's own numbers: every request counted, and all of it shown as Prometheus text, to each caller what is theirs."""
+
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Final
+
+from flask import Blueprint, Flask, Response, current_app, g, request
+
+from auth.identity import Identity
+from auth.privileges import Action, may, require, row_predicates
+from blueprints.authentication import access, caller, protect
+from blueprints.parts import parts
+from errors import WeirError
+from metrics import exposition, sharing
+from metrics.exposition import Gauge
+from metrics.meters import MOST_DATASETS, OTHER, Meters
+from models import census
+from models.tenant import DEFAULT
+from storage.backlog import backlog
+from storage.disk import used_percent
+
+logger = logging.getLogger(__name__)
+
+blueprint = protect(Blueprint("metrics", __name__, url_prefix="/api/v1"))
+
+EXTENSION: Final = "weir.meters"
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+# The route of a request that matched none: what the client sent has no bounds.
+UNMATCHED: Final = "unmatched"
+
+
+def install(app: Flask, meters: Meters) -> None:
+    """Count every request of the application."""
+    app.extensions[EXTENSION] = meters
+    app.before_request(_start)
+    app.after_request(_count)
+
+
+def meters() -> Meters:
+    """What the current worker reports to."""
+    return current_app.extensions[EXTENSION]  # type: ignore[no-any-return]
+
+
+@blueprint.get("/metrics")
+def show() -> Response:
+    """The counters of all workers of this host, and its gauges.
+
+    For whoever may list datasets. The samples of a dataset are for those who may read all of it; those of the host
+    are for the default tenant, which is the only one of most servers.
+    """
+    require(caller(), Action.LIST)
+    return Response(exposition.text(meters().registry, _gauges(), _visible), content_type=CONTENT_TYPE)
+
+
+def _visible(tenant: str | None, dataset: str | None) -> bool:
+    identity: Identity = caller()
+    if tenant is None or dataset is None:
+        return identity.tenant == DEFAULT
+    if tenant != identity.tenant:
+        return tenant == OTHER and not access().multi_tenant
+    return may(identity, Action.READ_METADATA, dataset) and row_predicates(identity, dataset) is None
+
+
+def _gauges() -> Iterator[Gauge]:
+    """The host's state of now. What cannot be asked is left out: a scrape has to work when the rest does not."""
+    settings, layout = parts().settings, parts().storage.layout
+    yield Gauge("workers", "Worker processes alive.", sharing.living(layout.root / sharing.DIRECTORY_NAME))
+    yield Gauge("disk_used_ratio", "Use of the disk that holds the segments.", used_percent(layout.staging) / 100)
+    yield Gauge("queries_in_progress", "Queries that run or wait.", parts().queries.in_progress())
+    yield Gauge("query_slots", "Queries that may run at once.", settings.query_concurrency)
+    try:
+        yield from _stored()
+    except WeirError as error:
+        logger.warning("metrics: %s", error.message)
+
+
+def _stored() -> Iterator[Gauge]:
+    waiting = backlog(parts().storage.layout, datetime.now(UTC))
+    yield Gauge("segments_unconverted", "Segments that are not Parquet yet.", waiting.segments)
+    yield Gauge("segments_unconverted_bytes", "Their bytes.", waiting.bytes)
+    yield Gauge("conversion_lag_seconds", "Age of the oldest of them.", waiting.oldest_seconds)
+    for size in census.largest(MOST_DATASETS):
+        where = (size.tenant, size.dataset)
+        yield Gauge("dataset_files", "Live Parquet files.", size.files, *where)
+        yield Gauge("dataset_rows", "Rows in live Parquet files.", size.rows, *where)
+        yield Gauge("dataset_bytes", "Bytes of live Parquet files.", size.bytes, *where)
+
+
+def _start() -> None:
+    g.started = monotonic()
+
+
+def _count(answer: Response) -> Response:
+    rule = request.url_rule
+    method, route = (request.method, rule.rule) if rule else (UNMATCHED, UNMATCHED)
+    meters().answered(method, route, answer.status_code, monotonic() - g.get("started", monotonic()))
+    if "error_code" in g:
+        meters().refused(g.error_code)
+    return answer

@@ -1,0 +1,88 @@
+"""The counters and histograms of one worker: what is counted, and by which labels."""
+
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+# Each dataset has series in every worker's file; those beyond this number are counted together.
+MOST_DATASETS: Final = 500
+OTHER: Final = "other"
+REQUEST_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)
+COMMIT_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+QUERY_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0)
+
+
+class Meters:
+    """What the parts of a worker report to. For its greenlets: real threads hand their numbers to one.
+
+    Every label has few values: routes come from the URL map, codes from errors.py, datasets are limited here.
+    """
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._datasets: set[tuple[str, str]] = set()
+        self._requests = self._counter("requests", "Requests answered.", "method", "route", "status")
+        self._refusals = self._counter("refusals", "Requests refused, by the error's code.", "code")
+        self._events = self._counter("ingested_events", "Events stored durably.", "tenant", "dataset")
+        self._bytes = self._counter(
+            "ingested_bytes", "Decompressed bodies whose events were stored.", "tenant", "dataset"
+        )
+        self._rejected = self._counter(
+            "rejected_events", "Events left out of requests whose other events were stored.", "protocol"
+        )
+        self._committed = self._counter("committed_requests", "Requests made durable by group commits.")
+        self._answer = self._histogram(
+            "request_duration_seconds",
+            "From the head of a request to the head of its answer.",
+            REQUEST_SECONDS,
+            "route",
+        )
+        self._commit = self._histogram("commit_duration_seconds", "Group commits: written and synced.", COMMIT_SECONDS)
+        self._sync = self._histogram("sync_duration_seconds", "fdatasync of a segment.", COMMIT_SECONDS)
+        self._query = self._histogram(
+            "query_duration_seconds", "Queries, until the first mebibyte of the result is there.", QUERY_SECONDS
+        )
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """A request was answered."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._answer.labels(route).observe(seconds)
+
+    def refused(self, code: str) -> None:
+        """A request was refused with this code of errors.py."""
+        self._refusals.labels(code).inc()
+
+    def ingested(self, tenant: str, dataset: str, events: int, body_bytes: int) -> None:
+        """Events are on stable storage."""
+        labels = self._few(tenant, dataset)
+        self._events.labels(*labels).inc(events)
+        self._bytes.labels(*labels).inc(body_bytes)
+
+    def rejected(self, protocol: str, events: int) -> None:
+        """So many events of a request were left out, and the rest was stored."""
+        if events:
+            self._rejected.labels(protocol).inc(events)
+
+    def committed(self, requests: int, seconds: float, sync_seconds: float) -> None:
+        """A group commit succeeded."""
+        self._committed.inc(requests)
+        self._commit.observe(seconds)
+        self._sync.observe(sync_seconds)
+
+    def queried(self, seconds: float) -> None:
+        """A query has its result, or the beginning of a long one."""
+        self._query.observe(seconds)
+
+    def _few(self, tenant: str, dataset: str) -> tuple[str, str]:
+        pair = (tenant, dataset)
+        if pair not in self._datasets:
+            if len(self._datasets) >= MOST_DATASETS:
+                return (OTHER, OTHER)
+            self._datasets.add(pair)
+        return pair
+
+    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
+        return Counter(f"weir_{name}", meaning, labels, registry=self.registry)
+
+    def _histogram(self, name: str, meaning: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+        return Histogram(f"weir_{name}", meaning, labels, registry=self.registry, buckets=buckets)

@@ -1,0 +1,75 @@
+"""Counters of several processes in one place: each worker writes into mapped files of its own, any of them reads all.
+
+A worker takes the first free slot and goes on with the files that the slot's previous owner left, so counters survive
+the death of a worker, and there are never more files than there were workers at once.
+"""
+
+import fcntl
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from prometheus_client import CollectorRegistry, values
+from prometheus_client.multiprocess import MultiProcessCollector
+
+# The library takes the directory from here and from nowhere else.
+DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
+DIRECTORY_NAME: Final = "metrics"
+SLOT_SUFFIX: Final = ".slot"
+
+
+def share(directory: Path) -> int:
+    """From now on this process counts in files under `directory`; returns its slot. Call it once, before any meter."""
+    directory.mkdir(parents=True, exist_ok=True)
+    os.environ[DIRECTORY] = str(directory)
+    slot = _claim(directory)
+    values.ValueClass = values.MultiProcessValue(lambda: slot)
+    return slot
+
+
+def registry_of_all(own: CollectorRegistry) -> CollectorRegistry:
+    """What all processes have counted; without `share`, what this one has."""
+    if DIRECTORY not in os.environ:
+        return own
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)
+    return registry
+
+
+def living(directory: Path) -> int:
+    """How many processes hold a slot."""
+    return sum(not _is_free(path) for path in directory.glob(f"*{SLOT_SUFFIX}"))
+
+
+def _claim(directory: Path) -> int:
+    """The first slot whose lock nobody holds. The descriptor stays open: the kernel closes it when we die."""
+    return next(number for number in itertools.count() if _lock(directory / f"{number}{SLOT_SUFFIX}"))
+
+
+def _lock(path: Path) -> bool:
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return False
+    return True
+
+
+def _is_free(path: Path) -> bool:
+    for descriptor in _opened(path):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def _opened(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
