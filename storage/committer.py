@@ -166,7 +166,6 @@ class Committer:
         started = monotonic()
         try:
             sync_seconds = self._offload(lambda: self._write([request.rows for request in batch]))
-            self._on_commit(len(batch), monotonic() - started, sync_seconds)
         except Exception as caught:
             # Whatever it was, nothing was acknowledged, and the next commit starts with a fresh segment.
             logger.exception("commit of %d requests failed", len(batch))
@@ -174,6 +173,15 @@ class Committer:
             self._roll()
         for request in batch:
             request.answer(error)
+        if error is None:
+            self._report(len(batch), monotonic() - started, sync_seconds)
+
+    def _report(self, requests: int, seconds: float, sync_seconds: float) -> None:
+        """After the answers: what is durable stays so, whatever becomes of its being counted."""
+        try:
+            self._on_commit(requests, seconds, sync_seconds)
+        except Exception:
+            logger.exception("a commit could not be counted")
 
     def _write(self, rows: Sequence[Rows]) -> float:
         """Return the seconds of the sync."""
