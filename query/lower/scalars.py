@@ -124,7 +124,7 @@ class _Scalars:
         if len(scalar.items) == 1:
             found = value == literal(Constant(kind, scalar.items[0]))
         else:
-            found = value.is_in(series_of(scalar.items, kind))
+            found = value.is_in(series_of(scalar.items, kind).implode())
         return pl.when(found).then(True).otherwise(None) if scalar.has_null else found
 
     def _array(self, scalar: ArrayOf) -> pl.Expr:
