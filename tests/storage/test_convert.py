@@ -1,10 +1,14 @@
 """Conversion: everything acknowledged, once, into durable Hive-partitioned Parquet."""
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
+import pyarrow
 import pytest
+from pyarrow import dataset as arrow_dataset
+from pyarrow import parquet
 
 from errors import InternalError
 from models import dataset, file, segment
@@ -77,14 +81,40 @@ def test_partition_field_that_would_make_too_many_or_too_long_names_does_not_div
     assert [Path(path).parent.name for path in parquet_files(bench.layout)] == ["hour=12"]
 
 
-def test_other_engines_read_the_directory_as_hive_partitioned_parquet(bench: Bench) -> None:
-    for hours in range(2):
-        bench.append(at=NOON + timedelta(hours=hours), x=[hours])
+@pytest.fixture
+def hive(bench: Bench) -> Path:
+    """The directory of a dataset with two hours of two schemas and a type of every kind."""
+    bench.append(at=NOON, x=[1], flag=[True], ratio=[0.5])
     bench.convert()
+    bench.append(at=NOON + timedelta(hours=1), x=[2], text=["a"])
+    bench.convert()
+    return bench.layout.root / "default" / "app"
 
-    rows = pl.scan_parquet(bench.layout.root / "default" / "app", hive_partitioning=True).collect()
 
-    assert sorted(rows.select("date", "hour", "x").rows()) == [(NOON.date(), 12, 0), (NOON.date(), 13, 1)]
+def test_pyarrow_reads_a_dataset_as_hive_partitioned_parquet(hive: Path) -> None:
+    first = next(hive.rglob("hour=12/*.parquet"))
+    schema = pyarrow.unify_schemas([parquet.read_schema(each) for each in hive.rglob("*.parquet")])
+    partitioning = arrow_dataset.partitioning(
+        pyarrow.schema([("date", pyarrow.date32()), ("hour", pyarrow.int32())]), flavor="hive"
+    )
+
+    found = (
+        arrow_dataset.dataset(hive, partitioning=partitioning).replace_schema(schema).to_table(columns=["x", "text"])
+    )
+
+    assert sorted(found.to_pylist(), key=lambda row: row["x"]) == [{"x": 1, "text": None}, {"x": 2, "text": "a"}]
+    assert parquet.read_schema(first).field("p_timestamp").type == pyarrow.timestamp("us", "UTC")
+
+
+def test_duckdb_reads_a_dataset_by_the_query_of_the_manual(hive: Path) -> None:
+    """docs/storage.md, Reading the files with other programs."""
+    duckdb = pytest.importorskip("duckdb")
+    manual = (Path(__file__).parents[2] / "docs" / "storage.md").read_text()
+    (statement,) = re.findall(r'duckdb -c "(.*)"', manual)
+
+    rows = duckdb.sql(statement.replace("data/default/app", str(hive))).fetchall()
+
+    assert sorted((int(hour), count) for hour, count in rows) == [(12, 1), (13, 1)]
 
 
 def test_file_is_sorted_by_time_and_the_manifest_knows_it(bench: Bench) -> None:
