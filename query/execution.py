@@ -33,7 +33,7 @@ class Execution:
     def handle(self, request: object, emit: Emit) -> Answer:
         """Run one request. Raises what the client is to be told."""
         if isinstance(request, Parse):
-            self._statement = parse(request.sql)
+            self._statement = parse(request.sql, request.parameters)
             return {"datasets": list(self._statement.datasets)}
         if isinstance(request, Execute) and self._statement is not None:
             return self._execute(self._statement, request, emit)

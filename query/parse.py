@@ -5,7 +5,7 @@ of them reaches the next.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +18,7 @@ from query.allowlist import check_tree, position_of
 from query.dialect import WeirPostgres
 from query.fault import SYNTAX_ERROR, invalid, unsupported
 from query.limits import MAX_CHAIN, MAX_NESTING, MAX_TOKENS, check_text, too_complex
+from query.parameters import Parameter, substitute
 from query.strictness import check_strictness
 
 _EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
@@ -38,8 +39,10 @@ class Statement:
     explain: bool = False
 
 
-def parse(sql: str) -> Statement:
+def parse(sql: str, parameters: Sequence[Parameter] = ()) -> Statement:
     """The statement behind `sql`. Raises InvalidSQL for what PostgreSQL would not take, UnsupportedSQL for the rest.
+
+    `parameters` are the values of `$1`, `$2`, ...
 
     >>> parse("SELECT count(*) FROM app").datasets
     ('app',)
@@ -48,7 +51,7 @@ def parse(sql: str) -> Statement:
     explain = _EXPLAIN.match(sql)
     text = " " * explain.end() + sql[explain.end() :] if explain else sql
     try:
-        tree = _tree(text)
+        tree = substitute(_tree(text), parameters)
         check_tree(tree)
         datasets = tuple(dict.fromkeys(_datasets(tree, frozenset())))
     except RecursionError as error:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from query.parameters import Parameter
 from query.results import Options
 from storage.snapshot import Snapshot
 
-Parameter = str | int | float | bool | None
 Tags = frozenset[tuple[str, str]]
 
 

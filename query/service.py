@@ -11,8 +11,9 @@ from typing import Final
 from config import Settings
 from errors import InternalError, QueryNotFound, StorageUnavailable
 from query.host import Host, Query
+from query.parameters import Parameter
 from query.pool import Lease, Limits, Pool
-from query.requests import Execute, Parameter, Parse, Source
+from query.requests import Execute, Parse, Source
 from query.results import Options
 
 KIB: Final = 1024

@@ -173,6 +173,14 @@ def test_the_sql_of_an_error_is_the_clients_fault(web: Service) -> None:
     assert isinstance(answer.json()["message"], str)
 
 
+def test_parameters_are_values_and_never_text(web: Service) -> None:
+    sql = "SELECT count(*) AS count FROM web WHERE level = $1 AND n < $2"
+
+    assert web.query(sql, parameters=["error", 10]) == [{"count": 2}]
+    assert web.query(sql, parameters=["' OR 1 = 1 --", 10]) == [{"count": 0}]
+    assert post(web, query=sql, parameters=["error"]).status_code == 400
+
+
 def test_members_we_do_not_know_are_ignored(web: Service) -> None:
     assert web.query(COUNT, filterTags=["x"], somethingNew={"a": 1}) == [{"count": 50}]
 
@@ -324,6 +332,45 @@ def test_every_dataset_in_the_tree_is_authorized(web: Service, reader: dict[str,
     answer = post(web, query=sql, headers=reader)
 
     assert (answer.status_code, answer.json()["dataset"]) == (403, "hidden")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_parquet('/etc/passwd')",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT pg_read_file('/etc/passwd')",
+        "SELECT * FROM dblink('host=evil', 'SELECT 1')",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT 1; SELECT 2",
+        "SELECT 1; DROP TABLE web",
+        "EXPLAIN ANALYZE DELETE FROM web",
+        "SELECT * INTO copy FROM web",
+        "CREATE TABLE copy AS SELECT * FROM web",
+        "WITH gone AS (DELETE FROM web RETURNING *) SELECT * FROM gone",
+        "COPY web TO PROGRAM 'id'",
+        "ATTACH 'x.db' AS x",
+        "SET ROLE admin",
+        "DO $$ BEGIN END $$",
+        "SELECT * FROM web FOR UPDATE",
+        "SELECT * FROM information_schema.tables",
+        "SELECT * FROM pg_catalog.pg_class",
+        "SELECT * FROM pg_class",
+        "SELECT * FROM public.hidden",
+        'SELECT * FROM "hidden"',
+        "SELECT * FROM HIDDEN",
+        "SELECT * FROM hіdden",
+        "SELECT * FROM web AS w, LATERAL (SELECT * FROM hidden) AS h",
+        "SELECT * FROM (VALUES (1)) AS v (a) JOIN hidden ON true",
+        "EXPLAIN SELECT * FROM hidden",
+    ],
+)
+def test_what_is_no_query_of_permitted_datasets_is_refused(web: Service, reader: dict[str, str], sql: str) -> None:
+    """attacks.md 1 to 4 and 8."""
+    answer = post(web, query=sql, headers=reader)
+
+    assert answer.status_code in (400, 403), answer.text
+    assert "root:" not in answer.text
 
 
 def test_a_stream_name_does_not_authorize_another_dataset(web: Service, reader: dict[str, str]) -> None:
