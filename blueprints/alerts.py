@@ -25,7 +25,7 @@ from blueprints.authoring import (
 )
 from blueprints.management import answer, json_body
 from blueprints.parts import parts
-from errors import AlertNotFound, InvalidRequest, InvalidTimeRange
+from errors import AlertNotFound, Conflict, InvalidRequest, InvalidTimeRange
 from models import alert, alert_event, delivery, target
 from models.alert import Alert, Content, State, Status
 from models.alert_event import Event
@@ -116,6 +116,16 @@ def enable(alert_id: str) -> Response:
             replace(found.status, state=State.NOT_TRIGGERED, disabled_reason=None, next_run_at=upcoming),
         )
         alert_event.record(alert_id, Event(at, alert_event.Kind.ENABLED, detail=f"enabled by {caller().name}"))
+    return get(alert_id)
+
+
+@blueprint.put("/<alert_id>/evaluate_alert")
+def evaluate(alert_id: str) -> Response:
+    """Have it evaluated now, by the alerting process, over the window that ended last."""
+    found = _changeable(alert_id)
+    slot = schedule.latest(alert_id, found.content.frequency_seconds, now() - schedule.SETTLE)
+    if not alert.hasten(found.origin, slot):
+        raise Conflict("a disabled alert is not evaluated: enable it first")
     return get(alert_id)
 
 

@@ -11,6 +11,7 @@ from alerting.addresses import Policy, check
 from alerting.sealing import Destination
 from auth.privileges import Action, require
 from auth.secrets import Secrets, master_key
+from blueprints.audit import watch
 from blueprints.authentication import caller, protect
 from blueprints.authoring import new_origin, now, require_authoring, require_change, revised
 from blueprints.management import answer, json_body
@@ -24,7 +25,8 @@ from schemas.targets import MASK, TargetSchema
 
 EXTENSION: Final = "weir.delivery"
 
-blueprint = protect(Blueprint("targets", __name__, url_prefix="/api/v1/targets"))
+# Whoever sets a target says where events may leave the service to.
+blueprint = watch(protect(Blueprint("targets", __name__, url_prefix="/api/v1/targets")), "target")
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,6 +168,13 @@ def set_muting(origin: Origin, until: datetime | None) -> None:
 
 
 @connection()
+def hasten(origin: Origin, slot: datetime) -> bool:
+    """Let it be due at `slot`, which has passed; whether it is, as disabled ones never are."""
+    is_enabled = AlertRow.next_run_at.is_null(False) & (AlertRow.tenant_id == origin.tenant)
+    return bool(AlertRow.update(next_run_at=slot).where(AlertRow.id == origin.id, is_enabled).execute())
+
+
+@connection()
 def claim(lease: str, now: datetime, due_before: datetime, leased_until: datetime, limit: int) -> list[Alert]:
     """Take alerts whose `next_run_at` is not after `due_before`, the longest due first.
 

@@ -68,6 +68,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/api/v1/alerts/list_tags"): READ,
     ("GET", "/api/v1/alerts/<alert_id>/history"): READ,
     ("GET", "/api/v1/alerts/<alert_id>/deliveries"): READ,
+    ("PUT", "/api/v1/alerts/<alert_id>/evaluate_alert"): AUTHOR,
     ("PATCH", "/api/v1/alerts/<alert_id>/disable"): AUTHOR,
     ("PATCH", "/api/v1/alerts/<alert_id>/enable"): AUTHOR,
     ("PATCH", "/api/v1/alerts/<alert_id>/update_notification_state"): AUTHOR,

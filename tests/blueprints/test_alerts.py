@@ -1,5 +1,7 @@
 """Alerts over HTTP: docs/alerts.md, api.md section 3. Their evaluation: tests/alerting."""
 
+import time
+
 import pytest
 
 from tests.blueprints.authored import READER, WRITER, Client, alert, entry, webhook
@@ -209,3 +211,19 @@ def test_list_has_the_members_and_the_order_that_clients_expect(ann: Client):
     assert [each["title"] for each in ann("GET", "alerts?tags=ordered&offset=1&limit=1").json()] == ["a medium"]
     assert [each["title"] for each in ann("GET", "alerts?tags=ordered&team=red").json()] == ["z low"]
     assert ann("GET", "alerts?limit=1001").json()["field"] == "limit"
+
+
+def test_alert_is_evaluated_when_somebody_asks(ann: Client):
+    """By the service's own alerting process; at its usual turn it would be a minute from now."""
+    path = f"alerts/{make(ann, 'asked', evalConfig=window(evalFrequency=1440)['evalConfig'])['id']}"
+
+    asked = ann("PUT", f"{path}/evaluate_alert")
+    for _ in range(300):
+        if (shown := ann("GET", path).json())["lastEvaluatedAt"] is not None:
+            break
+        time.sleep(0.1)
+
+    assert asked.status_code == 200
+    assert (shown["state"], shown["lastValue"], shown["lastError"]) == ("not-triggered", 0.0, None)
+    ann("PATCH", f"{path}/disable")
+    assert ann("PUT", f"{path}/evaluate_alert").status_code == 409

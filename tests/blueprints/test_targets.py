@@ -136,3 +136,13 @@ def test_second_of_two_editors_is_told(ann: Client):
 
     assert ann("PUT", path, json=webhook("edited 1"), headers=etag).status_code == 200
     assert ann("PUT", path, json=webhook("edited 2"), headers=etag).status_code == 412
+
+
+def test_change_of_a_target_is_audited(service: Service, ann: Client):
+    made = ann("POST", "targets", json=webhook("audited")).json()
+    ann("DELETE", f"targets/{made['id']}")
+
+    rows = service.query("SELECT action, target, status FROM p_audit WHERE actor_name = 'target-ann'")
+
+    assert {"action": "target.delete", "target": made["id"], "status": 200} in rows
+    assert [row for row in rows if row["action"] == "target.create"]
