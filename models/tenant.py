@@ -17,7 +17,11 @@ DEFAULT: Final = "default"
 class Tenant(Table):
     id = TextField(primary_key=True)
     created_at = DateTimeTZField()
-    default_role = TextField(null=True)
+
+
+class DefaultRole(Table):
+    tenant_id = TextField(primary_key=True)
+    role_name = TextField()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +67,15 @@ def delete(tenant: str) -> None:
 @connection()
 def default_role(tenant: str) -> str | None:
     """The role of OIDC users whose groups name no role."""
-    return Tenant.select(Tenant.default_role).where(Tenant.id == tenant).scalar()
+    return DefaultRole.select(DefaultRole.role_name).where(DefaultRole.tenant_id == tenant).scalar()
 
 
 def set_default_role(tenant: str, role: str | None) -> None:
     """Raises UnknownRole."""
     try:
         with changing():
-            Tenant.update(default_role=role).where(Tenant.id == tenant).execute()
+            DefaultRole.delete().where(DefaultRole.tenant_id == tenant).execute()
+            if role is not None:
+                DefaultRole.insert(tenant_id=tenant, role_name=role).execute()
     except IntegrityError as error:
         raise UnknownRole(f"role {role} does not exist", field="default") from error

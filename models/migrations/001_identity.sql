@@ -3,8 +3,7 @@
 
 CREATE TABLE tenant (
     id text PRIMARY KEY,
-    created_at timestamptz NOT NULL DEFAULT now(),
-    default_role text
+    created_at timestamptz NOT NULL DEFAULT now()
 );
 
 CREATE TABLE role (
@@ -15,8 +14,12 @@ CREATE TABLE role (
     PRIMARY KEY (tenant_id, name)
 );
 
-ALTER TABLE tenant
-    ADD FOREIGN KEY (id, default_role) REFERENCES role (tenant_id, name) ON DELETE SET NULL (default_role);
+-- The role of OIDC users whose groups name none. A table of its own, so that it goes with its role.
+CREATE TABLE default_role (
+    tenant_id text PRIMARY KEY,
+    role_name text NOT NULL,
+    FOREIGN KEY (tenant_id, role_name) REFERENCES role (tenant_id, name) ON DELETE CASCADE
+);
 
 CREATE TABLE "user" (
     tenant_id text NOT NULL REFERENCES tenant (id) ON DELETE CASCADE,
