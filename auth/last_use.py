@@ -6,8 +6,6 @@ from datetime import datetime
 from threading import Event, Lock, Thread
 from typing import Final
 
-from errors import WeirError
-
 logger = logging.getLogger(__name__)
 
 EVERY_SECONDS: Final = 60.0
@@ -37,8 +35,9 @@ class LastUse:
             return
         try:
             self._write(uses)
-        except WeirError as error:
-            logger.warning("last use of %d API keys not written: %s", len(uses), error)
+        except Exception as error:
+            # Whatever it was, the thread must outlive it: nobody would start another.
+            logger.warning("last use of %d API keys not written yet: %s: %s", len(uses), type(error).__name__, error)
             self._uses = uses | self._uses
 
     def close(self) -> None:

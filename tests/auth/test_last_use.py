@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from threading import Event
 
+import pytest
+
 from auth.last_use import LastUse
 from errors import StorageUnavailable
 
@@ -38,13 +40,14 @@ def test_thread_writes_by_itself():
     uses.close()
 
 
-def test_uses_survive_a_database_that_is_away():
+@pytest.mark.parametrize("error", [StorageUnavailable("away"), ValueError("no connection left in the pool")])
+def test_uses_survive_a_database_that_is_away(error):
     written = []
 
     def write(uses):
         written.append(uses)
         if len(written) == 1:
-            raise StorageUnavailable("away")
+            raise error
 
     uses = LastUse(write)
     uses.note("K1", NOW)
