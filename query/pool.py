@@ -5,6 +5,7 @@ HTTP. The design and what was measured: docs/decisions/query-processes.md.
 """
 
 import logging
+import os
 import signal
 import threading
 import time
@@ -300,7 +301,7 @@ class Pool:
     def _spawn(self) -> None:
         # Here, because a process dies with the thread that started it; waited for elsewhere, so that several come
         # up side by side.
-        process = QueryProcess(self._module, self._limits.concurrency)
+        process = QueryProcess(self._module, threads=os.cpu_count() or 1)
         self._coming += 1
         threading.Thread(target=self._welcome, args=(process,), name="welcome", daemon=True).start()
 
