@@ -39,8 +39,9 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 IDLE_SECONDS: Final = 0.25
-# At work, the next round comes as soon as somebody has finished, but leaves the database some air.
-BUSY_SECONDS: Final = 0.02
+# While there is much to do, a round claims what its threads do in about this time.
+BUSY_SECONDS: Final = 0.1
+CLAIMED_AHEAD: Final = 4
 BACK_OFF_SECONDS: Final = 5.0
 # More than run at once: those that wait do so in the line of the query processes, which is fair among authors.
 EVALUATIONS: Final = 8
@@ -56,28 +57,29 @@ DELIVERIES_KEPT: Final = timedelta(days=30)
 
 
 class Crew:
-    """Threads for one kind of work; knows how many of them are free."""
+    """Threads for one kind of work, which takes some more work than there are threads."""
 
     def __init__(self, name: str, size: int) -> None:
         self._threads = ThreadPoolExecutor(size, thread_name_prefix=name)
-        self._free = size
-        self._size = size
+        self._most = size * CLAIMED_AHEAD
+        self._taken = 0
         self._changed = threading.Condition()
 
     @property
-    def free(self) -> int:
-        return self._free
+    def room(self) -> int:
+        """How much more it takes now."""
+        return self._most - self._taken
 
     def put(self, work: Callable[[], None]) -> None:
-        """Have it done by a free thread."""
+        """Have it done by the next free thread."""
         with self._changed:
-            self._free -= 1
+            self._taken += 1
         self._threads.submit(self._run, work)
 
     def drain(self) -> None:
-        """Wait until all of them are free."""
+        """Wait until all is done."""
         with self._changed:
-            self._changed.wait_for(lambda: self._free == self._size)
+            self._changed.wait_for(lambda: not self._taken)
 
     def close(self) -> None:
         """Wait for what is being done; begin nothing more."""
@@ -91,13 +93,13 @@ class Crew:
             logger.exception("alerting failed")
         finally:
             with self._changed:
-                self._free += 1
+                self._taken -= 1
                 self._changed.notify_all()
 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """What a round does: it claims as much as there are free threads for. `clock` tells the time."""
+    """What a round does: it claims as much as there is room for. `clock` tells the time."""
 
     evaluator: Evaluator
     dispatcher: Dispatcher
@@ -119,14 +121,14 @@ class Rounds:
         return bool(alerts or notices)
 
     def _claimed_alerts(self, lease: str, now: datetime) -> Sequence[Alert]:
-        free = self.evaluators.free
+        room = self.evaluators.room
         due_before = now - schedule.SETTLE
-        return alert.claim(lease, now, due_before, now + self.evaluation_lease, free) if free else ()
+        return alert.claim(lease, now, due_before, now + self.evaluation_lease, room) if room else ()
 
     def _claimed_deliveries(self, lease: str, now: datetime) -> Sequence[Delivery]:
-        free = self.deliverers.free
+        room = self.deliverers.room
         leased_until = now + timedelta(seconds=TOTAL_SECONDS) + LEASE_MARGIN
-        return delivery.claim(lease, now, leased_until, free) if free else ()
+        return delivery.claim(lease, now, leased_until, room) if room else ()
 
     def _evaluate(self, claimed: Alert, lease: str) -> None:
         try:

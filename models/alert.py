@@ -186,7 +186,8 @@ def claim(lease: str, now: datetime, due_before: datetime, leased_until: datetim
         " ORDER BY next_run_at LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING id",
         (lease, leased_until, due_before, now, limit),
     )
-    return find([alert_id for (alert_id,) in cursor.fetchall()])
+    ids = [alert_id for (alert_id,) in cursor.fetchall()]
+    return find(ids) if ids else []
 
 
 @connection()

@@ -105,6 +105,8 @@ def claim(lease: str, now: datetime, leased_until: datetime, limit: int) -> list
         (lease, leased_until, now, now, limit),
     )
     ids = [delivery_id for (delivery_id,) in cursor.fetchall()]
+    if not ids:
+        return []
     return [_delivery(row) for row in DeliveryRow.select().where(DeliveryRow.id.in_(ids)).order_by(DeliveryRow.id)]
 
 

@@ -3,6 +3,7 @@
 import threading
 from datetime import timedelta
 
+from alerting.process import CLAIMED_AHEAD
 from models import alert, delivery, target
 from models.alert import State, Status
 from models.base import connection
@@ -133,7 +134,7 @@ def test_bad_target_does_not_take_a_thread_away(world: World):
     world.run(after=2 * MINUTE)
 
     assert sorted(each.delivered_at is None for each in world.log(made)) == [False] + [True] * 9
-    assert world.rounds.deliverers.free == 4
+    assert world.rounds.deliverers.room == 4 * CLAIMED_AHEAD
 
 
 def test_old_history_is_forgotten(world: World):
