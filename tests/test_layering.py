@@ -48,6 +48,7 @@ MAY_IMPORT = {
     "schemas": {"marshmallow"},
     "runtime": {"gevent"},
     "wsgi": {"gevent", "app", "metrics"},
+    "worker": {"gevent", "gunicorn"},
     # Numbers and labels; below everything that counts, so that nobody has to know who reads them.
     "metrics": {"prometheus_client"},
     "columns": {"polars"},
