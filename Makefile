@@ -1,14 +1,18 @@
-.PHONY: help docs check test run
+.PHONY: help run test check bench coverage docs
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
-docs:  ## write the generated parts of the manual
-	python docs/generate.py
+run:  ## the service, as in the README
+	gunicorn wsgi:app
+test:  ## the whole suite
+	pytest
 check:  ## format, lint, types, layering
 	ruff format --check .
 	ruff check .
 	mypy .
 	pytest -q tests/test_layering.py
-test:  ## the whole suite
-	pytest
-run:  ## the service, as in the README
-	gunicorn wsgi:app
+coverage:  ## the suite with a report of what it does not reach
+	pytest --cov --cov-report=term-missing:skip-covered
+bench:  ## every benchmark, into docs/benchmarks.md
+	python -m bench
+docs:  ## write the generated parts of the manual
+	python docs/generate.py

@@ -5,6 +5,7 @@ import sys
 from typing import Final
 
 from flask import Flask
+from werkzeug.middleware.proxy_fix import ProxyFix
 
 from auth import access
 from auth.passwords import Passwords
@@ -24,6 +25,7 @@ from blueprints import (
     ingestion,
     metrics,
     oidc,
+    openapi,
     otlp,
     query,
     remote_write,
@@ -60,6 +62,7 @@ BLUEPRINTS: Final = (
     filters.blueprint,
     alerts.blueprint,
     metrics.blueprint,
+    openapi.blueprint,
     health.about,
     health.public,
 )
@@ -69,6 +72,8 @@ def create_app(settings: Settings) -> Flask:
     """The WSGI application with all its parts. Starts nothing and touches no database; `start` does."""
     base.bind(server.url(settings.database_url, settings.data_dir))
     app = Flask("weir", static_folder=None)
+    if trusted := settings.trusted_proxies:
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=trusted, x_proto=trusted)  # type: ignore[method-assign]
     parts = app.extensions[EXTENSION] = _parts(settings)
     requests.install(app)
     metrics.install(app, parts.reception.meters)

@@ -5,12 +5,12 @@ gunicorn master must stay free of database and Polars state, which would be fork
 """
 
 import fcntl
-import logging
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import ParamSpec, TypeVar
 
+import logs
 from auth.accounts import bootstrap_administrator
 from auth.guessable import refuse_guessable_password
 from auth.passwords import Passwords
@@ -58,9 +58,9 @@ def stop(settings: Settings, _: Sequence[str]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    logging.basicConfig(level=logging.WARNING)
     try:
         settings = Settings.from_env()
+        logs.configure(settings.log_format, settings.log_level)
         {"start": start, "stop": stop}[arguments[0]](settings, arguments[1:])
     except (WeirError, InvalidSetting) as error:
         print(f"weir: {error}", file=sys.stderr)

@@ -31,6 +31,13 @@ def _positive(text: str) -> int:
     return value
 
 
+def _count(text: str) -> int:
+    value = int(text)
+    if not 0 <= value <= 10:
+        raise ValueError("expected a whole number from 0 to 10")
+    return value
+
+
 def _percent(text: str) -> int:
     value = int(text)
     if not 1 <= value <= 100:
@@ -120,6 +127,16 @@ class Settings:
     )
     alert_allowed_hosts: tuple[str, ...] = setting(
         _names, (), "private hosts and CIDRs that alerts may be delivered to, separated by commas"
+    )
+
+    trusted_proxies: int = setting(
+        _count, 0, "proxies of yours that every request passes: so many `X-Forwarded-For` entries are believed"
+    )
+    log_format: str = setting(_one_of("text", "json"), "text", "`json`: one object per log line")
+    log_level: str = setting(
+        _one_of("debug", "info", "warning", "error"),
+        "info",
+        "least level that is logged: `debug`, `info`, `warning`, `error`",
     )
 
     @classmethod

@@ -6,6 +6,9 @@ import subprocess
 import sys
 from typing import Any
 
+from gunicorn.glogging import Logger
+
+import logs
 from config import Settings
 
 settings = Settings.from_env()
@@ -26,6 +29,19 @@ keepalive = 75
 # Two servers of one user would fight over its fixed path, and nothing here needs it.
 control_socket_disable = True
 proc_name = "weir"
+
+
+class Logs(Logger):  # type: ignore[misc]
+    """gunicorn's own lines and ours, in one form on one stream. Set up before the fork, so every worker has it."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        logs.configure(settings.log_format, settings.log_level)
+        for handler in [*self.error_log.handlers, *self.access_log.handlers]:
+            handler.setFormatter(logs.formatter(settings.log_format))
+
+
+logger_class = Logs
 
 
 def on_starting(server: Any) -> None:

@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 
 from ulid import ULID
 
+import logs
 from alerting import schedule
 from alerting.addresses import Policy
 from alerting.dispatch import Dispatcher
@@ -201,7 +202,7 @@ def main() -> None:
     parser.add_argument("--parent", type=int, metavar="PID", help="end when this process, our parent, has ended")
     parent = parser.parse_args().parent
     settings = bounded(Settings.from_env())
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logs.configure(settings.log_format, settings.log_level)
     # Before any thread starts, so that all of them leave the signals to this one.
     wait = waiter(parent)
     os.nice(NICENESS)

@@ -63,7 +63,7 @@ def error_body(error: WeirError) -> dict[str, str | int]:
 def log_error(error: WeirError, status: int) -> None:
     """Our faults at error with their traceback, the client's at info without (a client can repeat them at will)."""
     g.error_code = error.code
-    where = {"request_id": g.get("request_id", ""), "code": error.code}
+    where = {"code": error.code}
     if status >= 500 and not isinstance(error, Overloaded):
         logger.error("%s %s: %s", request.method, request.path, error.message, exc_info=error, extra=where)
     else:

@@ -8,6 +8,8 @@ from flask import Flask, Response, g, request
 from flask.json.provider import JSONProvider
 from ulid import ULID
 
+import logs
+
 SANE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 
@@ -31,6 +33,8 @@ def install(app: Flask) -> None:
 def _identify() -> None:
     sent = request.headers.get("X-Request-Id", "")
     g.request_id = sent if SANE_ID.fullmatch(sent) else str(ULID())
+    # A kept-alive connection is one greenlet: the next request on it sets its own.
+    logs.request_id.set(g.request_id)
 
 
 def _echo(answer: Response) -> Response:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
+import logs
 from config import Settings
 from errors import InternalError, StorageUnavailable, WeirError
 from models import receipt, server
@@ -188,7 +189,7 @@ def main() -> None:
     parser.add_argument("--parent", type=int, metavar="PID", help="end when this process, our parent, has ended")
     parent = parser.parse_args().parent
     settings = Settings.from_env()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logs.configure(settings.log_format, settings.log_level)
     bind(server.url(settings.database_url, settings.data_dir), max_connections=2)
     grace = settings.query_timeout_seconds + GRACE_MARGIN_SECONDS
     layout = Layout(settings.data_dir, url=settings.storage_url)

@@ -17,7 +17,7 @@ PARQUET_SUFFIX: Final = ".parquet"
 # What Hive calls the directory of rows without a value.
 HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 # Directories of the data directory that are not a tenant's.
-RESERVED: Final = frozenset({"staging", "postgres"})
+RESERVED: Final = frozenset({"staging", "postgres", "queries", "metrics"})
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSAFE: Final = re.compile(rb"[^A-Za-z0-9_-]")
 

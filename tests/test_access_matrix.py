@@ -28,6 +28,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/api/v1/readiness"): EVERYBODY,
     ("GET", "/api/v1/about"): ANY_IDENTITY,
     ("GET", "/api/v1/metrics"): READ,
+    ("GET", "/api/v1/openapi.json"): EVERYBODY,
     ("POST", "/api/v1/ingest"): INGEST,
     ("POST", "/api/v1/logstream/<name>"): INGEST,
     **{("POST", f"/v1/{path}"): INGEST for path in ("logs", "metrics", "traces", "prometheus/write")},

@@ -1,0 +1,66 @@
+"""Runs every benchmark and writes docs/benchmarks.md: `python -m bench [--only NAME ...]`.
+
+Each is a process of its own, one after the other, since they measure. What they print are ratios within a run.
+"""
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "benchmarks.md"
+BENCHMARKS = {
+    "ingest": "Durable ingestion over HTTP against its ceilings",
+    "json_decode": "JSON decoding against the bare parser",
+    "otlp_decode": "OTLP logs against a plain walk",
+    "remote_write_decode": "Remote write against a dict per sample",
+    "sql": "SQL against hand-written Polars and DuckDB",
+    "meters": "What counting costs a request",
+}
+SECONDS = 900
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=sorted(BENCHMARKS), default=list(BENCHMARKS))
+    chosen = parser.parse_args().only
+    sections, failed = [], []
+    for name in chosen:
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        status, printed = run(name)
+        sections.append(f"## {BENCHMARKS[name]}\n\n`python -m bench.{name}`\n\n```\n{printed.strip()}\n```\n")
+        if status:
+            failed.append(name)
+    PAGE.write_text(head() + "\n" + "\n".join(sections), "utf-8")
+    for name in failed:
+        print(f"bench.{name} failed", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def run(name: str) -> tuple[int, str]:
+    """The benchmark's exit code and what it printed."""
+    command = [sys.executable, "-m", f"bench.{name}"]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return 1, f"not done within {SECONDS} s"
+    return done.returncode, done.stdout if done.returncode == 0 else done.stdout + done.stderr[-2000:]
+
+
+def head() -> str:
+    load = os.getloadavg()[0]
+    return (
+        "# Benchmarks\n\n"
+        "Written by `make bench`. Compare ratios within a section; absolute numbers are those of the machine.\n\n"
+        f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {os.cpu_count()} cores of "
+        f"{platform.machine()}, load average {load:.1f} at the end"
+        f"{' (other programs were running: the numbers are too low)' if load > 2 * (os.cpu_count() or 1) else ''}.\n"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""What the routes answer, as Marshmallow schemas. Only described here: handlers write their answers themselves."""
+
+from marshmallow import INCLUDE, Schema, fields
+
+
+class Answer(Schema):
+    """Answers may grow: whoever reads them ignores members that are not described."""
+
+    class Meta:
+        unknown = INCLUDE
+
+
+class Error(Answer):
+    """The one error shape outside OTLP and remote write; further members stand beside these where they help."""
+
+    code = fields.String(required=True)
+    message = fields.String(required=True)
+    requestId = fields.String(required=True)  # noqa: N815
+
+
+class RpcStatus(Answer):
+    """What OTLP answers instead (google.rpc.Status), in JSON or protobuf as it was sent."""
+
+    code = fields.Integer(required=True)
+    message = fields.String(required=True)
+
+
+class Ingested(Answer):
+    """`duplicate` is there, and true, when an Idempotency-Key repeats a request."""
+
+    dataset = fields.String(required=True)
+    events = fields.Integer(required=True)
+    duplicate = fields.Boolean()
+
+
+class ApiKey(Answer):
+    """`apiKey` is the whole secret on creation and for one key, `****` and four characters in lists."""
+
+    keyId = fields.String(required=True)  # noqa: N815
+    keyName = fields.String(required=True)  # noqa: N815
+    apiKey = fields.String(required=True)  # noqa: N815
+    roles = fields.List(fields.String(), required=True)
+    createdBy = fields.String(required=True)  # noqa: N815
+    createdAt = fields.String(required=True)  # noqa: N815
+    modifiedAt = fields.String(required=True)  # noqa: N815
+    expiresAt = fields.String(allow_none=True)  # noqa: N815
+    lastUsedAt = fields.String(allow_none=True)  # noqa: N815
+
+
+class DatasetName(Answer):
+    name = fields.String(required=True)
+
+
+class Resource(Answer):
+    """Restricts an entry to one dataset, and a reader's also to the rows where a field has a value."""
+
+    dataset = fields.String()
+    tag = fields.String(metadata={"description": "`field=value`", "example": "env=prod"})
+
+
+class Entry(Answer):
+    """One privilege of a role."""
+
+    privilege = fields.String(required=True, metadata={"enum": ["ingestor", "reader", "writer", "admin"]})
+    resource = fields.Nested(Resource)
+
+
+class Role(Answer):
+    actions = fields.List(fields.Dict(), required=True)
+    roleType = fields.String(required=True)  # noqa: N815
+
+
+class Status(Answer):
+    status = fields.String(required=True)
+
+
+class Message(Answer):
+    message = fields.String(required=True)
+
+
+class Tenant(Answer):
+    tenantId = fields.String(required=True)  # noqa: N815
+    createdAt = fields.String(required=True)  # noqa: N815

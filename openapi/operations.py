@@ -1,0 +1,253 @@
+"""What the description says of each route beyond its path: summary, parameters, body and answer.
+
+Keyed by the endpoint's name. A route that is not here is described by its view's docstring alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from marshmallow import Schema
+
+from openapi import answers
+from schemas.alerts import AlertListSchema, AlertSchema, LogSchema, MutingSchema
+from schemas.api_keys import NewApiKeySchema
+from schemas.dashboards import DashboardListSchema, DashboardSchema, TileSchema
+from schemas.dataset import RetentionSchema
+from schemas.filters import FilterSchema
+from schemas.query import QuerySchema, RunningQuerySchema
+from schemas.targets import TargetSchema
+from schemas.tenants import NewTenantSchema
+
+JSON: Final = "application/json"
+NDJSON: Final = "application/x-ndjson"
+PROTOBUF: Final = "application/x-protobuf"
+
+# A schema of the document, or a JSON Schema written out.
+Shape = type[Schema] | Mapping[str, object]
+
+TEXT: Final[Shape] = MappingProxyType({"type": "string"})
+BINARY: Final[Shape] = MappingProxyType({"type": "string", "format": "binary"})
+OBJECT: Final[Shape] = MappingProxyType({"type": "object"})
+NAMES: Final[Shape] = MappingProxyType({"type": "array", "items": {"type": "string"}})
+EVENTS: Final[Shape] = MappingProxyType({"oneOf": [{"type": "object"}, {"type": "array", "items": {"type": "object"}}]})
+ROWS: Final[Shape] = MappingProxyType(
+    {
+        "oneOf": [
+            {"type": "array", "items": {"type": "object"}},
+            {"type": "object", "required": ["fields", "records"], "properties": {"fields": {}, "records": {}}},
+        ]
+    }
+)
+
+
+def array(items: type[Schema] | str) -> Shape:
+    """The JSON Schema of an array."""
+    return MappingProxyType({"type": "array", "items": {"type": items} if isinstance(items, str) else items})
+
+
+def _header(name: str, meaning: str, *, required: bool = False, values: tuple[str, ...] = ()) -> dict[str, object]:
+    schema = {"type": "string", **({"enum": list(values)} if values else {})}
+    return {"in": "header", "name": name, "required": required, "description": meaning, "schema": schema}
+
+
+def _query(name: str, meaning: str, **schema: object) -> dict[str, object]:
+    return {"in": "query", "name": name, "description": meaning, "schema": {"type": "string", **schema}}
+
+
+STREAM: Final = _header("X-P-Stream", "The dataset; it is created if it does not exist.", required=True)
+REPEATABLE: Final = _header("Idempotency-Key", "Stores a request once however often it is sent (24 hours).")
+
+
+def _source(value: str) -> dict[str, object]:
+    return _header("X-P-Log-Source", f"Always `{value}`.", required=True, values=(value,))
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One route. `body`, `answer` and `failure` map media types to shapes; `status` is that of success."""
+
+    summary: str = ""
+    parameters: tuple[Mapping[str, object] | type[Schema], ...] = ()
+    body: Mapping[str, Shape] = field(default_factory=dict)
+    answer: Mapping[str, Shape] = field(default_factory=lambda: {JSON: MappingProxyType({})})
+    failure: Mapping[str, Shape] = field(default_factory=lambda: {JSON: answers.Error})
+    status: int = 200
+    body_is_required: bool = True
+
+
+def _json(shape: Shape) -> Mapping[str, Shape]:
+    return {JSON: shape}
+
+
+def _crud(
+    noun: str, plural: str, schema: type[Schema], listed_by: tuple[type[Schema], ...] = ()
+) -> dict[str, Operation]:
+    return {
+        f"{plural}.create": Operation(f"Create a {noun}.", body=_json(schema), answer=_json(OBJECT)),
+        f"{plural}.every": Operation(f"The {plural}.", listed_by, answer=_json(array("object"))),
+        f"{plural}.get": Operation(f"One {noun}, with its revision as ETag.", answer=_json(OBJECT)),
+        f"{plural}.change": Operation(f"The whole {noun} anew.", body=_json(schema), answer=_json(OBJECT)),
+        f"{plural}.delete": Operation(f"Delete a {noun}."),
+    }
+
+
+def _otlp(signal: str) -> Operation:
+    either = {JSON: OBJECT, PROTOBUF: BINARY}
+    failure = {JSON: answers.RpcStatus, PROTOBUF: BINARY}
+    return Operation(f"OTLP {signal}.", (STREAM, _source(f"otel-{signal}"), REPEATABLE), either, either, failure)
+
+
+def _api_keys(blueprint: str) -> dict[str, Operation]:
+    return {
+        f"{blueprint}.create": Operation(
+            "Create an API key; its secret is in the answer.",
+            body=_json(NewApiKeySchema),
+            answer=_json(answers.ApiKey),
+        ),
+        f"{blueprint}.every": Operation("The API keys, secrets masked.", answer=_json(array(answers.ApiKey))),
+        f"{blueprint}.get": Operation("One API key with its secret.", answer=_json(answers.ApiKey)),
+        f"{blueprint}.delete": Operation(
+            "Delete an API key. It is dead at once, in every worker.", answer=_json(answers.Message)
+        ),
+    }
+
+
+SYSTEM: Final = {
+    "health.root": Operation("What this is; data sources probe it.", answer=_json(OBJECT)),
+    "health.liveness": Operation("200 as long as the worker answers at all.", answer=_json(answers.Status)),
+    "health.readiness": Operation("200 when events can be stored and queried.", answer=_json(answers.Status)),
+    "about.describe": Operation("Version and mode.", answer=_json(OBJECT)),
+    "metrics.show": Operation("Prometheus text: all workers' counters.", answer={"text/plain": TEXT}),
+    "openapi.show": Operation("This description.", answer=_json(OBJECT)),
+}
+INGESTION: Final = {
+    "ingestion.ingest": Operation(
+        "Store events in the dataset that a header names.",
+        (STREAM, REPEATABLE),
+        {JSON: EVENTS, NDJSON: TEXT},
+        _json(answers.Ingested),
+    ),
+    "ingestion.ingest_into": Operation(
+        "Store events in an existing dataset.", (REPEATABLE,), {JSON: EVENTS, NDJSON: TEXT}, _json(answers.Ingested)
+    ),
+    "otlp.export_logs": _otlp("logs"),
+    "otlp.export_metrics": _otlp("metrics"),
+    "otlp.export_traces": _otlp("traces"),
+    "remote_write.write": Operation(
+        "Prometheus remote write 1.0 and 2.0.",
+        (
+            STREAM,
+            _source("otel-metrics"),
+            _header("Content-Encoding", "Always `snappy`.", required=True, values=("snappy",)),
+            REPEATABLE,
+        ),
+        {PROTOBUF: BINARY},
+        {},
+        {"text/plain": TEXT},
+        204,
+    ),
+}
+QUERIES: Final = {
+    "query.query": Operation(
+        "Rows of one SQL statement over a time range.",
+        (_query("fields", "With `true`: `{fields, records}` instead of an array.", enum=["true", "false"]),),
+        _json(QuerySchema),
+        {
+            JSON: ROWS,
+            NDJSON: TEXT,
+            "text/csv": TEXT,
+            "application/vnd.apache.arrow.stream": BINARY,
+            "application/vnd.apache.parquet": BINARY,
+        },
+    ),
+    "query.running": Operation("Queries that wait or run on this host.", answer=_json(array(RunningQuerySchema))),
+    "query.cancel": Operation("End a query.", answer=_json(answers.Message)),
+}
+DATASETS: Final = {
+    "datasets.every": Operation("The datasets that the caller may see.", answer=_json(array(answers.DatasetName))),
+    "datasets.create": Operation(
+        "Create an empty dataset.",
+        (
+            _header("X-P-Static-Schema-Flag", "With `true`, the body declares the columns.", values=("true", "false")),
+            _header("X-P-Time-Partition", "The events' own time field, for time ranges and retention."),
+            _header("X-P-Custom-Partition", "A field that Parseable's clients name; kept and shown."),
+            _header("X-P-Telemetry-Type", "What it holds.", values=("logs", "metrics", "traces", "events")),
+        ),
+        _json(OBJECT),
+        _json(answers.Message),
+        body_is_required=False,
+    ),
+    "datasets.delete": Operation("Delete a dataset and its events.", answer=_json(answers.Message)),
+    "datasets.detect": Operation(
+        "The schema that a sample of events would get.", body=_json(EVENTS), answer=_json(OBJECT)
+    ),
+    "datasets.schema": Operation("The columns, with Arrow's type names.", answer=_json(OBJECT)),
+    "datasets.stats": Operation(
+        "Events and bytes, exactly.", (_query("date", "Of one day: YYYY-MM-DD."),), answer=_json(OBJECT)
+    ),
+    "datasets.info": Operation("What the dataset is; its first and last event.", answer=_json(OBJECT)),
+    "datasets.get_retention": Operation("How long events are kept.", answer=_json(array(RetentionSchema))),
+    "datasets.set_retention": Operation(
+        "Keep events so long from now on.", body=_json(array(RetentionSchema)), answer=_json(answers.Message)
+    ),
+}
+IDENTITY: Final = {
+    "roles.every": Operation("The roles and their entries.", answer=_json(OBJECT)),
+    "roles.get": Operation("One role.", answer=_json(answers.Role)),
+    "roles.put": Operation("Create or replace a role.", body=_json(array(answers.Entry)), answer=_json(answers.Role)),
+    "roles.delete": Operation("Delete a role that nobody holds.", answer=_json(TEXT)),
+    "roles.get_default": Operation("The role of OIDC users without another one."),
+    "roles.put_default": Operation("Set that role, or null.", body=_json({"type": ["string", "null"]})),
+    "users.names": Operation("Users: name and method.", answer=_json(array("object"))),
+    "users.every": Operation("Users and what they hold.", answer=_json(array("object"))),
+    "users.get": Operation("One user.", answer=_json(OBJECT)),
+    "users.create": Operation(
+        "Create a user with these roles; answers the password.",
+        body=_json(NAMES),
+        answer={JSON: TEXT, "text/plain": TEXT},
+        body_is_required=False,
+    ),
+    "users.delete": Operation("Delete a user.", answer=_json(TEXT)),
+    "users.renew_password": Operation("Give a user a new password.", answer={JSON: TEXT, "text/plain": TEXT}),
+    "users.get_roles": Operation("The roles of a user.", answer=_json(OBJECT)),
+    "users.set_roles": Operation("Replace the roles of a user.", body=_json(NAMES), answer=_json(TEXT)),
+    "users.add_roles": Operation("Give a user further roles.", body=_json(NAMES), answer=_json(TEXT)),
+    "users.remove_roles": Operation("Take roles from a user.", body=_json(NAMES), answer=_json(TEXT)),
+    "oidc.begin": Operation(
+        "Log in: to the provider, or by Basic credentials.", (_query("redirect", "Where to go then."),), status=302
+    ),
+    "oidc.finish": Operation("Where the provider sends the browser back to.", status=302),
+    "oidc.end": Operation("End the session.", (_query("redirect", "Where to go then."),), status=302),
+    "tenants.every": Operation("The tenants.", answer=_json(array(answers.Tenant))),
+    "tenants.get": Operation("One tenant.", answer=_json(answers.Tenant)),
+    "tenants.create": Operation(
+        "Create a tenant and its administrator.", body=_json(NewTenantSchema), answer=_json(answers.Tenant)
+    ),
+    "tenants.delete": Operation(
+        "Delete an empty tenant, or with `?purge=true` any.",
+        (_query("purge", "Delete its datasets too.", enum=["true", "false"]),),
+        answer=_json(answers.Message),
+    ),
+    **_api_keys("apikeys_console"),
+    **_api_keys("apikeys_prism"),
+    **_api_keys("apikeys"),
+}
+AUTHORED: Final = {
+    **_crud("dashboard", "dashboards", DashboardSchema, (DashboardListSchema,)),
+    "dashboards.tags": Operation("All tags of dashboards.", answer=_json(NAMES)),
+    "dashboards.add_tile": Operation("Add a tile to a dashboard.", body=_json(TileSchema), answer=_json(OBJECT)),
+    **_crud("filter", "filters", FilterSchema),
+    **_crud("alert", "alerts", AlertSchema, (AlertListSchema,)),
+    "alerts.tags": Operation("All tags of alerts.", answer=_json(NAMES)),
+    "alerts.disable": Operation("Stop evaluating an alert.", answer=_json(OBJECT)),
+    "alerts.enable": Operation("Evaluate an alert again.", answer=_json(OBJECT)),
+    "alerts.mute": Operation("Mute an alert, or not.", body=_json(MutingSchema), answer=_json(OBJECT)),
+    "alerts.history": Operation("Changes of an alert's state.", (LogSchema,), answer=_json(array("object"))),
+    "alerts.deliveries": Operation("An alert's deliveries.", (LogSchema,), answer=_json(array("object"))),
+    **_crud("target", "targets", TargetSchema),
+}
+OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
+    SYSTEM | INGESTION | QUERIES | DATASETS | IDENTITY | AUTHORED
+)

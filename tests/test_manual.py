@@ -1,0 +1,88 @@
+"""Every snippet of the manual that can run is run, and prints what the page says; every link leads somewhere."""
+
+import json
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.recipes import run, snippets
+from tests.running import ROOT, Service
+
+PAGES = sorted(path for path in (ROOT / "docs").glob("*.md"))
+DEPLOY = ROOT / "deploy"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=lambda page: page.stem)
+def test_snippets_print_what_the_page_shows(service: Service, page: Path, tmp_path: Path):
+    for snippet in snippets(page):
+        printed = run(snippet, service, tmp_path)
+
+        assert not snippet.shown or printed.strip() == snippet.shown.strip()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path):
+    links = re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_configuration_snippets_can_be_parsed(page: Path):
+    text = page.read_text("utf-8")
+
+    for found in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL):
+        assert yaml.safe_load(found)
+    for found in re.findall(r"```toml\n(.*?)```", text, re.DOTALL):
+        assert tomllib.loads(found)
+    for found in re.findall(r"```json\n(.*?)```", text, re.DOTALL):
+        for line in [found] if found.count("\n{") == 0 else found.splitlines():
+            json.JSONDecoder().raw_decode(line)
+
+
+@pytest.mark.parametrize("path", sorted(DEPLOY.rglob("*.y*ml")), ids=lambda path: str(path.relative_to(DEPLOY)))
+def test_deployment_file_is_yaml(path: Path):
+    assert yaml.safe_load(path.read_text("utf-8"))
+
+
+def test_dashboard_asks_what_the_service_answers(service: Service):
+    dashboard = json.loads((DEPLOY / "grafana/dashboards/events.json").read_text("utf-8"))
+    service.ingest("dashboarded", [{"n": 1}]).raise_for_status()
+
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            body = json.loads(target["url_options"]["data"].replace("${dataset}", "dashboarded"))
+            rows = service.query(body["query"], startTime="1h", endTime="now")
+            assert {column["selector"] for column in target["columns"]} == set(rows[0])
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_unit_is_one_that_systemd_takes(tmp_path: Path):
+    unit = tmp_path / "weir.service"
+    text = (DEPLOY / "weir.service").read_text("utf-8")
+    unit.write_text(text.replace("/opt/weir/.venv/bin/gunicorn", "/bin/true"))
+
+    done = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
+def test_proxy_configuration_is_one_that_nginx_takes(tmp_path: Path):
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    new = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=weir.example"]
+    subprocess.run(["openssl", *new, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    text = (DEPLOY / "nginx.conf").read_text("utf-8")
+    text = text.replace("/etc/ssl/certs/weir.example.pem", str(certificate))
+    text = text.replace("/etc/ssl/private/weir.example.key", str(key))
+    main = tmp_path / "nginx.conf"
+    main.write_text(f"pid {tmp_path}/nginx.pid;\nevents {{}}\nhttp {{\n{text}\n}}\n")
+
+    done = subprocess.run(["nginx", "-t", "-c", str(main), "-e", "stderr"], capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr

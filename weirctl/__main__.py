@@ -1,0 +1,5 @@
+"""Runs the command line."""
+
+from weirctl.commands import main
+
+main()
