@@ -126,6 +126,20 @@ def find_all(tenant: str) -> list[Dataset]:
         return [_dataset(row) for row in rows]
 
 
+def populated(tenant: str) -> frozenset[int]:
+    """The ids of the tenant's datasets that ever got an event.
+
+    Known before conversion by the columns that events bring; a static schema has them beforehand.
+    """
+    with connection():
+        rows = database.execute_sql(
+            "SELECT id FROM dataset LEFT JOIN dataset_total ON dataset_id = id WHERE tenant = %s AND (events > 0"
+            " OR NOT static_schema AND (SELECT count(*) FROM dataset_column c WHERE c.dataset_id = id) > %s)",
+            (tenant, len(ARRIVAL_COLUMNS)),
+        )
+        return frozenset(number for (number,) in rows.fetchall())
+
+
 def find_many(dataset_ids: Sequence[int]) -> list[Dataset]:
     """Those of the datasets that still exist."""
     with connection():

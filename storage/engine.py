@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-import polars as pl
-
 from columns import Batch, Field
 from errors import InvalidEvent, StorageUnavailable
 from models import column, dataset
@@ -114,7 +112,7 @@ class Storage:
         stamped = stamp(batch, shares)
         facts = self._run(stamped, lambda: large(stamped))
         routes = self._plan(target, (stamped.fields, facts)).routes
-        rows = self._run(stamped, lambda: pl.DataFrame(apply(routes, stamped.columns)))
+        rows = self._run(stamped, lambda: apply(routes, stamped.columns))
         tmin, tmax = span(rows, target.time_column)
         notes = b"".join(note(each.arrival.receipt, each.rows) for each in shares)
         body_bytes = sum(each.arrival.body_bytes for each in shares)

@@ -171,14 +171,15 @@ class _Draft:
         return self._types.get(target, field.type) is field.type and self._owns(target, f"{field.name}\0{field.type}")
 
 
-def apply(routes: Sequence[Route], columns: Sequence[pl.Series]) -> list[pl.Series]:
+def apply(routes: Sequence[Route], columns: Sequence[pl.Series]) -> pl.DataFrame:
     """The stored columns, in the order of their first route."""
     stored: dict[str, pl.Series] = {}
     for route in routes:
         values = _values(route, columns[route.source])
         before = stored.get(route.target)
         stored[route.target] = values if before is None else before.zip_with(before.is_not_null(), values)
-    return list(stored.values())
+    # By name: of a plain list of series, Polars would call one with the empty name `column_0`.
+    return pl.DataFrame(stored)
 
 
 def _values(route: Route, values: pl.Series) -> pl.Series:

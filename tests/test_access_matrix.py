@@ -33,6 +33,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("POST", "/api/v1/logstream/<name>"): INGEST,
     **{("POST", f"/v1/{path}"): INGEST for path in ("logs", "metrics", "traces", "prometheus/write")},
     ("GET", "/api/v1/logstream"): READ,
+    ("GET", "/api/prism/v1/home"): READ,
     ("POST", "/api/v1/query"): READ,
     ("POST", "/api/v1/counts"): READ,
     ("GET", "/api/v1/queries"): READ,

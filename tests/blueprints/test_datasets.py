@@ -200,6 +200,21 @@ def test_unusable_retention_is_refused(service: Service, name: str, sent: object
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
 
 
+def test_home_lists_the_visible_datasets_and_whether_they_got_events(service: Service, name: str):
+    """What `pb dataset list` reads."""
+    put(service, name, X_P_Telemetry_Type="traces").raise_for_status()
+    service.ingest(f"{name}-2", {"a": 1}).raise_for_status()
+    key = service.make_key(name, {"privilege": "reader", "resource": {"dataset": f"{name}-2"}})
+
+    every = service.call("GET", "/api/prism/v1/home").json()["datasets"]
+    visible = service.call("GET", "/api/prism/v1/home", headers={"X-API-Key": key}).json()["datasets"]
+
+    empty = {"title": name, "datasetType": "traces", "datasetFormat": "otel-traces", "ingestion": False}
+    filled = {"title": f"{name}-2", "datasetType": "logs", "datasetFormat": "json", "ingestion": True}
+    assert [each for each in every if each["title"].startswith(name)] == [empty, filled]
+    assert visible == [filled]
+
+
 def test_deleted_dataset_is_gone_and_its_name_begins_anew(service: Service, name: str):
     service.ingest(name, [{"old": 1}]).raise_for_status()
 

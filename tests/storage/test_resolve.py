@@ -211,7 +211,7 @@ def test_every_value_of_every_event_is_stored_exactly_once_and_unchanged(sent: l
         made = plan(each.fields, large(each), stored)
         stored = evolve(stored, made.change)
         settled = plan(each.fields, large(each), stored)
-        rows = apply(settled.routes, each.columns)
+        rows = apply(settled.routes, each.columns).get_columns()
         assert not settled.change
         assert set(settled.routes) == set(made.routes)
         assert len({one.name for one in rows}) == len(rows)
@@ -230,3 +230,10 @@ def _values(columns: Sequence[pl.Series], height: int) -> list[list[tuple[str, o
 
 def _key(value: object) -> tuple[str, object]:
     return ("number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__, value)
+
+
+def test_a_field_with_the_empty_name_keeps_it() -> None:
+    """JSON has such members; Polars calls an unnamed series `column_0`."""
+    rows, _ = store(batch(("", INT, [1, None])), schema(Column("", INT)))
+
+    assert rows == {"": [1, None]}

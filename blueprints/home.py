@@ -1,0 +1,33 @@
+"""The list of datasets that Parseable's command line shows."""
+
+from typing import Final
+
+from flask import Blueprint, Response, jsonify
+
+from auth.privileges import Action, may, require
+from blueprints.authentication import caller, protect
+from models import dataset
+from models.dataset import Dataset
+
+blueprint = protect(Blueprint("home", __name__, url_prefix="/api/prism/v1"))
+
+FORMATS: Final = {"logs": "json", "metrics": "otel-metrics", "traces": "otel-traces", "events": "json"}
+
+
+@blueprint.get("/home")
+def home() -> Response:
+    """The datasets that the caller may see, each with its kind and whether it ever got an event."""
+    require(caller(), Action.LIST)
+    populated = dataset.populated(caller().tenant)
+    visible = [each for each in dataset.find_all(caller().tenant) if may(caller(), Action.LIST, each.name)]
+    found = [_as_object(each, each.id in populated) for each in visible]
+    return jsonify({"datasets": found, "checklist": {"dataIngested": any(each["ingestion"] for each in found)}})
+
+
+def _as_object(found: Dataset, is_populated: bool) -> dict[str, str | bool]:
+    return {
+        "title": found.name,
+        "datasetType": found.telemetry_type,
+        "datasetFormat": FORMATS.get(found.telemetry_type, "json"),
+        "ingestion": is_populated,
+    }
