@@ -106,7 +106,7 @@ ALLOWED: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.Operator: frozenset({"this", "operator", "expression"}),
     exp.Not: _UNARY,
     exp.Neg: _UNARY,
-    exp.BitwiseNot: _UNARY,
+    **dict.fromkeys((exp.BitwiseNot, exp.Abs, exp.Sqrt, exp.Cbrt), _UNARY),
     **dict.fromkeys(
         (exp.And, exp.Or, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ), _BINARY
     ),

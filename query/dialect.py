@@ -51,6 +51,8 @@ class WeirParser(PostgresParser):
         **PostgresParser.UNARY_PARSERS,
         # A prefix operator binds looser than + and -, unlike the minus sign.
         TokenType.RLIKE: lambda self: self.expression(exp.BitwiseNot(this=self._parse_term())),
+        TokenType.PIPE_SLASH: lambda self: self.expression(exp.Sqrt(this=self._parse_term())),
+        TokenType.DPIPE_SLASH: lambda self: self.expression(exp.Cbrt(this=self._parse_term())),
     }
     RANGE_PARSERS: ClassVar[dict[TokenType, Any]] = {
         **PostgresParser.RANGE_PARSERS,
@@ -62,6 +64,13 @@ class WeirParser(PostgresParser):
         TokenType.HASH_DASH: _range("#-"),
         TokenType.CARET_AT: _range("^@"),
     }
+
+    def _parse_unary(self) -> Any:
+        """`@ value` is the absolute value; to sqlglot the sign opens a parameter, as `$` does."""
+        if self._curr and self._curr.token_type == TokenType.PARAMETER and self._curr.text == "@":
+            self._advance()
+            return self.expression(exp.Abs(this=self._parse_term()))
+        return super()._parse_unary()
 
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:
         """INTERVAL 'text' [field [TO field]], the text untouched; anything else is not an interval literal."""

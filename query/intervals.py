@@ -128,6 +128,41 @@ def _iso(text: str) -> Interval:
     return int(total[0]), int(total[1]), _rounded(total[2])
 
 
+def _carried(large: int, small: int, unit: int) -> tuple[int, int]:
+    """Whole units of the small part moved to the large one, and both brought to one sign."""
+    whole = abs(small) // unit * (1 if small > 0 else -1)
+    large, small = large + whole, small - whole * unit
+    if large > 0 > small:
+        return large - 1, small + unit
+    if large < 0 < small:
+        return large + 1, small - unit
+    return large, small
+
+
+def hours_justified(months: int, days: int, us: int) -> Interval:
+    """24 hours as a day."""
+    return months, *_carried(days, us, DAY)
+
+
+def days_justified(months: int, days: int, us: int) -> Interval:
+    """30 days as a month."""
+    return *_carried(months, days, DAYS_PER_MONTH), us
+
+
+def justified(months: int, days: int, us: int) -> Interval:
+    """Days and hours carried, and every part of one sign.
+
+    >>> justified(1, 0, -3_600_000_000)
+    (0, 29, 82800000000)
+    """
+    months, days, us = days_justified(*hours_justified(months, days, us))
+    if months > 0 and (days < 0 or (days == 0 and us < 0)):
+        months, days = months - 1, days + DAYS_PER_MONTH
+    elif months < 0 and (days > 0 or (days == 0 and us > 0)):
+        months, days = months + 1, days - DAYS_PER_MONTH
+    return hours_justified(months, days, us)
+
+
 def format_interval(value: Interval) -> str:
     """The text PostgreSQL shows.
 

@@ -362,7 +362,7 @@ _HANDLERS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Block], Scalar]]] = {
     exp.Localtime: special.localtime,
     exp.Bracket: special.bracket,
     exp.Neg: operators.bind_unary,
-    exp.BitwiseNot: operators.bind_unary,
+    **dict.fromkeys((exp.BitwiseNot, exp.Abs, exp.Sqrt, exp.Cbrt), operators.bind_unary),
     exp.Operator: operators.bind_operator,
     exp.EQ: predicates.bind_comparison,
     exp.NEQ: predicates.bind_comparison,

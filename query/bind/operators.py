@@ -41,6 +41,9 @@ _SYMBOLS: Final[dict[type[exp.Expr], str]] = {
     exp.BitwiseRightShift: ">>",
     exp.Neg: "-",
     exp.BitwiseNot: "~",
+    exp.Abs: "@",
+    exp.Sqrt: "|/",
+    exp.Cbrt: "||/",
 }
 COMPARISONS: Final[dict[type[exp.Expr], str]] = {
     exp.EQ: "=",
@@ -63,7 +66,7 @@ def bind_binary(node: exp.Expr, block: Block) -> Scalar:
 
 
 def bind_unary(node: exp.Expr, block: Block) -> Scalar:
-    """Minus and bitwise not."""
+    """Minus, bitwise not, and the prefix operators `@`, `|/`, `||/`."""
     value = block.bind(node.this)
     if isinstance(node, exp.Neg) and isinstance(value, Constant) and isinstance(node.this, exp.Literal):
         return _negative(value)

@@ -1,12 +1,13 @@
 """Dates, times and intervals. The session's time zone is UTC."""
 
+from collections.abc import Callable
 from typing import Final
 
 import polars as pl
 
 from query import fault
 from query.functions.registry import Site, define
-from query.intervals import DAY, HOUR, MINUTE
+from query.intervals import DAY, HOUR, MINUTE, Interval, days_justified, hours_justified, justified
 from query.lower.intervals import interval
 from query.moments import BadMoment, zone_named
 from query.types import PgType, numeric
@@ -477,39 +478,26 @@ def age(site: Site, later: pl.Expr, earlier: pl.Expr) -> pl.Expr:
     return interval(months * sign, days * sign, (us + borrow_day * DAY) * sign)
 
 
+def _justified(site: Site, value: pl.Expr, rule: Callable[[int, int, int], Interval]) -> pl.Expr:
+    def parts(months: int, days: int, us: int) -> dict[str, int]:
+        return dict(zip(("months", "days", "us"), rule(months, days, us), strict=True))
+
+    return site.rowwise(parts, *_parts(value))
+
+
 @define("justify_hours(interval) -> interval", "24 hours become a day.", family=_FAMILY)
 def justify_hours(site: Site, value: pl.Expr) -> pl.Expr:
-    months, days, us = _parts(value)
-    days, us = days + _quotient(us, DAY), _rest(us, DAY)
-    up, down = (days > 0) & (us < 0), (days < 0) & (us > 0)
-    days = days - up.cast(pl.Int64) + down.cast(pl.Int64)
-    us = us + up.cast(pl.Int64) * DAY - down.cast(pl.Int64) * DAY
-    return interval(months, days, us)
+    return _justified(site, value, hours_justified)
 
 
 @define("justify_interval(interval) -> interval", "justify_days and justify_hours.", family=_FAMILY)
 def justify_interval(site: Site, value: pl.Expr) -> pl.Expr:
-    months, days, us = _parts(justify_days(site, justify_hours(site, value)))
-    up, down = (
-        (months > 0) & ((days < 0) | ((days == 0) & (us < 0))),
-        (months < 0) & ((days > 0) | ((days == 0) & (us > 0))),
-    )
-    months, days = (
-        months - up.cast(pl.Int64) + down.cast(pl.Int64),
-        days + up.cast(pl.Int64) * 30 - down.cast(pl.Int64) * 30,
-    )
-    up, down = (days > 0) & (us < 0), (days < 0) & (us > 0)
-    days, us = days - up.cast(pl.Int64) + down.cast(pl.Int64), us + up.cast(pl.Int64) * DAY - down.cast(pl.Int64) * DAY
-    return interval(months, days, us)
+    return _justified(site, value, justified)
 
 
 @define("justify_days(interval) -> interval", "30 days become a month.", family=_FAMILY)
 def justify_days(site: Site, value: pl.Expr) -> pl.Expr:
-    months, days, us = _parts(value)
-    months, days = months + _quotient(days, 30), _rest(days, 30)
-    up, down = (months > 0) & (days < 0), (months < 0) & (days > 0)
-    months = months - up.cast(pl.Int64) + down.cast(pl.Int64)
-    return interval(months, days + up.cast(pl.Int64) * 30 - down.cast(pl.Int64) * 30, us)
+    return _justified(site, value, days_justified)
 
 
 def _zone(site: Site, zone: object) -> str:

@@ -31,7 +31,7 @@ def _whole(types: tuple[PgType, ...]) -> PgType:
     return numeric(0) if types[0].name == "numeric" else types[0]
 
 
-@define(_each("abs", *_ALL), "Absolute value.", family=_FAMILY, result=_argument)
+@define(f"{_each('abs', *_ALL)}; {_each('@', *_ALL)}", "Absolute value.", family=_FAMILY, result=_argument)
 def absolute(site: Site, value: pl.Expr) -> pl.Expr:
     if site.result.name in ("numeric", *FLOATS):
         return value.abs()
@@ -137,13 +137,18 @@ def _decimal(site: Site, function: Callable[..., Decimal], *values: pl.Expr) -> 
     return site.rowwise(over, *values)
 
 
-@define("sqrt(numeric) -> numeric; sqrt(float8) -> float8", "Square root.", family=_FAMILY, result=_root)
+@define(
+    "sqrt(numeric) -> numeric; sqrt(float8) -> float8; |/(float8) -> float8",
+    "Square root.",
+    family=_FAMILY,
+    result=_root,
+)
 def sqrt(site: Site, value: pl.Expr) -> pl.Expr:
     value = site.trap(value, value < 0, "negative_sqrt")
     return value.sqrt() if site.result.name == "float8" else _decimal(site, Decimal.sqrt, value)
 
 
-@define("cbrt(float8) -> float8", "Cube root.", family=_FAMILY)
+@define("cbrt(float8) -> float8; ||/(float8) -> float8", "Cube root.", family=_FAMILY)
 def cbrt(site: Site, value: pl.Expr) -> pl.Expr:
     return value.cbrt()
 

@@ -1,14 +1,14 @@
 """Aggregation: the plain aggregates in a generated GROUP BY statement, the others as compiled expressions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from typing import Final
 
 import polars as pl
 
 from query import fault
-from query.bound import Aggregate, AggregateCall, Field, Scalar, SortKey
+from query.bound import Aggregate, AggregateCall, Column, Constant, Field, Scalar, SortKey
 from query.jsontext import normalised
 from query.lower.guards import trap
 from query.lower.intervals import interval, interval_length
@@ -18,9 +18,10 @@ from query.lower.numbers import scaled_quotient
 from query.lower.ordering import sort_value
 from query.lower.scalars import expression
 from query.lower.site import CallSite
+from query.lower.stage import Stage
 from query.lower.statements import Statements, listed, quoted
 from query.lower.texts import to_text
-from query.types import FLOATS, INTEGERS, NUMERIC_DIGITS, TEXT
+from query.types import BOOL, FLOATS, INTEGERS, NUMERIC_DIGITS, TEXT
 
 _LARGEST_SQUARED: Final = 1.0e14
 """Beyond it the sum of the squares of many values could leave 128 bits."""
@@ -45,8 +46,9 @@ def aggregate(relation: Aggregate, frame: pl.LazyFrame, statements: Statements) 
     """One row per group; without keys exactly one row."""
     keys = [key.id for key in relation.keys]
     made = relation.fields[len(keys) :]
-    plans = [plan(call, field) for call, field in zip(relation.calls, made, strict=True)]
-    frame = frame.with_columns(column for entry in plans for column in entry.columns)
+    stage = Stage()
+    plans = [plan(_staged(call, stage), field) for call, field in zip(relation.calls, made, strict=True)]
+    frame = stage.before(frame).with_columns(column for entry in plans for column in entry.columns)
     if all(entry.sql for entry in plans) or not plans:
         grouped = _statement(frame, keys, plans, statements)
     else:
@@ -55,6 +57,22 @@ def aggregate(relation: Aggregate, frame: pl.LazyFrame, statements: Statements) 
     if not relation.fields:
         return grouped
     return grouped.select(*keys, *results)
+
+
+def _staged(call: AggregateCall, stage: Stage) -> AggregateCall:
+    """The call with its condition and its deeper arguments computed ahead."""
+    where = call.where
+    if where is not None and not isinstance(where, Column | Constant):
+        where = Column(BOOL, stage.keep(expression(where, stage)).meta.output_name())
+    holds = None if where is None else expression(where).fill_null(False)
+
+    def ahead(value: Scalar) -> Scalar:
+        if not stage.is_deep(value):
+            return value
+        return Column(value.type, expression(value, stage, holds).meta.output_name())
+
+    order = tuple(replace(key, value=ahead(key.value)) for key in call.order)
+    return replace(call, args=tuple(ahead(arg) for arg in call.args), order=order, where=where)
 
 
 def _statement(frame: pl.LazyFrame, keys: list[str], plans: list[Plan], statements: Statements) -> pl.LazyFrame:
@@ -94,7 +112,7 @@ def _masked(value: Scalar, call: AggregateCall) -> pl.Expr:
     if call.where is None:
         return expression(value)
     holds = expression(call.where).fill_null(False)
-    return pl.when(holds).then(expression(value, holds))
+    return pl.when(holds).then(expression(value, where=holds))
 
 
 def _argument(made: Field, call: AggregateCall, index: int = 0) -> tuple[pl.Expr, pl.Expr]:

@@ -7,6 +7,7 @@ import polars as pl
 from query.bind.traverse import conjuncts
 from query.bound import Among, Call, Column, Constant, IsNull, Logic, Not, Scalar
 from query.lower.scalars import expression
+from query.lower.stage import Stage
 from query.types import BOOL
 
 _PUSHED: Final = ("=(", "<>(", "<(", "<=(", ">(", ">=(", "~~(", "starts_with(", "is not distinct from(")
@@ -24,7 +25,9 @@ def filtered(frame: pl.LazyFrame, predicate: Scalar) -> pl.LazyFrame:
         frame = frame.filter(expression(_all(pushed)))
     if len(pushed) == len(parts):
         return frame
-    return screened(frame).filter(expression(predicate))
+    stage = Stage()
+    holds = expression(predicate, stage)
+    return stage.after(stage.before(screened(frame)).filter(holds))
 
 
 def screened(frame: pl.LazyFrame) -> pl.LazyFrame:

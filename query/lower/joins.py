@@ -8,7 +8,7 @@ from query.bind.traverse import columns, conjuncts
 from query.bound import Call, Field, Join, Lookup, Scalar
 from query.lower.filters import filtered
 from query.lower.guards import trap
-from query.lower.scalars import expression
+from query.lower.scalars import computed
 from query.lower.statements import Statements, quoted
 
 _EQUAL = "=(any, any)"
@@ -75,12 +75,8 @@ def _equal(
     if not condition.left:
         return _cross(left, right, statements)
     names = [f"k{index}" for index in range(len(condition.left))]
-    left = left.with_columns(
-        expression(value).alias(f"l{name}") for value, name in zip(condition.left, names, strict=True)
-    )
-    right = right.with_columns(
-        expression(value).alias(f"r{name}") for value, name in zip(condition.right, names, strict=True)
-    )
+    left = computed(left, {f"l{name}": value for value, name in zip(condition.left, names, strict=True)})
+    right = computed(right, {f"r{name}": value for value, name in zip(condition.right, names, strict=True)})
     if any(condition.null_safe) or kind in ("semi", "anti", "full"):
         return _null_safe(left, right, names, condition, kind, statements)
     terms = " AND ".join(f'a."l{name}" = b."r{name}"' for name in names)
@@ -157,9 +153,7 @@ def lookup(relation: Lookup, left: pl.LazyFrame, right: pl.LazyFrame, statements
         right = _single(right, keys)
     if not names:
         return _selected(_constant_lookup(relation, left, right), relation.fields)
-    left = left.with_columns(
-        expression(value).alias(f"l{name}") for (value, _), name in zip(relation.keys, names, strict=True)
-    )
+    left = computed(left, {f"l{name}": value for (value, _), name in zip(relation.keys, names, strict=True)})
     right = right.with_columns(pl.col(key).alias(f"r{name}") for key, name in zip(keys, names, strict=True))
     joined = left.join(
         right,

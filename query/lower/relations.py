@@ -21,7 +21,6 @@ from query.bound import (
     Recursive,
     Relation,
     Rows,
-    Scalar,
     Scan,
     Shared,
     Sort,
@@ -35,7 +34,8 @@ from query.lower.filters import filtered
 from query.lower.joins import join, lookup
 from query.lower.ordering import sort_value
 from query.lower.recursion import recursive
-from query.lower.scalars import expression
+from query.lower.scalars import computed, expression
+from query.lower.stage import Stage
 from query.lower.statements import Statements, listed, quoted
 from query.lower.values import series_of
 from query.lower.windows import window
@@ -117,7 +117,7 @@ class Lowering:
             )
         nothing = pl.LazyFrame({"": pl.Series([0], dtype=pl.Int8)})
         parts = [
-            nothing.select(_typed(item, made) for item, made in zip(row, relation.fields, strict=True))
+            nothing.select(expression(item).alias(made.id) for item, made in zip(row, relation.fields, strict=True))
             for row in relation.rows
         ]
         return pl.concat(parts)
@@ -126,10 +126,14 @@ class Lowering:
         frame = self.frame(relation.input)
         if not relation.fields:
             return frame
-        values = [_typed(value, made) for value, made in zip(relation.values, relation.fields, strict=True)]
+        stage = Stage()
+        values = [
+            expression(value, stage).alias(made.id)
+            for value, made in zip(relation.values, relation.fields, strict=True)
+        ]
         if not any(True for value in relation.values for _ in columns(value)):
             return _constants(frame, relation, values)
-        return frame.select(values)
+        return stage.before(frame).select(values)
 
     def filter(self, relation: Filter) -> pl.LazyFrame:
         """Predicates are compiled, so that literals are plain and reach the scan's statistics."""
@@ -165,15 +169,16 @@ class Lowering:
     def _sorted(
         self, frame: pl.LazyFrame, fields: tuple[Field, ...], keys: tuple[SortKey, ...], tail: str
     ) -> pl.LazyFrame:
-        computed, terms = [], []
+        stage = Stage()
+        helpers, terms = [], []
         for index, key in enumerate(keys):
             column = getattr(key.value, "id", "")
             if not column or key.value.type.name == "interval":
                 column = f"s{index}"
-                computed.append(sort_value(key.value).alias(column))
+                helpers.append(sort_value(key.value, stage).alias(column))
             direction = "DESC" if key.descending else "ASC"
             terms.append(f"{quoted(column)} {direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}")
-        name = self.statements.name(frame.with_columns(computed) if computed else frame)
+        name = self.statements.name(stage.before(frame).with_columns(helpers) if helpers else frame)
         return self.statements.run(f"SELECT {_columns(fields)} FROM {name} ORDER BY {', '.join(terms)}{tail}")
 
     def limit(self, relation: Limit) -> pl.LazyFrame:
@@ -222,9 +227,9 @@ class Lowering:
         self.statements.note("unnest")
         made = relation.fields[len(relation.input.fields) :]
         frame = self.frame(relation.input)
-        arrays = [expression(value).alias(field.id) for value, field in zip(relation.values, made, strict=False)]
         names = [field.id for field, _ in zip(made, relation.values, strict=False)]
-        frame = frame.with_columns(arrays)
+        values = zip(made, relation.values, strict=False)
+        frame = computed(frame, {field.id: value for field, value in values})
         longest = pl.max_horizontal(pl.col(name).list.len().fill_null(0) for name in names)
         frame = frame.with_columns(longest.cast(pl.Int64).alias("n"))
         if not relation.outer:
@@ -280,10 +285,6 @@ def _escaped(name: str) -> str:
     if name == "*" or (name.startswith("^") and name.endswith("$")):
         raise fault.unsupported(f'a column named "{name}"')
     return name
-
-
-def _typed(value: Scalar, made: Field) -> pl.Expr:
-    return expression(value).alias(made.id)
 
 
 def _constants(frame: pl.LazyFrame, relation: Project, values: list[pl.Expr]) -> pl.LazyFrame:

@@ -1,5 +1,6 @@
 """Bound scalars -> Polars expressions over frames whose columns are named by their identifiers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -23,17 +24,43 @@ from query.bound import (
 from query.functions.registry import REGISTRY
 from query.lower.casts import convert
 from query.lower.site import CallSite
+from query.lower.stage import Guard, Stage
 from query.lower.values import literal, series_of
 
 
-def expression(scalar: Scalar, guard: pl.Expr | None = None) -> pl.Expr:
-    """The expression that computes `scalar`. Errors are raised for rows where `guard` holds only."""
-    return _Scalars(guard).lower(scalar)
+def expression(scalar: Scalar, stage: Stage | None = None, where: pl.Expr | None = None) -> pl.Expr:
+    """The expression that computes `scalar`, over a frame with the columns of `stage`; without one it stands alone.
+
+    Errors are raised for rows where `where` holds only.
+    """
+    return _Scalars(None if where is None else Guard(where, None, stage), stage).argument(scalar)
+
+
+def computed(frame: pl.LazyFrame, values: Mapping[str, Scalar]) -> pl.LazyFrame:
+    """The frame with the values as further columns."""
+    stage = Stage()
+    made = [expression(value, stage).alias(name) for name, value in values.items()]
+    return stage.after(stage.before(frame).with_columns(made))
 
 
 @dataclass(frozen=True, slots=True)
 class _Scalars:
-    guard: pl.Expr | None
+    guard: Guard | None
+    stage: Stage | None
+
+    def argument(self, scalar: Scalar) -> pl.Expr:
+        """A value that is about to be used, more than once perhaps."""
+        if self.stage is None or isinstance(scalar, Column | Constant):
+            return self.lower(scalar)
+        known = self.stage.known(scalar, self.guard)
+        if known is not None:
+            return known
+        value = self.lower(scalar)
+        return self.stage.remember(scalar, self.guard, value) if self.stage.is_deep(scalar) else value
+
+    def within(self, holds: pl.Expr) -> "_Scalars":
+        """For values that are needed where `holds`, of the rows that this is for."""
+        return _Scalars(Guard(holds, self.guard, self.stage), self.stage)
 
     def lower(self, scalar: Scalar) -> pl.Expr:
         match scalar:
@@ -52,15 +79,15 @@ class _Scalars:
             case Logic():
                 return self._logic(scalar)
             case Not():
-                return ~self.lower(scalar.value)
+                return ~self.argument(scalar.value)
             case IsNull():
-                return self.lower(scalar.value).is_null()
+                return self.argument(scalar.value).is_null()
             case Among():
                 return self._among(scalar)
             case ArrayOf():
                 return self._array(scalar)
             case RowOf():
-                return pl.struct(self.lower(item).alias(f"f{index}") for index, item in enumerate(scalar.items))
+                return pl.struct(self.argument(item).alias(f"f{index}") for index, item in enumerate(scalar.items))
             case _:
                 raise fault.unsupported(type(scalar).__name__)
 
@@ -70,7 +97,7 @@ class _Scalars:
         args: list[object] = []
         for index, arg in enumerate(scalar.args):
             constant = function.parameter(index).constant
-            args.append(arg.value if constant and isinstance(arg, Constant) else self.lower(arg))
+            args.append(arg.value if constant and isinstance(arg, Constant) else self.argument(arg))
         if any(
             function.parameter(index).constant and isinstance(arg, Constant) and arg.value is None
             for index, arg in enumerate(scalar.args)
@@ -80,44 +107,43 @@ class _Scalars:
 
     def _cast(self, scalar: Cast) -> pl.Expr:
         site = CallSite((scalar.value.type,), scalar.type, scalar.position, self.guard)
-        return convert(site, self.lower(scalar.value), scalar)
+        return convert(site, self.argument(scalar.value), scalar)
 
     def _case(self, scalar: Case) -> pl.Expr:
         """Each branch is needed only where its condition is the first that holds."""
-        open_rows = self.guard
-        pairs: list[tuple[pl.Expr, pl.Expr]] = []
+        rest, pairs = self, list[tuple[pl.Expr, pl.Expr]]()
         for condition, value in scalar.branches:
-            holds = _Scalars(open_rows).lower(condition).fill_null(False)
-            pairs.append((holds, _Scalars(_both(open_rows, holds)).lower(value)))
-            open_rows = _both(open_rows, ~holds)
+            holds = rest.argument(condition).fill_null(False)
+            pairs.append((holds, rest.within(holds).argument(value)))
+            rest = rest.within(~holds)
         chain = pl.when(pairs[0][0]).then(pairs[0][1])
         for holds, value_expression in pairs[1:]:
             chain = chain.when(holds).then(value_expression)  # type: ignore[assignment]
-        return chain.otherwise(_Scalars(open_rows).lower(scalar.default))
+        return chain.otherwise(rest.argument(scalar.default))
 
     def _coalesce(self, scalar: Coalesce) -> pl.Expr:
-        open_rows, parts = self.guard, []
+        rest, parts = self, []
         for arg in scalar.args:
-            part = _Scalars(open_rows).lower(arg)
+            part = rest.argument(arg)
             parts.append(part)
-            open_rows = _both(open_rows, part.is_null())
+            rest = rest.within(part.is_null())
         return pl.coalesce(parts)
 
     def _logic(self, scalar: Logic) -> pl.Expr:
         """AND and OR; an operand cannot fail where those before it have decided."""
-        open_rows, result = self.guard, None
+        rest, result = self, None
         for operand in scalar.operands:
-            part = _Scalars(open_rows).lower(operand)
+            part = rest.argument(operand)
             if scalar.operator == "and":
                 result = part if result is None else result & part
-                open_rows = _both(open_rows, part.fill_null(True))
+                rest = rest.within(part.fill_null(True))
             else:
                 result = part if result is None else result | part
-                open_rows = _both(open_rows, ~part.fill_null(False))
+                rest = rest.within(~part.fill_null(False))
         return result if result is not None else pl.lit(True)
 
     def _among(self, scalar: Among) -> pl.Expr:
-        value = self.lower(scalar.value)
+        value = self.argument(scalar.value)
         kind = scalar.value.type
         if not scalar.items:
             return pl.lit(None, dtype=pl.Boolean)
@@ -128,8 +154,4 @@ class _Scalars:
         return pl.when(found).then(True).otherwise(None) if scalar.has_null else found
 
     def _array(self, scalar: ArrayOf) -> pl.Expr:
-        return pl.concat_list([self.lower(item) for item in scalar.items]).cast(scalar.type.polars)
-
-
-def _both(guard: pl.Expr | None, more: pl.Expr) -> pl.Expr:
-    return more if guard is None else guard & more
+        return pl.concat_list([self.argument(item) for item in scalar.items]).cast(scalar.type.polars)

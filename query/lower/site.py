@@ -9,6 +9,7 @@ from query.bind.literals import BadLiteral, UnsupportedLiteral
 from query.fault import INVALID_TEXT
 from query.jsontext import BadJson
 from query.lower.guards import row_fault, trap
+from query.lower.stage import Guard
 from query.types import PgType
 
 
@@ -19,15 +20,15 @@ class CallSite:
     types: tuple[PgType, ...]
     result: PgType
     position: int | None = None
-    guard: pl.Expr | None = None
+    guard: Guard | None = None
 
     def trap(self, value: pl.Expr, bad: pl.Expr, fault: str) -> pl.Expr:
         """`value`, with an error if `bad` holds on a needed row."""
-        return trap(value, bad if self.guard is None else bad & self.guard, fault, self.position)
+        return trap(value, bad if self.guard is None else bad & self.guard.rows(), fault, self.position)
 
     def needed(self, value: pl.Expr) -> pl.Expr:
         """`value`, null where it is not needed."""
-        return value if self.guard is None else pl.when(self.guard).then(value)
+        return value if self.guard is None else pl.when(self.guard.rows()).then(value)
 
     def rowwise(self, function: Callable[..., object], *args: pl.Expr) -> pl.Expr:
         """`function` over each row; null if an argument is. Equal arguments of a batch are computed once."""

@@ -11,13 +11,27 @@ from typing import Final
 import polars as pl
 
 from query import fault
-from query.bound import AggregateCall, Bound, Call, Constant, Field, Frame, Scalar, SortKey, Window, WindowCall
+from query.bound import (
+    AggregateCall,
+    Bound,
+    Call,
+    Coalesce,
+    Constant,
+    Field,
+    Frame,
+    Scalar,
+    SortKey,
+    Window,
+    WindowCall,
+    truth,
+)
 from query.lower.aggregates import plan, quotient
 from query.lower.guards import trap
 from query.lower.ordering import sort_value
-from query.lower.scalars import expression
+from query.lower.scalars import computed, expression
+from query.lower.stage import Stage
 from query.lower.statements import Statements
-from query.types import FLOATS, INT8, INTEGERS, PgType
+from query.types import BOOL, FLOATS, INT8, INTEGERS, PgType
 
 _WHOLE: Final = Frame("range", Bound("unbounded_preceding"), Bound("unbounded_following"))
 _DEFAULT: Final = Frame("range", Bound("unbounded_preceding"), Bound("current"))
@@ -53,10 +67,12 @@ def _marked(frame: pl.LazyFrame, spec: Spec) -> pl.LazyFrame:
     """Sorted rows with their number and the bounds of their partition and peer group."""
     partition = [f"w_p{index}" for index in range(len(spec.partition))]
     order = [f"w_o{index}" for index in range(len(spec.order))]
-    frame = frame.with_columns(
-        *(sort_value(value).alias(name) for value, name in zip(spec.partition, partition, strict=True)),
-        *(sort_value(key.value).alias(name) for key, name in zip(spec.order, order, strict=True)),
-    )
+    stage = Stage()
+    values = [
+        *(sort_value(value, stage).alias(name) for value, name in zip(spec.partition, partition, strict=True)),
+        *(sort_value(key.value, stage).alias(name) for key, name in zip(spec.order, order, strict=True)),
+    ]
+    frame = stage.after(stage.before(frame).with_columns(values))
     if partition or order:
         frame = frame.sort(
             [*partition, *order],
@@ -92,10 +108,10 @@ def _bounds(flag: str, start: str, end: str) -> tuple[pl.Expr, pl.Expr]:
 
 def _with_arguments(frame: pl.LazyFrame, call: WindowCall) -> pl.LazyFrame:
     """The call's arguments as columns: a constant has to have as many rows as everything else."""
-    parts = [expression(arg).alias(f"w_arg{index}") for index, arg in enumerate(call.args)]
+    parts = {f"w_arg{index}": arg for index, arg in enumerate(call.args)}
     if call.where is not None:
-        parts.append(expression(call.where).fill_null(False).alias("w_where"))
-    return frame.with_columns(parts)
+        parts["w_where"] = Coalesce(BOOL, (call.where, truth(False)))
+    return computed(frame, parts)
 
 
 def _argument(index: int) -> pl.Expr:
