@@ -9,6 +9,7 @@ from query import fault
 from query.bind.traverse import columns
 from query.bound import (
     Aggregate,
+    Column,
     Combine,
     Constant,
     Distinct,
@@ -30,6 +31,7 @@ from query.bound import (
     WorkTable,
 )
 from query.lower.aggregates import aggregate
+from query.lower.contenders import can_contend, contenders, first_rows, ranks_only
 from query.lower.filters import filtered
 from query.lower.joins import join, lookup
 from query.lower.ordering import sort_value
@@ -123,7 +125,9 @@ class Lowering:
         return pl.concat(parts)
 
     def project(self, relation: Project) -> pl.LazyFrame:
-        frame = self.frame(relation.input)
+        return self._projected(relation, self.frame(relation.input))
+
+    def _projected(self, relation: Project, frame: pl.LazyFrame) -> pl.LazyFrame:
         if not relation.fields:
             return frame
         stage = Stage()
@@ -138,7 +142,32 @@ class Lowering:
     def filter(self, relation: Filter) -> pl.LazyFrame:
         """Predicates are compiled, so that literals are plain and reach the scan's statistics."""
         self.statements.note("predicate")
-        return filtered(self.frame(relation.input), relation.predicate)
+        frame = self._first_of_groups(relation)
+        return filtered(self.frame(relation.input) if frame is None else frame, relation.predicate)
+
+    def _first_of_groups(self, relation: Filter) -> pl.LazyFrame | None:
+        """The filter's input without rows that its condition on a row number drops; None if there is no such."""
+        for made in relation.input.fields:
+            most = first_rows(relation.predicate, made.id) if made.type.name == "int8" else None
+            frame = None if most is None else self._narrowed(relation.input, made.id, most)
+            if frame is not None:
+                return frame
+        return None
+
+    def _narrowed(self, relation: Relation, column: str, most: int) -> pl.LazyFrame | None:
+        """A relation without some of the rows whose number, which is the column, is beyond `most`."""
+        place = [made.id for made in relation.fields].index(column)
+        match relation:
+            case Shared():
+                frame = self._narrowed(relation.input, relation.input.fields[place].id, most)
+                return None if frame is None else self._renamed(relation, frame)
+            case Project() if all(isinstance(value, Column) for value in relation.values):
+                frame = self._narrowed(relation.input, getattr(relation.values[place], "id", ""), most)
+                return None if frame is None else self._projected(relation, frame)
+            case Window() if place >= len(relation.input.fields) and ranks_only(relation):
+                return window(relation, self.frame(relation.input), self.statements, most)
+            case _:
+                return None
 
     def join(self, relation: Join) -> pl.LazyFrame:
         return join(relation, self.frame(relation.left), self.frame(relation.right), self.statements)
@@ -153,15 +182,26 @@ class Lowering:
         return window(relation, self.frame(relation.input), self.statements)
 
     def distinct(self, relation: Distinct) -> pl.LazyFrame:
-        frame = self.frame(relation.input)
         if relation.keys is not None:
             self.statements.note("DISTINCT ON")
+            frame = self._sorted_firsts(relation.input, relation.keys)
             return frame.unique([key.id for key in relation.keys], keep="first", maintain_order=True)
+        frame = self.frame(relation.input)
         if any(made.type.name == "interval" or made.type.element is not None for made in relation.fields):
             self.statements.note("DISTINCT over intervals or arrays")
             return frame.unique()
         name = self.statements.name(frame)
         return self.statements.run(f"SELECT DISTINCT {_columns(relation.fields)} FROM {name}")
+
+    def _sorted_firsts(self, relation: Relation, groups: tuple[Column, ...]) -> pl.LazyFrame:
+        """The sorted rows, without some that are not the first of their group."""
+        keys = relation.keys[len(groups) :] if isinstance(relation, Sort) else ()
+        if not keys or not isinstance(relation, Sort) or not can_contend([g.type for g in groups], keys[0].value.type):
+            return self.frame(relation)
+        if {key.value for key in relation.keys[: len(groups)]} != set(groups):
+            return self.frame(relation)
+        wanted = contenders([pl.col(group.id) for group in groups], sort_value(keys[0].value), keys[0], 1)
+        return self._sorted(self.frame(relation.input).filter(wanted), relation.fields, relation.keys, "")
 
     def sort(self, relation: Sort) -> pl.LazyFrame:
         return self._sorted(self.frame(relation.input), relation.fields, relation.keys, "")
@@ -267,7 +307,9 @@ class Lowering:
         return frame.select(pl.col(name).alias(made.id) for name, made in zip(names, relation.fields, strict=True))
 
     def shared(self, relation: Shared) -> pl.LazyFrame:
-        frame = self.frame(relation.input)
+        return self._renamed(relation, self.frame(relation.input))
+
+    def _renamed(self, relation: Shared, frame: pl.LazyFrame) -> pl.LazyFrame:
         pairs = zip(relation.input.fields, relation.fields, strict=True)
         return frame.select(pl.col(source.id).alias(made.id) for source, made in pairs)
 

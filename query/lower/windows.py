@@ -26,6 +26,7 @@ from query.bound import (
     truth,
 )
 from query.lower.aggregates import plan, quotient
+from query.lower.contenders import can_contend, contenders
 from query.lower.guards import trap
 from query.lower.ordering import sort_value
 from query.lower.scalars import computed, expression
@@ -47,8 +48,8 @@ class Spec:
     order: tuple[SortKey, ...]
 
 
-def window(relation: Window, frame: pl.LazyFrame, statements: Statements) -> pl.LazyFrame:
-    """The input's columns and one per call."""
+def window(relation: Window, frame: pl.LazyFrame, statements: Statements, first: int | None = None) -> pl.LazyFrame:
+    """The input's columns and one per call. Of each partition only the `first` rows and some others may be wanted."""
     made = relation.fields[len(relation.input.fields) :]
     groups: dict[Spec, list[tuple[WindowCall, Field]]] = {}
     for call, field in zip(relation.calls, made, strict=True):
@@ -56,14 +57,14 @@ def window(relation: Window, frame: pl.LazyFrame, statements: Statements) -> pl.
     for spec, calls in groups.items():
         statements.note(f"{len(calls)} window functions over one sorting")
         kept = frame.collect_schema().names()
-        frame = _marked(frame, spec)
+        frame = _marked(frame, spec, first)
         for call, field in calls:
             frame = _computed(frame, call, field, spec)
         frame = frame.select(*kept, *(field.id for _, field in calls))
     return frame.select([field.id for field in relation.fields])
 
 
-def _marked(frame: pl.LazyFrame, spec: Spec) -> pl.LazyFrame:
+def _marked(frame: pl.LazyFrame, spec: Spec, first_rows: int | None) -> pl.LazyFrame:
     """Sorted rows with their number and the bounds of their partition and peer group."""
     partition = [f"w_p{index}" for index in range(len(spec.partition))]
     order = [f"w_o{index}" for index in range(len(spec.order))]
@@ -73,6 +74,9 @@ def _marked(frame: pl.LazyFrame, spec: Spec) -> pl.LazyFrame:
         *(sort_value(key.value, stage).alias(name) for key, name in zip(spec.order, order, strict=True)),
     ]
     frame = stage.after(stage.before(frame).with_columns(values))
+    if first_rows is not None and can_contend([value.type for value in spec.partition], spec.order[0].value.type):
+        groups = [pl.col(name) for name in partition]
+        frame = frame.filter(contenders(groups, pl.col(order[0]), spec.order[0], first_rows))
     if partition or order:
         frame = frame.sort(
             [*partition, *order],
