@@ -45,8 +45,8 @@ from metrics.meters import Meters
 from models import base, server
 from query.service import QueryService
 from runtime import Pool, keep_running, offload
+from storage import host
 from storage.engine import Storage
-from storage.names import Layout
 
 BLUEPRINTS: Final = (
     ingestion.blueprint,
@@ -110,7 +110,7 @@ def stop(app: Flask) -> None:
 def _parts(settings: Settings) -> Parts:
     meters = Meters()
     storage = Storage(
-        Layout(settings.data_dir, url=settings.storage_url),
+        host.layout(settings.data_dir, settings.storage_url),
         # Acknowledgements must not queue behind decoding, so commits have a thread of their own.
         offload=Pool(1).run,
         max_columns=settings.max_columns,

@@ -32,8 +32,8 @@ from models.alert import Alert
 from models.base import bind
 from models.delivery import Delivery
 from query.service import QueryService
+from storage import host
 from storage.maintenance import Wait, waiter
-from storage.names import Layout
 
 logger = logging.getLogger(__name__)
 
@@ -178,7 +178,7 @@ def build(settings: Settings, queries: QueryService) -> Rounds:
     """The rounds of a process with these settings. The models are bound already."""
     longest = settings.query_timeout_seconds + settings.query_queue_seconds
     return Rounds(
-        evaluator=Evaluator(Windows(Layout(settings.data_dir, url=settings.storage_url)), queries),
+        evaluator=Evaluator(Windows(host.layout(settings.data_dir, settings.storage_url)), queries),
         dispatcher=Dispatcher(
             Policy.of(settings.alert_allowed_hosts),
             Secrets(master_key(settings.secret_key, settings.data_dir)),

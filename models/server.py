@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+import psycopg
+
 from errors import StorageUnavailable
 
 logger = logging.getLogger(__name__)
@@ -58,8 +60,15 @@ class Cluster:
     """Where one embedded PostgreSQL lives."""
 
     root: Path
-    binaries: Path
     account: Account | None
+
+    @property
+    def binaries(self) -> Path:
+        """The wheel's programs: of the version the cluster was made with, else the newest. Raises StorageUnavailable.
+
+        Asked for only when a program is about to be run: finding out their versions runs them.
+        """
+        return _binaries(self.data)
 
     @property
     def data(self) -> Path:
@@ -91,19 +100,37 @@ def url(configured: str | None, data_dir: Path) -> str:
 def cluster(data_dir: Path) -> Cluster:
     """The cluster under `data_dir`, whether or not it exists yet."""
     root = data_dir.resolve() / "postgres"
-    return Cluster(root, _binaries(root / "data"), _account(root / "data"))
+    return Cluster(root, _account(root / "data"))
 
 
 def ensure_running(data_dir: Path) -> str:
-    """Create and start the cluster unless it runs already; return its URL. Processes that race here queue up."""
+    """Create and start the cluster unless it runs already; return its URL. Processes that race here queue up.
+
+    Raises StorageUnavailable when it does not answer in time.
+    """
     found = cluster(data_dir)
     with _exclusive(found):
         _own_directory(found, found.root)
         if not (found.data / "PG_VERSION").exists():
             _create(found)
-        if not is_running(found):
-            _start(found)
+        deadline = time.monotonic() + START_SECONDS
+        while not _answers(found):
+            # One that was killed a moment ago may still look alive, and one that recovers does not answer yet.
+            if not is_running(found):
+                _start(found)
+            elif time.monotonic() > deadline:
+                raise StorageUnavailable(f"embedded PostgreSQL does not answer (log: {found.log})")
+            else:
+                time.sleep(0.05)
     return found.url
+
+
+def _answers(found: Cluster) -> bool:
+    try:
+        psycopg.connect(found.url, connect_timeout=5).close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def stop(data_dir: Path) -> None:
@@ -257,7 +284,6 @@ def _account(data: Path) -> Account | None:
 
 
 def _binaries(data: Path) -> Path:
-    """The wheel's programs: of the version the cluster was made with, else the newest."""
     spec = find_spec(WHEEL)
     if spec is None or not spec.submodule_search_locations:
         raise StorageUnavailable(f"the package {WHEEL} is not installed: install it or set WEIR_DATABASE_URL")

@@ -20,6 +20,7 @@ from config import Settings
 from errors import InternalError, StorageUnavailable, WeirError
 from models import receipt, server
 from models.base import bind
+from storage import host
 from storage.compact import compact, remove_replaced
 from storage.convert import convert_all, remove_converted
 from storage.names import Layout
@@ -192,7 +193,7 @@ def main() -> None:
     logs.configure(settings.log_format, settings.log_level)
     bind(server.url(settings.database_url, settings.data_dir), max_connections=2)
     grace = settings.query_timeout_seconds + GRACE_MARGIN_SECONDS
-    layout = Layout(settings.data_dir, url=settings.storage_url)
+    layout = host.layout(settings.data_dir, settings.storage_url)
     run(Duties(layout, grace, reviver(settings), rare_duties(layout)), waiter(parent))
 
 

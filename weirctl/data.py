@@ -10,6 +10,7 @@ import click
 
 from config import Settings, variable
 from models import base, census, server
+from storage import host
 from storage.inspection import Finding, Trouble, inspect
 from storage.names import Layout
 from storage.sweep import sweep
@@ -69,7 +70,7 @@ def _database(*, alone: bool) -> Iterator[Layout]:
             server.ensure_running(effective.data_dir)
         base.bind(server.url(effective.database_url, effective.data_dir), max_connections=2)
         try:
-            yield Layout(effective.data_dir)
+            yield host.layout(effective.data_dir)
         finally:
             base.database.close_all()
             if embedded and is_alone:

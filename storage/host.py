@@ -1,0 +1,39 @@
+"""This host's name in a deployment: made once, durable before anything is stored under it."""
+
+import os
+from pathlib import Path
+
+from storage.names import UNFINISHED_SUFFIX, Layout, unique
+from storage.segments import make_directory, sync_directory
+
+# A copy of a data directory on a second host must leave this file out: two hosts of one name forget each other's work.
+NAME_FILE = "node"
+
+
+def layout(root: Path, url: str | None = None) -> Layout:
+    """The layout of this host. Raises OSError."""
+    return Layout(root, name(root), url)
+
+
+def name(root: Path) -> str:
+    """What this host is called: a ULID, kept in the data directory. Processes that ask first at once agree."""
+    path = root / NAME_FILE
+    if not path.exists():
+        _make(root, path)
+    return path.read_text("ascii").strip()
+
+
+def _make(root: Path, path: Path) -> None:
+    make_directory(root, root.parent)
+    unfinished = root / f"{NAME_FILE}-{unique()}{UNFINISHED_SUFFIX}"
+    with unfinished.open("w", encoding="ascii") as file:
+        file.write(unique())
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(unfinished, path)
+    except FileExistsError:
+        pass
+    finally:
+        unfinished.unlink()
+    sync_directory(root)
