@@ -17,6 +17,8 @@ _OPERATORS: Final = ("==", "<=>", "!")
 _WORDS: Final = ("RLIKE", "REGEXP", "GLOB", "DIV", "QUALIFY", "PREWHERE", "SEMI", "ANTI", "ASOF", "PIVOT", "UNPIVOT")
 _AFTER_COMMA: Final = (TokenType.COMMA, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.FROM, TokenType.WHERE)
 _BEFORE_SUBSCRIPT: Final = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.IDENTIFIER, TokenType.VAR)
+_NO_BRACKETS: Final = (TokenType.CURRENT_DATE, TokenType.CURRENT_TIMESTAMP, TokenType.CURRENT_TIME)
+_DOUBLED: Final = (TokenType.STAR, TokenType.SLASH)
 _NO_COMMA: Final = ("EXTRACT", "POSITION")
 TYPE_WORDS: Final = frozenset(
     (
@@ -88,6 +90,7 @@ def check_strictness(tokens: Sequence[Token]) -> None:
         before = tokens[index - 1] if index else None
         after = tokens[index + 1] if index + 1 < len(tokens) else None
         _check_words(token, before, after)
+        _check_place(token, before, open_brackets)
         if token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET):
             inside = bool(open_brackets) and open_brackets[-1].array
             if token.token_type == TokenType.L_BRACKET and not inside:
@@ -97,11 +100,19 @@ def check_strictness(tokens: Sequence[Token]) -> None:
             open_brackets.append(_Bracket(token, word, word == "ARRAY" or nested))
         elif token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET):
             closed = open_brackets.pop() if open_brackets else None
-        elif token.token_type == TokenType.COMMA and open_brackets and open_brackets[-1].word in _NO_COMMA:
-            raise _near(token)
         elif token.token_type == TokenType.ALIAS and open_brackets and open_brackets[-1].word.endswith("CAST"):
             _check_type(after)
     _check_joins(tokens)
+
+
+def _check_place(token: Token, before: Token | None, open_brackets: Sequence[_Bracket]) -> None:
+    """No comma in calls with keywords, and no text where a table's name belongs."""
+    word = open_brackets[-1].word if open_brackets else ""
+    if token.token_type == TokenType.COMMA and word in _NO_COMMA:
+        raise _near(token)
+    after_from = before is not None and before.token_type == TokenType.FROM
+    if token.token_type == TokenType.STRING and after_from and not word[:1].isalpha():
+        raise _near(token)
 
 
 def _check_words(token: Token, before: Token | None, after: Token | None) -> None:
@@ -128,8 +139,16 @@ def _check_pair(before: Token, token: Token, after: Token | None) -> None:
     if before.token_type == TokenType.FETCH and token.text.upper() not in ("FIRST", "NEXT"):
         raise _near(token)
     empty = token.token_type == TokenType.L_PAREN and after is not None and after.token_type == TokenType.R_PAREN
-    if before.token_type == TokenType.IN and empty and after is not None:
+    if (before.token_type == TokenType.IN or before.token_type in _NO_BRACKETS) and empty and after is not None:
         raise _near(after)
+    if (before.token_type, token.token_type) in (
+        (TokenType.INTERVAL, TokenType.NUMBER),
+        (TokenType.ORDER_BY, TokenType.ALL),
+    ):
+        raise _near(token)
+    if token.token_type in _DOUBLED and before.token_type == token.token_type and token.start == before.end + 1:
+        symbol = before.text + token.text
+        raise invalid(UNDEFINED_FUNCTION, f"operator does not exist: {symbol}", before.start + 1)
     if before.token_type == TokenType.LIMIT and after is not None and after.token_type == TokenType.COMMA:
         raise invalid(SYNTAX_ERROR, "LIMIT #,# syntax is not supported", before.start + 1, "use LIMIT and OFFSET")
 

@@ -99,7 +99,7 @@ def aggregate_call(node: exp.Expr, block: Block) -> AggregateCall:
     arguments, distinct, order_node = _parts(node)
     if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
         if name != "count":
-            raise fault.invalid("42809", f"{name}(*) does not exist", position)
+            raise fault.invalid(fault.UNDEFINED_FUNCTION, f"function {name}() does not exist", position)
         arguments = []
     elif not arguments and name == "count":
         raise fault.invalid("42809", "count(*) must be used to call a parameterless aggregate function", position)

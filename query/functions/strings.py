@@ -261,7 +261,8 @@ def ascii_code(site: Site, value: pl.Expr) -> pl.Expr:
 @define("chr(int4) -> text", "Character with a code.", family=_FAMILY)
 def character(site: Site, code: pl.Expr) -> pl.Expr:
     code = site.trap(code, code == 0, "chr_zero")
-    code = site.trap(code, (code < 0) | (code > 0x10FFFF), "chr_range")
+    code = site.trap(code, code < 0, "chr_negative")
+    code = site.trap(code, code > 0x10FFFF, "chr_range")
     return site.rowwise(chr, code)
 
 

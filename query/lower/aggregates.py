@@ -438,44 +438,40 @@ def _ordered(call: AggregateCall, made: Field) -> tuple[pl.Expr, pl.Expr]:
 
 
 def _percentile_disc(call: AggregateCall, made: Field) -> Plan:
-    column, ordered = _ordered(call, made)
-    count = pl.col(f"{made.id}a0").count()
-
-    def pick(fraction: float) -> pl.Expr:
+    def pick(values: pl.Expr, count: pl.Expr, fraction: float) -> pl.Expr:
         index = (count * fraction).ceil().cast(pl.Int64) - 1
-        return ordered.get(index.clip(0, None), null_on_oob=True)
+        return values.list.get(index.clip(0, None), null_on_oob=True)
 
-    return _fractions(call, made, column, pick)
+    return _fractions(call, made, pick)
 
 
 def _percentile_cont(call: AggregateCall, made: Field) -> Plan:
     """Between the two nearest values in proportion; PostgreSQL computes lo + fraction * (hi - lo)."""
-    column, ordered = _ordered(call, made)
     if call.order[0].value.type.name == "interval":
         raise fault.unsupported("percentile_cont over intervals", call.position, "use extract(epoch FROM ...)")
-    count = pl.col(f"{made.id}a0").count()
 
-    def pick(fraction: float) -> pl.Expr:
+    def pick(values: pl.Expr, count: pl.Expr, fraction: float) -> pl.Expr:
         place = (count - 1) * fraction
         low, high = place.floor(), place.ceil()
-        first = ordered.get(low.cast(pl.Int64).clip(0, None), null_on_oob=True)
-        second = ordered.get(high.cast(pl.Int64).clip(0, None), null_on_oob=True)
+        first = values.list.get(low.cast(pl.Int64).clip(0, None), null_on_oob=True)
+        second = values.list.get(high.cast(pl.Int64).clip(0, None), null_on_oob=True)
         return pl.when(low == high).then(first).otherwise(first + (place - low) * (second - first))
 
-    return _fractions(call, made, column, pick)
+    return _fractions(call, made, pick)
 
 
-def _fractions(call: AggregateCall, made: Field, column: pl.Expr, pick: Callable[[float], pl.Expr]) -> Plan:
-    wanted = getattr(call.direct[0], "value", None)
-    if isinstance(wanted, tuple):
-        names = [f"{made.id}f{index}" for index in range(len(wanted))]
-        parts = tuple(pick(float(fraction)).alias(name) for fraction, name in zip(wanted, names, strict=True))
-        listed_ = pl.concat_list(names).cast(made.type.polars)
-        result = pl.when(pl.col(names[0]).is_not_null()).then(listed_)
-        return Plan((column,), parts, result)
+def _fractions(call: AggregateCall, made: Field, pick: Callable[[pl.Expr, pl.Expr, float], pl.Expr]) -> Plan:
+    """Each group's values are sorted once, into a list; the fractions are read from it after grouping."""
+    column, ordered = _ordered(call, made)
+    name, wanted = f"{made.id}l", getattr(call.direct[0], "value", None)
+    values, count = pl.col(name), pl.col(name).list.len().cast(pl.Int64)
+    aggregates = (ordered.implode().alias(name),)
     if wanted is None:
-        return Plan((column,), (pl.len().alias(made.id),), pl.lit(None, dtype=made.type.polars))
-    return Plan((column,), (pick(float(wanted)).alias(made.id),), pl.col(made.id))
+        return Plan((column,), aggregates, pl.lit(None, dtype=made.type.polars))
+    if not isinstance(wanted, tuple):
+        return Plan((column,), aggregates, pick(values, count, float(wanted)))
+    parts = [pick(values, count, float(fraction)) for fraction in wanted]
+    return Plan((column,), aggregates, pl.when(count > 0).then(pl.concat_list(parts).cast(made.type.polars)))
 
 
 def _mode(call: AggregateCall, made: Field) -> Plan:

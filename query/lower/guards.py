@@ -38,6 +38,7 @@ FAULTS: Final[dict[str, tuple[str, str]]] = {
     "bucket_count": (fault.INVALID_WIDTH_BUCKET, "count must be greater than zero"),
     "bucket_bounds": (fault.INVALID_WIDTH_BUCKET, "lower bound cannot equal upper bound"),
     "chr_zero": (fault.PROGRAM_LIMIT, "null character not permitted"),
+    "chr_negative": (fault.INVALID_PARAMETER, "character number must be positive"),
     "chr_range": (fault.PROGRAM_LIMIT, "requested character not valid for encoding"),
     "date_range": (fault.DATETIME_OVERFLOW, "date out of range"),
     "timestamp_range": (fault.DATETIME_OVERFLOW, "timestamp out of range"),
