@@ -11,6 +11,7 @@ from query.bind.block import Block, PendingLookup
 from query.bind.environment import BoundQuery
 from query.bind.operators import COMPARISONS, comparison, require_hashable, require_sortable
 from query.bind.resolve import call, coerce, common
+from query.bind.traverse import check_copies
 from query.bound import (
     Aggregate,
     AggregateCall,
@@ -70,6 +71,7 @@ def bind_between(node: exp.Expr, block: Block) -> Scalar:
     """`a [NOT] BETWEEN [SYMMETRIC] low AND high`."""
     value, low, high = (block.bind(node.args[name]) for name in ("this", "low", "high"))
     position = position_of(node)
+    check_copies(value, position)
     result = _between(value, low, high, position)
     if node.args.get("symmetric"):
         result = Logic(BOOL, "or", (result, _between(value, high, low, position)))
