@@ -10,6 +10,7 @@ from query.allowlist import position_of
 from query.bind import aggregates, operators, patterns, predicates, special, windows
 from query.bind.block import Block
 from query.bind.resolve import call, coerce, common
+from query.bind.traverse import check_copies
 from query.bind.types import TypeName, type_name
 from query.bound import (
     ArrayOf,
@@ -264,6 +265,7 @@ def _nullif(node: exp.Expr, block: Block) -> Scalar:
     values = arguments(node, block)
     if len(values) != 2:
         raise fault.invalid(fault.SYNTAX_ERROR, "NULLIF takes two arguments", position_of(node))
+    check_copies(values[0], position_of(node))
     equal = operators.comparison("=", values[0], values[1], position_of(node))
     result = values[0]
     if result.type.name == "unknown":
