@@ -147,6 +147,8 @@ def _case(node: exp.Expr, block: Block) -> Scalar:
 
 def _case_of(node: exp.Expr, block: Block) -> Scalar:
     tested = block.bind(node.this) if node.this is not None else None
+    if tested is not None:
+        check_copies(tested, position_of(node))
     conditions: list[Scalar] = []
     for branch in node.args["ifs"]:
         if tested is None:

@@ -98,6 +98,7 @@ def _in_list(value: Scalar, items: list[Scalar], position: int | None) -> Scalar
         listed = _among(value, items, position)
         if listed is not None:
             return listed
+    check_copies(value, position)
     parts = tuple(comparison("=", value, item, position) for item in items)
     return parts[0] if len(parts) == 1 else Logic(BOOL, "or", parts)
 
@@ -154,6 +155,7 @@ def _quantified(symbol: str, node: exp.Expr, right: exp.Expr, block: Block) -> S
     items = written_items(array)
     if items is None:
         return _over_array(symbol, value, array, any_of, position)
+    check_copies(value, position)
     parts = tuple(comparison(symbol, value, item, position) for item in items)
     return Logic(BOOL, "or" if any_of else "and", parts) if parts else truth(not any_of)
 

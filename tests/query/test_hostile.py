@@ -110,7 +110,10 @@ def test_a_plan_grows_no_faster_than_its_statement(question: str, template: str)
     assert sizes[1] < 3 * sizes[0]
 
 
-@pytest.mark.parametrize("template", ["((#) BETWEEN 1 AND 3)::int", "nullif(#, 3)"])
+@pytest.mark.parametrize(
+    "template",
+    ["((#) BETWEEN 1 AND 3)::int", "nullif(#, 3)", "CASE # WHEN 1 THEN 2 WHEN 3 THEN 4 END", "(# IN (a, 1))::int"],
+)
 def test_an_operand_that_doubles_at_every_level_is_refused(template: str) -> None:
     with pytest.raises(InvalidSQL, match="nests too deeply"):
         compile(f"SELECT {nested(template, 24)} FROM t", {"t": pl.LazyFrame({"a": [1]})}, now=NOW)
