@@ -52,6 +52,10 @@ def check_text(sql: str) -> None:
         raise invalid("42601", "the statement is empty", 1)
 
 
+MAX_COPIED: Final = 20_000
+"""Nodes of an operand that an operator's meaning repeats (`a BETWEEN ...` is two comparisons of a)."""
+
+
 def too_complex(position: int | None = None) -> InvalidSQL:
     """PostgreSQL's answer to a statement that would overflow its stack."""
     return invalid(STATEMENT_TOO_COMPLEX, "the statement nests too deeply", position, "use fewer levels or fewer terms")

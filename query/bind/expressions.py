@@ -10,6 +10,7 @@ from query.allowlist import position_of
 from query.bind import aggregates, operators, patterns, predicates, special, windows
 from query.bind.block import Block
 from query.bind.resolve import call, coerce, common
+from query.bind.traverse import check_copies
 from query.bind.types import TypeName, type_name
 from query.bound import (
     ArrayOf,
@@ -146,6 +147,8 @@ def _case(node: exp.Expr, block: Block) -> Scalar:
 
 def _case_of(node: exp.Expr, block: Block) -> Scalar:
     tested = block.bind(node.this) if node.this is not None else None
+    if tested is not None:
+        check_copies(tested, position_of(node))
     conditions: list[Scalar] = []
     for branch in node.args["ifs"]:
         if tested is None:
@@ -264,6 +267,7 @@ def _nullif(node: exp.Expr, block: Block) -> Scalar:
     values = arguments(node, block)
     if len(values) != 2:
         raise fault.invalid(fault.SYNTAX_ERROR, "NULLIF takes two arguments", position_of(node))
+    check_copies(values[0], position_of(node))
     equal = operators.comparison("=", values[0], values[1], position_of(node))
     result = values[0]
     if result.type.name == "unknown":

@@ -11,6 +11,7 @@ from query.bind.block import Block, PendingLookup
 from query.bind.environment import BoundQuery
 from query.bind.operators import COMPARISONS, comparison, require_hashable, require_sortable
 from query.bind.resolve import call, coerce, common
+from query.bind.traverse import check_copies
 from query.bound import (
     Aggregate,
     AggregateCall,
@@ -70,6 +71,7 @@ def bind_between(node: exp.Expr, block: Block) -> Scalar:
     """`a [NOT] BETWEEN [SYMMETRIC] low AND high`."""
     value, low, high = (block.bind(node.args[name]) for name in ("this", "low", "high"))
     position = position_of(node)
+    check_copies(value, position)
     result = _between(value, low, high, position)
     if node.args.get("symmetric"):
         result = Logic(BOOL, "or", (result, _between(value, high, low, position)))
@@ -96,6 +98,7 @@ def _in_list(value: Scalar, items: list[Scalar], position: int | None) -> Scalar
         listed = _among(value, items, position)
         if listed is not None:
             return listed
+    check_copies(value, position)
     parts = tuple(comparison("=", value, item, position) for item in items)
     return parts[0] if len(parts) == 1 else Logic(BOOL, "or", parts)
 
@@ -152,6 +155,7 @@ def _quantified(symbol: str, node: exp.Expr, right: exp.Expr, block: Block) -> S
     items = written_items(array)
     if items is None:
         return _over_array(symbol, value, array, any_of, position)
+    check_copies(value, position)
     parts = tuple(comparison(symbol, value, item, position) for item in items)
     return Logic(BOOL, "or" if any_of else "and", parts) if parts else truth(not any_of)
 

@@ -67,9 +67,9 @@ def _staged(call: AggregateCall, stage: Stage) -> AggregateCall:
     holds = None if where is None else expression(where).fill_null(False)
 
     def ahead(value: Scalar) -> Scalar:
-        if not stage.is_deep(value):
+        if not stage.is_nested(value):
             return value
-        return Column(value.type, expression(value, stage, holds).meta.output_name())
+        return Column(value.type, stage.keep(expression(value, stage, holds)).meta.output_name())
 
     order = tuple(replace(key, value=ahead(key.value)) for key in call.order)
     return replace(call, args=tuple(ahead(arg) for arg in call.args), order=order, where=where)

@@ -76,6 +76,13 @@ class Stage:
         costly = isinstance(scalar, Cast) and scalar.type.name == "jsonb"
         return (costly or self._depth(scalar) >= _DEEP) and any(True for _ in columns(scalar))
 
+    def is_nested(self, scalar: Scalar) -> bool:
+        """True for a call of calls."""
+        if isinstance(scalar, Column | Constant | RowOf):
+            return False
+        plain = all(isinstance(child, Column | Constant) for child in children(scalar))
+        return not plain and any(True for _ in columns(scalar))
+
     def _depth(self, scalar: object) -> int:
         """Levels of calls down to plain columns or to arguments that have a helper column."""
         if isinstance(scalar, Column | Constant) or not isinstance(scalar, Scalar):

@@ -78,3 +78,42 @@ def test_a_long_list_of_values_is_one_look_up() -> None:
     answer = compile(f"SELECT a FROM t WHERE a IN ({values})", {"t": pl.LazyFrame({"a": [1, 9_999]})}, now=NOW)
 
     assert answer.collect().rows() == [(1,)]
+
+
+def nested(template: str, depth: int) -> str:
+    """`template` put into itself where it says #."""
+    expression = "a"
+    for _ in range(depth):
+        expression = template.replace("#", expression)
+    return expression
+
+
+@pytest.mark.parametrize("question", ["SELECT # FROM t", "SELECT a FROM t WHERE # > 1", "SELECT sum(#) FROM t"])
+@pytest.mark.parametrize(
+    "template",
+    [
+        "(7 / #)",
+        "CASE WHEN a > 1 THEN 1 / (#) ELSE a END",
+        "CASE WHEN (#) > 1 THEN 1 / a ELSE a END",
+        "coalesce(7 / (#), 1)",
+        "(#)::text::int8",
+        "((1 / a > 0 AND 2 / (#) > 1)::int)",
+    ],
+)
+def test_a_plan_grows_no_faster_than_its_statement(question: str, template: str) -> None:
+    table = {"t": pl.LazyFrame({"a": [1, 2]})}
+    sizes = [
+        len(compile(question.replace("#", nested(template, depth)), table, now=NOW).explain(optimized=False))
+        for depth in (6, 12)
+    ]
+
+    assert sizes[1] < 3 * sizes[0]
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["((#) BETWEEN 1 AND 3)::int", "nullif(#, 3)", "CASE # WHEN 1 THEN 2 WHEN 3 THEN 4 END", "(# IN (a, 1))::int"],
+)
+def test_an_operand_that_doubles_at_every_level_is_refused(template: str) -> None:
+    with pytest.raises(InvalidSQL, match="nests too deeply"):
+        compile(f"SELECT {nested(template, 24)} FROM t", {"t": pl.LazyFrame({"a": [1]})}, now=NOW)
