@@ -21,7 +21,7 @@ blueprint = protect(Blueprint("ingestion", __name__))
 
 # Below this, requests are gathered: 100-event bodies of 40 kB then cost 0.7 of the processor time they cost alone.
 SMALL_BYTES: Final = 64 * 1024
-# Decoding is Python and holds the interpreter wherever it runs: up to this size, a few milliseconds, a thread only costs.
+# Decoding holds the interpreter wherever it runs: up to this size, a few milliseconds, a thread only costs.
 INLINE_BYTES: Final = 512 * 1024
 
 
