@@ -261,7 +261,8 @@ def _as_account(found: Cluster) -> list[str]:
     drop = [setpriv, f"--reuid={found.account.uid}", f"--regid={found.account.gid}", "--clear-groups"]
     if all(_is_open(path) for path in (found.root, found.binaries)):
         return drop
-    return [*drop, "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+    # Without the secure bit the kernel leaves the capability out of access(2), by which initdb looks for its binaries.
+    return [*drop, "--securebits=+no_setuid_fixup", "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
 
 
 def _is_open(path: Path) -> bool:
