@@ -13,7 +13,6 @@ import pytest
 from errors import InternalError, StorageUnavailable
 from models import file
 from storage import maintenance
-from storage.host import NAME_FILE
 from storage.maintenance import IDLE_SECONDS, Duties, Rare
 from tests.storage.workbench import Bench
 
@@ -30,8 +29,6 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def environment(bench: Bench, database_url: str) -> dict[str, str]:
-    # The process is of the same host as the bench.
-    (bench.layout.root / NAME_FILE).write_text(bench.layout.node)
     return {
         **os.environ,
         "PYTHONPATH": str(ROOT),

@@ -11,6 +11,7 @@ from models.dataset import Dataset
 from storage.arrival import Arrival
 from storage.convert import convert_all
 from storage.engine import Storage
+from storage.host import NAME_FILE
 from storage.names import Layout
 from storage.scan import scan
 from storage.snapshot import take
@@ -34,6 +35,8 @@ class Bench:
 
     def __init__(self, root: Path, url: str | None = None) -> None:
         self.layout = Layout(root, url=url)
+        # Processes of the product that are started on this directory are of the same host.
+        (root / NAME_FILE).write_text(self.layout.node)
         self.storage = Storage(self.layout, flush_seconds=60)
         self.app = dataset.create("default", "app")
 
