@@ -1,7 +1,7 @@
 """Small requests, stored together: what arrives while one group is on its way to the disk makes up the next.
 
 One thread per worker (a greenlet under gunicorn) does the building, so each request pays a share of it. On two cores
-this makes single events several times cheaper (docs/decisions/json-decoding.md).
+this makes single events about twice as cheap (docs/decisions/ingestion.md).
 """
 
 import logging
