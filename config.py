@@ -108,6 +108,9 @@ class Settings:
     query_concurrency: int = setting(
         _positive, os.cpu_count() or 1, "queries that run at once on a host; default: its cores"
     )
+    query_threads: int = setting(
+        _positive, min(os.cpu_count() or 1, 8), "threads of one query; its memory grows with them"
+    )
     query_queue: int = setting(_positive, 100, "queries that may wait in each worker before 503")
     query_queue_seconds: float = setting(_seconds, 30.0, "longest wait of a query for its turn before 503")
     query_result_bytes: int = setting(_positive, 16 * GIB, "largest result of one query, before compression")

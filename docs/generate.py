@@ -50,6 +50,8 @@ def pages() -> dict[Path, str]:
 def _default(name: str, value: object) -> str:
     if name == "query_concurrency":
         return "the host's cores"
+    if name == "query_threads":
+        return "the host's cores, at most 8"
     if value is None or value == ():
         return "unset"
     if isinstance(value, bool):

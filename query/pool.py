@@ -5,7 +5,6 @@ HTTP. The design and what was measured: docs/decisions/query-processes.md.
 """
 
 import logging
-import os
 import signal
 import threading
 import time
@@ -46,6 +45,7 @@ class Limits:
     timeout_seconds: float
     memory_bytes: int
     concurrency: int
+    threads: int
     waiting: int
     waiting_seconds: float
 
@@ -301,7 +301,7 @@ class Pool:
     def _spawn(self) -> None:
         # Here, because a process dies with the thread that started it; waited for elsewhere, so that several come
         # up side by side.
-        process = QueryProcess(self._module, threads=os.cpu_count() or 1)
+        process = QueryProcess(self._module, threads=self._limits.threads)
         self._coming += 1
         threading.Thread(target=self._welcome, args=(process,), name="welcome", daemon=True).start()
 

@@ -47,6 +47,7 @@ class QueryService:
             timeout_seconds=settings.query_timeout_seconds,
             memory_bytes=settings.query_memory_bytes,
             concurrency=settings.query_concurrency,
+            threads=settings.query_threads,
             waiting=settings.query_queue,
             waiting_seconds=settings.query_queue_seconds,
         )

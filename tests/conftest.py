@@ -79,4 +79,7 @@ def service_environment(database_url: str) -> dict[str, str]:
         "WEIR_DATABASE_URL": database_url,
         "WEIR_ADMIN_USERNAME": ADMIN[0],
         "WEIR_ADMIN_PASSWORD": ADMIN[1],
+        # Not by the machine's cores: what a query needs grows with its threads.
+        "WEIR_QUERY_CONCURRENCY": "2",
+        "WEIR_QUERY_THREADS": "2",
     }

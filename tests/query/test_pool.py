@@ -18,7 +18,7 @@ from query.host import Host, Query
 from query.pool import Limits, Pool
 
 MIB = 2**20
-LIMITS = Limits(timeout_seconds=20, memory_bytes=256 * MIB, concurrency=2, waiting=4, waiting_seconds=20)
+LIMITS = Limits(timeout_seconds=20, memory_bytes=256 * MIB, concurrency=2, threads=2, waiting=4, waiting_seconds=20)
 MakePool = Callable[..., Pool]
 
 
@@ -327,7 +327,7 @@ def test_no_query_process_outlives_its_worker(tmp_path: Path) -> None:
     code = (
         "import sys, threading; from pathlib import Path; from query.host import Host, Query\n"
         "from query.pool import Limits, Pool\n"
-        "pool = Pool(Host(Path(sys.argv[1]), 1), Limits(60, 2**30, 1, 9, 60), 'odd_jobs')\n"
+        "pool = Pool(Host(Path(sys.argv[1]), 1), Limits(60, 2**30, 1, 1, 9, 60), 'odd_jobs')\n"
         "with pool.lease(Query('q', '', '', '', ''), lambda: False) as lease:\n"
         "    print(lease._process.pid, flush=True); lease.send(('hang',)); lease.receive()"
     )
