@@ -73,7 +73,7 @@ BLUEPRINTS: Final = (
 def create_app(settings: Settings) -> Flask:
     """The WSGI application with all its parts. Starts nothing and touches no database; `start` does."""
     base.bind(server.url(settings.database_url, settings.data_dir))
-    app = Flask("weir", static_folder=None)
+    app = requests.Application("weir", static_folder=None)
     if trusted := settings.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=trusted, x_proto=trusted)  # type: ignore[method-assign]
     parts = app.extensions[EXTENSION] = _parts(settings)

@@ -3,8 +3,8 @@
 import fcntl
 import logging
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -45,11 +45,9 @@ class Pool:
         return self._threads.apply(function, args, kwargs)  # type: ignore[no-any-return]
 
 
-@contextmanager
-def deadline(seconds: float) -> Iterator[None]:
+def deadline(seconds: float) -> AbstractContextManager[object]:
     """Raises TimeoutError in a block that waits longer than `seconds` for something cooperative, as a socket."""
-    with gevent.Timeout(seconds, TimeoutError(f"{seconds} seconds passed")):
-        yield
+    return gevent.Timeout(seconds, TimeoutError(f"{seconds} seconds passed"))  # type: ignore[no-any-return]
 
 
 def keep_running(name: str, lock: Path, command: Sequence[str]) -> gevent.Greenlet:

@@ -53,22 +53,14 @@ class Inflight:
         self.limit_bytes = limit_bytes
         self.held_bytes = 0
 
-    @contextmanager
-    def holding(self) -> Iterator[Callable[[int], None]]:
-        """A function that takes bytes into account, raising Overloaded beyond the limit; all are let go at the end."""
-        held = 0
+    def hold(self, count: int) -> None:
+        """Take bytes into account until they are let go. Raises Overloaded beyond the limit, and holds none."""
+        if self.held_bytes + count > self.limit_bytes:
+            raise Overloaded("too many request bodies are in flight; nothing was stored", limit=self.limit_bytes)
+        self.held_bytes += count
 
-        def hold(count: int) -> None:
-            nonlocal held
-            if self.held_bytes + count > self.limit_bytes:
-                raise Overloaded("too many request bodies are in flight; nothing was stored", limit=self.limit_bytes)
-            held += count
-            self.held_bytes += count
-
-        try:
-            yield hold
-        finally:
-            self.held_bytes -= held
+    def let_go(self, count: int) -> None:
+        self.held_bytes -= count
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +81,19 @@ class Bodies:
 
         Raises TooLarge (either limit), InvalidBody, UnsupportedMedia (Content-Encoding) and Overloaded.
         """
-        with self.inflight.holding() as hold:
-            body = read_body(
+        held = 0
+
+        def hold(count: int) -> None:
+            nonlocal held
+            self.inflight.hold(count)
+            held += count
+
+        try:
+            yield read_body(
                 request, max_body_bytes=self.max_body_bytes, max_decoded_bytes=self.max_decoded_bytes, hold=hold
             )
-            yield body
+        finally:
+            self.inflight.let_go(held)
 
 
 def read_body(

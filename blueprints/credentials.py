@@ -1,4 +1,4 @@
-"""What a request sends to prove who it is, by Flask-HTTPAuth's schemes: Basic, Bearer and X-API-Key.
+"""What a request sends to prove who it is: X-API-Key, or Basic and Bearer by Flask-HTTPAuth's schemes.
 
 Each validator tells a missing credential (try the next) from a wrong one (stop), as the two are different.
 """
@@ -45,7 +45,6 @@ class Credentials:
         self._verify_bearer = bearer
         self._basic = HTTPBasicAuth(realm=REALM)
         self._bearer = HTTPTokenAuth("Bearer", realm=REALM)
-        self._key = HTTPTokenAuth("ApiKey", realm=REALM, header=KEY_HEADER)
 
     def identify(self, tenant: str, key: str | None, authorization: str | None) -> Identity | None:
         """The identity that the current request's headers (X-API-Key, Authorization) prove; None without any.
@@ -64,12 +63,9 @@ class Credentials:
     def _outcomes(self, tenant: str, key: str | None, authorization: str) -> Iterator[Outcome]:
         # Scheme names have no case (RFC 9110 section 11.1).
         scheme = authorization.partition(" ")[0].lower()
-        yield MISSING if key is None else self._key_outcome(tenant)
+        yield MISSING if key is None else Outcome(self._verifier.api_key(tenant, key))
         yield self._basic_outcome(tenant, authorization) if scheme == "basic" else MISSING
         yield self._bearer_outcome(tenant) if scheme == "bearer" else MISSING
-
-    def _key_outcome(self, tenant: str) -> Outcome:
-        return Outcome(self._verifier.api_key(tenant, self._key.get_auth().token))
 
     def _basic_outcome(self, tenant: str, authorization: str) -> Outcome:
         sent = self._basic.get_auth() if BASIC.fullmatch(authorization) else None

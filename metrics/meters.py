@@ -1,8 +1,10 @@
 """The counters and histograms of one worker: what is counted, and by which labels."""
 
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
+
+M = TypeVar("M", Counter, Histogram)
 
 # Each dataset has series in every worker's file; those beyond this number are counted together.
 MOST_DATASETS: Final = 500
@@ -21,6 +23,7 @@ class Meters:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._datasets: set[tuple[str, str]] = set()
+        self._children: dict[tuple[object, ...], Any] = {}
         self._requests = self._counter("requests", "Requests answered.", "method", "route", "status")
         self._refusals = self._counter("refusals", "Requests refused, by the error's code.", "code")
         self._events = self._counter("ingested_events", "Events stored durably.", "tenant", "dataset")
@@ -45,23 +48,23 @@ class Meters:
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """A request was answered."""
-        self._requests.labels(method, route, str(status)).inc()
-        self._answer.labels(route).observe(seconds)
+        self._of(self._requests, method, route, status).inc()
+        self._of(self._answer, route).observe(seconds)
 
     def refused(self, code: str) -> None:
         """A request was refused with this code of errors.py."""
-        self._refusals.labels(code).inc()
+        self._of(self._refusals, code).inc()
 
     def ingested(self, tenant: str, dataset: str, events: int, body_bytes: int) -> None:
         """Events are on stable storage."""
         labels = self._few(tenant, dataset)
-        self._events.labels(*labels).inc(events)
-        self._bytes.labels(*labels).inc(body_bytes)
+        self._of(self._events, *labels).inc(events)
+        self._of(self._bytes, *labels).inc(body_bytes)
 
     def rejected(self, protocol: str, events: int) -> None:
         """So many events of a request were left out, and the rest was stored."""
         if events:
-            self._rejected.labels(protocol).inc(events)
+            self._of(self._rejected, protocol).inc(events)
 
     def committed(self, requests: int, seconds: float, sync_seconds: float) -> None:
         """A group commit succeeded."""
@@ -72,6 +75,14 @@ class Meters:
     def queried(self, seconds: float) -> None:
         """A query has its result, or the beginning of a long one."""
         self._query.observe(seconds)
+
+    def _of(self, meter: M, *labels: str | int) -> M:
+        """The series of these labels. Kept, since prometheus_client checks and joins them each time it is asked."""
+        key = (meter, *labels)
+        found: M | None = self._children.get(key)
+        if found is None:
+            found = self._children[key] = meter.labels(*labels)
+        return found
 
     def _few(self, tenant: str, dataset: str) -> tuple[str, str]:
         pair = (tenant, dataset)
