@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from typing import Final
 
 from flask import Flask
@@ -40,14 +41,21 @@ from blueprints.bodies import Bodies
 from blueprints.gathering import Gathering
 from blueprints.parts import EXTENSION, Parts
 from blueprints.reception import Reception
+from blueprints.scope import checked_dataset_name
 from config import InvalidSetting, Settings
+from errors import InvalidName
+from metrics.exposition import samples
 from metrics.meters import Meters
 from models import base, server
+from models.dataset import DEFAULT_TENANT
+from observing import rows
+from observing.recorder import Own, Recorder
 from query.service import QueryService
 from runtime import Pool, keep_running, offload
 from storage import host
 from storage.engine import Storage
 
+RECORDER: Final = "weir.recorder"
 BLUEPRINTS: Final = (
     ingestion.blueprint,
     query.blueprint,
@@ -77,7 +85,7 @@ def create_app(settings: Settings) -> Flask:
     if trusted := settings.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=trusted, x_proto=trusted)  # type: ignore[method-assign]
     parts = app.extensions[EXTENSION] = _parts(settings)
-    requests.install(app)
+    requests.install(app, _self_dataset(settings))
     metrics.install(app, parts.reception.meters)
     errors.install(app)
     authentication.install(app, access.build(_access_options(settings), Passwords(offload)))
@@ -94,9 +102,12 @@ def start(app: Flask) -> None:
     """What a worker does besides answering: it keeps query processes warm, and watches the host's other processes."""
     parts: Parts = app.extensions[EXTENSION]
     parts.queries.start()
+    recorder = app.extensions[RECORDER] = _recorder(parts)
+    if recorder:
+        recorder.start()
     for name, module in (("maintenance", "storage.maintenance"), ("alerting", "alerting.process")):
         command = [sys.executable, "-m", module, "--parent", str(os.getpid())]
-        keep_running(name, parts.settings.data_dir / f"{name}.lock", command)
+        keep_running(name, parts.settings.data_dir / f"{name}.lock", command, recorder.hear if recorder else None)
 
 
 def stop(app: Flask) -> None:
@@ -104,6 +115,8 @@ def stop(app: Flask) -> None:
     parts: Parts = app.extensions[EXTENSION]
     parts.queries.close()
     app.extensions[authentication.EXTENSION].last_use.close()
+    if recorder := app.extensions.get(RECORDER):
+        recorder.close()
     parts.storage.close()
 
 
@@ -128,6 +141,29 @@ def _parts(settings: Settings) -> Parts:
         gathering=Gathering(storage, settings.max_columns),
         queries=QueryService(settings),
     )
+
+
+def _recorder(parts: Parts) -> Recorder | None:
+    """What stores Weir's own events, if they are to be."""
+    settings, meters = parts.settings, parts.reception.meters
+    name = _self_dataset(settings)
+    if name is None:
+        return None
+    return Recorder(
+        Own((DEFAULT_TENANT, name), settings.self_seconds),
+        store=partial(parts.reception.store_own, name, rows.COLUMNS),
+        sample=lambda: samples(meters.registry, metrics.gauges(parts)),
+        count=meters.observed,
+        lock=settings.data_dir / "observing.lock",
+    )
+
+
+def _self_dataset(settings: Settings) -> str | None:
+    """Raises InvalidSetting for what no dataset can be called."""
+    try:
+        return settings.self_dataset and checked_dataset_name(settings.self_dataset)
+    except InvalidName as error:
+        raise InvalidSetting(f"WEIR_SELF_DATASET: {error.message}") from error
 
 
 def _access_options(settings: Settings) -> access.AccessOptions:

@@ -131,7 +131,6 @@ class Settings:
     alert_allowed_hosts: tuple[str, ...] = setting(
         _names, (), "private hosts and CIDRs that alerts may be delivered to, separated by commas"
     )
-
     trusted_proxies: int = setting(
         _count, 0, "proxies of yours that every request passes: so many `X-Forwarded-For` entries are believed"
     )
@@ -141,6 +140,10 @@ class Settings:
         "info",
         "least level that is logged: `debug`, `info`, `warning`, `error`",
     )
+    self_dataset: str | None = setting(
+        str, None, "dataset of the tenant `default` in which Weir stores its own log lines and metrics; unset: none"
+    )
+    self_seconds: float = setting(_seconds, 60.0, "how often Weir's own metrics are stored in `WEIR_SELF_DATASET`")
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] = os.environ) -> "Settings":

@@ -200,11 +200,14 @@ def main() -> None:
     """Serve until SIGTERM or SIGINT. Settings come from the environment."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--parent", type=int, metavar="PID", help="end when this process, our parent, has ended")
-    parent = parser.parse_args().parent
+    parser.add_argument("--log-to", type=int, metavar="FD", help="an inherited socket for the log lines")
+    asked = parser.parse_args()
     settings = bounded(Settings.from_env())
     logs.configure(settings.log_format, settings.log_level)
+    if asked.log_to is not None:
+        logs.relay(asked.log_to)
     # Before any thread starts, so that all of them leave the signals to this one.
-    wait = waiter(parent)
+    wait = waiter(asked.parent)
     os.nice(NICENESS)
     bind(server.url(settings.database_url, settings.data_dir), max_connections=EVALUATIONS + DELIVERIES + 2)
     queries = QueryService(settings)

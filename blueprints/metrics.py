@@ -11,7 +11,7 @@ from flask import Blueprint, Flask, Response, current_app, g, request
 from auth.identity import Identity
 from auth.privileges import Action, may, require, row_predicates
 from blueprints.authentication import access, caller, protect
-from blueprints.parts import parts
+from blueprints.parts import Parts, parts
 from errors import WeirError
 from metrics import exposition, sharing
 from metrics.exposition import Gauge
@@ -20,6 +20,7 @@ from models import census
 from models.tenant import DEFAULT
 from storage.backlog import backlog
 from storage.disk import used_percent
+from storage.names import Layout
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ def show() -> Response:
     are for the default tenant, which is the only one of most servers.
     """
     require(caller(), Action.LIST)
-    return Response(exposition.text(meters().registry, _gauges(), _visible), content_type=CONTENT_TYPE)
+    return Response(exposition.text(meters().registry, gauges(parts()), _visible), content_type=CONTENT_TYPE)
 
 
 def _visible(tenant: str | None, dataset: str | None) -> bool:
@@ -63,21 +64,21 @@ def _visible(tenant: str | None, dataset: str | None) -> bool:
     return may(identity, Action.READ_METADATA, dataset) and row_predicates(identity, dataset) is None
 
 
-def _gauges() -> Iterator[Gauge]:
+def gauges(of: Parts) -> Iterator[Gauge]:
     """The host's state of now. What cannot be asked is left out: a scrape has to work when the rest does not."""
-    settings, layout = parts().settings, parts().storage.layout
+    settings, layout = of.settings, of.storage.layout
     yield Gauge("workers", "Worker processes alive.", sharing.living(layout.root / sharing.DIRECTORY_NAME))
     yield Gauge("disk_used_ratio", "Use of the disk that holds the segments.", used_percent(layout.staging) / 100)
-    yield Gauge("queries_in_progress", "Queries that run or wait.", parts().queries.in_progress())
+    yield Gauge("queries_in_progress", "Queries that run or wait.", of.queries.in_progress())
     yield Gauge("query_slots", "Queries that may run at once.", settings.query_concurrency)
     try:
-        yield from _stored()
+        yield from _stored(layout)
     except WeirError as error:
         logger.warning("metrics: %s", error.message)
 
 
-def _stored() -> Iterator[Gauge]:
-    waiting = backlog(parts().storage.layout, datetime.now(UTC))
+def _stored(layout: Layout) -> Iterator[Gauge]:
+    waiting = backlog(layout, datetime.now(UTC))
     yield Gauge("segments_unconverted", "Segments that are not Parquet yet.", waiting.segments)
     yield Gauge("segments_unconverted_bytes", "Their bytes.", waiting.bytes)
     yield Gauge("conversion_lag_seconds", "Age of the oldest of them.", waiting.oldest_seconds)

@@ -1,23 +1,27 @@
 """The one way in for the events of every protocol: admitted, then stored durably under their dataset."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 from flask import Request
 
 from auth.identity import Identity
 from auth.privileges import Action, require
 from blueprints.scope import Scope
-from columns import Batch
+from columns import Batch, Field
 from errors import DatasetExists, DatasetNotFound
 from metrics.meters import Meters
 from models import dataset
-from models.dataset import Dataset
+from models.dataset import DEFAULT_TENANT, Dataset
 from storage.arrival import Arrival
 from storage.engine import Storage
 from storage.idempotency import Answer, receipt_of
+from version import VERSION
+
+OWN_TELEMETRY_TYPE: Final = "events"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,14 @@ class Reception:
         An empty batch is stored too, as nothing: its dataset exists afterwards.
         """
         self.storage.append(self._find_or_create(identity.tenant, name, telemetry_type), batch, arrival)
+
+    def store_own(self, name: str, fields: Sequence[Field], batch: Batch) -> None:
+        """Weir's own events, as `store` does it, into the default tenant: nobody is asked, and nothing is counted.
+
+        A new dataset has all the `fields` from the start, so that they can be asked for before they have a value.
+        """
+        target = self._find_or_create(DEFAULT_TENANT, name, OWN_TELEMETRY_TYPE, fields)
+        self.storage.append(target, batch, Arrival(datetime.now(UTC), user_agent=f"weir/{VERSION}"))
 
     def store_once(
         self, identity: Identity, name: str, body: bytes, batch: Batch, arrival: Arrival, telemetry_type: str
@@ -77,13 +89,13 @@ class Reception:
         except DatasetNotFound:
             return None
 
-    def _find_or_create(self, tenant: str, name: str, telemetry_type: str) -> Dataset:
+    def _find_or_create(self, tenant: str, name: str, telemetry_type: str, fields: Sequence[Field] = ()) -> Dataset:
         """Of rivals that create one dataset at once, all get the same."""
         try:
             return self.storage.find(tenant, name)
         except DatasetNotFound:
             with suppress(DatasetExists):
-                dataset.create(tenant, name, telemetry_type=telemetry_type)
+                dataset.create(tenant, name, telemetry_type=telemetry_type, fields=fields)
             return self.storage.find(tenant, name)
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import orjson
-from flask import Flask, Response, g, request
+from flask import Flask, Response, current_app, g, request
 from flask.json.provider import JSONProvider
 
 import logs
 
+EXTENSION: Final = "weir.self_dataset"
 SANE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 
@@ -37,9 +38,14 @@ class CompactJSON(JSONProvider):
         return Response(content, mimetype="application/json")
 
 
-def install(app: Flask) -> None:
-    """Give every request an id, echoed if the client sent a sane one (api.md section 1)."""
+def install(app: Flask, self_dataset: str | None = None) -> None:
+    """Give every request an id, echoed if the client sent a sane one (api.md section 1).
+
+    What is logged of requests that name `self_dataset` is not kept in it: else a shipper that sends Weir's log lines
+    there, and is refused, would make a new line of every one that it sends.
+    """
     app.json = CompactJSON(app)
+    app.extensions[EXTENSION] = self_dataset
     app.before_request(_identify)
     app.after_request(_echo)
 
@@ -49,6 +55,12 @@ def _identify() -> None:
     g.request_id = sent if SANE_ID.fullmatch(sent) else os.urandom(16).hex()
     # A kept-alive connection is one greenlet: the next request on it sets its own.
     logs.request_id.set(g.request_id)
+    logs.is_kept.set(not _names(current_app.extensions[EXTENSION]))
+
+
+def _names(dataset: str | None) -> bool:
+    named = (request.headers.get("X-P-Stream", "").strip(), (request.view_args or {}).get("name"))
+    return dataset is not None and dataset in named
 
 
 def _echo(answer: Response) -> Response:

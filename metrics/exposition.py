@@ -1,6 +1,6 @@
 """The text that Prometheus reads: counters of all workers, and gauges that are looked up when somebody asks."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -21,6 +21,22 @@ class Gauge:
     value: float
     tenant: str | None = None
     dataset: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One number, as a reader of Prometheus' text sees it."""
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
+
+
+def samples(own: CollectorRegistry, gauges: Iterable[Gauge]) -> Iterator[Sample]:
+    """All that `text` would show to somebody who may see everything."""
+    for metric in [*registry_of_all(own).collect(), *_families(gauges)]:
+        for each in metric.samples:
+            yield Sample(each.name, each.labels, each.value)
 
 
 def text(own: CollectorRegistry, gauges: Iterable[Gauge], visible: Visible) -> bytes:

@@ -34,6 +34,7 @@ class Meters:
             "rejected_events", "Events left out of requests whose other events were stored.", "protocol"
         )
         self._committed = self._counter("committed_requests", "Requests made durable by group commits.")
+        self._own = self._counter("self_events", "Weir's own log lines and numbers, by what became of them.", "outcome")
         self._answer = self._histogram(
             "request_duration_seconds",
             "From the head of a request to the head of its answer.",
@@ -75,6 +76,10 @@ class Meters:
     def queried(self, seconds: float) -> None:
         """A query has its result, or the beginning of a long one."""
         self._query.observe(seconds)
+
+    def observed(self, outcome: str, events: int) -> None:
+        """So many of Weir's own events were `stored` or `dropped`."""
+        self._of(self._own, outcome).inc(events)
 
     def _of(self, meter: M, *labels: str | int) -> M:
         """The series of these labels. Kept, since prometheus_client checks and joins them each time it is asked."""

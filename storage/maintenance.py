@@ -188,13 +188,16 @@ def main() -> None:
     """Serve until SIGTERM or SIGINT. Settings come from the environment."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--parent", type=int, metavar="PID", help="end when this process, our parent, has ended")
-    parent = parser.parse_args().parent
+    parser.add_argument("--log-to", type=int, metavar="FD", help="an inherited socket for the log lines")
+    asked = parser.parse_args()
     settings = Settings.from_env()
     logs.configure(settings.log_format, settings.log_level)
+    if asked.log_to is not None:
+        logs.relay(asked.log_to)
     bind(server.url(settings.database_url, settings.data_dir), max_connections=2)
     grace = settings.query_timeout_seconds + GRACE_MARGIN_SECONDS
     layout = host.layout(settings.data_dir, settings.storage_url)
-    run(Duties(layout, grace, reviver(settings), rare_duties(layout)), waiter(parent))
+    run(Duties(layout, grace, reviver(settings), rare_duties(layout)), waiter(asked.parent))
 
 
 if __name__ == "__main__":

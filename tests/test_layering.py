@@ -12,6 +12,7 @@ MAY_IMPORT = {
     "app": {
         "alerting",
         "metrics",
+        "observing",
         "blueprints",
         "auth",
         "schemas",
@@ -53,6 +54,8 @@ MAY_IMPORT = {
     "worker": {"gevent", "gunicorn"},
     # Numbers and labels; below everything that counts, so that nobody has to know who reads them.
     "metrics": {"prometheus_client"},
+    # Makes rows of log lines and numbers; the application says where they go.
+    "observing": {"metrics", "orjson", "polars"},
     # A client of the HTTP contract like any other, but for the commands that look after a data directory.
     "weirctl": {"click", "models", "requests", "rich", "storage"},
     # Reads the URL map and the schemas; only a blueprint asks for it.

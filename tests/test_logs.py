@@ -2,6 +2,7 @@
 
 import json
 import logging
+import socket
 import sys
 
 import pytest
@@ -48,3 +49,36 @@ def test_line_names_the_request_it_is_about(form: str):
 
     logs.request_id.reset(token)
     assert "01JD" in text
+
+
+def kept_by(keeper: logs.Keeper, *records: logging.LogRecord) -> None:
+    for each in records:
+        if each.levelno >= keeper.level:
+            keeper.handle(each)
+
+
+def test_lines_are_kept_shortened_and_without_details_or_what_is_not_to_be_kept():
+    kept: list[logs.Line] = []
+    keeper = logs.Keeper(kept.append)
+
+    kept_by(keeper, record("x" * 10_000, levelno=logging.INFO), record("a detail", levelno=logging.DEBUG))
+    token = logs.is_kept.set(False)
+    kept_by(keeper, record("of the recorder", levelno=logging.ERROR))
+    logs.is_kept.reset(token)
+
+    assert [each["message"] for each in kept] == ["x" * logs.LONGEST_TEXT]
+
+
+def test_relayed_line_comes_out_at_the_other_end_and_a_full_socket_does_not_wait():
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    handlers = list(logging.root.handlers)
+    logs.relay(theirs.detach())
+    (relay,) = set(logging.root.handlers) - set(handlers)
+
+    for _ in range(10_000):
+        relay.handle(record("from afar", code="overloaded"))
+
+    line = json.loads(ours.recv(100_000))
+    assert (line["message"], line["code"]) == ("from afar", "overloaded")
+    logging.root.removeHandler(relay)
+    ours.close()
