@@ -139,7 +139,7 @@ def _parts(settings: Settings) -> Parts:
         bodies=Bodies.of(settings),
         reception=Reception(storage, meters),
         gathering=Gathering(storage, settings.max_columns),
-        queries=QueryService(settings),
+        queries=QueryService(settings, on_wait=meters.waited),
     )
 
 

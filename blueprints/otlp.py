@@ -62,7 +62,7 @@ def _receive(signal: Signal) -> Response:
         decoded = _decode(signal, body)
         arrival = arrival_of(request, scope, len(body), reception.receipt(caller(), name, scope))
         reception.store_once(caller(), name, body, decoded.batch, arrival, signal.telemetry_type)
-    meters().rejected("otlp", decoded.rejected)
+    meters().rejected("otlp", decoded.reasons)
     return _response(
         answers.success(
             answers.answer_type(request.mimetype),

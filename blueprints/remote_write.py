@@ -44,7 +44,7 @@ def write() -> Response:
         decoded = _decode(body)
         arrival = arrival_of(request, scope, len(body), reception.receipt(caller(), name, scope))
         reception.store_once(caller(), name, body, decoded.batch, arrival, "metrics")
-    meters().rejected("remote_write", decoded.rejected)
+    meters().rejected("remote_write", decoded.reasons)
     return _answer(decoded)
 
 

@@ -1,5 +1,6 @@
 """The counters and histograms of one worker: what is counted, and by which labels."""
 
+from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -31,7 +32,7 @@ class Meters:
             "ingested_bytes", "Decompressed bodies whose events were stored.", "tenant", "dataset"
         )
         self._rejected = self._counter(
-            "rejected_events", "Events left out of requests whose other events were stored.", "protocol"
+            "rejected_events", "Events left out of requests whose other events were stored.", "protocol", "reason"
         )
         self._committed = self._counter("committed_requests", "Requests made durable by group commits.")
         self._own = self._counter("self_events", "Weir's own log lines and numbers, by what became of them.", "outcome")
@@ -43,6 +44,9 @@ class Meters:
         )
         self._commit = self._histogram("commit_duration_seconds", "Group commits: written and synced.", COMMIT_SECONDS)
         self._sync = self._histogram("sync_duration_seconds", "fdatasync of a segment.", COMMIT_SECONDS)
+        self._wait = self._histogram(
+            "query_wait_seconds", "Queries in the line for a slot, to their turn or their giving up.", QUERY_SECONDS
+        )
         self._query = self._histogram(
             "query_duration_seconds", "Queries, until the first mebibyte of the result is there.", QUERY_SECONDS
         )
@@ -62,16 +66,20 @@ class Meters:
         self._of(self._events, *labels).inc(events)
         self._of(self._bytes, *labels).inc(body_bytes)
 
-    def rejected(self, protocol: str, events: int) -> None:
-        """So many events of a request were left out, and the rest was stored."""
-        if events:
-            self._of(self._rejected, protocol).inc(events)
+    def rejected(self, protocol: str, reasons: Mapping[str, int]) -> None:
+        """Events of a request were left out, so many for each of these reasons, and the rest was stored."""
+        for reason, events in reasons.items():
+            self._of(self._rejected, protocol, reason).inc(events)
 
     def committed(self, requests: int, seconds: float, sync_seconds: float) -> None:
         """A group commit succeeded."""
         self._committed.inc(requests)
         self._commit.observe(seconds)
         self._sync.observe(sync_seconds)
+
+    def waited(self, seconds: float) -> None:
+        """A query waited so long for its turn, whether or not it got it."""
+        self._wait.observe(seconds)
 
     def queried(self, seconds: float) -> None:
         """A query has its result, or the beginning of a long one."""

@@ -50,6 +50,14 @@ class Limits:
     waiting_seconds: float
 
 
+# Told how many seconds a query stood in line for its slot, those that gave up included.
+OnWait = Callable[[float], None]
+
+
+def ignored(seconds: float) -> None:
+    """For those who count nothing."""
+
+
 class Lease:
     """One query's hold on a slot and a process. `is_gone` tells whether its client has left."""
 
@@ -118,8 +126,8 @@ class Lease:
 class Pool:
     """Lends processes to queries. One for each worker; the limits hold for all workers of the host together."""
 
-    def __init__(self, host: Host, limits: Limits, module: str) -> None:
-        self._host, self._limits, self._module = host, limits, module
+    def __init__(self, host: Host, limits: Limits, module: str, on_wait: OnWait = ignored) -> None:
+        self._host, self._limits, self._module, self._on_wait = host, limits, module, on_wait
         self._changed = threading.Condition()
         self._line = Line(limits.waiting)
         self._idle: list[QueryProcess] = []
@@ -167,10 +175,14 @@ class Pool:
 
     @contextmanager
     def _slot(self, query: Query, is_gone: Callable[[], bool]) -> Iterator[None]:
+        started = time.monotonic()
         with self._changed:
             number = None if len(self._line) else self._host.try_slot(None)
-        if number is None:
-            number = self._wait_for_slot(query, is_gone)
+        try:
+            if number is None:
+                number = self._wait_for_slot(query, is_gone)
+        finally:
+            self._on_wait(time.monotonic() - started)
         try:
             yield
         finally:

@@ -12,7 +12,7 @@ from config import Settings
 from errors import InternalError, QueryNotFound, StorageUnavailable
 from query.host import Host, Query
 from query.parameters import Parameter
-from query.pool import Lease, Limits, Pool
+from query.pool import Lease, Limits, OnWait, Pool, ignored
 from query.requests import Execute, Parse, Source
 from query.results import Options
 
@@ -42,7 +42,7 @@ class Question:
 class QueryService:
     """The queries of one worker. `start` before the first, `close` after the last."""
 
-    def __init__(self, settings: Settings, module: str = "query.execution") -> None:
+    def __init__(self, settings: Settings, module: str = "query.execution", on_wait: OnWait = ignored) -> None:
         limits = Limits(
             timeout_seconds=settings.query_timeout_seconds,
             memory_bytes=settings.query_memory_bytes,
@@ -53,7 +53,7 @@ class QueryService:
         )
         self._largest_result_bytes = settings.query_result_bytes
         self._host = Host(settings.data_dir / "queries", settings.query_concurrency)
-        self._pool = Pool(self._host, limits, module)
+        self._pool = Pool(self._host, limits, module, on_wait)
 
     def start(self) -> None:
         """Have a process ready for the first query."""

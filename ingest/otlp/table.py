@@ -5,8 +5,9 @@ those of its outer levels, the nearest first. Who comes second gets its level's 
 (docs/ingestion-otlp.md). So no value is lost, and a record gives the same row in whatever company it is sent.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import polars as pl
@@ -35,11 +36,19 @@ _TYPES: Final[Mapping[type, ColumnType]] = {
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The rows of a request and what its answer has to say: how many records were refused, and why."""
+    """The rows of a request and what its answer has to say: how many records were refused, and why.
+
+    `reasons` counts the refused by a word for each kind of objection; `message` tells of the first in full.
+    """
 
     batch: Batch
-    rejected: int = 0
+    reasons: Mapping[str, int] = field(default_factory=dict)
     message: str = ""
+
+    @property
+    def rejected(self) -> int:
+        """How many are left out, for all reasons together."""
+        return sum(self.reasons.values())
 
 
 class Level:
@@ -79,8 +88,9 @@ class Table:
         self._max_columns = max_columns
         self._columns: list[tuple[Field, pl.Series]] = []
         self._parts: dict[str, list[_Part]] = {}
-        self._refused: set[int] = set()
-        self._reason = ""
+        # Which rows, and the word for the first objection to each.
+        self._refused: dict[int, str] = {}
+        self._message = ""
         require_size(height, _USUAL_COLUMNS)
 
     def add(self, name: str, type: ColumnType, values: Sequence[Any] | pl.Series, level: Level | None = None) -> None:
@@ -131,9 +141,9 @@ class Table:
         """Gives the name to `part`, and a longer one to those of its rows in which it is taken."""
         remaining: _Part | None = part
         while remaining is not None:
-            reason = _objection(name)
-            if reason is not None:
-                self._refuse(remaining.by_row().given.rows, reason)
+            objection = _objection(name)
+            if objection is not None:
+                self._refuse(remaining.by_row().given.rows, *objection)
                 return
             if name not in self._own:
                 remaining = self._claim(name, remaining)
@@ -156,9 +166,10 @@ class Table:
             self._parts[name] = [*parts, _Part(free, None)]
         return _Part(clashing, None) if clashing.rows else None
 
-    def _refuse(self, rows: Iterable[int], reason: str) -> None:
-        self._refused.update(rows)
-        self._reason = self._reason or reason
+    def _refuse(self, rows: Iterable[int], reason: str, message: str) -> None:
+        for row in rows:
+            self._refused.setdefault(row, reason)
+        self._message = self._message or message
 
     def finish(self) -> Decoded:
         """The batch, without the records that were refused."""
@@ -168,7 +179,8 @@ class Table:
         kept = pl.Series([row not in self._refused for row in range(self.height)], dtype=pl.Boolean)
         columns = [(field, series.filter(kept)) for field, series in columns]
         count = len(self._refused)
-        return Decoded(_batch(columns, self.height - count), count, f"{count} refused: {self._reason}")
+        reasons = Counter(self._refused.values())
+        return Decoded(_batch(columns, self.height - count), reasons, f"{count} refused: {self._message}")
 
     def _attribute_columns(self) -> Iterable[tuple[Field, pl.Series]]:
         for name, parts in self._parts.items():
@@ -185,14 +197,14 @@ class Table:
         return _by_type(together.dense(self.height))
 
 
-def _objection(name: str) -> str | None:
-    """Why a record with an attribute of this name is not stored."""
+def _objection(name: str) -> tuple[str, str] | None:
+    """Why a record with an attribute of this name is not stored: a word to count by, and a sentence."""
     if name == ARRIVAL:
-        return f"the attribute name {ARRIVAL} is reserved for the time of arrival"
+        return "reserved_name", f"the attribute name {ARRIVAL} is reserved for the time of arrival"
     if "\0" in name:
-        return "an attribute name contains a NUL"
+        return "invalid_name", "an attribute name contains a NUL"
     if len(name.encode()) > MAX_NAME_BYTES:
-        return f"an attribute name is longer than {MAX_NAME_BYTES} bytes"
+        return "invalid_name", f"an attribute name is longer than {MAX_NAME_BYTES} bytes"
     return None
 
 
@@ -223,9 +235,9 @@ def concatenate(parts: Sequence[Decoded]) -> Decoded:
     batches = [part.batch for part in parts]
     fields = list(dict.fromkeys(field for batch in batches for field in batch.fields))
     columns = [(field, pl.concat([_column_or_nulls(batch, field) for batch in batches])) for field in fields]
-    rejected = sum(part.rejected for part in parts)
+    reasons = sum((Counter(part.reasons) for part in parts), Counter())
     message = "; ".join(part.message for part in parts if part.message)
-    return Decoded(_batch(columns, sum(batch.height for batch in batches)), rejected, message)
+    return Decoded(_batch(columns, sum(batch.height for batch in batches)), reasons, message)
 
 
 def _column_or_nulls(batch: Batch, field: Field) -> pl.Series:

@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from columns import ColumnType, Field
-from ingest.remote_write.series import Refused
+from ingest.remote_write.series import InvalidHistogram
 
 Cells = dict[Field, Any]
 
@@ -25,7 +25,7 @@ def histogram_type(histogram: Any) -> str:
 
 
 def histogram_cells(histogram: Any) -> Cells:
-    """The columns of one native histogram. Raises Refused where its parts contradict each other."""
+    """The columns of one native histogram. Raises InvalidHistogram where its parts contradict each other."""
     is_float = histogram.WhichOneof("count") == "count_float"
     count = histogram.count_float if is_float else histogram.count_int
     cells: Cells = {
@@ -38,7 +38,7 @@ def histogram_cells(histogram: Any) -> Cells:
     if histogram.schema == CUSTOM_BUCKETS:
         return cells | _custom(histogram, is_float)
     if histogram.schema not in _EXPONENTIAL:
-        raise Refused(f"a native histogram of schema {histogram.schema}")
+        raise InvalidHistogram(f"a native histogram of schema {histogram.schema}")
     return cells | _exponential(histogram, is_float)
 
 
@@ -61,7 +61,7 @@ def _custom(histogram: Any, is_float: bool) -> Cells:
     bounds = list(histogram.custom_values)
     first, counts = _buckets(histogram, "positive", is_float)
     if first < 0 or first + len(counts) > len(bounds) + 1:
-        raise Refused("a native histogram with a bucket outside its custom bounds")
+        raise InvalidHistogram("a native histogram with a bucket outside its custom bounds")
     dense = [0] * first + counts + [0] * (len(bounds) + 1 - first - len(counts))
     return {
         _list("data_point_bucket_counts", is_float): dense,
@@ -76,14 +76,14 @@ def _buckets(histogram: Any, side: str, is_float: bool) -> tuple[int, list[Any]]
     if not is_float:
         counts = list(accumulate(getattr(histogram, f"{side}_deltas")))
     if sum(span.length for span in spans) != len(counts):
-        raise Refused(f"a native histogram with {len(counts)} {side} buckets whose spans say otherwise")
+        raise InvalidHistogram(f"a native histogram with {len(counts)} {side} buckets whose spans say otherwise")
     if any(not count >= 0 for count in counts) or (not is_float and counts and max(counts) > _LAST):
-        raise Refused("a native histogram with a bucket count that is none")
+        raise InvalidHistogram("a native histogram with a bucket count that is none")
     if any(span.offset < 0 for span in spans[1:]):
-        raise Refused("a native histogram with overlapping spans")
+        raise InvalidHistogram("a native histogram with overlapping spans")
     first = spans[0].offset if spans else 0
     if sum(span.offset for span in spans) - first + len(counts) > MAX_BUCKETS:
-        raise Refused(f"a native histogram of more than {MAX_BUCKETS} buckets")
+        raise InvalidHistogram(f"a native histogram of more than {MAX_BUCKETS} buckets")
     return first, _dense(spans, counts)
 
 

@@ -1,8 +1,9 @@
 """Collects rows: one per sample, one per native histogram. Knows no wire format."""
 
 import struct
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from columns import POLARS_TYPES, Batch, ColumnType, Field
 from errors import TooLarge, TooManyColumns
 from ingest.builder import require_size
 from ingest.remote_write.histograms import Cells, histogram_cells, histogram_type
-from ingest.remote_write.series import NO_METADATA, OWN_COLUMNS, Exemplar, Refused, Series, label_set
+from ingest.remote_write.series import NO_METADATA, OWN_COLUMNS, Exemplar, Refused, Series, TimeOutOfRange, label_set
 from ingest.sparse import Sparse
 
 # The NaN by which Prometheus says that a series has ended; other NaNs are values.
@@ -44,16 +45,21 @@ _EXEMPLARS: Final = Field("exemplars", ColumnType.JSON)
 class Decoded:
     """The rows of a request and what its answer has to say.
 
-    The three counts are of what is in the batch; `rejected` counts samples, histograms and exemplars that are not,
-    and `message` says why for the first of them.
+    The three counts are of what is in the batch; `reasons` counts samples, histograms and exemplars that are not, by a
+    word for each kind of refusal, and `message` tells of the first in full.
     """
 
     batch: Batch
     samples: int = 0
     histograms: int = 0
     exemplars: int = 0
-    rejected: int = 0
+    reasons: Mapping[str, int] = field(default_factory=dict)
     message: str = ""
+
+    @property
+    def rejected(self) -> int:
+        """How many are left out, for all reasons together."""
+        return sum(self.reasons.values())
 
 
 class Rows:
@@ -72,7 +78,7 @@ class Rows:
         self._samples = 0
         self._histograms = 0
         self._exemplars = 0
-        self._rejected = 0
+        self._reasons: Counter[str] = Counter()
         self._message = ""
 
     @property
@@ -117,7 +123,7 @@ class Rows:
 
     def refuse(self, refusal: Refused, count: int = 1) -> None:
         """Counts what is not stored."""
-        self._rejected += count
+        self._reasons[refusal.reason] += count
         self._message = self._message or str(refusal)
 
     def _add_sample(self, sample: Any, series: Series) -> None:
@@ -186,9 +192,9 @@ class Rows:
         self._exemplars += len(usable)
 
     def _add_metadata(self, series: Series, rows: range) -> None:
-        for field, text in ((_DESCRIPTION, series.metadata.description), (_UNIT, series.metadata.unit)):
+        for own, text in ((_DESCRIPTION, series.metadata.description), (_UNIT, series.metadata.unit)):
             if text:
-                column = self._sometimes.setdefault(field, Sparse())
+                column = self._sometimes.setdefault(own, Sparse())
                 column.rows.extend(rows)
                 column.values.extend([text] * len(rows))
 
@@ -209,7 +215,7 @@ class Rows:
             name: _series(Field(name, ColumnType.UTF8), cells.dense(height)) for name, cells in self._labels.items()
         }
         batch = batch_of(own, labels, height)
-        return Decoded(batch, self._samples, self._histograms, self._exemplars, self._rejected, self._message)
+        return Decoded(batch, self._samples, self._histograms, self._exemplars, self._reasons, self._message)
 
 
 def batch_of(own: Mapping[Field, pl.Series], labels: Mapping[str, pl.Series], height: int) -> Batch:
@@ -238,7 +244,7 @@ def _series(field: Field, values: Sequence[Any]) -> pl.Series:
 
 
 def _out_of_range(timestamp_ms: int) -> Refused:
-    return Refused(f"timestamp {timestamp_ms} ms is outside the years 1677 to 2262")
+    return TimeOutOfRange(f"timestamp {timestamp_ms} ms is outside the years 1677 to 2262")
 
 
 def _is_stale(value: float) -> bool:

@@ -1,7 +1,7 @@
 """One time series of a request, in the terms that both versions of the protocol share."""
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from ingest.builder import MAX_NAME_BYTES
 
@@ -39,7 +39,21 @@ UNKNOWN: Final = METRIC_TYPES[0]
 
 
 class Refused(ValueError):
-    """A series, sample, histogram or exemplar cannot be stored; the text says why."""
+    """A series, sample, histogram or exemplar cannot be stored; the text says why, and `reason` in a word."""
+
+    reason: ClassVar = "invalid_labels"
+
+
+class InvalidHistogram(Refused):
+    """Parts of a native histogram contradict each other."""
+
+    reason = "invalid_histogram"
+
+
+class TimeOutOfRange(Refused):
+    """A timestamp cannot hold the time."""
+
+    reason = "time_out_of_range"
 
 
 class Metadata(NamedTuple):

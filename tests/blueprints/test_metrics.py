@@ -62,17 +62,17 @@ def test_a_path_that_does_not_exist_makes_no_label(service: Service):
     assert sample(text, 'weir_requests_total{method="unmatched",route="unmatched",status="404"}') >= 1
 
 
-def test_left_out_events_are_counted_by_protocol(service: Service):
+def test_left_out_events_are_counted_by_protocol_and_reason(service: Service):
     good = {"timeUnixNano": "1", "body": {"stringValue": "kept"}}
     bad = {"timeUnixNano": "1", "attributes": [{"key": "p_timestamp", "value": {"stringValue": "now"}}]}
     body = {"resourceLogs": [{"scopeLogs": [{"logRecords": [good, bad]}]}]}
-    before = sample(scrape(service), 'weir_rejected_events_total{protocol="otlp"}')
+    before = sample(scrape(service), 'weir_rejected_events_total{protocol="otlp",reason="reserved_name"}')
     headers = {"X-P-Stream": "left-out", "X-P-Log-Source": "otel-logs"}
 
     answer = service.call("POST", "/v1/logs", json=body, headers=headers)
 
     assert answer.json()["partialSuccess"]["rejectedLogRecords"] == "1"
-    assert sample(scrape(service), 'weir_rejected_events_total{protocol="otlp"}') == before + 1
+    assert sample(scrape(service), 'weir_rejected_events_total{protocol="otlp",reason="reserved_name"}') == before + 1
 
 
 def test_commits_and_syncs_are_timed(service: Service):
@@ -97,6 +97,7 @@ def test_state_of_the_host_is_there(service: Service):
     for name in ("queries_in_progress", "segments_unconverted", "segments_unconverted_bytes", "conversion_lag_seconds"):
         assert f"weir_{name} " in text
     assert sample(text, "weir_query_duration_seconds_count") >= 1
+    assert sample(text, "weir_query_wait_seconds_count") >= sample(text, "weir_query_duration_seconds_count")
 
 
 def test_converted_files_are_counted_per_dataset(service: Service):

@@ -15,7 +15,7 @@ import pytest
 
 from errors import InternalError, InvalidSQL, Overloaded, QueryCancelled, QueryTooLarge, ShuttingDown, TimedOut
 from query.host import Host, Query
-from query.pool import Limits, Pool
+from query.pool import Limits, OnWait, Pool, ignored
 
 MIB = 2**20
 LIMITS = Limits(timeout_seconds=20, memory_bytes=256 * MIB, concurrency=2, threads=2, waiting=4, waiting_seconds=20)
@@ -36,9 +36,9 @@ def make_pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeP
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     made: list[Pool] = []
 
-    def make(**limits: Any) -> Pool:
+    def make(on_wait: OnWait = ignored, **limits: Any) -> Pool:
         chosen = Limits(**{**{name: getattr(LIMITS, name) for name in LIMITS.__slots__}, **limits})
-        made.append(Pool(Host(tmp_path, chosen.concurrency), chosen, module="odd_jobs"))
+        made.append(Pool(Host(tmp_path, chosen.concurrency), chosen, module="odd_jobs", on_wait=on_wait))
         return made[-1]
 
     yield make
@@ -248,6 +248,18 @@ def test_waiting_has_an_end(make_pool: MakePool) -> None:
 
     with busy.lease(query(1), never), pytest.raises(Overloaded, match=r"within 0\.2 s"):
         run(pool, "echo", b"x", 1, by=query(2))
+
+
+def test_every_wait_is_told_with_its_length_however_it_ends(make_pool: MakePool) -> None:
+    waits: list[float] = []
+    busy, pool = make_pool(concurrency=1), make_pool(waits.append, concurrency=1, waiting_seconds=0.2)
+
+    with busy.lease(query(1), never), pytest.raises(Overloaded):
+        run(pool, "echo", b"x", 1, by=query(2))
+    run(pool, "echo", b"x", 1, by=query(3))
+
+    assert len(waits) == 2
+    assert waits[0] >= 0.2
 
 
 def test_callers_take_turns(make_pool: MakePool) -> None:

@@ -333,7 +333,7 @@ def test_records_with_an_attribute_p_timestamp_are_refused_and_the_others_kept()
     """api.md section 4: an event with its own p_timestamp is refused; partialSuccess when records were refused."""
     decoded = logs.decode(request(record(a=1), record(p_timestamp="now", b=1), record(a=2)), PROTOBUF)
 
-    assert decoded.rejected == 1
+    assert (decoded.rejected, decoded.reasons) == (1, {"reserved_name": 1})
     assert "p_timestamp" in decoded.message
     assert [row["a"] for row in rows(decoded.batch)] == [1, 2]
     assert "b" not in {field.name for field in decoded.batch.fields}
@@ -344,7 +344,7 @@ def test_records_with_an_impossible_attribute_name_are_refused_and_the_others_ke
     """Column names are kept in PostgreSQL."""
     decoded = logs.decode(request(record(a=1), LogRecord(attributes=[pair(name, 1)])), PROTOBUF)
 
-    assert (decoded.rejected, decoded.batch.height) == (1, 1)
+    assert (decoded.reasons, decoded.batch.height) == ({"invalid_name": 1}, 1)
     assert "attribute name" in decoded.message
 
 

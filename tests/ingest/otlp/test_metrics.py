@@ -303,7 +303,7 @@ def test_refused_points_are_counted_over_all_kinds():
 
     decoded = metrics.decode(request(*given), PROTOBUF)
 
-    assert (decoded.rejected, decoded.batch.height) == (2, 1)
+    assert (decoded.reasons, decoded.batch.height) == ({"reserved_name": 2}, 1)
     assert "p_timestamp" in decoded.message
 
 

@@ -143,7 +143,7 @@ def test_a_series_without_proper_labels_is_refused_and_the_others_kept(write_req
         )
     )
 
-    assert (decoded.samples, decoded.rejected, decoded.batch.height) == (1, 3, 1)
+    assert (decoded.samples, decoded.reasons, decoded.batch.height) == (1, {"invalid_labels": 3}, 1)
     assert reason in decoded.message
 
 
@@ -151,7 +151,7 @@ def test_a_series_without_proper_labels_is_refused_and_the_others_kept(write_req
 def test_a_sample_outside_of_time_is_refused_and_the_others_kept(write_request, timestamp):
     decoded = version_1(write_request({"labels": {"a": "x"}, "samples": [(1.0, timestamp), (2.0, NOW_MS)]}))
 
-    assert (decoded.samples, decoded.rejected, decoded.batch.height) == (1, 1, 1)
+    assert (decoded.samples, decoded.reasons, decoded.batch.height) == (1, {"time_out_of_range": 1}, 1)
     assert str(timestamp) in decoded.message
 
 
@@ -289,7 +289,7 @@ def test_a_stale_native_histogram_has_no_values(write_request, rows):
 def test_a_native_histogram_that_contradicts_itself_is_refused(write_request, parts):
     decoded = version_1(write_request({"labels": {"a": "b"}, "histograms": [{"timestamp": NOW_MS, **parts}]}))
 
-    assert (decoded.histograms, decoded.rejected, decoded.batch.height) == (0, 1, 0)
+    assert (decoded.histograms, decoded.reasons, decoded.batch.height) == (0, {"invalid_histogram": 1}, 0)
     assert "native histogram" in decoded.message
 
 
