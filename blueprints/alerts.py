@@ -1,6 +1,6 @@
 """Alerts: create, list, read, change, delete, switch off and on, mute; their history (docs/alerts.md)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, cast
@@ -8,27 +8,16 @@ from typing import Any, Final, cast
 from flask import Blueprint, Response, request
 
 from alerting import schedule
-from auth.authorship import may_see
-from auth.privileges import Action, require
 from blueprints.alert_shapes import INDEFINITE, SECONDS_PER_MINUTE, as_object, delivery_object, event_object, summary
 from blueprints.authentication import caller, protect
-from blueprints.authoring import (
-    all_tags,
-    asked_tags,
-    new_origin,
-    now,
-    require_authoring,
-    require_change,
-    require_seen,
-    revised,
-    statement_of,
-)
+from blueprints.authoring import Kind, all_tags, asked_tags, now, require_authoring, statement_of
 from blueprints.management import answer, json_body
 from blueprints.parts import parts
 from errors import AlertNotFound, Conflict, InvalidRequest, InvalidTimeRange
 from models import alert, alert_event, delivery, target
-from models.alert import Alert, Content, State, Status
+from models.alert import Alert, Content, State
 from models.alert_event import Event
+from models.authored import Origin
 from query import timerange
 from schemas.alerts import AlertListSchema, AlertSchema, LogSchema, MutingSchema
 from schemas.reading import load
@@ -41,74 +30,38 @@ SEVERITIES: Final = ("critical", "high", "medium", "low")
 blueprint = protect(Blueprint("alerts", __name__, url_prefix="/api/v1/alerts"))
 
 
-@blueprint.post("")
-def create() -> Response:
-    require_authoring()
-    content = _content(json_body())
-    origin = new_origin()
-    first = schedule.following(origin.id, content.frequency_seconds, origin.created_at)
-    alert.create(origin, content, first)
-    return revised(as_object(Alert(origin, content, Status(next_run_at=first)), now()), origin)
-
-
 @blueprint.get("")
 def every() -> Response:
     """Summaries: triggered ones first, then by severity and title. Unknown parameters are members to match."""
-    require(caller(), Action.READ_AUTHORED)
     asked = cast(Mapping[str, Any], load(AlertListSchema(), request.args))
     wanted = asked_tags(asked["tags"])
     members = {name: value for name, value in request.args.items() if name not in AlertListSchema().fields}
-    shown = [each for each in _visible_alerts() if _matches(each, wanted, members)]
+    shown = [each for each in kind.all_visible() if _matches(each, wanted, members)]
     shown.sort(key=_rank)
     return answer([summary(each, now()) for each in shown[asked["offset"] :][: asked["limit"]]])
 
 
 @blueprint.get("/list_tags")
 def tags() -> Response:
-    require(caller(), Action.READ_AUTHORED)
-    return answer(all_tags(each.content.tags for each in _visible_alerts()))
-
-
-@blueprint.get("/<alert_id>")
-def get(alert_id: str) -> Response:
-    found = _visible(alert_id)
-    return revised(as_object(found, now()), found.origin)
-
-
-@blueprint.put("/<alert_id>")
-def change(alert_id: str) -> Response:
-    """The whole alert anew. Its state stays until the next evaluation."""
-    found = _changeable(alert_id)
-    content = _content(json_body())
-    at = now()
-    upcoming = schedule.following(alert_id, content.frequency_seconds, at)
-    alert.replace(found.origin, content, at, None if found.status.state is State.DISABLED else upcoming)
-    return get(alert_id)
-
-
-@blueprint.delete("/<alert_id>")
-def delete(alert_id: str) -> Response:
-    found = _changeable(alert_id)
-    alert.delete(found.origin)
-    return answer(f"Deleted alert with ID- {alert_id}")
+    return answer(all_tags(each.content.tags for each in kind.all_visible()))
 
 
 @blueprint.patch("/<alert_id>/disable")
 def disable(alert_id: str) -> Response:
-    found = _changeable(alert_id)
+    found = kind.changeable(alert_id)
     if found.status.state is not State.DISABLED:
         reason = f"disabled by {caller().name}"
         alert.set_status(
             found.origin, replace(found.status, state=State.DISABLED, disabled_reason=reason, next_run_at=None)
         )
         alert_event.record(alert_id, Event(now(), alert_event.Kind.DISABLED, detail=reason))
-    return get(alert_id)
+    return kind.answer(alert_id)
 
 
 @blueprint.patch("/<alert_id>/enable")
 def enable(alert_id: str) -> Response:
     """Only with the rights that its evaluations will need; otherwise it would be disabled again at once."""
-    found = _changeable(alert_id)
+    found = kind.changeable(alert_id)
     if found.status.state is State.DISABLED:
         upcoming = schedule.following(alert_id, found.content.frequency_seconds, at := now())
         alert.set_status(
@@ -116,32 +69,32 @@ def enable(alert_id: str) -> Response:
             replace(found.status, state=State.NOT_TRIGGERED, disabled_reason=None, next_run_at=upcoming),
         )
         alert_event.record(alert_id, Event(at, alert_event.Kind.ENABLED, detail=f"enabled by {caller().name}"))
-    return get(alert_id)
+    return kind.answer(alert_id)
 
 
 @blueprint.put("/<alert_id>/evaluate_alert")
 def evaluate(alert_id: str) -> Response:
     """Have it evaluated now, by the alerting process, over the window that ended last."""
-    found = _changeable(alert_id)
+    found = kind.changeable(alert_id)
     slot = schedule.latest(alert_id, found.content.frequency_seconds, now() - schedule.SETTLE)
     if not alert.hasten(found.origin, slot):
         raise Conflict("a disabled alert is not evaluated: enable it first")
-    return get(alert_id)
+    return kind.answer(alert_id)
 
 
 @blueprint.patch("/<alert_id>/update_notification_state")
 def mute(alert_id: str) -> Response:
     """While muted, an alert is evaluated and notifies nobody."""
-    found = _changeable(alert_id)
+    found = kind.changeable(alert_id)
     asked = load(MutingSchema(), json_body())
     alert.set_muting(found.origin, _muted_until(cast(str, asked["state"])))
-    return get(alert_id)
+    return kind.answer(alert_id)
 
 
 @blueprint.get("/<alert_id>/history")
 def history(alert_id: str) -> Response:
     """Changes of state, the newest first."""
-    _visible(alert_id)
+    kind.visible(alert_id)
     limit = cast(int, load(LogSchema(), request.args)["limit"])
     return answer([event_object(each) for each in alert_event.latest(alert_id, limit)])
 
@@ -149,27 +102,19 @@ def history(alert_id: str) -> Response:
 @blueprint.get("/<alert_id>/deliveries")
 def deliveries(alert_id: str) -> Response:
     """The delivery log, the newest first."""
-    _visible(alert_id)
+    kind.visible(alert_id)
     limit = cast(int, load(LogSchema(), request.args)["limit"])
     return answer([delivery_object(each) for each in delivery.log(alert_id, limit)])
 
 
-def _visible_alerts() -> Iterable[Alert]:
-    return (each for each in alert.every(caller().tenant) if may_see(caller(), [each.content.dataset]))
+def _store(origin: Origin, content: Content) -> None:
+    alert.create(origin, content, schedule.following(origin.id, content.frequency_seconds, origin.created_at))
 
 
-def _visible(alert_id: str) -> Alert:
-    require(caller(), Action.READ_AUTHORED)
-    found = alert.get(caller().tenant, alert_id)
-    require_seen([found.content.dataset], AlertNotFound(f"no alert {alert_id}"))
-    return found
-
-
-def _changeable(alert_id: str) -> Alert:
-    require_authoring()
-    found = _visible(alert_id)
-    require_change(found.origin, [found.content.dataset])
-    return found
+def _replace(found: Alert, content: Content, at: datetime) -> None:
+    """Its state stays until the next evaluation."""
+    upcoming = schedule.following(found.origin.id, content.frequency_seconds, at)
+    alert.replace(found.origin, content, at, None if found.status.state is State.DISABLED else upcoming)
 
 
 def _content(body: object) -> Content:
@@ -246,3 +191,20 @@ def _matches(found: Alert, wanted: frozenset[str], members: Mapping[str, str]) -
 
 def _rank(found: Alert) -> tuple[int, int, str]:
     return STATES.index(found.status.state), SEVERITIES.index(found.content.severity), found.content.title
+
+
+kind = Kind(
+    noun="alert",
+    missing=AlertNotFound,
+    read=lambda _: _content(json_body()),
+    read_change=lambda _: _content(json_body()),
+    show=lambda found: as_object(found, now()),
+    farewell=lambda found: f"Deleted alert with ID- {found.origin.id}",
+    datasets=lambda found: [found.content.dataset],
+    create=_store,
+    get=alert.get,
+    every=alert.every,
+    replace=_replace,
+    delete=alert.delete,
+)
+kind.serve(blueprint)

@@ -12,7 +12,7 @@ from flask import Blueprint, Response, request
 from auth.identity import Identity
 from blueprints.authentication import caller, protect
 from blueprints.client import departure
-from blueprints.dashboards import visible
+from blueprints.dashboards import kind
 from blueprints.management import answer
 from blueprints.parts import parts
 from blueprints.query import Sources
@@ -36,7 +36,7 @@ def data(dashboard_id: str) -> Response:
 
     Tiles run side by side, as many as there are slots for queries; each takes its turn in the line like any query.
     """
-    tiles = visible(dashboard_id).content.tiles
+    tiles = kind.visible(dashboard_id).content.tiles
     asker = _asker()
     with ThreadPoolExecutor(parts().settings.query_concurrency, thread_name_prefix="tile") as threads:
         shown = list(threads.map(asker.ask, tiles))

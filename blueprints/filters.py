@@ -1,23 +1,12 @@
 """Filters: saved queries over one dataset (docs/authoring.md)."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 from flask import Blueprint, Response
 
-from auth.authorship import may_see
-from auth.privileges import Action, require
 from blueprints.authentication import caller, protect
-from blueprints.authoring import (
-    new_origin,
-    now,
-    require_authoring,
-    require_change,
-    require_seen,
-    revised,
-    statement_of,
-)
+from blueprints.authoring import Kind, now, require_authoring, statement_of
 from blueprints.management import answer, json_body
 from blueprints.parts import parts
 from blueprints.times import rfc3339
@@ -33,57 +22,10 @@ VERSION = "v2"
 blueprint = protect(Blueprint("filters", __name__, url_prefix="/api/v1/filters"))
 
 
-@blueprint.post("")
-def create() -> Response:
-    require_authoring()
-    content = _content(json_body())
-    origin = new_origin()
-    filters.create(origin, content)
-    return revised(_as_object(Filter(origin, content)), origin)
-
-
 @blueprint.get("")
 def every() -> Response:
     """The filters of the datasets that the caller may read, by name."""
-    require(caller(), Action.READ_AUTHORED)
-    found = filters.every(caller().tenant)
-    return answer([_as_object(each) for each in found if may_see(caller(), [each.content.dataset])])
-
-
-@blueprint.get("/<filter_id>")
-def get(filter_id: str) -> Response:
-    found = _visible(filter_id)
-    return revised(_as_object(found), found.origin)
-
-
-@blueprint.put("/<filter_id>")
-def change(filter_id: str) -> Response:
-    found = _changeable(filter_id)
-    content = _content(json_body())
-    filters.replace(found.origin, content, at := now())
-    origin = replace(found.origin, modified_at=at, revision=found.origin.revision + 1)
-    return revised(_as_object(Filter(origin, content)), origin)
-
-
-@blueprint.delete("/<filter_id>")
-def delete(filter_id: str) -> Response:
-    found = _changeable(filter_id)
-    filters.delete(found.origin)
-    return answer({"filter_id": filter_id, "message": f"filter {filter_id} deleted"})
-
-
-def _visible(filter_id: str) -> Filter:
-    require(caller(), Action.READ_AUTHORED)
-    found = filters.get(caller().tenant, filter_id)
-    require_seen([found.content.dataset], FilterNotFound(f"no filter {filter_id}"))
-    return found
-
-
-def _changeable(filter_id: str) -> Filter:
-    require_authoring()
-    found = _visible(filter_id)
-    require_change(found.origin, [found.content.dataset])
-    return found
+    return answer([_as_object(each) for each in kind.all_visible()])
 
 
 def _content(body: object) -> Content:
@@ -130,3 +72,20 @@ def _as_object(found: Filter) -> dict[str, object]:
         "created": rfc3339(found.origin.created_at),
         "modified": rfc3339(found.origin.modified_at),
     }
+
+
+kind = Kind(
+    noun="filter",
+    missing=FilterNotFound,
+    read=lambda _: _content(json_body()),
+    read_change=lambda _: _content(json_body()),
+    show=_as_object,
+    farewell=lambda found: {"filter_id": found.origin.id, "message": f"filter {found.origin.id} deleted"},
+    datasets=lambda found: [found.content.dataset],
+    create=filters.create,
+    get=filters.get,
+    every=filters.every,
+    replace=lambda found, content, at: filters.replace(found.origin, content, at),
+    delete=filters.delete,
+)
+kind.serve(blueprint)
