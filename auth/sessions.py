@@ -29,10 +29,19 @@ RENEWAL: Final = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """`token` is the cookie's value and stored nowhere."""
+    """`token` is the cookie's value and stored nowhere. `user_name` is whose session it is."""
 
     token: str
     life: timedelta
+    user_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndedSession:
+    """`id_token` is what the provider's logout asks for; None for a native user's session."""
+
+    user_name: str
+    id_token: str | None
 
 
 class Sessions:
@@ -73,22 +82,22 @@ class Sessions:
             return resolved.identity
         return resolved.identity if self._renew(tenant, digest) else None
 
-    def close(self, tenant: str, token: str) -> str | None:
-        """End the session; the ID token of an OIDC session, which the provider's logout asks for."""
+    def close(self, tenant: str, token: str) -> EndedSession | None:
+        """End the session, if there is one."""
         digest = self._digest(token)
         found = session.find(tenant, digest)
         if found is None:
             return None
         with self._generation.changing():
             session.delete(digest)
-        return self._unseal(found.grant.sealed_id_token)
+        return EndedSession(found.user_name, self._unseal(found.grant.sealed_id_token))
 
     def _open(self, tenant: str, name: str, grant: Grant, life: timedelta) -> NewSession:
         token = random.token_urlsafe(32)
         now = self._clock()
         session.forget_ended(now)
         session.create(tenant, self._digest(token), SessionRecord(name, now + life, grant))
-        return NewSession(token, life)
+        return NewSession(token, life, name)
 
     def _renew(self, tenant: str, digest: bytes) -> bool:
         """Whether the session may go on: the provider vouches for it again, or another worker is asking just now."""

@@ -1,11 +1,13 @@
 """The audit: every change of rights, and every secret shown, is an event in the tenant's dataset `p_audit`.
 
 One row per request of a watched blueprint that changes something or shows a secret, whatever came of it: who, what,
-when, from where, result. Administrators read it by SQL; nobody writes or deletes it (auth/privileges.py).
+when, from where, result. One also for each session that begins or ends, refused login and wrong password.
+Administrators read it by SQL; nobody writes or deletes it (auth/privileges.py).
 """
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -24,8 +26,20 @@ EXTENSION: Final = "weir.audit"
 TELEMETRY_TYPE: Final = "events"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
-# Reception.store: identity, dataset, batch, arrival, telemetry type.
-Store = Callable[[Identity, str, Batch, Arrival, str], None]
+# Reception.store: tenant, dataset, batch, arrival, telemetry type.
+Store = Callable[[str, str, Batch, Arrival, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who did it, as far as that is known: nobody is proven to be who a refused login says."""
+
+    kind: str | None = None
+    id: str | None = None
+    name: str | None = None
+
+
+NOBODY: Final = Actor()
 
 
 def install(app: Flask, store: Store) -> None:
@@ -36,13 +50,13 @@ def install(app: Flask, store: Store) -> None:
 def watch(blueprint: Blueprint, noun: str, reveals: frozenset[str] = frozenset()) -> Blueprint:
     """The blueprint, whose changes, and whose views named in `reveals`, are recorded from now on as `noun.view`."""
 
-    def record(answer: Response) -> Response:
+    def record_request(answer: Response) -> Response:
         view = (request.endpoint or "").rpartition(".")[2]
         if "identity" in g and (request.method not in SAFE_METHODS or view in reveals):
-            _record(g.identity, f"{noun}.{view}", answer.status_code)
+            record(g.identity.tenant, actor_of(g.identity), f"{noun}.{view}", _target(), answer.status_code)
         return answer
 
-    blueprint.after_request(record)
+    blueprint.after_request(record_request)
     return blueprint
 
 
@@ -51,24 +65,30 @@ def name_target(target: str) -> None:
     g.audit_target = target
 
 
-def _record(identity: Identity, action: str, status: int) -> None:
+def actor_of(identity: Identity) -> Actor:
+    return Actor(identity.kind.value, identity.id, identity.name)
+
+
+def _target() -> str | None:
+    return g.get("audit_target") or ", ".join(str(value) for value in (request.view_args or {}).values()) or None
+
+
+def record(tenant: str, actor: Actor, action: str, target: str | None, status: int) -> None:
     """Before the answer goes out. A record that cannot be written is logged, as the change is done already."""
     members: dict[str, str | int | None] = {
         "action": action,
-        "target": g.get("audit_target")
-        or ", ".join(str(value) for value in (request.view_args or {}).values())
-        or None,
+        "target": target,
         "status": status,
-        "actor_kind": identity.kind.value,
-        "actor_id": identity.id,
-        "actor_name": identity.name,
+        "actor_kind": actor.kind,
+        "actor_id": actor.id,
+        "actor_name": actor.name,
         "method": request.method,
         "path": request.path,
         "request_id": g.get("request_id"),
     }
     arrival = Arrival(datetime.now(UTC), request.remote_addr or "", request.headers.get("User-Agent", ""))
     try:
-        current_app.extensions[EXTENSION](identity, AUDIT_DATASET, _batch(members), arrival, TELEMETRY_TYPE)
+        current_app.extensions[EXTENSION](tenant, AUDIT_DATASET, _batch(members), arrival, TELEMETRY_TYPE)
     except WeirError as error:
         logger.error("audit: %s was not recorded: %s: %s", members, type(error).__name__, error.message)
 

@@ -7,8 +7,11 @@ from flask import Blueprint, Flask, current_app, g, request
 from auth.access import Access
 from auth.identity import Identity
 from auth.names import TENANT, is_text
+from auth.verify import Claim
+from blueprints import audit
 from blueprints.credentials import KEY_HEADER, REFUSAL, Credentials
-from errors import Forbidden, InvalidHeader, InvalidName, MissingHeader, Unauthenticated
+from errors import Forbidden, InvalidHeader, InvalidName, MissingHeader, TenantNotFound, Unauthenticated
+from models import tenant, user
 from models.tenant import DEFAULT
 
 EXTENSION: Final = "weir.access"
@@ -22,7 +25,7 @@ def install(app: Flask, access: Access) -> None:
     """Let the app's protected blueprints use `access`. Called once, by create_app."""
     app.extensions[EXTENSION] = access
     bearer = None if access.bearer_tokens is None else access.bearer_tokens.identify
-    app.extensions[CREDENTIALS] = Credentials(access.verifier, bearer)
+    app.extensions[CREDENTIALS] = Credentials(access.verifier, bearer, _record_wrong_password)
 
 
 def protect(blueprint: Blueprint) -> Blueprint:
@@ -33,8 +36,8 @@ def protect(blueprint: Blueprint) -> Blueprint:
 
 def require_identity() -> None:
     """Sets `g.identity`. Raises Unauthenticated, ConflictingCredentials, MissingHeader, InvalidHeader, Forbidden."""
-    tenant = _tenant()
-    found = identify(tenant) or _session_identity(tenant)
+    tenant_id = _tenant()
+    found = identify(tenant_id) or _session_identity(tenant_id)
     if found is None:
         raise Unauthenticated(REFUSAL)
     _refuse_tenant_header()
@@ -42,16 +45,35 @@ def require_identity() -> None:
     g.identity = found
 
 
-def identify(tenant: str) -> Identity | None:
+def identify(tenant_id: str) -> Identity | None:
     """Whom the request's headers prove; None when they hold no credential. Raises Unauthenticated for a wrong one."""
     sent = request.headers
     credentials: Credentials = current_app.extensions[CREDENTIALS]
-    return credentials.identify(tenant, sent.get(KEY_HEADER), sent.get("Authorization"))
+    return credentials.identify(tenant_id, sent.get(KEY_HEADER), sent.get("Authorization"))
 
 
-def _session_identity(tenant: str) -> Identity | None:
+def _record_wrong_password(claim: Claim) -> None:
+    """Always one record, in this or another dataset, so that its time does not tell whether user or tenant exist.
+
+    The name is recorded if it is a user's. Another one may be anything, even a password typed into the wrong field.
+    """
+    if not is_text(claim.name):
+        return
+    known = user.find(claim.tenant, claim.name)
+    audit.record(_existing(claim.tenant), audit.NOBODY, "password.refuse", known.name if known else None, 401)
+
+
+def _existing(tenant_id: str) -> str:
+    """The tenant, or the one whose administrators look after all."""
+    try:
+        return tenant.get(tenant_id).id
+    except TenantNotFound:
+        return DEFAULT
+
+
+def _session_identity(tenant_id: str) -> Identity | None:
     cookie = request.cookies.get(SESSION_COOKIE)
-    found = None if cookie is None else access().sessions.identify(tenant, cookie)
+    found = None if cookie is None else access().sessions.identify(tenant_id, cookie)
     if found is not None and request.method not in SAFE_METHODS:
         _refuse_other_sites()
     return found

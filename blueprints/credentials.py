@@ -38,10 +38,16 @@ MISSING: Final = Outcome(missing=True)
 
 
 class Credentials:
-    """The validators of one worker. `bearer` verifies an OIDC token for a tenant; None: OIDC is not configured."""
+    """The validators of one worker. `bearer` verifies an OIDC token for a tenant; None: OIDC is not configured.
 
-    def __init__(self, verifier: Verifier, bearer: BearerVerifier | None = None) -> None:
+    `on_wrong_password` is told of every one, before it is refused.
+    """
+
+    def __init__(
+        self, verifier: Verifier, bearer: BearerVerifier | None, on_wrong_password: Callable[[Claim], None]
+    ) -> None:
         self._verifier = verifier
+        self._on_wrong_password = on_wrong_password
         self._verify_bearer = bearer
         self._basic = HTTPBasicAuth(realm=REALM)
         self._bearer = HTTPTokenAuth("Bearer", realm=REALM)
@@ -72,7 +78,10 @@ class Credentials:
         if sent is None:
             return Outcome()
         claim = Claim(tenant, sent.username, sent.password, request.remote_addr or "")
-        return Outcome(self._verifier.basic(claim))
+        found = self._verifier.basic(claim)
+        if found is None:
+            self._on_wrong_password(claim)
+        return Outcome(found)
 
     def _bearer_outcome(self, tenant: str) -> Outcome:
         sent = self._bearer.get_auth()

@@ -70,7 +70,7 @@ def _store_alone(name: str, body: bytes, arrival: Arrival, scope: scopes.Scope) 
     """Store a body by itself, in a dataset that may have to be created."""
     decode = partial(json_events.decode, body, max_columns=parts().settings.max_columns)
     batch = decode() if len(body) < INLINE_BYTES else offload(decode)
-    parts().reception.store(caller(), name, batch, arrival, scope.telemetry_type or "logs")
+    parts().reception.store(caller().tenant, name, batch, arrival, scope.telemetry_type or "logs")
     return batch.height
 
 

@@ -11,14 +11,18 @@ from auth.access import now
 from auth.identity import Identity, Kind
 from auth.login import Login
 from auth.names import TENANT
+from auth.oidc import PREFIX
 from auth.provider import Provider
 from auth.sessions import NewSession
+from blueprints import audit
+from blueprints.audit import Actor
 from blueprints.authentication import SESSION_COOKIE, access, identify, own_origin
 from errors import Forbidden, InvalidHeader, InvalidRequest, LoginFailed, OidcNotConfigured
 from models.tenant import DEFAULT
 
 logger = logging.getLogger(__name__)
 
+REDIRECTED: Final = 302
 LOGIN_COOKIE: Final = "weir_login"
 PATH: Final = "/api/v1/o"
 
@@ -31,7 +35,7 @@ def begin() -> Response:
     target, tenant = _target(), _tenant()
     identity = identify(tenant)
     if identity is not None:
-        return _logged_in(target, _open_native(identity))
+        return _logged_in(target, tenant, _open_native(identity))
     provider = _provider()
     begun = login.begin(tenant, target, f"{own_origin()}{PATH}/code", now())
     parameters = provider.authorization_parameters(begun.request())
@@ -50,7 +54,7 @@ def finish() -> Response:
     except LoginFailed as error:
         logger.warning("login at %s failed: %s", provider.options.issuer, error.message)
         raise
-    answer = _logged_in(begun.redirect, opened)
+    answer = _logged_in(begun.redirect, begun.tenant, opened)
     answer.delete_cookie(LOGIN_COOKIE, path=PATH)
     return answer
 
@@ -60,8 +64,10 @@ def end() -> Response:
     """End the session here and, for OIDC, at the provider (RP-Initiated Logout 1.0)."""
     target, tenant = _target(), _tenant()
     cookie = request.cookies.get(SESSION_COOKIE)
-    id_token = None if cookie is None else access().sessions.close(tenant, cookie)
-    answer = _redirect(_logout_address(id_token, target) or target)
+    ended = None if cookie is None else access().sessions.close(tenant, cookie)
+    if ended is not None:
+        audit.record(tenant, _actor(ended.user_name), "session.close", None, REDIRECTED)
+    answer = _redirect(_logout_address(ended.id_token if ended else None, target) or target)
     answer.delete_cookie(SESSION_COOKIE, path="/")
     return answer
 
@@ -77,8 +83,12 @@ def _open_oidc(provider: Provider, begun: Login) -> NewSession:
     code = request.args.get("code")
     if code is None:
         raise LoginFailed(f"the provider refused: {request.args.get('error', 'no code')[:100]}")
-    tokens = provider.exchange(code, begun.redirect_uri, begun.code_verifier, begun.nonce)
-    return access().sessions.open_oidc(begun.tenant, tokens, provider)
+    try:
+        tokens = provider.exchange(code, begun.redirect_uri, begun.code_verifier, begun.nonce)
+        return access().sessions.open_oidc(begun.tenant, tokens, provider)
+    except LoginFailed:
+        audit.record(begun.tenant, audit.NOBODY, "session.refuse", provider.options.issuer, 401)
+        raise
 
 
 def _provider() -> Provider:
@@ -121,7 +131,14 @@ def _logout_address(id_token: str | None, target: str) -> str | None:
     return _with_query(endpoint, {"id_token_hint": id_token, "post_logout_redirect_uri": back})
 
 
-def _logged_in(target: str, opened: NewSession) -> Response:
+def _actor(user_name: str) -> Actor:
+    if user_name.startswith(PREFIX):
+        return Actor(Kind.OAUTH.value, user_name, user_name.removeprefix(PREFIX))
+    return Actor(Kind.NATIVE.value, user_name, user_name)
+
+
+def _logged_in(target: str, tenant: str, opened: NewSession) -> Response:
+    audit.record(tenant, _actor(opened.user_name), "session.open", None, REDIRECTED)
     answer = _redirect(target)
     _set_cookie(answer, SESSION_COOKIE, opened.token, int(opened.life.total_seconds()), path="/")
     return answer
@@ -133,7 +150,7 @@ def _set_cookie(answer: Response, name: str, value: str, life_seconds: int, path
 
 
 def _redirect(target: str) -> Response:
-    answer = Response(status=302, headers={"Location": target})
+    answer = Response(status=REDIRECTED, headers={"Location": target})
     answer.headers["Cache-Control"] = "no-store"
     # The address of the answer holds a code and a state; the next page must not be told.
     answer.headers["Referrer-Policy"] = "no-referrer"

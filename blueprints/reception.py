@@ -37,12 +37,12 @@ class Reception:
         if must_exist:
             self.storage.find(identity.tenant, name)
 
-    def store(self, identity: Identity, name: str, batch: Batch, arrival: Arrival, telemetry_type: str) -> None:
+    def store(self, tenant: str, name: str, batch: Batch, arrival: Arrival, telemetry_type: str) -> None:
         """Return when the events are on stable storage. An admitted dataset that does not exist yet is created.
 
         An empty batch is stored too, as nothing: its dataset exists afterwards.
         """
-        self.storage.append(self._find_or_create(identity.tenant, name, telemetry_type), batch, arrival)
+        self.storage.append(self._find_or_create(tenant, name, telemetry_type), batch, arrival)
 
     def store_own(self, name: str, fields: Sequence[Field], batch: Batch) -> None:
         """Weir's own events, as `store` does it, into the default tenant: nobody is asked, and nothing is counted.
@@ -58,7 +58,7 @@ class Reception:
         """Store a decoded batch, unless a request with its receipt stored it before."""
 
         def store() -> int:
-            self.store(identity, name, batch, arrival, telemetry_type)
+            self.store(identity.tenant, name, batch, arrival, telemetry_type)
             return batch.height
 
         self.once(identity, name, arrival, body, store)

@@ -16,9 +16,9 @@ def events(call):
     """What was recorded, as (dataset, tenant, members, arrival)."""
     recorded: list[Any] = []
 
-    def store(identity, dataset, batch, arrival, telemetry_type):
+    def store(tenant, dataset, batch, arrival, telemetry_type):
         members = {each.name: column[0] for each, column in zip(batch.fields, batch.columns, strict=True)}
-        recorded.append((dataset, identity.tenant, members, arrival))
+        recorded.append((dataset, tenant, members, arrival))
 
     audit.install(call.app, store)
     return recorded
@@ -140,3 +140,42 @@ def test_not_even_an_administrator_writes_or_deletes_the_audit(service):
     assert service.ingest("p_audit", {"action": "forged"}).status_code in (400, 403)
     assert service.call("POST", "/api/v1/logstream/p_audit", json=[{"a": 1}]).status_code in (400, 403)
     assert service.call("DELETE", "/api/v1/logstream/p_audit").status_code == 403
+
+
+def test_wrong_password_is_recorded_with_the_user_it_was_tried_for(call, events):
+    call("GET", "/api/v1/roles", auth=("admin", "wrong"), environ_base={"REMOTE_ADDR": "192.0.2.7"})
+
+    ((_, tenant, members, arrival),) = events
+    assert (tenant, members["action"], members["target"], members["status"]) == (
+        "default",
+        "password.refuse",
+        "admin",
+        401,
+    )
+    assert (members["actor_name"], arrival.src_ip) == (None, "192.0.2.7")
+
+
+def test_name_that_nobody_has_is_not_recorded_as_it_may_be_a_password(call, events):
+    call("GET", "/api/v1/roles", auth=("hunter2-typed-here", "admin"))
+
+    assert actions(events) == [("password.refuse", None, 401)]
+    assert "hunter2" not in str(events)
+
+
+def test_right_password_and_wrong_key_have_no_row(call, events):
+    call("GET", "/api/v1/roles")
+    call("GET", "/api/v1/roles", auth="11111111-2222-4333-8444-555555555555")
+
+    assert events == []
+
+
+def test_session_is_recorded_when_it_begins_and_ends(call, events):
+    opened = call("GET", "/api/v1/o/login")
+    cookie = opened.headers["Set-Cookie"].split(";")[0]
+    call("GET", "/api/v1/o/logout", auth=None, headers={"Cookie": cookie})
+
+    assert [(members["action"], members["actor_name"]) for _, _, members, _ in events] == [
+        ("session.open", "admin"),
+        ("session.close", "admin"),
+    ]
+    assert cookie.partition("=")[2] not in str(events)

@@ -19,6 +19,7 @@ from werkzeug.serving import make_server
 from auth import login
 from auth.access import AccessOptions, build, now
 from auth.provider import ProviderOptions
+from blueprints import audit
 from tests.blueprints.conftest import ADMIN, OPTIONS, Caller, make_app
 
 # The provider's own use of its libraries, not ours.
@@ -218,6 +219,25 @@ def test_id_token_of_another_login_is_refused(browser, monkeypatch):
     monkeypatch.setattr(login, "resume", lambda *arguments: replace(resume(*arguments), nonce="of another login"))
 
     assert failed(browser.get(back))
+
+
+def test_login_and_refused_login_are_in_the_audit(browser, provider, monkeypatch):
+    recorded: list[dict[str, Any]] = []
+
+    def store(tenant, dataset, batch, arrival, telemetry_type):
+        recorded.append({each.name: column[0] for each, column in zip(batch.fields, batch.columns, strict=True)})
+
+    audit.install(browser.app, store)
+    browser.log_in()
+    resume = login.resume
+    monkeypatch.setattr(login, "resume", lambda *arguments: replace(resume(*arguments), nonce="of another login"))
+    browser.log_in()
+
+    shown = [(each["action"], each["actor_id"], each["target"], each["status"]) for each in recorded]
+    assert shown == [
+        ("session.open", f"oidc:{EMAIL}", None, 302),
+        ("session.refuse", None, provider.url, 401),
+    ]
 
 
 def test_login_that_took_too_long_is_refused(browser, monkeypatch):
