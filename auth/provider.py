@@ -7,6 +7,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
@@ -29,9 +30,12 @@ CLOCK_SKEW_SECONDS: Final = 60
 TIMEOUT_SECONDS: Final = 10
 UNSAID_SECONDS: Final = 3600
 LARGEST_ANSWER_BYTES: Final = 1024 * 1024
-# A withdrawn key is refused after this long; a new one is fetched when a token first names it, but not more often
-# than the second number, so that tokens of invented keys do not become requests to the provider.
+# Only asking tells that a key was withdrawn, so a token may outlive its key for this long; and for as long as the
+# second number, while the provider does not answer: its short absence must not lock everybody out.
+KEYS_FRESH_SECONDS: Final = 60
 KEYS_KEPT_SECONDS: Final = 600
+# A new key is fetched when a token first names it. Not more often than this, whatever the reason, so that neither
+# tokens of invented keys nor an absent provider make every request wait for it.
 KEYS_ASKED_SECONDS: Final = 5
 
 Claims: TypeAlias = Mapping[str, object]
@@ -90,6 +94,7 @@ class Provider:
         self._metadata: Metadata | None = None
         self._keys: KeySet | None = None
         self._fetched_at = 0.0
+        self._asked_at = 0.0
 
     def metadata(self) -> Metadata:
         """Raises ProviderUnavailable."""
@@ -162,7 +167,7 @@ class Provider:
         try:
             return _decode(token, self._current_keys())
         except InvalidKeyIdError as error:
-            if self._clock() - self._fetched_at < KEYS_ASKED_SECONDS:
+            if self._clock() - self._asked_at < KEYS_ASKED_SECONDS:
                 raise LoginFailed("the token is refused: unknown key") from error
         try:
             return _decode(token, self._newer_keys())
@@ -170,11 +175,17 @@ class Provider:
             raise LoginFailed("the token is refused: unknown key") from error
 
     def _current_keys(self) -> KeySet:
-        if self._keys is None or self._clock() - self._fetched_at > KEYS_KEPT_SECONDS:
+        age = self._clock() - self._fetched_at
+        if self._keys is None or age > KEYS_KEPT_SECONDS:
             return self._newer_keys()
+        if age > KEYS_FRESH_SECONDS and self._clock() - self._asked_at > KEYS_ASKED_SECONDS:
+            with suppress(ProviderUnavailable):
+                return self._newer_keys()
         return self._keys
 
     def _newer_keys(self) -> KeySet:
+        """The keys as they are now. Requests that come meanwhile go on with the old ones."""
+        self._asked_at = self._clock()
         published = _fetch("GET", self.metadata().jwks_uri)
         try:
             keys = KeySet.import_key_set(cast(KeySetSerialization, published))

@@ -14,7 +14,7 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey, RSAKey
 from werkzeug.serving import make_server
 
-from auth.provider import KEYS_ASKED_SECONDS, KEYS_KEPT_SECONDS, Provider, ProviderOptions
+from auth.provider import KEYS_ASKED_SECONDS, KEYS_FRESH_SECONDS, KEYS_KEPT_SECONDS, Provider, ProviderOptions
 from errors import LoginFailed, ProviderUnavailable
 
 CLIENT = "weir"
@@ -29,6 +29,7 @@ class Issuer:
     def __init__(self) -> None:
         self.keys: list[Any] = [RSA, EC]
         self.asked_for_keys = 0
+        self.is_away = False
         self.changes: dict[str, Any] = {}
         app = Flask(__name__)
 
@@ -40,6 +41,8 @@ class Issuer:
         @app.get("/jwks_uri")
         def publish() -> Any:
             self.asked_for_keys += 1
+            if self.is_away:
+                return "out of order", 503
             return jsonify({"keys": [key.as_dict(private=isinstance(key, OctKey)) for key in self.keys]})
 
         self.server = make_server("127.0.0.1", 0, app, threaded=True)
@@ -177,13 +180,28 @@ def test_new_key_of_the_provider_is_fetched_when_a_token_names_it(issuer, provid
     assert provider.verify(issuer.sign(OTHER_RSA))["sub"] == "ann"
 
 
-def test_withdrawn_key_is_refused_after_a_while(issuer, provider, clock):
+def test_withdrawn_key_is_refused_after_a_minute(issuer, provider, clock):
     provider.verify(issuer.sign())
     issuer.keys = [OTHER_RSA]
-    clock.seconds += KEYS_KEPT_SECONDS + 1
+    clock.seconds += KEYS_FRESH_SECONDS + 1
 
     with pytest.raises(LoginFailed):
         provider.verify(issuer.sign())
+
+
+def test_keys_are_kept_while_the_provider_is_away_but_not_for_ever(issuer, provider, clock):
+    token = issuer.sign()
+    provider.verify(token)
+    issuer.is_away = True
+
+    clock.seconds += KEYS_FRESH_SECONDS + 1
+    for _ in range(3):
+        assert provider.verify(token)["sub"] == "ann"
+    assert issuer.asked_for_keys == 2, "a provider that is away does not make every request wait for it"
+
+    clock.seconds += KEYS_KEPT_SECONDS
+    with pytest.raises(ProviderUnavailable):
+        provider.verify(token)
 
 
 def test_tokens_of_invented_keys_do_not_become_requests_to_the_provider(issuer, provider, clock):
