@@ -5,10 +5,11 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from packaging.utils import canonicalize_name
 
 import errors
 from config import Settings, variable
-from docs import generate
+from docs import generate, licences
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -29,3 +30,17 @@ def test_every_error_has_a_sentence_and_a_code_of_its_own():
 
     assert [each.__name__ for each in leaves if "code" not in vars(each) or not vars(each).get("__doc__")] == []
     assert len({each.code for each in leaves}) == len(leaves)
+
+
+def test_every_requirement_has_its_licence_listed():
+    assert {canonicalize_name(each.name) for each in licences.required()} <= set(licences.listed())
+    assert "see its files" not in licences.PAGE.read_text("utf-8")
+
+
+def test_everything_that_the_requirements_bring_along_is_listed():
+    """As far as what is installed here is what the page was written from; a newer version may need something else."""
+    installed = {each.name: each.version for each in licences.packages()}
+    if any(licences.listed()[name] != version for name, version in installed.items() if name in licences.listed()):
+        pytest.skip("other versions are installed than docs/licences.md lists: `make docs` writes it anew")
+
+    assert set(installed) <= set(licences.listed())
