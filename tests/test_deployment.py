@@ -1,0 +1,110 @@
+"""The files of deploy/ fit each other, the settings and the manual, as far as that can be told without running them."""
+
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from config import Settings, variable
+from tests.running import ROOT
+
+DEPLOY = ROOT / "deploy"
+GRAFANA = DEPLOY / "grafana"
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text("utf-8")
+COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+INSTRUCTIONS = frozenset("FROM WORKDIR COPY RUN ENV USER VOLUME EXPOSE STOPSIGNAL HEALTHCHECK CMD".split())
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The Dockerfile's, in order: word and arguments."""
+    lines = [line for line in DOCKERFILE.splitlines() if line and not line.startswith("#")]
+    return [(word, rest) for word, _, rest in (line.partition(" ") for line in lines)]
+
+
+def test_every_setting_that_a_deployment_file_sets_is_one():
+    known = {variable(each.name) for each in fields(Settings)}
+    # These two are Grafana's own environment.
+    grafana = {"WEIR_URL", "WEIR_API_KEY"}
+
+    for path in [path for path in DEPLOY.rglob("*") if path.is_file()]:
+        named = set(re.findall(r"\bWEIR_[A-Z_]+", path.read_text("utf-8")))
+        assert named <= known | (grafana if GRAFANA in path.parents else set()), path
+
+
+def test_image_is_built_from_what_is_there_and_does_not_run_as_root():
+    found = instructions()
+
+    assert {word for word, _ in found} <= INSTRUCTIONS
+    sources = [rest.split()[0] for word, rest in found if word == "COPY" and not rest.startswith("--from")]
+    assert all((ROOT / each).exists() for each in sources)
+    words = [word for word, _ in found]
+    assert words.index("USER") < words.index("CMD")
+    assert dict(found)["USER"] == "weir"
+    assert json.loads(dict(found)["CMD"])[:2] == ["gunicorn", "wsgi:app"]
+
+
+def test_health_of_the_image_is_asked_by_a_program_that_compiles():
+    command = json.loads(dict(instructions())["HEALTHCHECK"].partition("CMD ")[2])
+
+    compile(command[2], "HEALTHCHECK", "exec")
+    assert "/api/v1/readiness" in command[2]
+
+
+def test_image_has_neither_data_nor_history():
+    ignored = (ROOT / ".dockerignore").read_text("utf-8").split()
+
+    assert {".git", ".venv", "data"} <= set(ignored)
+
+
+def test_services_of_the_compose_file_refer_to_each_other():
+    services = COMPOSE["services"]
+
+    for name, service in services.items():
+        assert set(service.get("depends_on", ())) <= set(services), name
+        for volume in service.get("volumes", ()):
+            assert volume.partition(":")[0] in COMPOSE["volumes"], volume
+    build = services["weir"]["build"]
+    assert (DEPLOY / build["context"] / build["dockerfile"]).resolve() == DEPLOY / "Dockerfile"
+
+
+def test_every_password_of_the_compose_file_is_asked_for_by_the_manual():
+    wanted = set(re.findall(r"\$\{([A-Z0-9_]+):\?\}", (DEPLOY / "compose.yaml").read_text("utf-8")))
+    made = re.search(r"for name in ([A-Z0-9_ ]+); do", (ROOT / "docs" / "deployment.md").read_text("utf-8"))
+
+    assert made is not None
+    assert set(made[1].split()) == wanted
+
+
+def test_panels_ask_a_data_source_that_is_provisioned_where_it_is_told_to_be():
+    provisioned = {each["uid"]: each for each in _datasources(GRAFANA / "provisioning" / "datasources" / "weir.yaml")}
+
+    for path in (GRAFANA / "dashboards").glob("*.json"):
+        for panel in json.loads(path.read_text("utf-8"))["panels"]:
+            source = provisioned[panel["datasource"]["uid"]]
+            assert source["type"] == panel["datasource"]["type"]
+            assert source["url"] == "$WEIR_URL"
+            assert source["jsonData"]["allowedHosts"] == ["$WEIR_URL"]
+            assert all(target["url"].startswith("/api/v1/") for target in panel["targets"])
+
+
+def test_both_data_sources_send_the_key_as_a_secret():
+    infinity, parseable = (
+        _datasources(path)[0]
+        for path in (GRAFANA / "provisioning" / "datasources" / "weir.yaml", GRAFANA / "parseable" / "weir.yaml")
+    )
+
+    assert (infinity["jsonData"]["apiKeyKey"], infinity["secureJsonData"]["apiKeyValue"]) == (
+        "X-API-Key",
+        "$WEIR_API_KEY",
+    )
+    assert (parseable["jsonData"]["httpHeaderName1"], parseable["secureJsonData"]["httpHeaderValue1"]) == (
+        "X-API-Key",
+        "$WEIR_API_KEY",
+    )
+
+
+def _datasources(path: Path) -> list[dict[str, Any]]:
+    return list(yaml.safe_load(path.read_text("utf-8"))["datasources"])
