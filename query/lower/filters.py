@@ -10,7 +10,10 @@ from query.lower.scalars import expression
 from query.lower.stage import Stage
 from query.types import BOOL
 
-_PUSHED: Final = ("=(", "<>(", "<(", "<=(", ">(", ">=(", "~~(", "starts_with(", "is not distinct from(")
+_COMPARISONS: Final = ("=(", "<>(", "<(", "<=(", ">(", ">=(", "is not distinct from(")
+# A pattern is a constant that has been read already: nothing about it can fail on a value.
+_PATTERNS: Final = ("~~(text", "~~*(text", "~(text", "~*(text", "similar to(", "starts_with(")
+_PUSHED: Final = (*_COMPARISONS, *_PATTERNS)
 
 
 def filtered(frame: pl.LazyFrame, predicate: Scalar) -> pl.LazyFrame:
@@ -44,7 +47,7 @@ def _all(parts: list[Scalar]) -> Scalar:
 
 
 def _is_plain(scalar: Scalar) -> bool:
-    """Comparisons of columns with constants, and their combinations."""
+    """Comparisons of columns with constants and constant patterns, and their combinations."""
     if isinstance(scalar, Call):
         return scalar.function.startswith(_PUSHED) and all(isinstance(arg, Column | Constant) for arg in scalar.args)
     if isinstance(scalar, Logic):
