@@ -123,6 +123,11 @@ class Lease:
         return self.most_charged >= BLAMED_SHARE * self._limits.memory_bytes
 
     @property
+    def note(self) -> Answer:
+        """What the process has told of the result ahead of its data."""
+        return self._process.note
+
+    @property
     def most_charged(self) -> int:
         """The most memory in bytes that the query was seen with."""
         return self._process.most_charged

@@ -44,6 +44,8 @@ class QueryProcess:
         self._ended: int | None = None
         self._owes_answer = False
         self._killed = False
+        # What the process has told of the request's result so far.
+        self.note: Answer = {}
         self.idle_since = 0.0
         self.most_charged = 0
 
@@ -57,21 +59,21 @@ class QueryProcess:
         """Start a request; `receive` until its answer. Raises ConnectionLost."""
         self._owes_answer = True
         self.most_charged = 0
+        self.note = {}
         protocol.send(self._connection, protocol.request(request))
 
     def receive(self) -> bytes | Answer:
         """A piece of data, or the answer that ends the request. Raises the request's error, ConnectionLost."""
         kind, payload = protocol.receive(self._connection)
+        while kind is Kind.NOTE:
+            self.note = _loaded(payload)
+            kind, payload = protocol.receive(self._connection)
         if kind is Kind.DATA:
             return payload
         self._owes_answer = False
         if kind is Kind.FAULT:
             raise protocol.raised(payload)
-        try:
-            answer: Answer = json.loads(payload)
-        except ValueError as error:
-            raise ConnectionLost("an answer that is no JSON") from error
-        return answer
+        return _loaded(payload)
 
     def charged_bytes(self) -> int:
         """Memory that this process holds and nobody else can have."""
@@ -121,6 +123,14 @@ class QueryProcess:
             else:
                 self._ended = os.waitstatus_to_exitcode(status) if pid else None
         return self._ended
+
+
+def _loaded(payload: bytes) -> Answer:
+    try:
+        answer: Answer = json.loads(payload)
+    except ValueError as error:
+        raise ConnectionLost("an answer that is no JSON") from error
+    return answer
 
 
 def _environment(threads: int) -> dict[str, str]:
