@@ -70,7 +70,7 @@ class Evaluator:
 
         find = self.windows.shared
 
-        def resolve(names: tuple[str, ...]) -> Mapping[str, Source]:
+        def resolve(names: tuple[str, ...], _: tuple[str, ...]) -> Mapping[str, Source]:
             nonlocal find
             # Authoring covers every row, so there is no predicate to push under the scan.
             for name in names:

@@ -83,8 +83,8 @@ class Sources:
     range: TimeRange
     named: str | None
 
-    def resolve(self, datasets: tuple[str, ...]) -> Mapping[str, Source]:
-        """A source for every dataset of the statement.
+    def resolve(self, datasets: tuple[str, ...], columns: tuple[str, ...]) -> Mapping[str, Source]:
+        """A source for every dataset of the statement, with the statistics of `columns`.
 
         Privileges come before any look-up: a dataset that the caller may not read is refused in the same way, and
         after the same work, whether it exists or not. Raises Forbidden, DatasetNotFound, InvalidRequest.
@@ -96,16 +96,16 @@ class Sources:
             self.storage.find(self.identity.tenant, name)
             if datasets and name not in datasets:
                 raise InvalidRequest(f"streamName is {name!r}, which the query does not read", field="streamName")
-        return {name: self._source(name) for name in datasets}
+        return {name: self._source(name, columns) for name in datasets}
 
-    def _source(self, name: str) -> Source:
+    def _source(self, name: str, columns: tuple[str, ...]) -> Source:
         dataset = self.storage.find(self.identity.tenant, name)
         tags = row_predicates(self.identity, name)
         start, end = self.range.start_ns, self.range.end_ns
         if tags is None:
-            return Source(take(self.storage.layout, dataset, start, end), start, end)
+            return Source(take(self.storage.layout, dataset, start, end, columns), start, end)
         only = frozenset((tag.field, tag.value) for tag in tags)
-        return Source(take(self.storage.layout, dataset), start, end, only)
+        return Source(take(self.storage.layout, dataset, columns=columns), start, end, only)
 
 
 def visible_columns(name: str) -> frozenset[str]:

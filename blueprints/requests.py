@@ -59,8 +59,9 @@ def _identify() -> None:
 
 
 def _names(dataset: str | None) -> bool:
-    named = (request.headers.get("X-P-Stream", "").strip(), (request.view_args or {}).get("name"))
-    return dataset is not None and dataset in named
+    if dataset is None:
+        return False
+    return dataset in (request.headers.get("X-P-Stream", "").strip(), (request.view_args or {}).get("name"))
 
 
 def _echo(answer: Response) -> Response:

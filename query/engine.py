@@ -1,12 +1,15 @@
 """The seam between SQL and frames: a checked statement, bound and lowered, as one lazy frame. Pure, no I/O.
 
-`prepare` is what the service uses, `compile` what tests and tools use; `translate` names the error behind a plan that
-failed while it was collected.
+`prepare` is what tools use, `compile` what tests use. The service does it in two steps, `bound` and `lowered`, and
+looks in between at what the statement asks of its datasets. `translate` names the error behind a plan that failed
+while it was collected.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 import polars as pl
 
@@ -23,7 +26,7 @@ from query.lower.statements import Statements
 from query.parse import Statement, parse
 from query.types import JSONB, TEXT, from_polars
 
-__all__ = ["Compiled", "ResultField", "Table", "compile", "prepare", "translate"]
+__all__ = ["Compiled", "ResultField", "Table", "bound", "compile", "lowered", "prepare", "schema_of", "translate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +67,25 @@ def compile(sql: str, tables: Mapping[str, pl.LazyFrame], *, now: datetime) -> p
 
 def prepare(statement: Statement, tables: Mapping[str, Table], *, now: datetime) -> Compiled:
     """The statement over `tables`, which hold at least its datasets. Raises InvalidSQL, UnsupportedSQL."""
+    schemas = {name: _schema(tables[name]) for name in statement.datasets if name in tables}
+    return lowered(statement, bound(statement, schemas, now), tables)
+
+
+def bound(statement: Statement, schemas: Mapping[str, Schema], now: datetime) -> Query:
+    """The engine-neutral form of the statement: what another engine would be given. Raises as `prepare`."""
+    environment = Environment(schemas, now, fold_constants, bind, bind_query)
     try:
-        query = bound(statement, tables, now)
-        statements = Statements()
-        frames = {name: table.frame for name, table in tables.items()}
+        query = bind_query(statement.tree, environment, {}, None)
+    except RecursionError as error:
+        raise too_complex() from error
+    return Query(query.relation, tuple(Output(name, field) for name, field in query.outputs))
+
+
+def lowered(statement: Statement, query: Query, tables: Mapping[str, Table]) -> Compiled:
+    """The bound statement over its tables. Raises UnsupportedSQL."""
+    statements = Statements()
+    frames = {name: table.frame for name, table in tables.items()}
+    try:
         frame = Lowering(frames, statements, {}, {}).frame(query.relation)
     except RecursionError as error:
         raise too_complex() from error
@@ -77,6 +95,16 @@ def prepare(statement: Statement, tables: Mapping[str, Table], *, now: datetime)
     )
     compiled = Compiled(answer(frame, query.outputs, names), fields, tuple(statements.log))
     return explained(statement, tables, compiled) if statement.explain else compiled
+
+
+def schema_of(columns: Iterable[tuple[str, pl.DataType]], json_columns: Container[str]) -> Schema:
+    """What the binder knows of a dataset whose columns have these names and types."""
+    kinds = ((name, JSONB if name in json_columns else from_polars(dtype) or TEXT) for name, dtype in columns)
+    return Schema(tuple(kinds))
+
+
+def _schema(table: Table) -> Schema:
+    return schema_of(table.frame.collect_schema().items(), table.json_columns)
 
 
 def explained(statement: Statement, tables: Mapping[str, Table], compiled: Compiled) -> Compiled:
@@ -91,22 +119,16 @@ def explained(statement: Statement, tables: Mapping[str, Table], compiled: Compi
 
 
 def pushed_down(frame: pl.LazyFrame) -> list[str]:
-    """What the scans do themselves: the columns and predicates that reach them."""
-    wanted = ("PROJECT", "SELECTION")
-    return [line.strip() for line in frame.explain().splitlines() if line.strip().startswith(wanted)]
+    """What the scans do themselves: the columns that they read and the conditions that reach them."""
+    lines = (line.strip() for line in frame.explain(engine="streaming").splitlines())
+    return [_told(line) for line in lines if line.startswith(tuple(_TOLD))]
 
 
-def bound(statement: Statement, tables: Mapping[str, Table], now: datetime) -> Query:
-    """The engine-neutral form of the statement: what another engine would be given."""
-    schemas = {name: _schema(tables[name]) for name in statement.datasets if name in tables}
-    environment = Environment(schemas, now, fold_constants, bind, bind_query)
-    query = bind_query(statement.tree, environment, {}, None)
-    return Query(query.relation, tuple(Output(name, field) for name, field in query.outputs))
+_TOLD: Final = {"PROJECT": "columns", "SELECTION:": "only rows with"}
+_ALIAS: Final = re.compile(r'\.alias\("c\d+"\)')
 
 
-def _schema(table: Table) -> Schema:
-    columns = []
-    for name, dtype in table.frame.collect_schema().items():
-        kind = JSONB if name in table.json_columns else from_polars(dtype)
-        columns.append((name, kind if kind is not None else TEXT))
-    return Schema(tuple(columns))
+def _told(line: str) -> str:
+    """A line of Polars' plan without our names for columns."""
+    word, _, rest = _ALIAS.sub("", line).partition(" ")
+    return f"{_TOLD[word]} {rest.removesuffix(' COLUMNS').replace('/', ' of ').replace('* of', 'all')}"

@@ -1,19 +1,21 @@
 """Queries as a query process runs them: parse, prepare over scans, stream."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
-from columns import ColumnType
 from errors import InternalError, QueryTooLarge, WeirError
 from query import engine, results, worker
 from query.coding import Coded
-from query.engine import Table
+from query.conditions import compared_columns, file_conditions
+from query.engine import Compiled, Table
 from query.narrowing import Narrowing
 from query.parse import Statement, parse
 from query.protocol import Answer
 from query.requests import Execute, Parse, Source
-from query.worker import Emit
+from query.view import View, scanned
+from query.worker import Emit, Output
 from storage.scan import SnapshotExpired, scan
 from storage.tails import Tails
 
@@ -30,21 +32,20 @@ class Execution:
         self._tails = Tails()
         self._narrowing = Narrowing(self._tails)
 
-    def handle(self, request: object, emit: Emit) -> Answer:
+    def handle(self, request: object, output: Output) -> Answer:
         """Run one request. Raises what the client is to be told."""
         if isinstance(request, Parse):
             self._statement = parse(request.sql, request.parameters)
-            return {"datasets": list(self._statement.datasets)}
+            return {"datasets": list(self._statement.datasets), "columns": compared_columns(self._statement.tree)}
         if isinstance(request, Execute) and self._statement is not None:
-            return self._execute(self._statement, request, emit)
+            return self._execute(self._statement, request, output)
         raise InternalError("a query process was asked out of order")
 
-    def _execute(self, statement: Statement, request: Execute, emit: Emit) -> Answer:
+    def _execute(self, statement: Statement, request: Execute, output: Output) -> Answer:
         coded = Coded(request.coding)
-        sink = _Capped(lambda data: emit(coded.add(data)), request.largest_result_bytes)
+        sink = _Capped(lambda data: output(coded.add(data)), request.largest_result_bytes)
         try:
-            tables = {name: self._table(source) for name, source in request.sources.items()}
-            compiled = engine.prepare(statement, tables, now=_moment(request.now_ns))
+            compiled = self._compiled(statement, request, output)
             results.stream(compiled.frame, compiled.fields, request.options, sink)
         except (SnapshotExpired, FileNotFoundError):
             return {"expired": True}
@@ -52,15 +53,31 @@ class Execution:
             raise
         except (Exception, pl.exceptions.PanicException) as error:
             raise engine.translate(error) from error
-        emit(coded.finish())
+        output(coded.finish())
         return {"expired": False, "coding": coded.coding}
 
-    def _table(self, source: Source) -> Table:
-        rows, only = source.snapshot, source.only
-        frame = scan(rows, self._tails) if only is None else self._narrowing.scan(source, only)
-        visible = frame.collect_schema().names()
-        json = (column.name for column in rows.schema.columns if column.type is ColumnType.JSON)
-        return Table(frame, frozenset(json).intersection(visible))
+    def _compiled(self, statement: Statement, request: Execute, output: Output) -> Compiled:
+        """The statement over what it has to read, which is told to the output."""
+        views = {name: View(source, self._visible(source)) for name, source in request.sources.items()}
+        schemas = {name: view.schema for name, view in views.items()}
+        query = engine.bound(statement, schemas, _moment(request.now_ns))
+        for name, conditions in file_conditions(query.relation).items():
+            views[name] = replace(views[name], conditions=tuple(conditions))
+        output.note(scanned([view.snapshot for view in views.values()]))
+        return engine.lowered(statement, query, {name: self._table(view) for name, view in views.items()})
+
+    def _visible(self, source: Source) -> frozenset[str]:
+        """The columns that whoever asks may know of."""
+        if source.only is None:
+            return frozenset(column.name for column in source.snapshot.schema.columns)
+        return self._narrowing.visible(source.snapshot, source.only)
+
+    def _table(self, view: View) -> Table:
+        only = view.source.only
+        if only is None:
+            return Table(scan(view.snapshot, self._tails), view.json_columns, view.told)
+        rows = self._narrowing.scan(view.snapshot, only, view.conditions)
+        return Table(rows.select(view.columns), view.json_columns, view.told)
 
 
 class _Capped:
@@ -82,12 +99,16 @@ def _moment(ns: int) -> datetime:
 
 def _warm(execution: Execution) -> None:
     """Do once what the first query would wait for: threads, caches and modules come up on first use."""
-    execution.handle(Parse("SELECT count(*) AS n FROM (VALUES (1), (2)) AS v (a) WHERE a > 1"), _nowhere)
-    execution.handle(Execute({}, 0, results.Options(), "identity", WARM_BYTES), _nowhere)
+    execution.handle(Parse("SELECT count(*) AS n FROM (VALUES (1), (2)) AS v (a) WHERE a > 1"), _Nowhere())
+    execution.handle(Execute({}, 0, results.Options(), "identity", WARM_BYTES), _Nowhere())
 
 
-def _nowhere(_: bytes) -> None:
-    pass
+class _Nowhere:
+    def __call__(self, content: bytes, /) -> None:
+        pass
+
+    def note(self, content: Answer, /) -> None:
+        pass
 
 
 def handler() -> worker.Handle:

@@ -1,18 +1,26 @@
 """Readers narrowed by a tag: a dataset as if it held nothing but the rows that they may see (api.md section 2)."""
 
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
 import polars as pl
 
-from query.requests import Source, Tags
+from query.conditions import Conditions
+from query.requests import Tags
 from storage.scan import scan
 from storage.snapshot import Snapshot
+from storage.statistics import Condition
 from storage.tails import Tails
 
 # What every row of every dataset has, whoever sent it.
 EVERYWHERE: Final = ("p_timestamp", "p_src_ip", "p_user_agent")
 TRUTH: Final = {"true": True, "false": False}
+_COMPARES: Final[Mapping[str, Callable[[pl.Expr, pl.Expr], pl.Expr]]] = MappingProxyType(
+    {"=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+)
 
 
 @dataclass
@@ -30,18 +38,20 @@ class Narrowing:
         self._tails = tails
         self._seen: dict[tuple[int, Tags], _Seen] = {}
 
-    def scan(self, source: Source, only: Tags) -> pl.LazyFrame:
-        """The permitted rows of the source's range, with the columns that a permitted row of any time has.
+    def scan(self, snapshot: Snapshot, only: Tags, conditions: Sequence[Conditions] = ()) -> pl.LazyFrame:
+        """The permitted rows of the snapshot that satisfy any of the `conditions`. Raises SnapshotExpired.
+
+        The conditions are plain comparisons, which fail on no row, so they go to the scan beside ours, where they
+        leave out row groups. They are tried again above: a row that satisfies none of them is not missed.
+        """
+        rows = scan(snapshot, self._tails)
+        return narrowed(asked(rows, conditions), only)
+
+    def visible(self, whole: Snapshot, only: Tags) -> frozenset[str]:
+        """The columns that a permitted row of any time has.
 
         A column that only other rows have would tell that they exist. Raises SnapshotExpired.
         """
-        whole = source.snapshot
-        visible = self._visible(whole, only)
-        columns = [column.name for column in whole.schema.columns if column.name in visible]
-        rows = scan(_within(whole, source.start_ns, source.end_ns), self._tails)
-        return narrowed(rows, only).select(columns)
-
-    def _visible(self, whole: Snapshot, only: Tags) -> set[str]:
         seen = self._seen.setdefault((whole.schema.dataset_id, only), _Seen())
         hidden = [column.name for column in whole.schema.columns if column.name not in seen.columns]
         files = tuple(file for file in whole.files if file.path not in seen.paths)
@@ -50,7 +60,23 @@ class Narrowing:
             found = rows.select(pl.col(hidden).is_not_null().any()).collect(engine="streaming")
             seen.columns.update(name for name in hidden if found[name].item())
         seen.paths.update(file.path for file in files)
-        return seen.columns
+        return frozenset(seen.columns)
+
+
+def asked(rows: pl.LazyFrame, conditions: Sequence[Conditions]) -> pl.LazyFrame:
+    """The rows that satisfy all conditions of any scan of theirs; all rows if one scan has none."""
+    if not conditions or not all(conditions):
+        return rows
+    dtypes = rows.collect_schema()
+    scans = (pl.all_horizontal(_holds(each, dtypes[each.column]) for each in scan) for scan in conditions)
+    return rows.filter(pl.any_horizontal(scans))
+
+
+def _holds(condition: Condition, dtype: pl.DataType) -> pl.Expr:
+    compare = _COMPARES[condition.operation]
+    # Of times the statistics have integers in the column's unit.
+    physical = pl.Int32() if dtype == pl.Date() else pl.Int64() if dtype.is_temporal() else dtype
+    return compare(pl.col(condition.column), pl.lit(condition.value, dtype=physical).cast(dtype))
 
 
 def narrowed(rows: pl.LazyFrame, only: Tags) -> pl.LazyFrame:
@@ -68,15 +94,6 @@ def narrowed(rows: pl.LazyFrame, only: Tags) -> pl.LazyFrame:
 
 def _unchanged(frame: pl.DataFrame) -> pl.DataFrame:
     return frame
-
-
-def _within(whole: Snapshot, start_ns: int | None, end_ns: int | None) -> Snapshot:
-    files = tuple(
-        file
-        for file in whole.files
-        if (start_ns is None or file.tmax >= start_ns) and (end_ns is None or file.tmin < end_ns)
-    )
-    return replace(whole, start=start_ns, end=end_ns, files=files)
 
 
 def _bears(name: str, dtype: pl.DataType, value: str) -> pl.Expr:

@@ -16,7 +16,7 @@ from typing import Final
 from errors import InternalError, Overloaded, QueryCancelled, QueryTooLarge, ShuttingDown, TimedOut, WeirError
 from query.host import Entry, Host, Query
 from query.line import RETRY_AFTER_SECONDS, Line
-from query.process import UNKNOWN_STATUS, QueryProcess
+from query.process import QueryProcess
 from query.protocol import Answer, ConnectionLost
 
 logger = logging.getLogger(__name__)
@@ -35,7 +35,9 @@ IDLE_SECONDS: Final = 60.0
 # A process that cannot start (no memory, a broken installation) is not tried again at full speed.
 RESTART_SECONDS: Final = 1.0
 # What a process dies of when an allocation fails or the stack ends, rather than by a defect that we could name.
-EXHAUSTED: Final = (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGKILL, UNKNOWN_STATUS)
+EXHAUSTED: Final = (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS)
+# Seen with this share of its memory, a query that the kernel killed was itself to blame.
+BLAMED_SHARE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +120,25 @@ class Lease:
         status = self._process.ended_by()
         self._process.kill()
         logger.error("query process %d ended with %s during query %s", self._process.pid, status, self.query.id)
-        if status in EXHAUSTED:
+        if status in EXHAUSTED or (status == -signal.SIGKILL and self._was_large()):
             return QueryTooLarge("the query needs more memory or nesting than one query may use")
+        if status == -signal.SIGKILL:
+            # Not by us: the kernel takes queries first when memory ends, whoever used it up.
+            return Overloaded("the host is short of memory, and the query was ended for it", RETRY_AFTER_SECONDS)
         return InternalError("the process that ran the query ended unexpectedly")
+
+    def _was_large(self) -> bool:
+        return self.most_charged >= BLAMED_SHARE * self._limits.memory_bytes
+
+    @property
+    def note(self) -> Answer:
+        """What the process has told of the result ahead of its data."""
+        return self._process.note
+
+    @property
+    def most_charged(self) -> int:
+        """The most memory in bytes that the query was seen with."""
+        return self._process.most_charged
 
 
 class Pool:

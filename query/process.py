@@ -19,7 +19,8 @@ KIB: Final = 1024
 # Lines of /proc/<pid>/status that count: private memory, shared memory, and what of them was swapped out. Mapped
 # files do not: the kernel drops their pages when it needs the memory.
 CHARGED: Final = ("RssAnon:", "RssShmem:", "VmSwap:")
-# Stands for an end that somebody else was told of; no exit code and no signal has this number.
+# Stands for an end that somebody else was told of, or that gevent has forgotten because nobody asked for a minute; no
+# exit code and no signal has this number.
 UNKNOWN_STATUS: Final = -1000
 
 
@@ -43,7 +44,10 @@ class QueryProcess:
         self._ended: int | None = None
         self._owes_answer = False
         self._killed = False
+        # What the process has told of the request's result so far.
+        self.note: Answer = {}
         self.idle_since = 0.0
+        self.most_charged = 0
 
     def wait_until_ready(self) -> None:
         """Raises ConnectionLost if it does not come up."""
@@ -54,21 +58,22 @@ class QueryProcess:
     def send(self, request: object) -> None:
         """Start a request; `receive` until its answer. Raises ConnectionLost."""
         self._owes_answer = True
+        self.most_charged = 0
+        self.note = {}
         protocol.send(self._connection, protocol.request(request))
 
     def receive(self) -> bytes | Answer:
         """A piece of data, or the answer that ends the request. Raises the request's error, ConnectionLost."""
         kind, payload = protocol.receive(self._connection)
+        while kind is Kind.NOTE:
+            self.note = _loaded(payload)
+            kind, payload = protocol.receive(self._connection)
         if kind is Kind.DATA:
             return payload
         self._owes_answer = False
         if kind is Kind.FAULT:
             raise protocol.raised(payload)
-        try:
-            answer: Answer = json.loads(payload)
-        except ValueError as error:
-            raise ConnectionLost("an answer that is no JSON") from error
-        return answer
+        return _loaded(payload)
 
     def charged_bytes(self) -> int:
         """Memory that this process holds and nobody else can have."""
@@ -76,7 +81,9 @@ class QueryProcess:
             status = Path(f"/proc/{self.pid}/status").read_text("ascii", "replace")
         except OSError:
             return 0
-        return KIB * sum(int(line.split()[1]) for line in status.splitlines() if line.startswith(CHARGED))
+        charged = KIB * sum(int(line.split()[1]) for line in status.splitlines() if line.startswith(CHARGED))
+        self.most_charged = max(self.most_charged, charged)
+        return charged
 
     def is_alive(self) -> bool:
         return self._reap() is None
@@ -112,11 +119,18 @@ class QueryProcess:
             try:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
             except ChildProcessError:
-                # gevent's loop, once anything in the worker has used gevent's subprocess, waits for every child.
                 self._ended = UNKNOWN_STATUS
             else:
                 self._ended = os.waitstatus_to_exitcode(status) if pid else None
         return self._ended
+
+
+def _loaded(payload: bytes) -> Answer:
+    try:
+        answer: Answer = json.loads(payload)
+    except ValueError as error:
+        raise ConnectionLost("an answer that is no JSON") from error
+    return answer
 
 
 def _environment(threads: int) -> dict[str, str]:

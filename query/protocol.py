@@ -26,6 +26,7 @@ class Kind(IntEnum):
     DATA = 2  # bytes of the result, in order
     ANSWER = 3  # JSON object: the request is done
     FAULT = 4  # JSON object: the request failed with this error
+    NOTE = 5  # JSON object: something about the result, ahead of its data
 
 
 class ConnectionLost(Exception):
@@ -74,6 +75,11 @@ def request(content: object) -> bytes:
 def data(content: bytes) -> bytes:
     """The frame of some of the result."""
     return frame(Kind.DATA, content)
+
+
+def note(content: Answer) -> bytes:
+    """The frame of something to know about a result before it ends."""
+    return frame(Kind.NOTE, json.dumps(content).encode())
 
 
 def answer(content: Answer) -> bytes:

@@ -12,7 +12,10 @@ Tags = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Parse:
-    """Parse the statement and keep it. The answer: `{"datasets": [names]}`."""
+    """Parse the statement and keep it.
+
+    The answer: `{"datasets": [names], "columns": [names]}`, the columns being those that conditions are about.
+    """
 
     sql: str
     parameters: tuple[Parameter, ...] = ()
@@ -34,7 +37,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Execute:
-    """Run the parsed statement over `sources`, by dataset name. Data, then `{"expired": false, "coding": "gzip"}`.
+    """Run the parsed statement over `sources`, by dataset name. A note `{"files": 3, "bytes": 1024}` of what will be
+    read, data, then `{"expired": false, "coding": "gzip"}`.
 
     The coding is identity after all when the data is tiny. Expired: something of a snapshot is gone; nothing of the
     data counts, and new snapshots are needed.

@@ -13,6 +13,7 @@ from errors import InternalError, QueryNotFound, StorageUnavailable
 from query.host import Host, Query
 from query.parameters import Parameter
 from query.pool import Lease, Limits, OnWait, Pool, ignored
+from query.protocol import Answer
 from query.requests import Execute, Parse, Source
 from query.results import Options
 
@@ -23,7 +24,7 @@ HELD_BYTES: Final = 1024 * KIB
 MOST_SNAPSHOTS: Final = 5
 NS_PER_SECOND: Final = 1_000_000_000
 
-Resolve = Callable[[tuple[str, ...]], Mapping[str, Source]]
+Resolve = Callable[[tuple[str, ...], tuple[str, ...]], Mapping[str, Source]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +67,28 @@ class QueryService:
     def run(self, question: Question, resolve: Resolve, is_gone: Callable[[], bool]) -> "Result":
         """The result of a query, which the caller must close.
 
-        `resolve` gets the names of all datasets in the statement; it authorises every one and returns what to read
-        of each. It may be called again when a snapshot has expired. `is_gone` tells whether the client has left.
-        Raises whatever `resolve` raises, and InvalidSQL, UnsupportedSQL, QueryTooLarge, QueryCancelled, TimedOut,
-        Overloaded.
+        `resolve` gets the names of all datasets in the statement, and of the columns whose statistics may spare files;
+        it authorises every dataset and returns what to read of each. It may be called again when a snapshot has
+        expired. `is_gone` tells whether the client has left. Raises whatever `resolve` raises, and InvalidSQL,
+        UnsupportedSQL, QueryTooLarge, QueryCancelled, TimedOut, Overloaded.
         """
         started = time.monotonic()
         with ExitStack() as stack:
             lease = stack.enter_context(self._pool.lease(_listed(question), is_gone))
             lease.send(Parse(question.sql, question.parameters))
-            datasets = _datasets(lease)
+            datasets, columns = _named(lease)
             for _ in range(MOST_SNAPSHOTS):
-                sources = resolve(datasets)
+                sources = resolve(datasets, columns)
                 lease.send(self._execute(question, sources))
                 held = _hold(lease)
                 if held is not None:
                     break
             else:
                 raise StorageUnavailable("what the query has to read kept moving; try again")
+            scanned = _scanned(sources, lease.note)
             rest = (lease, stack.pop_all()) if held.coding is None else None
         coding = held.coding or question.coding
-        return Result(held.data, rest, coding, _scanned(sources), time.monotonic() - started)
+        return Result(held.data, rest, coding, scanned, time.monotonic() - started)
 
     def _execute(self, question: Question, sources: Mapping[str, Source]) -> Execute:
         return Execute(sources, question.now_ns, question.options, question.coding, self._largest_result_bytes)
@@ -160,11 +162,12 @@ def _listed(question: Question) -> Query:
     return Query(uuid.uuid4().hex, question.tenant, question.identity, question.sql, started_at)
 
 
-def _datasets(lease: Lease) -> tuple[str, ...]:
+def _named(lease: Lease) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The datasets of the statement, and the columns that its conditions are about."""
     answer = lease.receive()
-    if isinstance(answer, bytes) or not isinstance(answer.get("datasets"), list):
+    if isinstance(answer, bytes) or not all(isinstance(answer.get(key), list) for key in ("datasets", "columns")):
         raise InternalError("a query process answered out of order")
-    return tuple(str(name) for name in answer["datasets"])
+    return tuple(map(str, answer["datasets"])), tuple(map(str, answer["columns"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +188,8 @@ def _hold(lease: Lease) -> _Held | None:
     return None if found["expired"] else _Held(bytes(data), str(found["coding"]))
 
 
-def _scanned(sources: Mapping[str, Source]) -> Scanned | None:
+def _scanned(sources: Mapping[str, Source], note: Answer) -> Scanned | None:
     """None for a narrowed reader, whom the sizes would tell of rows that are not theirs."""
     if any(source.only is not None for source in sources.values()):
         return None
-    snapshots = [source.snapshot for source in sources.values()]
-    return Scanned(
-        files=sum(len(each.files) + len(each.staged) for each in snapshots),
-        bytes=sum(file.bytes for each in snapshots for file in each.files)
-        + sum(segment.size for each in snapshots for segment in each.staged),
-    )
+    return Scanned(files=int(note.get("files", 0)), bytes=int(note.get("bytes", 0)))

@@ -12,7 +12,7 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from errors import InternalError, QueryTooLarge, WeirError
 from query import protocol
@@ -27,8 +27,18 @@ FIRST_TO_GO: Final = 1000
 FRAME_BYTES: Final = 256 * 1024
 
 Emit = Callable[[bytes], None]
-Handle = Callable[[object, Emit], Answer]
-"""Runs one request: data to the emitter, the answer returned."""
+
+
+class Output(Protocol):
+    """Where a request's result goes: its data, and before that what is to be known about it."""
+
+    def __call__(self, content: bytes, /) -> None: ...
+
+    def note(self, content: Answer, /) -> None: ...
+
+
+Handle = Callable[[object, Output], Answer]
+"""Runs one request: data to the output, the answer returned."""
 
 
 def main(owner_pid: int, module: str) -> None:
@@ -61,7 +71,7 @@ def settle(owner_pid: int) -> None:
 def _serve(connection: socket.socket, handle: Handle, request: object) -> None:
     gathered = _Gathered(connection)
     try:
-        answer = handle(request, gathered.add)
+        answer = handle(request, gathered)
         gathered.flush(protocol.answer(answer))
     except WeirError as error:
         if isinstance(error, InternalError):
@@ -82,16 +92,21 @@ class _Gathered:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._content = bytearray()
+        self._notes: list[bytes] = []
 
-    def add(self, content: bytes) -> None:
+    def note(self, content: Answer) -> None:
+        self._notes.append(protocol.note(content))
+
+    def __call__(self, content: bytes) -> None:
         self._content += content
         if len(self._content) >= FRAME_BYTES:
             self.flush()
 
     def flush(self, *after: bytes) -> None:
         """Send what there is, and the frames after it, in one write."""
-        content = [protocol.data(bytes(self._content))] if self._content else []
+        content = [*self._notes, *([protocol.data(bytes(self._content))] if self._content else [])]
         self._content.clear()
+        self._notes.clear()
         protocol.send(self._connection, *content, *after)
 
 

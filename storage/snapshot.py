@@ -1,7 +1,7 @@
 """A snapshot: everything that has to be read for a dataset and time range, as plain values that can be pickled."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from models import column, file, segment
 from models.base import connection, database
@@ -16,7 +16,7 @@ from storage.statistics import Condition, choose
 @dataclass(frozen=True)
 class Snapshot:
     """One moment of a dataset. `start`, `end`: half-open, ns since 1970, None: unbounded. `root`: the directory or URL
-    that the files' paths begin at."""
+    that the files' paths begin at. `columns`: those whose statistics the files carry."""
 
     root: str
     schema: Schema
@@ -25,6 +25,23 @@ class Snapshot:
     end: int | None
     files: tuple[File, ...]
     staged: tuple[Staged, ...]
+    columns: frozenset[str] = frozenset()
+
+    def within(self, start: int | None, end: int | None) -> "Snapshot":
+        """The part of `[start, end)`, of a snapshot of all time."""
+        files = tuple(
+            each for each in self.files if (start is None or each.tmax >= start) and (end is None or each.tmin < end)
+        )
+        return replace(self, start=start, end=end, files=files)
+
+    def relevant(self, alternatives: Sequence[Sequence[Condition]]) -> "Snapshot":
+        """Without files that cannot have an event that satisfies all conditions of any alternative.
+
+        The other files, and the segments, still have events that do not. Conditions on other than `columns` count
+        for nothing, because the files do not carry their statistics.
+        """
+        known = [[each for each in conditions if each.column in self.columns] for conditions in alternatives]
+        return replace(self, files=tuple(choose(self.files, known))) if all(known) and known else self
 
 
 def take(
@@ -32,12 +49,11 @@ def take(
     dataset: Dataset,
     start: int | None = None,
     end: int | None = None,
-    conditions: Sequence[Condition] = (),
+    columns: Iterable[str] = (),
 ) -> Snapshot:
     """What holds the dataset's events of `[start, end)`, each event once. Raises StorageUnavailable.
 
-    Files that cannot have an event that satisfies all `conditions` are left out; the others, and the segments, still
-    have events that do not.
+    The files carry the statistics of `columns`, so that some of them need not be read.
 
     Staging is listed before the manifest is read: a segment that is converted in between is then known as both
     listed and converted, and read from its files. In the other order its events would be in neither.
@@ -46,7 +62,8 @@ def take(
     with connection(), database.atomic():
         database.execute_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         schema = column.schema(dataset.id)
-        files = file.find(dataset.id, start, end, sorted({each.column for each in conditions}))
+        known = sorted({each.name for each in schema.columns}.intersection(columns))
+        files = file.find(dataset.id, start, end, known)
         converted = segment.converted([each.name for each in staged])
     return Snapshot(
         root=layout.url or str(layout.root),
@@ -54,6 +71,7 @@ def take(
         time_column=dataset.time_column,
         start=start,
         end=end,
-        files=tuple(choose(files, conditions)),
+        files=tuple(files),
         staged=tuple(each for each in staged if each.name not in converted and each.size),
+        columns=frozenset(known),
     )

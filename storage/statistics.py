@@ -28,21 +28,25 @@ class Condition:
     value: Value
 
 
-# Whether values between least and greatest may satisfy the condition.
-_MAY: Final[Mapping[str, Callable[[Value, Value, Value], bool]]] = MappingProxyType(
-    {
-        "=": lambda least, most, value: _compare(operator.le, least, value) and _compare(operator.ge, most, value),
-        "<": lambda least, most, value: _compare(operator.lt, least, value),
-        "<=": lambda least, most, value: _compare(operator.le, least, value),
-        ">": lambda least, most, value: _compare(operator.gt, most, value),
-        ">=": lambda least, most, value: _compare(operator.ge, most, value),
-    }
+# What has to hold of the least value, and of the greatest, for a value between them to satisfy the condition.
+_LEAST: Final[Mapping[str, Callable[[Any, Any], bool]]] = MappingProxyType(
+    {"=": operator.le, "<": operator.lt, "<=": operator.le}
+)
+_MOST: Final[Mapping[str, Callable[[Any, Any], bool]]] = MappingProxyType(
+    {"=": operator.ge, ">": operator.gt, ">=": operator.ge}
 )
 
 
-def choose(files: Sequence[File], conditions: Sequence[Condition]) -> list[File]:
-    """The files that may have a row that satisfies all conditions. They carry the statistics of those columns."""
-    return [file for file in files if all(may_match(file, condition) for condition in conditions)]
+def choose(files: Sequence[File], alternatives: Sequence[Sequence[Condition]]) -> list[File]:
+    """The files that may have a row that satisfies all conditions of any alternative.
+
+    They carry the statistics of those columns.
+    """
+    return [
+        file
+        for file in files
+        if any(all(may_match(file, condition) for condition in conditions) for conditions in alternatives)
+    ]
 
 
 def may_match(file: File, condition: Condition) -> bool:
@@ -51,14 +55,26 @@ def may_match(file: File, condition: Condition) -> bool:
     if bounds is None or bounds[2] == file.rows:
         return False
     least, most, _ = bounds
-    return _MAY[condition.operation](least, most, condition.value)
+    name, value = condition.operation, condition.value
+    return _may(_LEAST.get(name), least, value) and _may(_MOST.get(name), *_shortened(most, value))
 
 
-def _compare(compare: Callable[[Any, Any], Any], bound: Value, value: Value) -> bool:
+def _shortened(most: Value, value: Value) -> tuple[Value, Value]:
+    """A greatest text that was cut says only that nothing begins with more than what was kept of it."""
+    if isinstance(most, str) and isinstance(value, str) and len(most) > MOST_CHARACTERS:
+        kept = most[:MOST_CHARACTERS]
+        return (None, value) if value.startswith(kept) else (kept, value)
+    return most, value
+
+
+def _may(compare: Callable[[Any, Any], bool] | None, bound: Value, value: Value) -> bool:
     """The comparison; true if it cannot be made: an unknown bound, or a value of another kind."""
-    if bound is None or value is None or isinstance(bound, str) is not isinstance(value, str):
+    if compare is None or bound is None or value is None or isinstance(bound, str) is not isinstance(value, str):
         return True
-    return bool(compare(bound, value))
+    if isinstance(value, float) and isinstance(bound, int):
+        # An integer of a column that has been widened is read as a float, which may be its neighbour.
+        bound = float(bound)
+    return compare(bound, value)
 
 
 def summarize(rows: pl.DataFrame) -> dict[str, Bounds]:

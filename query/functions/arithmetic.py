@@ -4,6 +4,15 @@ import polars as pl
 
 from query import fault
 from query.functions.registry import Site, define
+from query.lower.constants import (
+    constant_divisor,
+    factor_bounds,
+    quotient_by,
+    remainder_by,
+    shift_bounds,
+    stays_finite,
+    within,
+)
 from query.lower.numbers import (
     checked_float,
     checked_int,
@@ -43,11 +52,31 @@ def _aligned(site: Site, left: pl.Expr, right: pl.Expr) -> tuple[pl.Expr, pl.Exp
 def add(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     kind = site.result
     if kind.name in FLOATS:
-        return checked_float(site, left + right, left, right)
+        return _float(site, left + right, "+", left, right)
     if kind.name == "numeric":
         a, b = _aligned(site, left, right)
         return a + b
+    varying, shift = _with_constant(site, left, right)
+    if kind.name == "int8" and shift is not None:
+        return within(site, left + right, varying, shift_bounds(shift))
     return checked_int(site, _wide(left, kind) + _wide(right, kind), kind)
+
+
+def _float(site: Site, result: pl.Expr, operator: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    """The result, checked for overflow unless a constant operand rules it out."""
+    constants = site.constant(0), site.constant(1)
+    if stays_finite(operator, constants, site.result):
+        return result
+    operands = (value for value, constant in zip((left, right), constants, strict=True) if constant is None)
+    return checked_float(site, result, *operands)
+
+
+def _with_constant(site: Site, left: pl.Expr, right: pl.Expr) -> tuple[pl.Expr, int | None]:
+    """The operand that varies, and the other if it is a constant integer."""
+    first, second = site.constant(0), site.constant(1)
+    if isinstance(second, int):
+        return left, second
+    return right, first if isinstance(first, int) else None
 
 
 def _wide(value: pl.Expr, kind: PgType) -> pl.Expr:
@@ -59,10 +88,13 @@ def _wide(value: pl.Expr, kind: PgType) -> pl.Expr:
 def subtract(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     kind = site.result
     if kind.name in FLOATS:
-        return checked_float(site, left - right, left, right)
+        return _float(site, left - right, "-", left, right)
     if kind.name == "numeric":
         a, b = _aligned(site, left, right)
         return a - b
+    shift = site.constant(1)
+    if kind.name == "int8" and isinstance(shift, int):
+        return within(site, left - right, left, shift_bounds(-shift))
     return checked_int(site, _wide(left, kind) - _wide(right, kind), kind)
 
 
@@ -78,9 +110,12 @@ def _product_type(types: tuple[PgType, ...]) -> PgType:
 def multiply(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     kind = site.result
     if kind.name in FLOATS:
-        return checked_float(site, left * right, left, right)
+        return _float(site, left * right, "*", left, right)
     if kind.name == "numeric":
         return _numeric_product(site, left, right)
+    varying, factor = _with_constant(site, left, right)
+    if kind.name == "int8" and factor is not None:
+        return within(site, left * right, varying, factor_bounds(factor))
     return checked_int(site, _wide(left, kind) * _wide(right, kind), kind)
 
 
@@ -107,9 +142,12 @@ def _quotient_type(types: tuple[PgType, ...]) -> PgType:
 @define(_each("/", *_ALL), "Quotient; of integers cut towards zero.", family=_FAMILY, result=_quotient_type)
 def divide(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     kind = site.result
+    whole = constant_divisor(site, kind)
+    if whole is not None:
+        return quotient_by(left, whole, kind)
     divisor = _divisor(site, left, right)
     if kind.name in FLOATS:
-        return checked_float(site, left / divisor, left, right)
+        return _float(site, left / divisor, "/", left, right)
     if kind.name == "numeric":
         return _numeric_quotient(site, left, divisor)
     if kind.name == "int8":
@@ -121,6 +159,8 @@ def divide(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 def _divisor(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """The divisor, with an error where it is zero and the dividend is there."""
+    if site.constant(1):
+        return right
     zero = right == 0
     return site.trap(pl.when(zero).then(1).otherwise(right), zero & left.is_not_null(), "division_by_zero")
 
@@ -146,6 +186,9 @@ def _numeric_quotient(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 def modulo(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     if site.result.name == "numeric":
         left, right = _aligned(site, left, right)
+    whole = constant_divisor(site, site.result)
+    if whole is not None:
+        return remainder_by(left, whole, site.result)
     divisor = _divisor(site, left, right)
     wide = pl.Int128 if site.result.name in ("numeric", "int8") else pl.Int64
     rest = (left.cast(wide).abs() % divisor.cast(wide).abs()) * left.cast(wide).sign()

@@ -1,6 +1,8 @@
 """JSON operators and functions. Values travel as JSON text; jsonb's is normalised, json's as written."""
 
+from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import polars as pl
 
@@ -79,7 +81,7 @@ def _get(site: Site, text: str, key: str | int) -> str | None:
     family=_FAMILY,
 )
 def member(site: Site, value: pl.Expr, key: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text, one: _get(site, text, one), value, key)
+    return _by_key(site, lambda text, one: _get(site, text, one), value, key)
 
 
 @define(
@@ -89,8 +91,16 @@ def member(site: Site, value: pl.Expr, key: pl.Expr) -> pl.Expr:
 )
 def member_text(site: Site, value: pl.Expr, key: pl.Expr) -> pl.Expr:
     if _binary(site):
-        return site.rowwise(lambda text, one: _shown(_binary_member(text, one)), value, key)
-    return site.rowwise(lambda text, one: _text_of(_member(text, one)), value, key)
+        return _by_key(site, lambda text, one: _shown(_binary_member(text, one)), value, key)
+    return _by_key(site, lambda text, one: _text_of(_member(text, one)), value, key)
+
+
+def _by_key(site: Site, read: Callable[[str, Any], str | None], value: pl.Expr, key: pl.Expr) -> pl.Expr:
+    """`read` over documents and keys; a constant key leaves the documents as the only thing that varies."""
+    constant = site.constant(1)
+    return (
+        site.rowwise(read, value, key) if constant is None else site.rowwise(lambda text: read(text, constant), value)
+    )
 
 
 def _walk(text: str, path: list[str | None]) -> object:

@@ -73,16 +73,16 @@ def _like(site: Site, value: pl.Expr, pattern: object, escape: object, ignore_ca
         raise fault.invalid(fault.INVALID_ESCAPE, str(error), site.position) from error
     pieces = parsed.pieces
     if ignore_case:
-        return value.str.contains(parsed.regex.replace("(?s)", "(?si)", 1))
+        return value.str.contains(parsed.search.replace("(?s)", "(?si)", 1))
     if pieces is None or len(pieces) > 3 or (len(pieces) == 3 and any(pieces[::2])):
-        return value.str.contains(parsed.regex)
+        return value.str.contains(parsed.search)
     if len(pieces) == 1:
         return value == pl.lit(pieces[0])
     if len(pieces) == 3:
         return value.str.contains(pieces[1], literal=True)
     first, last = pieces
     if first and last:
-        return value.str.contains(parsed.regex)
+        return value.str.contains(parsed.search)
     return value.str.starts_with(first) if first else value.str.ends_with(last)
 
 

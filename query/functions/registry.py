@@ -33,6 +33,9 @@ class Site(Protocol):
     def position(self) -> int | None:
         """Its place in the statement, from 1."""
 
+    def constant(self, index: int) -> object | None:
+        """The value of an argument that is a constant; None if it is not, or is NULL."""
+
     def trap(self, value: pl.Expr, bad: pl.Expr, fault: str) -> pl.Expr:
         """`value`, but an error of kind `fault` (lower.guards) if `bad` holds for a row that is needed."""
 

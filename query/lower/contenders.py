@@ -11,7 +11,20 @@ from typing import Final
 import polars as pl
 
 from query.bind.traverse import conjuncts
-from query.bound import Call, Column, Constant, Scalar, SortKey, Window
+from query.bound import (
+    Call,
+    Column,
+    Constant,
+    Filter,
+    Project,
+    Relation,
+    Scalar,
+    Scan,
+    Shared,
+    SortKey,
+    Window,
+)
+from query.lower.filters import is_plain
 from query.types import FLOATS, INTEGERS, PgType
 
 _ORDERED: Final = (*INTEGERS, *FLOATS, "numeric", "text", "date", "timestamp", "timestamptz")
@@ -25,21 +38,55 @@ def can_contend(groups: Sequence[PgType], key: PgType) -> bool:
     return key.name in _ORDERED and all(kind.name in _GROUPED for kind in groups)
 
 
-def contenders(groups: Sequence[pl.Expr], value: pl.Expr, key: SortKey, count: int) -> pl.Expr:
-    """True for every row that may be among the first `count` of its group by `value`, and for some others."""
-    is_float = key.value.type.name in FLOATS
-    plain = value.fill_nan(None) if is_float else value
+def contenders(
+    frame: pl.LazyFrame, groups: Sequence[str], value: pl.Expr, key: SortKey, count: int, is_stored: bool
+) -> pl.LazyFrame:
+    """The rows that may be among the first `count` of their group by `value`, and some others.
+
+    Stored rows are read twice, which costs less than keeping all of them until the thresholds are known.
+    """
+    plain = value.fill_nan(None) if key.value.type.name in FLOATS else value
+    edge, present = _edge(plain, key, count), plain.count()
+    if not groups:
+        return frame.filter(_reaches(value, plain, edge, present, key, count))
+    if not is_stored:
+        return frame.filter(_reaches(value, plain, edge.over(groups), present.over(groups), key, count))
+    names = frame.collect_schema().names()
+    thresholds = frame.group_by(groups).agg(edge.alias("t_edge"), present.alias("t_present"))
+    joined = frame.join(thresholds, on=groups, nulls_equal=True)
+    wanted = _reaches(value, plain, pl.col("t_edge"), pl.col("t_present"), key, count)
+    return joined.filter(wanted).select(names)
+
+
+def _edge(value: pl.Expr, key: SortKey, count: int) -> pl.Expr:
+    """The last value that is surely among the first `count`."""
     if count == 1:
-        edge, present = plain.max() if key.descending else plain.min(), plain.count()
-    else:
-        best = plain.top_k(count) if key.descending else plain.bottom_k(count)
-        edge, present = best.min() if key.descending else best.max(), plain.count()
-    if groups:
-        edge, present = edge.over(groups), present.over(groups)
+        return value.max() if key.descending else value.min()
+    best = value.top_k(count) if key.descending else value.bottom_k(count)
+    return best.min() if key.descending else best.max()
+
+
+def _reaches(value: pl.Expr, plain: pl.Expr, edge: pl.Expr, present: pl.Expr, key: SortKey, count: int) -> pl.Expr:
+    """True for a value that is at or before the edge, and for NaN and NULLs that may be."""
     kept = plain >= edge if key.descending else plain <= edge
     nulls = pl.lit(True) if key.nulls_first else present < count
     kept = kept.fill_null(False) | (value.is_null() & nulls)
-    return kept | value.is_nan().fill_null(False) if is_float else kept
+    return kept | value.is_nan().fill_null(False) if key.value.type.name in FLOATS else kept
+
+
+def is_stored(relation: Relation) -> bool:
+    """True for rows that are merely read, so that reading them again gives the same ones for little."""
+    match relation:
+        case Scan():
+            return True
+        case Project():
+            return all(isinstance(value, Column | Constant) for value in relation.values) and is_stored(relation.input)
+        case Filter():
+            return is_plain(relation.predicate) and is_stored(relation.input)
+        case Shared():
+            return is_stored(relation.input)
+        case _:
+            return False
 
 
 def first_rows(predicate: Scalar, column: str) -> int | None:

@@ -10,45 +10,43 @@ from query.lower.scalars import expression
 from query.lower.stage import Stage
 from query.types import BOOL
 
-_PUSHED: Final = ("=(", "<>(", "<(", "<=(", ">(", ">=(", "~~(", "starts_with(", "is not distinct from(")
+_COMPARISONS: Final = ("=(", "<>(", "<(", "<=(", ">(", ">=(", "is not distinct from(")
+# A pattern is a constant that has been read already: nothing about it can fail on a value.
+_PATTERNS: Final = ("~~(text", "~~*(text", "~(text", "~*(text", "similar to(", "starts_with(")
+_PUSHED: Final = (*_COMPARISONS, *_PATTERNS)
+
+_HOLDS: Final = "holds"
 
 
 def filtered(frame: pl.LazyFrame, predicate: Scalar) -> pl.LazyFrame:
     """The rows for which the predicate is true.
 
     A scan tries its predicate on minimum and maximum values, which need not be rows (long texts are cut). A function
-    that fails on such a value would fail the query, so only plain comparisons are left for the scan to see.
+    that fails on such a value would fail the query, so only plain comparisons are left for the scan to see; anything
+    else is a column first, which Polars does not move.
     """
     parts = conjuncts(predicate)
-    pushed = [part for part in parts if _is_plain(part)]
+    pushed = [part for part in parts if is_plain(part)]
     if pushed:
-        frame = frame.filter(expression(_all(pushed)))
+        frame = frame.filter(expression(conjunction(pushed)))
     if len(pushed) == len(parts):
         return frame
     stage = Stage()
-    holds = expression(predicate, stage)
-    return stage.after(stage.before(screened(frame)).filter(holds))
+    holds = expression(predicate, stage).alias(_HOLDS)
+    return stage.after(stage.before(frame).with_columns(holds).filter(_HOLDS).drop(_HOLDS))
 
 
-def screened(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """The same rows behind a step that no predicate passes."""
-    return frame.map_batches(_unchanged, predicate_pushdown=False, slice_pushdown=False, streamable=True)
-
-
-def _unchanged(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows
-
-
-def _all(parts: list[Scalar]) -> Scalar:
+def conjunction(parts: list[Scalar]) -> Scalar:
+    """The parts, at least one, joined by AND."""
     return parts[0] if len(parts) == 1 else Logic(BOOL, "and", tuple(parts))
 
 
-def _is_plain(scalar: Scalar) -> bool:
-    """Comparisons of columns with constants, and their combinations."""
+def is_plain(scalar: Scalar) -> bool:
+    """Comparisons of columns with constants and constant patterns, and their combinations."""
     if isinstance(scalar, Call):
         return scalar.function.startswith(_PUSHED) and all(isinstance(arg, Column | Constant) for arg in scalar.args)
     if isinstance(scalar, Logic):
-        return all(_is_plain(operand) for operand in scalar.operands)
+        return all(is_plain(operand) for operand in scalar.operands)
     if isinstance(scalar, Not | IsNull | Among):
-        return _is_plain(scalar.value)
+        return is_plain(scalar.value)
     return isinstance(scalar, Column | Constant)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from query.bind.traverse import columns, conjuncts
-from query.bound import Call, Field, Join, Lookup, Scalar
+from query.bound import Aggregate, Call, Field, Join, Lookup, Project, Scalar
 from query.lower.filters import filtered
 from query.lower.guards import trap
 from query.lower.scalars import computed
@@ -151,6 +151,8 @@ def lookup(relation: Lookup, left: pl.LazyFrame, right: pl.LazyFrame, statements
     keys = [inner.id for _, inner in relation.keys]
     if relation.single:
         right = _single(right, keys)
+    if not names and _is_one_row(relation):
+        return _selected(_beside(left, right), relation.fields)
     if not names:
         return _selected(_constant_lookup(relation, left, right), relation.fields)
     left = computed(left, {f"l{name}": value for (value, _), name in zip(relation.keys, names, strict=True)})
@@ -165,6 +167,28 @@ def lookup(relation: Lookup, left: pl.LazyFrame, right: pl.LazyFrame, statements
         maintain_order="left",
     )
     return _selected(joined, relation.fields)
+
+
+def _is_one_row(relation: Lookup) -> bool:
+    """True for a subquery that gives one row, or none and NULL in its place."""
+    if relation.single:
+        return relation.kind == "left"
+    source = relation.right
+    while isinstance(source, Project):
+        source = source.input
+    return isinstance(source, Aggregate) and not source.keys and bool(relation.right.fields)
+
+
+def _beside(left: pl.LazyFrame, right: pl.LazyFrame) -> pl.LazyFrame:
+    """The left with the only row of the right, or with nulls if it has none.
+
+    A cross join with one row streams. A condition over both sides must not reach it: Polars would make a nested loop
+    of the two, which is several times slower, so what it is about is a column made after the join.
+    """
+    row = right.drop("", strict=False).select(pl.all().first().name.prefix("x"))
+    names = row.collect_schema().names()
+    joined = left.join(row, how="cross")
+    return joined.with_columns(pl.coalesce(name, pl.lit(None)).alias(name.removeprefix("x")) for name in names)
 
 
 def _constant_lookup(relation: Lookup, left: pl.LazyFrame, right: pl.LazyFrame) -> pl.LazyFrame:

@@ -1,12 +1,12 @@
 """Bound relations -> lazy frames, one generated statement per relational step."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from query import fault
-from query.bind.traverse import columns
+from query.bind.traverse import columns, conjuncts
 from query.bound import (
     Aggregate,
     Column,
@@ -31,8 +31,8 @@ from query.bound import (
     WorkTable,
 )
 from query.lower.aggregates import aggregate
-from query.lower.contenders import can_contend, contenders, first_rows, ranks_only
-from query.lower.filters import filtered
+from query.lower.contenders import can_contend, contenders, first_rows, is_stored, ranks_only
+from query.lower.filters import conjunction, filtered, is_plain
 from query.lower.joins import join, lookup
 from query.lower.ordering import sort_value
 from query.lower.recursion import recursive
@@ -142,6 +142,7 @@ class Lowering:
     def filter(self, relation: Filter) -> pl.LazyFrame:
         """Predicates are compiled, so that literals are plain and reach the scan's statistics."""
         self.statements.note("predicate")
+        relation = _ahead_of_subqueries(relation)
         frame = self._first_of_groups(relation)
         return filtered(self.frame(relation.input) if frame is None else frame, relation.predicate)
 
@@ -200,8 +201,10 @@ class Lowering:
             return self.frame(relation)
         if {key.value for key in relation.keys[: len(groups)]} != set(groups):
             return self.frame(relation)
-        wanted = contenders([pl.col(group.id) for group in groups], sort_value(keys[0].value), keys[0], 1)
-        return self._sorted(self.frame(relation.input).filter(wanted), relation.fields, relation.keys, "")
+        frame, source = self.frame(relation.input), relation.input
+        names = [group.id for group in groups]
+        kept = contenders(frame, names, sort_value(keys[0].value), keys[0], 1, is_stored(source))
+        return self._sorted(kept, relation.fields, relation.keys, "")
 
     def sort(self, relation: Sort) -> pl.LazyFrame:
         return self._sorted(self.frame(relation.input), relation.fields, relation.keys, "")
@@ -312,6 +315,21 @@ class Lowering:
     def _renamed(self, relation: Shared, frame: pl.LazyFrame) -> pl.LazyFrame:
         pairs = zip(relation.input.fields, relation.fields, strict=True)
         return frame.select(pl.col(source.id).alias(made.id) for source, made in pairs)
+
+
+def _ahead_of_subqueries(relation: Filter) -> Filter:
+    """The filter with what it asks of the stored columns alone done before subqueries are looked up."""
+    source = relation.input
+    if not isinstance(source, Lookup):
+        return relation
+    own = {made.id for made in source.left.fields}
+    parts = conjuncts(relation.predicate)
+    early = [part for part in parts if is_plain(part) and {column.id for column in columns(part)} <= own]
+    late = [part for part in parts if part not in early]
+    if not early or not late:
+        return relation
+    left = Filter(source.left.fields, source.left, conjunction(early))
+    return Filter(relation.fields, replace(source, left=left), conjunction(late))
 
 
 def _read(name: str, made: Field) -> pl.Expr:

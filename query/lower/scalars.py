@@ -48,15 +48,15 @@ class _Scalars:
     guard: Guard | None
     stage: Stage | None
 
-    def argument(self, scalar: Scalar) -> pl.Expr:
-        """A value that is about to be used, more than once perhaps."""
+    def argument(self, scalar: Scalar, is_costly: bool = False) -> pl.Expr:
+        """A value that is about to be used, more than once perhaps; surely if it `is_costly`."""
         if self.stage is None or isinstance(scalar, Column | Constant):
             return self.lower(scalar)
         known = self.stage.known(scalar, self.guard)
         if known is not None:
             return known
         value = self.lower(scalar)
-        return self.stage.remember(scalar, self.guard, value) if self.stage.is_deep(scalar) else value
+        return self.stage.remember(scalar, self.guard, value) if is_costly or self.stage.is_deep(scalar) else value
 
     def within(self, holds: pl.Expr) -> "_Scalars":
         """For values that are needed where `holds`, of the rows that this is for."""
@@ -93,7 +93,8 @@ class _Scalars:
 
     def _call(self, scalar: Call) -> pl.Expr:
         function = REGISTRY.get(scalar.function)
-        site = CallSite(tuple(arg.type for arg in scalar.args), scalar.type, scalar.position, self.guard)
+        constants = tuple(arg.value if isinstance(arg, Constant) else None for arg in scalar.args)
+        site = CallSite(tuple(arg.type for arg in scalar.args), scalar.type, scalar.position, self.guard, constants)
         args: list[object] = []
         for index, arg in enumerate(scalar.args):
             constant = function.parameter(index).constant
@@ -107,7 +108,10 @@ class _Scalars:
 
     def _cast(self, scalar: Cast) -> pl.Expr:
         site = CallSite((scalar.value.type,), scalar.type, scalar.position, self.guard)
-        return convert(site, self.argument(scalar.value), scalar)
+        # Reading a text mentions it several times: the common spelling, what is left, and whether it is there.
+        reads = isinstance(scalar.value, Call) and scalar.value.type.name == "text" and scalar.type.name != "text"
+        value = self.argument(scalar.value, is_costly=reads)
+        return convert(site, value, scalar)
 
     def _case(self, scalar: Case) -> pl.Expr:
         """Each branch is needed only where its condition is the first that holds."""

@@ -21,6 +21,11 @@ class CallSite:
     result: PgType
     position: int | None = None
     guard: Guard | None = None
+    constants: tuple[object | None, ...] = ()
+
+    def constant(self, index: int) -> object | None:
+        """An argument's value if it is a constant."""
+        return self.constants[index] if index < len(self.constants) else None
 
     def trap(self, value: pl.Expr, bad: pl.Expr, fault: str) -> pl.Expr:
         """`value`, with an error if `bad` holds on a needed row."""
@@ -35,11 +40,35 @@ class CallSite:
         dtype, position = self.result.polars, self.position
 
         def over(series: pl.Series) -> pl.Series:
+            if series.null_count() == len(series):
+                return pl.Series(series.name, [None], dtype=dtype).new_from_index(0, len(series))
+            if series.dtype == pl.String():
+                return _over_texts(function, series, dtype, position)
             rows = series.to_list() if len(args) == 1 else series.struct.fields and _tuples(series)
             return pl.Series(series.name, _applied(function, rows, position), dtype=dtype, strict=False)
 
         source = args[0] if len(args) == 1 else pl.struct(arg.alias(f"a{i}") for i, arg in enumerate(args))
         return self.needed(source).map_batches(over, return_dtype=dtype, is_elementwise=True)
+
+
+def _over_texts(
+    function: Callable[..., object], texts: pl.Series, dtype: pl.DataType, position: int | None
+) -> pl.Series:
+    """`function` over each distinct text, in the order in which they appear, so that the first bad one is named."""
+    distinct = texts.unique(maintain_order=True)
+    results = pl.Series(texts.name, _applied(function, distinct.to_list(), position), dtype=dtype, strict=False)
+    if len(distinct) == len(texts):
+        return results
+    return results.gather(_places(texts, distinct))
+
+
+def _places(texts: pl.Series, distinct: pl.Series) -> pl.Series:
+    """For each text, where it stands among the distinct ones."""
+    numbered = pl.DataFrame({"text": distinct}).with_row_index("place")
+    joined = pl.DataFrame({"text": texts}).join(
+        numbered, on="text", how="left", nulls_equal=True, maintain_order="left"
+    )
+    return joined.get_column("place")
 
 
 def _tuples(series: pl.Series) -> list[tuple[object, ...] | None]:

@@ -16,6 +16,7 @@ from query.bound import (
     Bound,
     Call,
     Coalesce,
+    Column,
     Constant,
     Field,
     Frame,
@@ -26,7 +27,7 @@ from query.bound import (
     truth,
 )
 from query.lower.aggregates import plan, quotient
-from query.lower.contenders import can_contend, contenders
+from query.lower.contenders import can_contend, contenders, is_stored
 from query.lower.guards import trap
 from query.lower.ordering import sort_value
 from query.lower.scalars import computed, expression
@@ -47,6 +48,11 @@ class Spec:
     partition: tuple[Scalar, ...]
     order: tuple[SortKey, ...]
 
+    @property
+    def values(self) -> tuple[Scalar, ...]:
+        """What rows are divided and sorted by."""
+        return (*self.partition, *(key.value for key in self.order))
+
 
 def window(relation: Window, frame: pl.LazyFrame, statements: Statements, first: int | None = None) -> pl.LazyFrame:
     """The input's columns and one per call. Of each partition only the `first` rows and some others may be wanted."""
@@ -57,14 +63,15 @@ def window(relation: Window, frame: pl.LazyFrame, statements: Statements, first:
     for spec, calls in groups.items():
         statements.note(f"{len(calls)} window functions over one sorting")
         kept = frame.collect_schema().names()
-        frame = _marked(frame, spec, first)
+        stored = is_stored(relation.input) and all(isinstance(value, Column) for value in spec.values)
+        frame = _marked(frame, spec, first, stored)
         for call, field in calls:
             frame = _computed(frame, call, field, spec)
         frame = frame.select(*kept, *(field.id for _, field in calls))
     return frame.select([field.id for field in relation.fields])
 
 
-def _marked(frame: pl.LazyFrame, spec: Spec, first_rows: int | None) -> pl.LazyFrame:
+def _marked(frame: pl.LazyFrame, spec: Spec, first_rows: int | None, stored: bool) -> pl.LazyFrame:
     """Sorted rows with their number and the bounds of their partition and peer group."""
     partition = [f"w_p{index}" for index in range(len(spec.partition))]
     order = [f"w_o{index}" for index in range(len(spec.order))]
@@ -75,8 +82,7 @@ def _marked(frame: pl.LazyFrame, spec: Spec, first_rows: int | None) -> pl.LazyF
     ]
     frame = stage.after(stage.before(frame).with_columns(values))
     if first_rows is not None and can_contend([value.type for value in spec.partition], spec.order[0].value.type):
-        groups = [pl.col(name) for name in partition]
-        frame = frame.filter(contenders(groups, pl.col(order[0]), spec.order[0], first_rows))
+        frame = contenders(frame, partition, pl.col(order[0]), spec.order[0], first_rows, stored)
     if partition or order:
         frame = frame.sort(
             [*partition, *order],

@@ -2,6 +2,9 @@
 
 import re
 from dataclasses import dataclass
+from typing import Final
+
+_SPECIAL: Final = frozenset(".^$*+?()[]{}|\\-")
 
 
 class BadPattern(ValueError):
@@ -10,9 +13,13 @@ class BadPattern(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """A LIKE pattern: literal pieces between `%`, when that is all there is; else None and `regex` alone counts."""
+    """A LIKE pattern: literal pieces between `%`, when that is all there is; else None and `regex` alone counts.
+
+    `regex` describes the whole text, `search` what has to be found in it, which is several times faster to look for.
+    """
 
     regex: str
+    search: str
     pieces: tuple[str, ...] | None
 
 
@@ -42,12 +49,29 @@ def like(pattern: str, escape: str = "\\") -> Like:
             pieces[-1] += letter
             regex += re.escape(letter)
         place += 1
-    return Like(f"(?s)^{_rust(regex)}$", None if single else tuple(pieces))
+    inner = _rust(regex)
+    return Like(f"(?s)^{inner}$", f"(?s){_sought(inner)}", None if single else tuple(pieces))
+
+
+def _sought(inner: str) -> str:
+    """The expression without the any texts at its ends: an unescaped `*` is only ever in `.*`.
+
+    >>> _sought(".*error.*")
+    'error'
+    """
+    start, end = "" if inner.startswith(".*") else "^", "" if inner.endswith(".*") else "$"
+    while inner.startswith(".*"):
+        inner = inner.removeprefix(".*")
+    while inner.endswith(".*"):
+        inner = inner.removesuffix(".*")
+    return start + inner + end
 
 
 def _rust(regex: str) -> str:
-    """Python escapes more characters than Rust's engine accepts."""
-    return re.sub(r"\\([^\w.^$*+?()\[\]{}|\\-])", lambda match: match[1], regex)
+    """Python escapes more characters than Rust's engine accepts. Pairs are read from the left: `\\\\` is one."""
+    return re.sub(
+        r"\\(.)", lambda pair: pair[0] if pair[1] in _SPECIAL or pair[1].isalnum() else pair[1], regex, flags=re.DOTALL
+    )
 
 
 def similar(pattern: str, escape: str = "\\") -> str:

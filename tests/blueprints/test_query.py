@@ -77,6 +77,24 @@ def test_a_query_over_a_range_without_a_stream_name(web: Service) -> None:
     assert answer.headers["Content-Type"] == "application/json"
 
 
+def test_explain_tells_the_plan_and_reads_nothing(web: Service) -> None:
+    answer = post(web, query="EXPLAIN SELECT level, count(*) FROM web WHERE n > 40 AND path ~ '^/4' GROUP BY level")
+    lines = [row["QUERY PLAN"] for row in answer.json()]
+
+    assert answer.status_code == 200
+    assert lines[0].startswith("Dataset web: ")
+    assert lines[0].split(", chosen by")[0].endswith(" bytes")
+    assert any(line.startswith("Step 1: compiled: predicate") for line in lines)
+    assert any(line.startswith("Step 2: SQLContext: SELECT ") for line in lines)
+    assert lines[-1] == "Answer: level text, count int8"
+
+
+def test_explain_of_an_impossible_statement_is_its_error(web: Service) -> None:
+    answer = post(web, query="EXPLAIN SELECT nothing FROM web")
+
+    assert (answer.status_code, answer.json()["sqlstate"]) == (400, "42703")
+
+
 def test_a_query_with_a_stream_name_and_no_range(web: Service) -> None:
     """Spec 4.3, the variant that names the dataset."""
     assert post(web, streamName="web").json() == [{"count": 50}]

@@ -40,6 +40,12 @@ def _keep(_: Callable[[bytes], None], size: int) -> None:
     globals()["kept"] = b"x" * size
 
 
+def _fill(emit: Callable[[bytes], None], size: int) -> None:
+    held = b"x" * size
+    emit(str(os.getpid()).encode().ljust(worker.FRAME_BYTES))
+    time.sleep(600 if held else 0)
+
+
 def _die(_: Callable[[bytes], None], signal_number: int) -> None:
     os.kill(os.getpid(), signal_number)
 
@@ -67,6 +73,7 @@ JOBS: dict[str, Callable[..., Any]] = {
     "hang": _hold_the_lock_of_the_interpreter,
     "allocate": _allocate,
     "keep": _keep,
+    "fill": _fill,
     "die": _die,
     "exit": _exit,
     "refuse": _refuse,

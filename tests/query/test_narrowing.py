@@ -16,7 +16,7 @@ from models.column import Column, Schema
 from models.file import File
 from query import engine
 from query.narrowing import Narrowing, narrowed
-from query.requests import Source, Tags
+from query.requests import Tags
 from storage.snapshot import Snapshot
 from storage.tails import Tails
 from tests.oracle.harness import corpus, tables
@@ -49,7 +49,10 @@ def snapshot(root: Path, *files: list[dict[str, Any]]) -> Snapshot:
 
 
 def seen(narrowing: Narrowing, whole: Snapshot, only: Tags = PROD, **sides: int) -> pl.DataFrame:
-    return narrowing.scan(Source(whole, sides.get("start"), sides.get("end"), only), only).collect()
+    """The rows and columns that a narrowed reader sees of `[start, end)`."""
+    columns = narrowing.visible(whole, only)
+    rows = narrowing.scan(whole.within(sides.get("start"), sides.get("end")), only)
+    return rows.select(name for name in FIELDS if name in columns).collect()
 
 
 @pytest.fixture

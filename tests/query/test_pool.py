@@ -135,13 +135,34 @@ def test_a_process_that_keeps_memory_is_replaced(make_pool: MakePool) -> None:
     wait_until(lambda: not is_running(pid))
 
 
-@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV])
 def test_a_process_that_exhausts_itself_is_an_error_of_the_query(pool: Pool, number: int) -> None:
-    """A failed allocation aborts, a stack that ends faults, the kernel's out-of-memory killer kills."""
+    """A failed allocation aborts, a stack that ends faults."""
     with pytest.raises(QueryTooLarge):
         run(pool, "die", number)
 
     assert run(pool, "echo", b"x", 1)[0] == b"x"
+
+
+def test_a_small_query_that_the_kernel_kills_is_not_to_blame(pool: Pool) -> None:
+    """The out-of-memory killer takes queries first, whoever used the memory up."""
+    with pytest.raises(Overloaded, match="short of memory") as refusal:
+        run(pool, "die", signal.SIGKILL)
+
+    assert refusal.value.retry_after_seconds > 0
+    assert run(pool, "echo", b"x", 1)[0] == b"x"
+
+
+def test_a_large_query_that_the_kernel_kills_is_too_large(make_pool: MakePool) -> None:
+    pool = make_pool(memory_bytes=128 * MIB)
+
+    with pool.lease(query(), never) as lease:
+        lease.send(("fill", 80 * MIB))
+        pid = int(lease.receive())  # type: ignore[arg-type]
+        wait_until(lambda: lease.most_charged > 64 * MIB)
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(QueryTooLarge):
+            lease.receive()
 
 
 def test_a_process_that_just_ends_is_our_fault(pool: Pool) -> None:

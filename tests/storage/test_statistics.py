@@ -47,18 +47,18 @@ def test_summary_has_bounds_and_nulls_of_every_column() -> None:
 def test_numbers_that_json_has_not_are_unknown_bounds(value: float) -> None:
     found = file_of(pl.DataFrame({"x": [1.0, value]}))
 
-    assert choose([found], [Condition("x", ">", 5.0), Condition("x", "<", 9.0)]) == [found] if value > 0 else True
+    assert choose([found], [[Condition("x", ">", 5.0), Condition("x", "<", 9.0)]]) == [found] if value > 0 else True
     assert all(bound is None or bound == 1.0 for bound in found.stats["x"][:2])
 
 
 def test_column_that_the_file_lacks_matches_nothing() -> None:
-    assert choose([file_of(pl.DataFrame({"x": [1]}))], [Condition("y", "=", 1)]) == []
+    assert choose([file_of(pl.DataFrame({"x": [1]}))], [[Condition("y", "=", 1)]]) == []
 
 
 def test_value_of_another_kind_rules_nothing_out() -> None:
     found = file_of(pl.DataFrame({"x": [1]}))
 
-    assert choose([found], [Condition("x", "=", "text")]) == [found]
+    assert choose([found], [[Condition("x", "=", "text")]]) == [found]
 
 
 OPERATIONS = {
@@ -91,7 +91,7 @@ def test_file_with_a_matching_row_is_never_ruled_out(question: tuple[pl.DataFram
     rows, condition = question
     found = file_of(rows)
 
-    is_chosen = choose([found], [condition]) == [found]
+    is_chosen = choose([found], [[condition]]) == [found]
 
     if condition.value is not None and not (isinstance(condition.value, float) and condition.value != condition.value):
         matching = rows.filter(OPERATIONS[condition.operation](pl.col("x"), pl.lit(condition.value, rows["x"].dtype)))
@@ -105,7 +105,42 @@ def test_snapshot_leaves_out_files_that_cannot_match(bench: Bench) -> None:
     bench.append(y=[1])
     bench.convert()
 
-    chosen = take(bench.layout, bench.app, conditions=[Condition("x", ">=", 1), Condition("s", ">", "a")]).files
+    whole = take(bench.layout, bench.app, columns=["x", "s", "absent"])
+    chosen = whole.relevant([[Condition("x", ">=", 1), Condition("s", ">", "a")]]).files
 
     assert [each.stats["x"][:2] for each in chosen] == [(1, 1), (2, 2)]
     assert len(take(bench.layout, bench.app).files) == 4
+
+
+def test_conditions_without_statistics_leave_out_nothing(bench: Bench) -> None:
+    bench.append(x=[1])
+    bench.convert()
+
+    for whole in (take(bench.layout, bench.app), take(bench.layout, bench.app, columns=["y"])):
+        assert whole.relevant([[Condition("x", "=", 2)]]) == whole
+
+
+def test_a_file_is_needed_for_any_of_the_scans(bench: Bench) -> None:
+    for value in range(3):
+        bench.append(x=[value])
+        bench.convert()
+    whole = take(bench.layout, bench.app, columns=["x"])
+
+    assert len(whole.relevant([[Condition("x", "=", 0)], [Condition("x", "=", 2)]]).files) == 2
+    assert len(whole.relevant([[Condition("x", "=", 0)], []]).files) == 3
+
+
+@pytest.mark.parametrize("operation", ["=", ">", ">="])
+def test_a_text_beyond_the_last_character_of_a_cut_bound_is_not_ruled_out(operation: str) -> None:
+    text = "a" * 32 + "\U0010ffff" * 3
+    found = file_of(pl.DataFrame({"x": ["a", text]}))
+
+    sought = text if operation == "=" else text[:-1]
+    assert choose([found], [[Condition("x", operation, sought)]]) == [found]
+    assert choose([found], [[Condition("x", operation, "b")]]) == []
+
+
+def test_an_integer_of_a_widened_column_is_the_float_it_is_read_as() -> None:
+    found = file_of(pl.DataFrame({"x": [2**53 + 1]}))
+
+    assert choose([found], [[Condition("x", "=", float(2**53))]]) == [found]
