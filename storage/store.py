@@ -22,6 +22,8 @@ from storage.segments import make_directory, sync_directory
 # A store that does not answer delays conversion; nobody waits for it.
 RETRIES: Final = 2
 TIMEOUT_SECONDS: Final = 60
+# What is held in memory of a file that is copied.
+PIECE_BYTES: Final = 1024 * 1024
 
 
 class Store(Protocol):
@@ -39,6 +41,12 @@ class Store(Protocol):
 
     def older(self, than: datetime) -> Iterator[list[str]]:
         """Everything stored before that moment, a portion at a time. Raises StorageUnavailable."""
+
+    def read(self, path: str) -> Iterator[bytes]:
+        """The content, a piece at a time. Raises FileNotFoundError, StorageUnavailable, OSError."""
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """Every Parquet file there is, with its bytes. Raises StorageUnavailable."""
 
     def tidy(self) -> None:
         """Remove directories in which nothing is left."""
@@ -73,6 +81,15 @@ class LocalStore:
             paths = [directory / name for name in names if name.endswith((PARQUET_SUFFIX, UNFINISHED_SUFFIX))]
             yield [str(path.relative_to(self._root)) for path in paths if _is_older(path, than)]
 
+    def read(self, path: str) -> Iterator[bytes]:
+        return pieces(self._root / path)
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        for tenant in self._tenants():
+            for path in sorted(tenant.rglob(f"*{PARQUET_SUFFIX}")):
+                with suppress(FileNotFoundError):
+                    yield str(path.relative_to(self._root)), path.stat().st_size
+
     def tidy(self) -> None:
         for directory, _ in self._directories():
             with suppress(OSError):
@@ -81,11 +98,13 @@ class LocalStore:
 
     def _directories(self) -> Iterator[tuple[Path, list[str]]]:
         """The directories of Parquet files, deepest first, each with the names of its files."""
-        for tenant in sorted(self._root.iterdir()):
-            if tenant.is_dir() and tenant.name not in RESERVED:
-                for directory, _, names in os.walk(tenant, topdown=False):
-                    if "=" in directory.rpartition("/")[2]:
-                        yield Path(directory), names
+        for tenant in self._tenants():
+            for directory, _, names in os.walk(tenant, topdown=False):
+                if "=" in directory.rpartition("/")[2]:
+                    yield Path(directory), names
+
+    def _tenants(self) -> list[Path]:
+        return [path for path in sorted(self._root.iterdir()) if path.is_dir() and path.name not in RESERVED]
 
 
 class ObjectStore:
@@ -122,6 +141,17 @@ class ObjectStore:
                     if each["path"].endswith(PARQUET_SUFFIX) and each["last_modified"] < than
                 ]
 
+    def read(self, path: str) -> Iterator[bytes]:
+        with _translated(f"reading {path}"), suppress(FileNotFoundError):
+            yield from map(bytes, obstore.get(self._client, path).stream(min_chunk_size=PIECE_BYTES))
+            return
+        raise FileNotFoundError(path)
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        with _translated("listing"):
+            for portion in obstore.list(self._client, chunk_size=1000):
+                yield from ((each["path"], each["size"]) for each in portion if each["path"].endswith(PARQUET_SUFFIX))
+
     def tidy(self) -> None:
         """A bucket has no directories."""
 
@@ -155,6 +185,15 @@ def allows_http() -> bool:
 def open_store(layout: Layout) -> Store:
     """The store of the layout."""
     return LocalStore(layout.root) if layout.url is None else ObjectStore(layout.url, layout.staging)
+
+
+def pieces(path: Path, size: int | None = None) -> Iterator[bytes]:
+    """The first `size` bytes of the file, or all, a piece at a time. Raises OSError."""
+    left = size
+    with path.open("rb") as content:
+        while piece := content.read(PIECE_BYTES if left is None else min(left, PIECE_BYTES)):
+            left = None if left is None else left - len(piece)
+            yield piece
 
 
 def sync_file(path: Path) -> None:
