@@ -1,7 +1,8 @@
 """Parquet files: written whole, durable before anybody is told of them, never changed. Asks no database."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import polars as pl
@@ -99,7 +100,15 @@ def read(layout: Layout, files: Sequence[File], schema: Schema) -> pl.DataFrame:
     present = {name for file in files for name in file.stats}
     wanted = {each.name: POLARS_TYPES[each.type] for each in schema.columns if each.name in present}
     store = open_store(layout)
-    return scan_files([store.location(file.path) for file in files], wanted).collect()
+    copies = store.copies(files)
+    return pl.concat(scan_files(places, wanted) for places in apart(files, copies, store.location)).collect()
+
+
+def apart(files: Sequence[File], copies: Mapping[str, Path], location: Callable[[str], str]) -> list[list[str]]:
+    """Where the files are, local copies and others apart, because one scan takes only files of one kind."""
+    local = [str(copies[file.path]) for file in files if file.path in copies]
+    others = [location(file.path) for file in files if file.path not in copies]
+    return [places for places in (local, others) if places]
 
 
 def scan_files(locations: Sequence[str], wanted: Mapping[str, pl.DataType]) -> pl.LazyFrame:

@@ -8,6 +8,7 @@ from models.base import connection, database
 from models.column import Schema
 from models.dataset import Dataset
 from models.file import File
+from storage.cache import Cache
 from storage.names import Layout
 from storage.segments import Staged, stage
 from storage.statistics import Condition, choose
@@ -16,7 +17,7 @@ from storage.statistics import Condition, choose
 @dataclass(frozen=True)
 class Snapshot:
     """One moment of a dataset. `start`, `end`: half-open, ns since 1970, None: unbounded. `root`: the directory or URL
-    that the files' paths begin at."""
+    that the files' paths begin at; `cache`: where copies of them are kept, if they are objects."""
 
     root: str
     schema: Schema
@@ -25,6 +26,7 @@ class Snapshot:
     end: int | None
     files: tuple[File, ...]
     staged: tuple[Staged, ...]
+    cache: Cache | None = None
 
 
 def take(
@@ -56,4 +58,5 @@ def take(
         end=end,
         files=tuple(choose(files, conditions)),
         staged=tuple(each for each in staged if each.name not in converted and each.size),
+        cache=Cache.of(layout),
     )

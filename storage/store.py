@@ -4,7 +4,7 @@ Paths are those of the manifest, relative and with `/`. A file is there whole or
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -16,6 +16,8 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from errors import StorageUnavailable
+from models.file import File
+from storage.cache import Cache
 from storage.names import PARQUET_SUFFIX, RESERVED, UNFINISHED_SUFFIX, Layout, unique
 from storage.segments import make_directory, sync_directory
 
@@ -35,6 +37,9 @@ class Store(Protocol):
 
     def location(self, path: str) -> str:
         """What Polars opens."""
+
+    def copies(self, files: Sequence[File]) -> Mapping[str, Path]:
+        """The local copies that there are of files that are elsewhere, by the files' paths."""
 
     def remove(self, paths: Sequence[str]) -> None:
         """On return they are gone; those that were before, too. Raises StorageUnavailable, OSError."""
@@ -70,6 +75,9 @@ class LocalStore:
 
     def location(self, path: str) -> str:
         return str(self._root / path)
+
+    def copies(self, files: Sequence[File]) -> Mapping[str, Path]:
+        return {}
 
     def remove(self, paths: Sequence[str]) -> None:
         for path in paths:
@@ -110,9 +118,10 @@ class LocalStore:
 class ObjectStore:
     """Objects of a bucket, whose names are the paths. Endpoint and credentials: the usual `AWS_*` variables."""
 
-    def __init__(self, url: str, staging: Path) -> None:
+    def __init__(self, url: str, staging: Path, cache: Cache | None = None) -> None:
         self._url = url.rstrip("/")
         self._staging = staging
+        self._cache = cache
         self._client = _client(self._url)
 
     def begin(self, path: str) -> Path:
@@ -122,15 +131,26 @@ class ObjectStore:
         # An upload that failed half-way is no object; only a complete one appears.
         with unfinished.open("rb") as content, _translated(f"storing {path}"):
             obstore.put(self._client, path, content)
-        unfinished.unlink()
+        if self._cache is None:
+            unfinished.unlink()
+        else:
+            # What was just written is what is asked for most.
+            self._cache.keep(unfinished, path)
 
     def location(self, path: str) -> str:
         return f"{self._url}/{path}"
+
+    def copies(self, files: Sequence[File]) -> Mapping[str, Path]:
+        if self._cache is None:
+            return {}
+        return {each.path: copy for each in files if (copy := self._cache.find(each)) is not None}
 
     def remove(self, paths: Sequence[str]) -> None:
         for path in paths:
             with _translated(f"deleting {path}"), suppress(FileNotFoundError):
                 obstore.delete(self._client, path)
+        if self._cache is not None:
+            self._cache.drop(paths)
 
     def older(self, than: datetime) -> Iterator[list[str]]:
         with _translated("listing"):
@@ -142,10 +162,7 @@ class ObjectStore:
                 ]
 
     def read(self, path: str) -> Iterator[bytes]:
-        with _translated(f"reading {path}"), suppress(FileNotFoundError):
-            yield from map(bytes, obstore.get(self._client, path).stream(min_chunk_size=PIECE_BYTES))
-            return
-        raise FileNotFoundError(path)
+        return read_object(self._url, path)
 
     def sizes(self) -> Iterator[tuple[str, int]]:
         with _translated("listing"):
@@ -154,6 +171,14 @@ class ObjectStore:
 
     def tidy(self) -> None:
         """A bucket has no directories."""
+
+
+def read_object(url: str, path: str) -> Iterator[bytes]:
+    """The content of an object below the URL, a piece at a time. Raises FileNotFoundError, StorageUnavailable."""
+    with _translated(f"reading {path}"), suppress(FileNotFoundError):
+        yield from map(bytes, obstore.get(_client(url), path).stream(min_chunk_size=PIECE_BYTES))
+        return
+    raise FileNotFoundError(path)
 
 
 @contextmanager
@@ -184,7 +209,9 @@ def allows_http() -> bool:
 
 def open_store(layout: Layout) -> Store:
     """The store of the layout."""
-    return LocalStore(layout.root) if layout.url is None else ObjectStore(layout.url, layout.staging)
+    if layout.url is None:
+        return LocalStore(layout.root)
+    return ObjectStore(layout.url, layout.staging, Cache.of(layout))
 
 
 def pieces(path: Path, size: int | None = None) -> Iterator[bytes]:
