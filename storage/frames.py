@@ -66,6 +66,17 @@ def decode(data: Buffer, segment: str) -> Iterator[Frame]:
         at += frame.size
 
 
+def beyond(data: bytes, start: int, segment: str) -> Iterator[Frame]:
+    """Whole frames after `start`, where there is none. They were written after whatever is damaged there."""
+    view = memoryview(data)
+    at = data.find(MAGIC, start + 1)
+    while at >= 0:
+        frame = _frame(view[at:], segment)
+        if frame is not None:
+            yield frame
+        at = data.find(MAGIC, at + (1 if frame is None else frame.size))
+
+
 def _frame(view: memoryview, segment: str) -> Frame | None:
     if len(view) < HEADER_BYTES:
         return None

@@ -1,7 +1,6 @@
 """Commands about a data directory and its settings, on the host itself: settings, check, repair, backup, restore."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Final
@@ -17,7 +16,8 @@ from storage.backup import backup as back_up
 from storage.inspection import Finding, Trouble, inspect
 from storage.names import Layout
 from storage.restore import restore as restore_into
-from storage.sweep import sweep
+from storage.store import open_store
+from storage.sweep import ORPHAN_SECONDS, sweep
 from weirctl.client import Refused
 from weirctl.printing import note, show
 
@@ -37,8 +37,8 @@ def settings() -> None:
 
 @click.command()
 def check() -> None:
-    """Compare the manifest with the disk. Exit code 1 when events are lost. The server may run."""
-    with _local(alone=False) as layout:
+    """Compare the manifest with the disk or bucket. Exit code 1 when events are lost. The server may run."""
+    with attended(Settings.from_env()) as layout:
         found = list(inspect(layout))
     show([asdict(each) for each in found], ["trouble", "path", "detail"])
     _conclude(found)
@@ -48,13 +48,20 @@ def check() -> None:
 @click.option("--give-up-lost", is_flag=True, help="Drop missing and damaged files from the manifest.")
 def repair(give_up_lost: bool) -> None:
     """Remove what a crash has left, with the server stopped. Nothing that was acknowledged is touched."""
-    with _local(alone=True) as layout:
-        lost = [each.path for each in inspect(layout) if each.trouble in LOSSES]
-        dropped = census.give_up(lost) if give_up_lost else 0
-        swept = sweep(layout, older_than_seconds=0)
+    with attended(Settings.from_env(), alone=True) as layout:
+        dropped = _give_up(layout) if give_up_lost else 0
+        # Other hosts may be about to list in the manifest what they have just stored in the bucket.
+        swept = sweep(layout, ORPHAN_SECONDS if layout.url else 0)
         left = list(inspect(layout))
     note(f"{swept} leftovers removed, {dropped} lost files dropped from the manifest")
     _conclude(left)
+
+
+def _give_up(layout: Layout) -> int:
+    lost = [each.path for each in inspect(layout) if each.trouble in LOSSES]
+    if lost and layout.url and next(open_store(layout).sizes(), None) is None:
+        raise Refused(f"there is not one file in {layout.url}; is that the right bucket?")
+    return census.give_up(lost)
 
 
 @click.command()
@@ -87,15 +94,6 @@ def _summary(manifest: Manifest) -> dict[str, str | int]:
         "segments": len(manifest.below(archive.SEGMENTS)),
         "bytes": manifest.bytes,
     }
-
-
-@contextmanager
-def _local(*, alone: bool) -> Iterator[Layout]:
-    effective = Settings.from_env()
-    if effective.storage_url is not None:
-        raise Refused("check and repair look after local files; WEIR_STORAGE_URL keeps them in a bucket")
-    with attended(effective, alone=alone) as layout:
-        yield layout
 
 
 def _conclude(found: Sequence[Finding]) -> None:
