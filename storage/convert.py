@@ -17,7 +17,7 @@ from models.file import File
 from models.hold import deletion
 from models.segment import Ingested
 from storage import parquet
-from storage.frames import Frame, decode, join_alike, to_rows
+from storage.frames import Frame, decode, join_alike, to_few
 from storage.idempotency import read_notes
 from storage.names import SEGMENT_SUFFIX, Layout, partition
 from storage.parquet import Origin
@@ -86,7 +86,7 @@ def _write(layout: Layout, target: Dataset, frames: Sequence[Frame]) -> list[Fil
     if not schema.columns:
         # Deleted since it was found.
         return []
-    rows = unify([to_rows(frame) for frame in frames], schema)
+    rows = unify(to_few(frame.payload for frame in frames), schema)
     parts = [
         (partition(target.tenant, target.name, hour, key), part)
         for hour, rows_of_hour in parquet.by_hour(rows, target.time_column)

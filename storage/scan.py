@@ -52,7 +52,7 @@ def _files(snapshot: Snapshot, wanted: dict[str, pl.DataType]) -> list[pl.LazyFr
 
 def _staged(snapshot: Snapshot, tails: Tails) -> list[pl.DataFrame]:
     try:
-        return tails.read(snapshot.schema.dataset_id, snapshot.staged)
+        return tails.read(snapshot.schema.dataset_id, snapshot.staged, snapshot.start, snapshot.end)
     except FileNotFoundError as error:
         raise SnapshotExpired(f"the segment {error.filename} is gone") from error
 
