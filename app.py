@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -52,7 +53,7 @@ from observing import rows
 from observing.recorder import Own, Recorder
 from query.service import QueryService
 from runtime import Pool, keep_running, offload
-from storage import host
+from storage import cache, host
 from storage.engine import Storage
 
 RECORDER: Final = "weir.recorder"
@@ -123,7 +124,7 @@ def stop(app: Flask) -> None:
 def _parts(settings: Settings) -> Parts:
     meters = Meters()
     storage = Storage(
-        host.layout(settings.data_dir, settings.storage_url),
+        replace(host.layout(settings.data_dir, settings.storage_url), cached=cache.limits(settings)),
         # Acknowledgements must not queue behind decoding, so commits have a thread of their own.
         offload=Pool(1).run,
         max_columns=settings.max_columns,

@@ -18,6 +18,7 @@ from auth.secrets import Secrets, master_key, require_same_key
 from config import InvalidSetting, Settings
 from errors import WeirError
 from models import base, server
+from storage.attendance import require_restored
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,6 +34,7 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
     `addresses` are those that the server will listen on.
     """
     settings.data_dir.mkdir(parents=True, exist_ok=True)
+    require_restored(settings.data_dir)
     if settings.database_url is None:
         server.ensure_running(settings.data_dir)
     base.bind(server.url(settings.database_url, settings.data_dir))

@@ -31,6 +31,13 @@ def _positive(text: str) -> int:
     return value
 
 
+def _size(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError("expected a number of bytes, or 0")
+    return value
+
+
 def _count(text: str) -> int:
     value = int(text)
     if not 0 <= value <= 10:
@@ -89,6 +96,9 @@ class Settings:
         _url("postgresql", "postgres"), None, "PostgreSQL 14 or newer; unset: an embedded one is started"
     )
     storage_url: str | None = setting(_url("s3"), None, "`s3://bucket/prefix` for the Parquet files")
+    object_cache_bytes: int = setting(
+        _size, 8 * GIB, "with a bucket: most bytes of its files that are kept on the local disk; 0: none"
+    )
     admin_username: str = setting(str, "admin", "name of the first administrator")
     admin_password: str | None = setting(
         str, None, "password of the first administrator; unset: generated and printed once", secret=True

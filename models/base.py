@@ -1,6 +1,6 @@
 """The database: one deferred Peewee database, the base of all tables, connections and migrations."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -69,10 +69,11 @@ def connection() -> Iterator[None]:
         raise StorageUnavailable("the metadata database cannot be reached", retry_after_seconds=2) from error
 
 
-def migrate() -> list[str]:
+def migrate(only: Collection[str] | None = None) -> list[str]:
     """Apply the migrations that this database has not seen, in order; return their names.
 
-    Processes that start together are serialised by an advisory lock; each migration is one transaction.
+    `only`: no others than these. Processes that start together are serialised by an advisory lock; all of it is one
+    transaction.
     """
     with connection(), database.atomic():
         database.execute_sql("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
@@ -82,6 +83,8 @@ def migrate() -> list[str]:
         )
         seen = {name for (name,) in database.execute_sql("SELECT name FROM migration").fetchall()}
         pending = [path for path in sorted(MIGRATIONS.glob("*.sql")) if path.stem not in seen]
+        if only is not None:
+            pending = [path for path in pending if path.stem in only]
         for path in pending:
             database.execute_sql(path.read_text("utf-8"))
             database.execute_sql("INSERT INTO migration (name) VALUES (%s)", (path.stem,))

@@ -7,6 +7,7 @@ from typing import Final
 
 from models import column, dataset, file
 from models.file import File, Pile
+from models.hold import deletion
 from storage import parquet
 from storage.names import Layout
 from storage.parquet import Origin
@@ -79,10 +80,17 @@ def choose(files: Sequence[File]) -> list[File]:
 
 
 def remove_replaced(layout: Layout, grace_seconds: float, *, now: datetime | None = None) -> int:
-    """Delete the files that were removed longer ago than the grace; return how many. Their rows go last."""
+    """Delete the files that were removed longer ago than the grace; return how many. Their rows go last.
+
+    None while a backup is being made, which may still have to read them.
+    """
     before = (now or datetime.now(UTC)) - timedelta(seconds=grace_seconds)
     paths = file.removed_before(before)
-    if paths:
+    if not paths:
+        return 0
+    with deletion() as is_free:
+        if not is_free:
+            return 0
         open_store(layout).remove(paths)
         file.forget(paths)
     return len(paths)

@@ -14,9 +14,10 @@ from models import column, dataset, segment
 from models.column import Schema
 from models.dataset import Dataset
 from models.file import File
+from models.hold import deletion
 from models.segment import Ingested
 from storage import parquet
-from storage.frames import Frame, decode, join_alike, to_rows
+from storage.frames import Frame, decode, join_alike, to_few
 from storage.idempotency import read_notes
 from storage.names import SEGMENT_SUFFIX, Layout, partition
 from storage.parquet import Origin
@@ -85,7 +86,7 @@ def _write(layout: Layout, target: Dataset, frames: Sequence[Frame]) -> list[Fil
     if not schema.columns:
         # Deleted since it was found.
         return []
-    rows = unify([to_rows(frame) for frame in frames], schema)
+    rows = unify(to_few(frame.payload for frame in frames), schema)
     parts = [
         (partition(target.tenant, target.name, hour, key), part)
         for hour, rows_of_hour in parquet.by_hour(rows, target.time_column)
@@ -136,15 +137,18 @@ def remove_converted(layout: Layout, grace_seconds: float, *, now: datetime | No
 
     A query that listed one before it was converted may still be reading it; the grace outlives such queries. The
     rows go last, and only when the files are gone for good: a segment that came back without its row would be
-    converted a second time.
+    converted a second time. None while a backup is being made.
     """
     before = (now or datetime.now(UTC)) - timedelta(seconds=grace_seconds)
     names = segment.converted_before(layout.node, before)
     if not names:
         return 0
-    for name in names:
-        with suppress(FileNotFoundError):
-            (layout.staging / (name + SEGMENT_SUFFIX)).unlink()
-    sync_directory(layout.staging)
-    segment.forget(names)
+    with deletion() as is_free:
+        if not is_free:
+            return 0
+        for name in names:
+            with suppress(FileNotFoundError):
+                (layout.staging / (name + SEGMENT_SUFFIX)).unlink()
+        sync_directory(layout.staging)
+        segment.forget(names)
     return len(names)

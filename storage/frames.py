@@ -9,8 +9,8 @@ tail of zeros, which a crash may leave, is no frame.
 import io
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import polars as pl
@@ -22,6 +22,12 @@ MAGIC: Final = b"WEI1"
 _MARK: Final = struct.Struct("<4sI")
 _FIELDS: Final = struct.Struct("<IIIqqqQ")
 HEADER_BYTES: Final = _MARK.size + _FIELDS.size
+# Of an Arrow IPC stream: what a message begins with, and how the stream ends.
+_MESSAGE: Final = struct.Struct("<4si")
+CONTINUATION: Final = b"\xff\xff\xff\xff"
+END: Final = CONTINUATION + bytes(4)
+# Streams that are read as one. More at once is slower, since it leaves the processor's cache.
+PORTION_BYTES: Final = 400 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,17 @@ def decode(data: Buffer, segment: str) -> Iterator[Frame]:
         at += frame.size
 
 
+def beyond(data: bytes, start: int, segment: str) -> Iterator[Frame]:
+    """Whole frames after `start`, where there is none. They were written after whatever is damaged there."""
+    view = memoryview(data)
+    at = data.find(MAGIC, start + 1)
+    while at >= 0:
+        frame = _frame(view[at:], segment)
+        if frame is not None:
+            yield frame
+        at = data.find(MAGIC, at + (1 if frame is None else frame.size))
+
+
 def _frame(view: memoryview, segment: str) -> Frame | None:
     if len(view) < HEADER_BYTES:
         return None
@@ -98,7 +115,65 @@ def to_payload(rows: pl.DataFrame) -> memoryview:
 
 def to_rows(frame: Frame) -> pl.DataFrame:
     """The rows of a frame."""
-    return pl.read_ipc_stream(io.BytesIO(frame.payload))
+    return _read(frame.payload)
+
+
+def to_few(payloads: Iterable[Buffer]) -> list[pl.DataFrame]:
+    """The rows of all payloads in one frame per set of columns, in order of first appearance.
+
+    Streams that begin with the same schema are read as one stream of all their batches, a portion at a time: what a
+    reader does per stream costs more than a small frame's rows (docs/decisions/storage.md).
+    """
+    portions: dict[bytes, _Portion] = {}
+    parts: list[pl.DataFrame] = []
+    for payload in payloads:
+        schema = _schema_bytes(payload)
+        if schema is None:
+            parts.append(_read(payload))
+            continue
+        portion = portions.setdefault(schema, _Portion(schema))
+        if portion.size and portion.size + len(payload) > PORTION_BYTES:
+            parts.append(portion.read())
+        portion.add(payload)
+    parts += [portion.read() for portion in portions.values() if portion.size]
+    return join_alike(parts)
+
+
+@dataclass(slots=True)
+class _Portion:
+    """Streams of one schema that are about to be read together."""
+
+    schema: bytes
+    streams: list[Buffer] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, stream: Buffer) -> None:
+        self.streams.append(stream)
+        self.size += len(stream)
+
+    def read(self) -> pl.DataFrame:
+        streams, self.streams, self.size = self.streams, [], 0
+        if len(streams) == 1:
+            return _read(streams[0])
+        batches = (memoryview(stream)[len(self.schema) : -len(END)] for stream in streams)
+        return _read(b"".join((self.schema, *batches, END)))
+
+
+def _schema_bytes(stream: Buffer) -> bytes | None:
+    """The stream's first message, its schema; None if the stream is not of the form that we write.
+
+    Arrow columnar format, "Encapsulated message format": a continuation mark, the length of the metadata, which is
+    padded, and the metadata; a schema has no body.
+    """
+    mark, length = _MESSAGE.unpack_from(stream) if len(stream) > _MESSAGE.size else (b"", 0)
+    size = _MESSAGE.size + length
+    if mark != CONTINUATION or size + len(END) > len(stream) or bytes(stream[-len(END) :]) != END:
+        return None
+    return bytes(stream[:size])
+
+
+def _read(stream: Buffer) -> pl.DataFrame:
+    return pl.read_ipc_stream(io.BytesIO(stream))
 
 
 def join_alike(parts: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:

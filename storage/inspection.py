@@ -1,17 +1,22 @@
-"""What is wrong with a data directory: the manifest against the disk, and segments read to their end."""
+"""What is wrong with what is stored: the manifest against the disk or bucket, and segments read to their end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-
-import polars as pl
+from typing import Final
 
 from models import census, segment
 from models.census import Entry
-from storage.frames import decode
-from storage.names import PARQUET_SUFFIX, RESERVED, Layout
+from storage import parquet
+from storage.frames import beyond, decode
+from storage.names import Layout
 from storage.segments import Staged, is_locked, stage
+from storage.store import open_store
+
+# Footers read at once: of objects, each is a request.
+READERS: Final = 8
 
 
 class Trouble(StrEnum):
@@ -33,15 +38,20 @@ class Finding:
 
 
 def inspect(layout: Layout) -> Iterator[Finding]:
-    """Every trouble there is; reads footers, not data. With a server running, what is on its way may look orphaned."""
-    known = set()
-    for entry in census.live():
-        known.add(entry.path)
-        yield from _file(layout, entry)
-    known |= census.removed()
-    for path in _on_disk(layout):
-        if path not in known:
-            yield Finding(Trouble.ORPHAN, path, "the manifest does not have it")
+    """Every trouble there is; reads footers, not data. With a server running, what is on its way may look orphaned.
+
+    Raises StorageUnavailable.
+    """
+    live = census.live()
+    there = dict(open_store(layout).sizes())
+    yield from _missing(layout, [entry for entry in live if entry.path not in there])
+    with ThreadPoolExecutor(READERS) as readers:
+        present = [entry for entry in live if entry.path in there]
+        found = readers.map(lambda entry: _file(layout, entry, there[entry.path]), present)
+        yield from (finding for finding in found if finding is not None)
+    known = {entry.path for entry in live} | census.removed() | {entry.path for entry in census.live()}
+    for path in sorted(set(there) - known):
+        yield Finding(Trouble.ORPHAN, path, "the manifest does not have it")
     staged = stage(layout.staging)
     converted = segment.converted([each.name for each in staged])
     for each in staged:
@@ -49,34 +59,22 @@ def inspect(layout: Layout) -> Iterator[Finding]:
             yield from _segment(layout, each)
 
 
-def _file(layout: Layout, entry: Entry) -> Iterator[Finding]:
-    path = layout.root / entry.path
-    try:
-        size = path.stat().st_size
-    except FileNotFoundError:
-        yield Finding(Trouble.MISSING, entry.path, f"{entry.rows} events")
-        return
+def _missing(layout: Layout, entries: Sequence[Entry]) -> Iterator[Finding]:
+    """Those of the files that were not removed since the manifest was read."""
+    live = {entry.path for entry in census.live()} if entries else set()
+    for entry in entries:
+        if entry.path in live:
+            yield Finding(Trouble.MISSING, entry.path, f"{entry.rows} events")
+
+
+def _file(layout: Layout, entry: Entry, size: int) -> Finding | None:
     if size != entry.bytes:
-        yield Finding(Trouble.DAMAGED, entry.path, f"{size} bytes instead of {entry.bytes}")
-        return
-    rows = _rows(path)
-    if rows != entry.rows:
-        detail = "its footer cannot be read" if rows is None else f"{rows} rows instead of {entry.rows}"
-        yield Finding(Trouble.DAMAGED, entry.path, detail)
-
-
-def _rows(path: Path) -> int | None:
-    """The number of rows by the footer; None if it cannot be read."""
-    try:
-        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
-    except (pl.exceptions.PolarsError, OSError):
+        return Finding(Trouble.DAMAGED, entry.path, f"{size} bytes instead of {entry.bytes}")
+    rows = parquet.count(layout, entry.path)
+    if rows == entry.rows:
         return None
-
-
-def _on_disk(layout: Layout) -> Iterator[str]:
-    for tenant in sorted(layout.root.iterdir()):
-        if tenant.is_dir() and tenant.name not in RESERVED:
-            yield from (str(path.relative_to(layout.root)) for path in sorted(tenant.rglob(f"*{PARQUET_SUFFIX}")))
+    detail = "its footer cannot be read" if rows is None else f"{rows} rows instead of {entry.rows}"
+    return Finding(Trouble.DAMAGED, entry.path, detail)
 
 
 def _segment(layout: Layout, staged: Staged) -> Iterator[Finding]:
@@ -85,11 +83,14 @@ def _segment(layout: Layout, staged: Staged) -> Iterator[Finding]:
         # It grows, so its end says nothing.
         return
     try:
-        good = sum(frame.size for frame in decode(path.read_bytes(), staged.name))
+        data = path.read_bytes()
     except FileNotFoundError:
         # Converted since it was listed.
         return
-    if good != staged.size:
-        yield Finding(
-            Trouble.TAIL, str(path.relative_to(layout.root)), f"{staged.size - good} bytes after the last frame"
-        )
+    good = sum(frame.size for frame in decode(data, staged.name))
+    after = sum(frame.rows for frame in beyond(data, good, staged.name))
+    name = str(path.relative_to(layout.root))
+    if after:
+        yield Finding(Trouble.DAMAGED, name, f"unreadable from byte {good} on, with at least {after} events behind it")
+    elif good != len(data):
+        yield Finding(Trouble.TAIL, name, f"{len(data) - good} bytes after the last frame")

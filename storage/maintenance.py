@@ -11,7 +11,7 @@ import os
 import select
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final
 
@@ -20,7 +20,7 @@ from config import Settings
 from errors import InternalError, StorageUnavailable, WeirError
 from models import receipt, server
 from models.base import bind
-from storage import host
+from storage import cache, host
 from storage.compact import compact, remove_replaced
 from storage.convert import convert_all, remove_converted
 from storage.names import Layout
@@ -196,7 +196,7 @@ def main() -> None:
         logs.relay(asked.log_to)
     bind(server.url(settings.database_url, settings.data_dir), max_connections=2)
     grace = settings.query_timeout_seconds + GRACE_MARGIN_SECONDS
-    layout = host.layout(settings.data_dir, settings.storage_url)
+    layout = replace(host.layout(settings.data_dir, settings.storage_url), cached=cache.limits(settings))
     run(Duties(layout, grace, reviver(settings), rare_duties(layout)), waiter(asked.parent))
 
 

@@ -17,23 +17,44 @@ PARQUET_SUFFIX: Final = ".parquet"
 # What Hive calls the directory of rows without a value.
 HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 # Directories of the data directory that are not a tenant's.
-RESERVED: Final = frozenset({"staging", "postgres", "queries", "metrics"})
+RESERVED: Final = frozenset({"staging", "postgres", "queries", "metrics", "cache"})
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSAFE: Final = re.compile(rb"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
+class CacheLimits:
+    """How much of the disk copies of objects may take: so many bytes, and nothing while the disk is that full.
+
+    What was used within the grace stays.
+    """
+
+    bytes: int
+    grace_seconds: float = 360.0
+    disk_percent: float = 100.0
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
-    """Where things are: the data directory, the name of this host in it, and the object store if there is one."""
+    """Where things are: the data directory, the name of this host in it, and the object store if there is one.
+
+    `cached`: how much of the object store this process may keep copies of; None: it keeps none.
+    """
 
     root: Path
     node: str = "local"
     url: str | None = None
+    cached: CacheLimits | None = None
 
     @property
     def staging(self) -> Path:
         """The directory of this host's segments."""
         return self.root / "staging" / directory(self.node)
+
+    @property
+    def cache(self) -> Path:
+        """The directory of copies of objects."""
+        return self.root / "cache"
 
     @property
     def generation(self) -> Path:

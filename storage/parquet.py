@@ -1,7 +1,10 @@
 """Parquet files: written whole, durable before anybody is told of them, never changed. Asks no database."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import polars as pl
@@ -99,7 +102,32 @@ def read(layout: Layout, files: Sequence[File], schema: Schema) -> pl.DataFrame:
     present = {name for file in files for name in file.stats}
     wanted = {each.name: POLARS_TYPES[each.type] for each in schema.columns if each.name in present}
     store = open_store(layout)
-    return scan_files([store.location(file.path) for file in files], wanted).collect()
+    copies = store.copies(files)
+    return pl.concat(scan_files(places, wanted) for places in apart(files, copies, store.location)).collect()
+
+
+def apart(files: Sequence[File], copies: Mapping[str, Path], location: Callable[[str], str]) -> list[list[str]]:
+    """Where the files are, local copies and others apart, because one scan takes only files of one kind."""
+    local = [str(copies[file.path]) for file in files if file.path in copies]
+    others = [location(file.path) for file in files if file.path not in copies]
+    return [places for places in (local, others) if places]
+
+
+def count(layout: Layout, path: str) -> int | None:
+    """The number of rows by the file's footer; None if it cannot be read. Raises StorageUnavailable, OSError."""
+    store = open_store(layout)
+    with suppress(pl.exceptions.PolarsError, OSError):
+        return _count(store.location(path))
+    # Polars does not say whether the file is damaged or the store is away; reading it whole does.
+    content = io.BytesIO(b"".join(store.read(path)))
+    with suppress(pl.exceptions.PolarsError):
+        return _count(content)
+    return None
+
+
+def _count(source: str | io.BytesIO) -> int:
+    rows = pl.scan_parquet(source, glob=False, storage_options=_options() if isinstance(source, str) else None)
+    return int(rows.select(pl.len()).collect().item())
 
 
 def scan_files(locations: Sequence[str], wanted: Mapping[str, pl.DataType]) -> pl.LazyFrame:
@@ -112,5 +140,9 @@ def scan_files(locations: Sequence[str], wanted: Mapping[str, pl.DataType]) -> p
         cast_options=pl.ScanCastOptions(integer_cast=["upcast", "allow-float"]),
         glob=False,
         hive_partitioning=False,
-        storage_options={"aws_allow_http": "true"} if allows_http() else None,
+        storage_options=_options(),
     )
+
+
+def _options() -> dict[str, str] | None:
+    return {"aws_allow_http": "true"} if allows_http() else None

@@ -1,13 +1,17 @@
 """A snapshot as a LazyFrame. Pure reading: no database, so it may run in a process of its own."""
 
 import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 
 import polars as pl
 
 from columns import POLARS_TYPES
 from errors import InternalError
-from storage.parquet import scan_files
+from storage.parquet import apart, scan_files
 from storage.snapshot import Snapshot
+from storage.store import read_object
 from storage.tails import Tails
 from storage.times import within
 
@@ -25,25 +29,30 @@ def scan(snapshot: Snapshot, tails: Tails | None = None) -> pl.LazyFrame:
     not looked for: if it is gone, collecting the frame raises FileNotFoundError, and a new snapshot is needed too.
     """
     wanted = {column.name: POLARS_TYPES[column.type] for column in snapshot.schema.columns}
-    frames = [_files(snapshot, wanted)] if snapshot.files else []
+    frames = _files(snapshot, wanted) if snapshot.files else []
     frames += [_conform(rows, wanted) for rows in _staged(snapshot, tails or Tails())]
     if not frames:
         return pl.LazyFrame(schema=wanted)
     return _in_range(pl.concat(frames), snapshot, wanted)
 
 
-def _files(snapshot: Snapshot, wanted: dict[str, pl.DataType]) -> pl.LazyFrame:
-    locations = [f"{snapshot.root}/{file.path}" for file in snapshot.files]
+def _files(snapshot: Snapshot, wanted: dict[str, pl.DataType]) -> list[pl.LazyFrame]:
+    copies: Mapping[str, Path] = {}
     if "://" not in snapshot.root:
-        missing = next((each for each in locations if not os.path.exists(each)), None)
+        missing = next(
+            (each.path for each in snapshot.files if not os.path.exists(f"{snapshot.root}/{each.path}")), None
+        )
         if missing is not None:
             raise SnapshotExpired(f"the file {os.path.basename(missing)} is gone")
-    return scan_files(locations, wanted)
+    elif snapshot.cache is not None:
+        copies = snapshot.cache.obtain(snapshot.files, partial(read_object, snapshot.root))
+    places = apart(snapshot.files, copies, lambda path: f"{snapshot.root}/{path}")
+    return [scan_files(each, wanted) for each in places]
 
 
 def _staged(snapshot: Snapshot, tails: Tails) -> list[pl.DataFrame]:
     try:
-        return tails.read(snapshot.schema.dataset_id, snapshot.staged)
+        return tails.read(snapshot.schema.dataset_id, snapshot.staged, snapshot.start, snapshot.end)
     except FileNotFoundError as error:
         raise SnapshotExpired(f"the segment {error.filename} is gone") from error
 

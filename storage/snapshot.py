@@ -8,6 +8,7 @@ from models.base import connection, database
 from models.column import Schema
 from models.dataset import Dataset
 from models.file import File
+from storage.cache import Cache
 from storage.names import Layout
 from storage.segments import Staged, stage
 from storage.statistics import Condition, choose
@@ -16,7 +17,8 @@ from storage.statistics import Condition, choose
 @dataclass(frozen=True)
 class Snapshot:
     """One moment of a dataset. `start`, `end`: half-open, ns since 1970, None: unbounded. `root`: the directory or URL
-    that the files' paths begin at. `columns`: those whose statistics the files carry."""
+    that the files' paths begin at; `cache`: where copies of them are kept, if they are objects. `columns`: those
+    whose statistics the files carry."""
 
     root: str
     schema: Schema
@@ -26,6 +28,7 @@ class Snapshot:
     files: tuple[File, ...]
     staged: tuple[Staged, ...]
     columns: frozenset[str] = frozenset()
+    cache: Cache | None = None
 
     def within(self, start: int | None, end: int | None) -> "Snapshot":
         """The part of `[start, end)`, of a snapshot of all time."""
@@ -74,4 +77,5 @@ def take(
         files=tuple(files),
         staged=tuple(each for each in staged if each.name not in converted and each.size),
         columns=frozenset(known),
+        cache=Cache.of(layout),
     )

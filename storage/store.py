@@ -4,7 +4,7 @@ Paths are those of the manifest, relative and with `/`. A file is there whole or
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -16,12 +16,16 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from errors import StorageUnavailable
+from models.file import File
+from storage.cache import Cache
 from storage.names import PARQUET_SUFFIX, RESERVED, UNFINISHED_SUFFIX, Layout, unique
 from storage.segments import make_directory, sync_directory
 
 # A store that does not answer delays conversion; nobody waits for it.
 RETRIES: Final = 2
 TIMEOUT_SECONDS: Final = 60
+# What is held in memory of a file that is copied.
+PIECE_BYTES: Final = 1024 * 1024
 
 
 class Store(Protocol):
@@ -34,11 +38,20 @@ class Store(Protocol):
     def location(self, path: str) -> str:
         """What Polars opens."""
 
+    def copies(self, files: Sequence[File]) -> Mapping[str, Path]:
+        """The local copies that there are of files that are elsewhere, by the files' paths."""
+
     def remove(self, paths: Sequence[str]) -> None:
         """On return they are gone; those that were before, too. Raises StorageUnavailable, OSError."""
 
     def older(self, than: datetime) -> Iterator[list[str]]:
         """Everything stored before that moment, a portion at a time. Raises StorageUnavailable."""
+
+    def read(self, path: str) -> Iterator[bytes]:
+        """The content, a piece at a time. Raises FileNotFoundError, StorageUnavailable, OSError."""
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """Every Parquet file there is, with its bytes. Raises StorageUnavailable."""
 
     def tidy(self) -> None:
         """Remove directories in which nothing is left."""
@@ -63,6 +76,9 @@ class LocalStore:
     def location(self, path: str) -> str:
         return str(self._root / path)
 
+    def copies(self, files: Sequence[File]) -> Mapping[str, Path]:
+        return {}
+
     def remove(self, paths: Sequence[str]) -> None:
         for path in paths:
             with suppress(FileNotFoundError):
@@ -73,6 +89,15 @@ class LocalStore:
             paths = [directory / name for name in names if name.endswith((PARQUET_SUFFIX, UNFINISHED_SUFFIX))]
             yield [str(path.relative_to(self._root)) for path in paths if _is_older(path, than)]
 
+    def read(self, path: str) -> Iterator[bytes]:
+        return pieces(self._root / path)
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        for tenant in self._tenants():
+            for path in sorted(tenant.rglob(f"*{PARQUET_SUFFIX}")):
+                with suppress(FileNotFoundError):
+                    yield str(path.relative_to(self._root)), path.stat().st_size
+
     def tidy(self) -> None:
         for directory, _ in self._directories():
             with suppress(OSError):
@@ -81,19 +106,22 @@ class LocalStore:
 
     def _directories(self) -> Iterator[tuple[Path, list[str]]]:
         """The directories of Parquet files, deepest first, each with the names of its files."""
-        for tenant in sorted(self._root.iterdir()):
-            if tenant.is_dir() and tenant.name not in RESERVED:
-                for directory, _, names in os.walk(tenant, topdown=False):
-                    if "=" in directory.rpartition("/")[2]:
-                        yield Path(directory), names
+        for tenant in self._tenants():
+            for directory, _, names in os.walk(tenant, topdown=False):
+                if "=" in directory.rpartition("/")[2]:
+                    yield Path(directory), names
+
+    def _tenants(self) -> list[Path]:
+        return [path for path in sorted(self._root.iterdir()) if path.is_dir() and path.name not in RESERVED]
 
 
 class ObjectStore:
     """Objects of a bucket, whose names are the paths. Endpoint and credentials: the usual `AWS_*` variables."""
 
-    def __init__(self, url: str, staging: Path) -> None:
+    def __init__(self, url: str, staging: Path, cache: Cache | None = None) -> None:
         self._url = url.rstrip("/")
         self._staging = staging
+        self._cache = cache
         self._client = _client(self._url)
 
     def begin(self, path: str) -> Path:
@@ -103,15 +131,26 @@ class ObjectStore:
         # An upload that failed half-way is no object; only a complete one appears.
         with unfinished.open("rb") as content, _translated(f"storing {path}"):
             obstore.put(self._client, path, content)
-        unfinished.unlink()
+        if self._cache is None:
+            unfinished.unlink()
+        else:
+            # What was just written is what is asked for most.
+            self._cache.keep(unfinished, path)
 
     def location(self, path: str) -> str:
         return f"{self._url}/{path}"
+
+    def copies(self, files: Sequence[File]) -> Mapping[str, Path]:
+        if self._cache is None:
+            return {}
+        return {each.path: copy for each in files if (copy := self._cache.find(each)) is not None}
 
     def remove(self, paths: Sequence[str]) -> None:
         for path in paths:
             with _translated(f"deleting {path}"), suppress(FileNotFoundError):
                 obstore.delete(self._client, path)
+        if self._cache is not None:
+            self._cache.drop(paths)
 
     def older(self, than: datetime) -> Iterator[list[str]]:
         with _translated("listing"):
@@ -122,8 +161,24 @@ class ObjectStore:
                     if each["path"].endswith(PARQUET_SUFFIX) and each["last_modified"] < than
                 ]
 
+    def read(self, path: str) -> Iterator[bytes]:
+        return read_object(self._url, path)
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        with _translated("listing"):
+            for portion in obstore.list(self._client, chunk_size=1000):
+                yield from ((each["path"], each["size"]) for each in portion if each["path"].endswith(PARQUET_SUFFIX))
+
     def tidy(self) -> None:
         """A bucket has no directories."""
+
+
+def read_object(url: str, path: str) -> Iterator[bytes]:
+    """The content of an object below the URL, a piece at a time. Raises FileNotFoundError, StorageUnavailable."""
+    with _translated(f"reading {path}"), suppress(FileNotFoundError):
+        yield from map(bytes, obstore.get(_client(url), path).stream(min_chunk_size=PIECE_BYTES))
+        return
+    raise FileNotFoundError(path)
 
 
 @contextmanager
@@ -154,7 +209,18 @@ def allows_http() -> bool:
 
 def open_store(layout: Layout) -> Store:
     """The store of the layout."""
-    return LocalStore(layout.root) if layout.url is None else ObjectStore(layout.url, layout.staging)
+    if layout.url is None:
+        return LocalStore(layout.root)
+    return ObjectStore(layout.url, layout.staging, Cache.of(layout))
+
+
+def pieces(path: Path, size: int | None = None) -> Iterator[bytes]:
+    """The first `size` bytes of the file, or all, a piece at a time. Raises OSError."""
+    left = size
+    with path.open("rb") as content:
+        while piece := content.read(PIECE_BYTES if left is None else min(left, PIECE_BYTES)):
+            left = None if left is None else left - len(piece)
+            yield piece
 
 
 def sync_file(path: Path) -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from models import file
+from storage.cache import Cache
 from storage.names import OWNER_SUFFIX, UNFINISHED_SUFFIX, Layout
 from storage.segments import is_locked
 from storage.store import open_store
@@ -31,7 +32,16 @@ def sweep(layout: Layout, older_than_seconds: float = ORPHAN_SECONDS) -> int:
         store.remove(orphans)
         removed += len(orphans)
     store.tidy()
+    _sweep_cache(layout)
     return removed
+
+
+def _sweep_cache(layout: Layout) -> None:
+    """Remove copies of objects that are deleted: another host may have deleted them."""
+    cache = Cache.of(layout)
+    if cache is not None:
+        paths = cache.paths()
+        cache.drop(sorted(set(paths) - file.known(paths)))
 
 
 def _sweep_staging(layout: Layout, before: datetime) -> int:

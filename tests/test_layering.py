@@ -24,7 +24,7 @@ MAY_IMPORT = {
         "flask",
         "werkzeug",
     },
-    "bootstrap": {"auth", "models"},
+    "bootstrap": {"auth", "models", "storage"},
     "blueprints": {"auth", "schemas", "ingest", "query", "storage", "models", "runtime", "flask", "flask_httpauth"}
     | {
         "alerting",

@@ -12,7 +12,7 @@ import version
 from config import InvalidSetting
 from errors import WeirError
 from weirctl.client import Refused, Server
-from weirctl.data import check, repair, settings
+from weirctl.data import backup, check, repair, restore, settings
 from weirctl.events import ingest
 from weirctl.printing import note, show
 from weirctl.questions import query
@@ -246,5 +246,5 @@ def _entry(text: str) -> dict[str, Any]:
 
 _quoted = partial(quote, safe="")
 
-for command in (ingest, query, check, repair, settings):
+for command in (ingest, query, check, repair, backup, restore, settings):
     group.add_command(command)

@@ -1,19 +1,23 @@
-"""Commands about a data directory and its settings, on the host itself: check, repair, settings."""
+"""Commands about a data directory and its settings, on the host itself: settings, check, repair, backup, restore."""
 
-import fcntl
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Final
 
 import click
 
 from config import Settings, variable
-from models import base, census, server
-from storage import host
+from models import census
+from storage import archive
+from storage.archive import Manifest
+from storage.attendance import attended
+from storage.backup import backup as back_up
 from storage.inspection import Finding, Trouble, inspect
 from storage.names import Layout
-from storage.sweep import sweep
+from storage.restore import restore as restore_into
+from storage.store import open_store
+from storage.sweep import ORPHAN_SECONDS, sweep
 from weirctl.client import Refused
 from weirctl.printing import note, show
 
@@ -33,8 +37,8 @@ def settings() -> None:
 
 @click.command()
 def check() -> None:
-    """Compare the manifest with the disk. Exit code 1 when events are lost. The server may run."""
-    with _database(alone=False) as layout:
+    """Compare the manifest with the disk or bucket. Exit code 1 when events are lost. The server may run."""
+    with attended(Settings.from_env()) as layout:
         found = list(inspect(layout))
     show([asdict(each) for each in found], ["trouble", "path", "detail"])
     _conclude(found)
@@ -44,45 +48,52 @@ def check() -> None:
 @click.option("--give-up-lost", is_flag=True, help="Drop missing and damaged files from the manifest.")
 def repair(give_up_lost: bool) -> None:
     """Remove what a crash has left, with the server stopped. Nothing that was acknowledged is touched."""
-    with _database(alone=True) as layout:
-        lost = [each.path for each in inspect(layout) if each.trouble in LOSSES]
-        dropped = census.give_up(lost) if give_up_lost else 0
-        swept = sweep(layout, older_than_seconds=0)
+    with attended(Settings.from_env(), alone=True) as layout:
+        dropped = _give_up(layout) if give_up_lost else 0
+        # Other hosts may be about to list in the manifest what they have just stored in the bucket.
+        swept = sweep(layout, ORPHAN_SECONDS if layout.url else 0)
         left = list(inspect(layout))
     note(f"{swept} leftovers removed, {dropped} lost files dropped from the manifest")
     _conclude(left)
 
 
-@contextmanager
-def _database(*, alone: bool) -> Iterator[Layout]:
-    """The data directory with its database running; started and stopped here when no server does. Raises Refused."""
-    effective = Settings.from_env()
-    if effective.storage_url is not None:
-        raise Refused("check and repair look after local files; WEIR_STORAGE_URL keeps them in a bucket")
-    if not effective.data_dir.is_dir():
-        raise Refused(f"{effective.data_dir} is no data directory; WEIR_DATA_DIR names it")
-    with (effective.data_dir / "server.lock").open("a") as lock:
-        is_alone = _lock(lock.fileno())
-        if alone and not is_alone:
-            raise Refused(f"a server uses {effective.data_dir}; stop it first")
-        embedded = effective.database_url is None
-        if embedded and is_alone:
-            server.ensure_running(effective.data_dir)
-        base.bind(server.url(effective.database_url, effective.data_dir), max_connections=2)
-        try:
-            yield host.layout(effective.data_dir)
-        finally:
-            base.database.close_all()
-            if embedded and is_alone:
-                server.stop(effective.data_dir)
+def _give_up(layout: Layout) -> int:
+    lost = [each.path for each in inspect(layout) if each.trouble in LOSSES]
+    if lost and layout.url and next(open_store(layout).sizes(), None) is None:
+        raise Refused(f"there is not one file in {layout.url}; is that the right bucket?")
+    return census.give_up(lost)
 
 
-def _lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+def backup(directory: Path) -> None:
+    """Copy everything into a new or empty DIRECTORY. The server may run and take events."""
+    with attended(Settings.from_env()) as layout:
+        show([_summary(back_up(layout, directory))])
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--verify", is_flag=True, help="Only read the backup and compare its checksums.")
+def restore(directory: Path, verify: bool) -> None:
+    """Restore the backup in DIRECTORY into the empty data directory and database of the settings."""
+    if verify:
+        manifest = archive.read(directory)
+        archive.verify(directory, manifest)
+    else:
+        manifest = restore_into(directory, Settings.from_env())
+    show([_summary(manifest)])
+
+
+def _summary(manifest: Manifest) -> dict[str, str | int]:
+    return {
+        "created_at": manifest.created_at,
+        "node": manifest.node,
+        "files": len(manifest.below(archive.FILES)),
+        "events": manifest.events,
+        "segments": len(manifest.below(archive.SEGMENTS)),
+        "bytes": manifest.bytes,
+    }
 
 
 def _conclude(found: Sequence[Finding]) -> None:

@@ -47,7 +47,6 @@ def _wrap(steps: Steps, name: str, real: Callable[..., Any], failure: Callable[[
 @contextmanager
 def injected(steps: Steps) -> Iterator[Steps]:
     """Everything in the block goes through the steps."""
-    database = base.database.obj
     with pytest.MonkeyPatch.context() as patch:
         for name in CALLS:
             patch.setattr(os, name, _wrap(steps, name, getattr(os, name), lambda: OSError(errno.EIO, "injected")))
@@ -56,7 +55,7 @@ def injected(steps: Steps) -> Iterator[Steps]:
             pl.DataFrame, "write_parquet", _wrap(steps, "write_parquet", write, lambda: OSError(errno.ENOSPC, "full"))
         )
         for name in ("execute_sql", "commit"):
-            patch.setattr(
-                database, name, _wrap(steps, name, getattr(database, name), lambda: OperationalError("injected"))
-            )
+            # Of the class: what is restored is bound only meanwhile.
+            real = getattr(base._Pool, name)
+            patch.setattr(base._Pool, name, _wrap(steps, name, real, lambda: OperationalError("injected")))
         yield steps

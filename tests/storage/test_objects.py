@@ -1,11 +1,5 @@
 """Parquet files in an S3 bucket: the same promises, with a store that may be away."""
 
-import itertools
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -23,61 +17,9 @@ from storage.retain import expire_all
 from storage.snapshot import take
 from storage.store import open_store
 from storage.sweep import sweep
+from tests.buckets import Server
 from tests.running import free_port
 from tests.storage.workbench import NOON, Bench
-
-_numbers = itertools.count(1)
-
-
-class Server:
-    """A moto server with a bucket."""
-
-    def __init__(self) -> None:
-        self.port = free_port()
-        self.process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def start(self) -> None:
-        command = [sys.executable, "-m", "moto.server", "-p", str(self.port)]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                urllib.request.urlopen(urllib.request.Request(f"{self.endpoint}/bucket", method="PUT"))
-                return
-            except urllib.error.URLError:
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    pytest.importorskip("moto")
-    made = Server()
-    made.start()
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def bucket(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URL of an empty prefix."""
-    for name, value in {
-        "AWS_ENDPOINT_URL": server.endpoint,
-        "AWS_ACCESS_KEY_ID": "someone",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_REGION": "us-east-1",
-    }.items():
-        monkeypatch.setenv(name, value)
-    return f"s3://bucket/prefix-{next(_numbers)}"
 
 
 @pytest.fixture

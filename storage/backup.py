@@ -1,0 +1,156 @@
+"""Backup: one moment of everything a host stores, copied while the service runs. `python -m storage.backup DIRECTORY`.
+
+The order is that of a snapshot: segments are listed before the database is read, so that every event that was
+acknowledged before is in exactly one of both. Files never change, and a hold keeps those of that moment from being
+deleted, so the copying may take its time. Segments grow; they are copied up to the length at which they were listed.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import version
+from config import InvalidSetting, Settings
+from errors import WeirError
+from models import census, dump, hold, segment
+from models.base import connection
+from models.census import Entry
+from models.dump import Counter
+from storage import archive
+from storage.archive import BackupRefused, Manifest, Member, Table
+from storage.attendance import attended
+from storage.host import NAME_FILE
+from storage.names import SEGMENT_SUFFIX, Layout
+from storage.segments import Staged, stage
+from storage.store import open_store, pieces
+
+# Of the data directory: what a host is called, and what seals its API keys unless a setting does.
+OWN_FILES: Final = (NAME_FILE, "secret.key")
+# Copying waits for the disk or the network, not for Python.
+COPIERS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """What there was: the manifest's live files, the segments that were none of them yet, the database itself."""
+
+    live: Sequence[Entry]
+    staged: Sequence[Staged]
+    migrations: Sequence[str]
+    tables: Sequence[Table]
+    counters: Sequence[Counter]
+    dumped: Sequence[Member]
+
+
+def backup(layout: Layout, target: Path, *, now: datetime | None = None) -> Manifest:
+    """Copy everything into the new or empty directory `target`; returns what was copied.
+
+    Events that were acknowledged before the call are in it, each once; later ones may be. Raises BackupRefused,
+    StorageUnavailable, OSError; then `target` holds no complete backup.
+    """
+    begin = now or datetime.now(UTC)
+    _require_apart(layout, target)
+    with connection(), hold.held():
+        found = _look(layout, target)
+        members = [*found.dumped, *_copy(layout, target, found)]
+    manifest = Manifest(
+        version=version.VERSION,
+        created_at=begin.isoformat(),
+        node=layout.node,
+        events=sum(each.rows for each in found.live),
+        migrations=tuple(found.migrations),
+        tables=tuple(found.tables),
+        counters=tuple(found.counters),
+        members=tuple(members),
+    )
+    archive.finish(target, manifest)
+    return manifest
+
+
+def _require_apart(layout: Layout, target: Path) -> None:
+    """An empty directory of its own. Below the data directory, the sweep would take its files for orphans."""
+    if target.resolve().is_relative_to(layout.root.resolve()):
+        raise BackupRefused(f"{target} is inside of the data directory")
+    target.mkdir(mode=archive.DIRECTORY_MODE, parents=True, exist_ok=True)
+    if any(target.iterdir()):
+        raise BackupRefused(f"{target} is not empty")
+    target.chmod(archive.DIRECTORY_MODE)
+
+
+def _look(layout: Layout, target: Path) -> _Moment:
+    staged = stage(layout.staging)
+    with dump.moment():
+        live = census.live()
+        converted = segment.converted([each.name for each in staged])
+        migrations = dump.migrations()
+        tables, dumped = [], []
+        for shape in dump.shapes():
+            rows, member = _dump(target, shape)
+            tables.append(Table(shape.name, shape.columns, rows))
+            dumped.append(member)
+        counters = dump.counters()
+    waiting = [each for each in staged if each.name not in converted and each.size]
+    return _Moment(live, waiting, migrations, tables, counters, dumped)
+
+
+def _dump(target: Path, shape: dump.Shape) -> tuple[int, Member]:
+    rows = 0
+
+    def produce(write: dump.Write) -> None:
+        nonlocal rows
+        rows = dump.dump(shape, write)
+
+    member = archive.fill(target, Table(shape.name, shape.columns, 0).path, produce)
+    return rows, member
+
+
+def _copy(layout: Layout, target: Path, found: _Moment) -> list[Member]:
+    store = open_store(layout)
+
+    def copy(entry: Entry) -> Member:
+        member = archive.write_member(target, f"{archive.FILES}/{entry.path}", store.read(entry.path))
+        if member.bytes != entry.bytes:
+            raise BackupRefused(f"{entry.path} is damaged: {member.bytes} bytes instead of {entry.bytes}")
+        return member
+
+    members = [_segment(target, each) for each in found.staged]
+    for name in OWN_FILES:
+        if (layout.root / name).exists():
+            members.append(archive.write_member(target, name, pieces(layout.root / name)))
+    with ThreadPoolExecutor(COPIERS) as copiers:
+        try:
+            members += copiers.map(copy, found.live)
+        except FileNotFoundError as error:
+            raise BackupRefused(f"{error.filename or error} is missing; `weirctl check` lists what else is") from error
+        finally:
+            copiers.shutdown(cancel_futures=True)
+    return members
+
+
+def _segment(target: Path, staged: Staged) -> Member:
+    path = f"{archive.SEGMENTS}/{staged.name}{SEGMENT_SUFFIX}"
+    return archive.write_member(target, path, pieces(Path(staged.path), staged.size))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Back up the host whose settings are in the environment."""
+    parser = argparse.ArgumentParser(prog="python -m storage.backup", description=main.__doc__)
+    parser.add_argument("directory", type=Path, help="where to: a new or empty directory")
+    target = parser.parse_args(arguments).directory
+    try:
+        with attended(Settings.from_env()) as layout:
+            manifest = backup(layout, target)
+    except (WeirError, InvalidSetting, OSError) as error:
+        print(f"backup: {error}", file=sys.stderr)
+        return 1
+    print(f"{target}: {len(manifest.members)} files, {manifest.bytes} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
