@@ -15,6 +15,8 @@ from query.functions import (  # noqa: F401
     jsons,
     maths,
     regexps,
+    searching,
+    series,
     strings,
 )
 from query.functions.registry import REGISTRY

@@ -207,6 +207,8 @@ def implicit(source: PgType, target: PgType) -> bool:
     """True when PostgreSQL converts `source` to `target` without an explicit cast."""
     if same(source, target) or source.name == "unknown":
         return True
+    if source.element is not None and target.element is not None:
+        return implicit(source.element, target.element)
     return source.element is None and target.element is None and target.name in IMPLICIT.get(source.name, ())
 
 

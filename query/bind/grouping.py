@@ -10,7 +10,7 @@ from query import fault
 from query.allowlist import position_of
 from query.bind.block import Block, PendingLookup
 from query.bind.names import column_name
-from query.bind.operators import require_hashable, require_normal
+from query.bind.operators import require_hashable
 from query.bind.resolve import untyped
 from query.bind.traverse import columns, rewrite
 from query.bound import (
@@ -178,7 +178,6 @@ def bind_grouping(node: exp.Expr, block: Block) -> Grouping | None:
         sets.append(tuple(dict.fromkeys(flat)))
     for key in keys:
         require_hashable(key.type, position_of(clause))
-        require_normal(key, position_of(clause))
     block.group_keys = list(keys)
     return Grouping(tuple(keys), tuple(sets))
 

@@ -11,7 +11,7 @@ from query.bind.block import Block
 from query.bind.literals import parse_literal, rescaled
 from query.bind.resolve import call, coerce, comparable
 from query.bind.types import TypeName
-from query.bound import Call, Cast, Column, Constant, Logic, RowOf, Scalar
+from query.bound import Call, Cast, Constant, Logic, RowOf, Scalar
 from query.types import (
     BOOL,
     INT4,
@@ -111,8 +111,8 @@ def _require_comparable(symbol: str, kind: PgType, position: int | None) -> None
         raise fault.invalid(
             fault.UNDEFINED_FUNCTION, f"operator does not exist: json {symbol} json", position, "cast to jsonb or text"
         )
-    if symbol not in ("=", "<>", "is not distinct from") and (kind.name == "jsonb" or kind.element is not None):
-        raise fault.unsupported(f"ordering values of type {kind.sql_name}", position)
+    if symbol not in ("=", "<>", "is not distinct from"):
+        require_sortable(kind, position)
 
 
 def _integer_bound(symbol: str, left: Scalar, right: Scalar) -> Scalar | None:
@@ -155,21 +155,18 @@ def require_sortable(kind: PgType, position: int | None) -> None:
     """Refuses ORDER BY, GREATEST and the like for types without an order."""
     if kind.name in _UNSORTABLE:
         raise fault.invalid(fault.UNDEFINED_FUNCTION, _UNSORTABLE[kind.name], position, "cast to text or jsonb")
-    if kind.name in ("jsonb", "record") or kind.element is not None:
+    if kind.element is not None and kind.element.name == "json":
+        message = "could not identify an ordering operator for type json[]"
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position)
+    if kind.name == "record" or (kind.element is not None and kind.element.name in ("array", "bytea", "record")):
         raise fault.unsupported(f"ordering values of type {kind.sql_name}", position)
 
 
 def require_hashable(kind: PgType, position: int | None) -> None:
     """Refuses DISTINCT, GROUP BY and the like for types without equality."""
-    if kind.name == "json":
-        message = "could not identify an equality operator for type json"
+    if kind.name == "json" or (kind.element is not None and kind.element.name == "json"):
+        message = f"could not identify an equality operator for type {kind.sql_name}"
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position, "cast to jsonb or text")
-
-
-def require_normal(value: Scalar, position: int | None) -> None:
-    """Refuses grouping by a stored JSON column, whose texts may differ where the documents do not."""
-    if value.type.name == "jsonb" and isinstance(value, Column):
-        raise fault.unsupported("grouping by a JSON column", position, "group by its text: column::text")
 
 
 def cast(value: Scalar, wanted: TypeName, position: int | None, lenient: bool = False) -> Scalar:

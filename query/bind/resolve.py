@@ -22,6 +22,7 @@ from query.types import (
     NUMERIC,
     PREFERRED,
     TEXT,
+    TIMESTAMPS,
     UNKNOWN,
     PgType,
     array_of,
@@ -73,9 +74,8 @@ def _element(types: Sequence[PgType], function: Function) -> PgType | None:
     """What anyelement stands for in this call."""
     found: PgType | None = None
     for index, kind in enumerate(types):
-        parameter = function.parameter(index).type
-        candidate = kind.element if parameter == "anyarray" else kind if parameter in POLYMORPHIC[1:] else None
-        if candidate is not None and candidate.name != "unknown":
+        candidate = _stands_for(function.parameter(index).type, kind)
+        if candidate is not None:
             found = candidate if found is None else common([found, candidate], function.name)
     return found
 
@@ -127,6 +127,8 @@ def _most(functions: list[Function], scores: list[int]) -> list[Function]:
 
 
 def _fits(function: Function, types: Sequence[PgType]) -> bool:
+    if not _agree(function, types):
+        return False
     if any(parameter.type == "anyarray" for parameter in function.parameters):
         plain = [kind for index, kind in enumerate(types) if function.parameter(index).type == "anyelement"]
         arrays = [kind for index, kind in enumerate(types) if function.parameter(index).type == "anyarray"]
@@ -135,6 +137,30 @@ def _fits(function: Function, types: Sequence[PgType]) -> bool:
         if plain and all(kind.element is None for kind in arrays):
             return False
     return all(_fits_one(function.parameter(index).type, kind) for index, kind in enumerate(types))
+
+
+def _agree(function: Function, types: Sequence[PgType]) -> bool:
+    """True when one type can stand for anyelement. Most functions convert to a common one, some take it as it is."""
+    found: PgType | None = None
+    for index, kind in enumerate(types):
+        candidate = _stands_for(function.parameter(index).type, kind)
+        if candidate is None or found is None:
+            found = found or candidate
+        elif same(found, candidate) or (function.name not in _EXACT and implicit(found, candidate)):
+            found = candidate
+        elif function.name in _EXACT or not implicit(candidate, found):
+            return False
+    return True
+
+
+_EXACT: Final = ("@>", "<@", "&&")
+"""Functions of two arrays that PostgreSQL declares over anyarray; the others are over anycompatiblearray."""
+
+
+def _stands_for(parameter: str, kind: PgType) -> PgType | None:
+    """What an argument says of anyelement."""
+    candidate = kind.element if parameter == "anyarray" else kind if parameter in POLYMORPHIC[1:] else None
+    return None if candidate is None or candidate.name == "unknown" else candidate
 
 
 def _fits_one(parameter: str, kind: PgType) -> bool:
@@ -245,12 +271,18 @@ def coerce(value: Scalar, target: PgType, position: int | None = None, construct
         verb = construct or "expression"
         message = f"{verb} is of type {value.type.sql_name} but {target.sql_name} was expected"
         raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
-    wanted = natural(value.type, target)
-    if target.name == "numeric" and target.scale > wanted.scale:
-        wanted = target
-    if same(value.type, target) and target.name in ("timestamp", "timestamptz") and target.unit != value.type.unit:
-        wanted = widest(value.type, target)
+    wanted = _holding(value.type, target)
     return value if value.type == wanted else Cast(wanted, value, explicit=False, position=position)
+
+
+def _holding(source: PgType, target: PgType) -> PgType:
+    """`target` with the scale or unit that keeps every value of `source` and, of the same type, of `target`."""
+    if source.element is not None and target.element is not None:
+        return array_of(_holding(source.element, target.element))
+    wanted = natural(source, target)
+    if target.name == "numeric" and target.scale > wanted.scale:
+        return target
+    return widest(source, target) if same(source, target) and target.name in TIMESTAMPS else wanted
 
 
 def _constant(value: Constant, target: PgType, position: int | None) -> Constant | None:

@@ -12,7 +12,7 @@ from query.bind.environment import BoundQuery, CommonTables, Environment
 from query.bind.filters import bind_where
 from query.bind.grouping import Grouping, bind_grouping
 from query.bind.names import column_name
-from query.bind.operators import require_hashable, require_normal, require_sortable
+from query.bind.operators import require_hashable, require_sortable
 from query.bind.resolve import coerce, untyped
 from query.bind.scope import Scope
 from query.bind.sources import FromBinder
@@ -214,7 +214,6 @@ def _finished(
     if distinct is not None and unique is None:
         for value in items.values:
             require_hashable(value.type, position_of(node))
-            require_normal(value, position_of(node))
         relation = Distinct(relation.fields, relation)
     if unique is not None:
         _check_distinct_on(unique, order, node)

@@ -12,7 +12,7 @@ from query.bind.resolve import call, coerce
 from query.bound import Cast, Constant, Scalar
 from query.intervals import BadInterval, parse_interval
 from query.moments import EPOCH, US_PER_DAY
-from query.types import DATE, INT4, INTERVAL_TYPE, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, numeric
+from query.types import DATE, INT4, INTEGER_LIMITS, INTERVAL_TYPE, NUMBERS, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, numeric
 
 _COLLATIONS: Final = ("c", "posix", "default", "ucs_basic", "c.utf-8", "c.utf8")
 _TRIMS: Final = {"LEADING": "ltrim", "TRAILING": "rtrim"}
@@ -124,18 +124,41 @@ def overlay(node: exp.Expr, block: Block) -> Scalar:
 
 def bracket(node: exp.Expr, block: Block) -> Scalar:
     """Subscripts: of an array counted from 1, or of jsonb."""
-    value = block.bind(node.this)
-    if len(node.expressions) != 1:
-        raise fault.unsupported("an array of more than one dimension", position_of(node))
     index = node.expressions[0]
+    slices = isinstance(index, exp.Slice) or (isinstance(node.this, exp.Bracket) and _has_slice(node.this))
+    if len(node.expressions) != 1 or (isinstance(node.this, exp.Bracket) and slices):
+        raise fault.unsupported("an array of more than one dimension", position_of(node))
+    value = block.bind(node.this)
     if isinstance(index, exp.Slice):
         low, high = index.this, index.args.get("expression")
-        if low is None or high is None:
-            raise fault.unsupported("an array slice without both ends", position_of(node))
-        return call("array slice", [value, block.bind(low), block.bind(high)], position_of(node))
+        first = _subscript(value, low, block) if low is not None else Constant(INT4, 1)
+        last = _subscript(value, high, block) if high is not None else Constant(INT4, INTEGER_LIMITS["int4"] - 1)
+        return call("array slice", [value, first, last], position_of(node))
     if value.type.name == "jsonb":
         return call("->", [value, block.bind(index)], position_of(node))
-    return call("array element", [value, block.bind(index)], position_of(node))
+    return call("array element", [value, _subscript(value, index, block)], position_of(node))
+
+
+def _has_slice(node: exp.Expr) -> bool:
+    """True for `a[1:2]` and `a[1:2][3]`: one slice among several subscripts makes slices of all."""
+    while isinstance(node, exp.Bracket):
+        if isinstance(node.expressions[0], exp.Slice):
+            return True
+        node = node.this
+    return False
+
+
+def _subscript(array: Scalar, node: exp.Expr, block: Block) -> Scalar:
+    """An index, converted to integer as an assignment would."""
+    if array.type.element is None:
+        message = f"cannot subscript type {array.type.sql_name} because it does not support subscripting"
+        raise fault.invalid(fault.DATATYPE_MISMATCH, message, position_of(node))
+    index = block.bind(node)
+    if index.type.name in NUMBERS and index.type.name != "int4":
+        return Cast(INT4, index, position=position_of(node))
+    if index.type.name not in ("int4", "unknown"):
+        raise fault.invalid(fault.DATATYPE_MISMATCH, "array subscript must have type integer", position_of(node))
+    return coerce(index, INT4, position_of(node))
 
 
 def rounded(node: exp.Expr, block: Block) -> Scalar:

@@ -42,7 +42,7 @@ def contenders(groups: Sequence[pl.Expr], value: pl.Expr, key: SortKey, count: i
     return kept | value.is_nan().fill_null(False) if is_float else kept
 
 
-def first_rows(predicate: Scalar, column: str) -> int | None:
+def rows_wanted(predicate: Scalar, column: str) -> int | None:
     """The number n for which the predicate cannot hold where the column, counted from 1, is beyond n."""
     for part in conjuncts(predicate):
         match part:

@@ -48,6 +48,7 @@ FAULTS: Final[dict[str, tuple[str, str]]] = {
     "nth_zero": ("22016", "argument of nth_value must be greater than zero"),
     "nan_integer": (fault.NUMERIC_OUT_OF_RANGE, "value is NaN or infinite"),
     "tiny_numeric": (fault.FEATURE_NOT_SUPPORTED, "a number this small as numeric is not supported"),
+    "null_position": ("22004", "initial position must not be null"),
     "json_shape": (fault.INVALID_PARAMETER, "cannot take elements of this JSON value"),
 }
 _CODES: Final = {name: index for index, name in enumerate(FAULTS, 1)}
