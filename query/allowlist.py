@@ -63,6 +63,8 @@ ALLOWED: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.ByteString: _UNARY,
     exp.RawString: _UNARY,
     exp.National: _UNARY,
+    exp.UnicodeString: frozenset({"this", "escape"}),
+    exp.JSON: frozenset({"this", "with_", "unique"}),
     exp.Null: _NOTHING,
     exp.Boolean: _UNARY,
     exp.Paren: _UNARY,

@@ -17,6 +17,8 @@ _SPECIAL_SYNTAX = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "OVERLAY"
 
 INTERVAL_FIELDS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 
+NORMAL_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+
 
 def _arrow(operator: str) -> Any:
     def build(parser: PostgresParser, left: exp.Expr, right: exp.Expr) -> exp.Expr:
@@ -71,6 +73,17 @@ class WeirParser(PostgresParser):
             self._advance()
             return self.expression(exp.Abs(this=self._parse_term()))
         return super()._parse_unary()
+
+    def _parse_is(self, this: exp.Expr | None) -> Any:
+        """`value IS [NOT] [form] NORMALIZED`, as a call; every other test is sqlglot's."""
+        index = self._index
+        negate = self._match(TokenType.NOT)
+        form = str(self._prev.text).upper() if self._match_texts(NORMAL_FORMS) else "NFC"
+        if not self._match_texts(("NORMALIZED",)):
+            self._retreat(index)
+            return super()._parse_is(this)
+        call = self.expression(exp.Anonymous(this="is_normalized", expressions=[this, exp.Literal.string(form)]))
+        return self.expression(exp.Not(this=call)) if negate else call
 
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:
         """INTERVAL 'text' [field [TO field]], the text untouched; anything else is not an interval literal."""

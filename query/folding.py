@@ -18,6 +18,9 @@ from query.functions import (  # noqa: F401
     searching,
     series,
     strings,
+    textforms,
+    timefields,
+    timezones,
 )
 from query.functions.registry import REGISTRY
 from query.lower.guards import RowFault

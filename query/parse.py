@@ -19,6 +19,7 @@ from query.dialect import WeirPostgres
 from query.fault import SYNTAX_ERROR, invalid, unsupported
 from query.limits import MAX_CHAIN, MAX_NESTING, MAX_TOKENS, check_text, too_complex
 from query.parameters import Parameter, substitute
+from query.rewording import reworded
 from query.strictness import check_strictness
 
 _EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
@@ -62,7 +63,7 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> Statement:
 def _tree(sql: str) -> exp.Expr:
     dialect = WeirPostgres()
     try:
-        tokens = dialect.tokenize(sql)
+        tokens = reworded(dialect.tokenize(sql), sql)
         _check_tokens(tokens)
         check_strictness(tokens)
         statements = [statement for statement in dialect.parser().parse(tokens, sql) if statement is not None]
@@ -111,7 +112,7 @@ def fold(identifier: exp.Expr) -> str:
 def _datasets(node: exp.Expr, shadowed: frozenset[str]) -> Iterator[str]:
     """Names of datasets under `node`; `shadowed` are the common table expressions in sight."""
     clause = node.args.get("with_")
-    if clause is not None:
+    if isinstance(clause, exp.With):
         if clause.args.get("recursive"):
             shadowed |= {fold(cte.args["alias"].this) for cte in clause.expressions}
         for cte in clause.expressions:

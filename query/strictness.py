@@ -10,7 +10,7 @@ from typing import Final
 from sqlglot.tokenizer_core import Token, TokenType
 
 from errors import InvalidSQL
-from query.fault import SYNTAX_ERROR, UNDEFINED_FUNCTION, UNDEFINED_OBJECT, invalid
+from query.fault import AMBIGUOUS_FUNCTION, SYNTAX_ERROR, UNDEFINED_FUNCTION, UNDEFINED_OBJECT, invalid, unsupported
 
 _STARTS: Final = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN)
 _OPERATORS: Final = ("==", "<=>", "!")
@@ -78,6 +78,7 @@ class _Bracket:
     token: Token
     word: str
     array: bool = False
+    commas: int = 0
 
 
 def check_strictness(tokens: Sequence[Token]) -> None:
@@ -90,7 +91,7 @@ def check_strictness(tokens: Sequence[Token]) -> None:
         before = tokens[index - 1] if index else None
         after = tokens[index + 1] if index + 1 < len(tokens) else None
         _check_words(token, before, after)
-        _check_place(token, before, open_brackets)
+        _check_place(tokens, index, open_brackets)
         if token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET):
             inside = bool(open_brackets) and open_brackets[-1].array
             if token.token_type == TokenType.L_BRACKET and not inside:
@@ -105,12 +106,20 @@ def check_strictness(tokens: Sequence[Token]) -> None:
     _check_joins(tokens)
 
 
-def _check_place(token: Token, before: Token | None, open_brackets: Sequence[_Bracket]) -> None:
+def _check_place(tokens: Sequence[Token], index: int, open_brackets: Sequence[_Bracket]) -> None:
     """No comma in calls with keywords, and no text where a table's name belongs."""
+    token, before = tokens[index], tokens[index - 1] if index else None
+    if open_brackets and open_brackets[-1].word == "SUBSTRING" and token.text.upper() == "SIMILAR":
+        raise unsupported("SUBSTRING with SIMILAR", token.start + 1, "use substring(text from regular_expression)")
     word = open_brackets[-1].word if open_brackets else ""
     if token.token_type == TokenType.COMMA and word in _NO_COMMA:
         raise _near(token)
-    after_from = before is not None and before.token_type == TokenType.FROM
+    if token.token_type == TokenType.COMMA and word == "TRIM":
+        open_brackets[-1].commas += 1
+        if open_brackets[-1].commas > 1:
+            message = "function pg_catalog.btrim(unknown, unknown, unknown) does not exist"
+            raise invalid(UNDEFINED_FUNCTION, message, open_brackets[-1].token.start - 3)
+    after_from = before is not None and before.token_type == TokenType.FROM and not _is_distinct_on(tokens, index - 1)
     if token.token_type == TokenType.STRING and after_from and not word[:1].isalpha():
         raise _near(token)
 
@@ -128,14 +137,15 @@ def _check_words(token: Token, before: Token | None, after: Token | None) -> Non
         raise _near(after)
     if kind == TokenType.DCOLON:
         _check_type(after)
-    if kind == TokenType.NUMBER and after is not None and after.start == token.end + 1 and after.text[0].isalpha():
-        message = f'trailing junk after numeric literal at or near "{token.text}{after.text}"'
-        raise invalid(SYNTAX_ERROR, message, token.start + 1)
     if before is not None:
         _check_pair(before, token, after)
 
 
 def _check_pair(before: Token, token: Token, after: Token | None) -> None:
+    if before.token_type == TokenType.RLIKE and token.token_type == TokenType.EQ and token.start == before.end + 1:
+        untyped = after is not None and after.token_type == TokenType.STRING
+        state, problem = (AMBIGUOUS_FUNCTION, "is not unique") if untyped else (UNDEFINED_FUNCTION, "does not exist")
+        raise invalid(state, f"operator {problem}: {before.text}=", before.start + 1)
     if before.token_type == TokenType.FETCH and token.text.upper() not in ("FIRST", "NEXT"):
         raise _near(token)
     empty = token.token_type == TokenType.L_PAREN and after is not None and after.token_type == TokenType.R_PAREN

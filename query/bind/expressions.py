@@ -12,6 +12,7 @@ from query.bind.block import Block
 from query.bind.resolve import call, coerce, common
 from query.bind.traverse import check_copies
 from query.bind.types import TypeName, type_name
+from query.bind.unicode import unescaped
 from query.bound import (
     ArrayOf,
     Call,
@@ -81,6 +82,16 @@ def _text(node: exp.Expr, block: Block) -> Scalar:
     return Constant(UNKNOWN, str(node.this))
 
 
+def _unicode(node: exp.Expr, block: Block) -> Scalar:
+    """U&'...': code points in hexadecimal behind an escape character."""
+    sign = node.args.get("escape")
+    escape = str(sign.name) if isinstance(sign, exp.Expr) else "\\"
+    try:
+        return Constant(UNKNOWN, unescaped(str(node.name), escape))
+    except UnicodeError as error:
+        raise fault.invalid(fault.SYNTAX_ERROR, "invalid Unicode escape", position_of(node)) from error
+
+
 def _null(node: exp.Expr, block: Block) -> Scalar:
     return Constant(UNKNOWN, None)
 
@@ -124,12 +135,14 @@ def _not(node: exp.Expr, block: Block) -> Scalar:
 
 def _is(node: exp.Expr, block: Block) -> Scalar:
     value, test = block.bind(node.this), node.args["expression"]
-    if isinstance(test, exp.Null):
+    if isinstance(test, exp.JSON):
+        result = special.is_json(value, test, position_of(node))
+    elif isinstance(test, exp.Null):
         if isinstance(value, RowOf):
             raise fault.unsupported("IS NULL of a row", position_of(node))
         if value.type.name == "unknown" and isinstance(value, Constant):
             value = coerce(value, TEXT)
-        result: Scalar = IsNull(BOOL, value)
+        result = IsNull(BOOL, value)
     else:
         value = block.bind_boolean(node.this, "IS")
         unknown = not isinstance(test, exp.Boolean)
@@ -312,6 +325,7 @@ _SPECIAL_FUNCTIONS: Final[dict[str, Callable[[exp.Expr, Block], Scalar]]] = {
     "trunc": special.rounded,
     "age": special.age,
     "pg_typeof": special.type_of,
+    "normalize": special.normalize,
 }
 
 _HANDLERS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Block], Scalar]]] = {
@@ -319,6 +333,7 @@ _HANDLERS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Block], Scalar]]] = {
     exp.ByteString: _text,
     exp.RawString: _text,
     exp.National: _text,
+    exp.UnicodeString: _unicode,
     exp.Null: _null,
     exp.Boolean: _boolean,
     exp.Column: _column,

@@ -185,7 +185,10 @@ def cast(value: Scalar, wanted: TypeName, position: int | None, lenient: bool = 
         message = f"cannot cast type {value.type.sql_name} to {target.sql_name}"
         raise fault.invalid(fault.CANNOT_COERCE, message, position)
     if target.name == "numeric" and wanted.modifiers:
-        target = numeric(wanted.modifiers[1])
+        whole = natural(value.type, target)
+        if wanted.modifiers[1] < 0 and value.type != whole:
+            value = Cast(whole, value, lenient=lenient, position=position)
+        target = numeric(max(wanted.modifiers[1], 0))
     else:
         target = natural(value.type, target)
     if value.type == target and not wanted.modifiers:

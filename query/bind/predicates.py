@@ -10,7 +10,7 @@ from query.allowlist import position_of
 from query.bind.block import Block, PendingLookup
 from query.bind.environment import BoundQuery
 from query.bind.operators import COMPARISONS, comparison, require_hashable, require_sortable
-from query.bind.resolve import call, coerce, common
+from query.bind.resolve import call, coerce, common, comparable
 from query.bind.traverse import check_copies
 from query.bound import (
     Aggregate,
@@ -20,6 +20,7 @@ from query.bound import (
     Call,
     Case,
     Coalesce,
+    Column,
     Constant,
     Distinct,
     Field,
@@ -33,7 +34,7 @@ from query.bound import (
     Scalar,
     truth,
 )
-from query.types import BOOL, INT8, TEXT, PgType, array_of, same
+from query.types import BOOL, INT8, TEXT, PgType, array_of
 
 _NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _LISTABLE: Final = ("bool", "int2", "int4", "int8", "float8", "text", "date", "timestamp", "timestamptz")
@@ -46,7 +47,21 @@ def bind_comparison(node: exp.Expr, block: Block) -> Scalar:
         return _quantified(symbol, node, right, block)
     if isinstance(node.this, exp.Any | exp.All):
         raise fault.invalid(fault.SYNTAX_ERROR, "ANY and ALL stand on the right side", position_of(node))
-    return comparison(symbol, block.bind(node.this), block.bind(right), position_of(node))
+    left = block.bind(node.this)
+    if isinstance(left, RowOf) and isinstance(right, exp.Subquery):
+        return comparison(symbol, left, _row_subquery(right, len(left.items), block), position_of(node))
+    return comparison(symbol, left, block.bind(right), position_of(node))
+
+
+def _row_subquery(node: exp.Subquery, columns: int, block: Block) -> RowOf:
+    """A subquery of at most one row on the right of a row: its columns, NULL without a row."""
+    query = block.subquery(node.this)
+    if len(query.outputs) != columns:
+        side = "too many" if len(query.outputs) > columns else "too few"
+        raise fault.invalid(fault.SYNTAX_ERROR, f"subquery has {side} columns", position_of(node))
+    block.look_up(PendingLookup(query.relation, single=not _at_most_one_row(query.relation)))
+    items = tuple(made.ref() for _, made in query.outputs)
+    return RowOf(PgType("record", fields=tuple(item.type for item in items)), items)
 
 
 def _quantifier(node: exp.Expr) -> exp.Expr:
@@ -162,11 +177,8 @@ def _quantified(symbol: str, node: exp.Expr, right: exp.Expr, block: Block) -> S
 
 def _over_array(symbol: str, value: Scalar, array: Scalar, any_of: bool, position: int | None) -> Scalar:
     element = array.type.element or TEXT
-    if value.type.name == "unknown" or same(value.type, element):
-        value = coerce(value, element, position)
-    else:
-        target = common([value.type, element], "ANY", position)
-        value, array = coerce(value, target, position), coerce(array, array_of(target), position)
+    value, item = comparable(value, Column(element, ""), position, symbol)
+    array = coerce(array, array_of(item.type), position)
     name = f"{symbol} {'any' if any_of else 'all'}"
     return call(name, [value, array], position)
 

@@ -96,6 +96,9 @@ def choose(name: str, types: Sequence[PgType], position: int | None) -> Function
     fitting = [function for function in named if function.accepts(len(types)) and _fits(function, types)]
     if not fitting:
         raise _missing(name, types, position)
+    if name in _AMBIGUOUS and [kind.name for kind in types] == ["unknown", "unknown"]:
+        message = f"operator is not unique: unknown {name} unknown"
+        raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, "add explicit casts")
     if len(fitting) == 1:
         return fitting[0]
     guessed = _same_as_other(types)
@@ -110,6 +113,10 @@ def choose(name: str, types: Sequence[PgType], position: int | None) -> Function
         shown = _signature(name, types)
         raise fault.invalid(fault.AMBIGUOUS_FUNCTION, f"{shown} is not unique", position, "add an explicit cast")
     return best[0]
+
+
+_AMBIGUOUS: Final = (*"+-*/%&|#", "->", "->>", "#>", "#>>", "#-", "@>", "<@", "&&", "?&", "?|")
+"""Operators of several categories of types: between two untyped literals PostgreSQL cannot decide (10.2 step 3)."""
 
 
 def _same_as_other(types: Sequence[PgType]) -> list[PgType]:

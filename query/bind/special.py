@@ -10,9 +10,22 @@ from query.allowlist import position_of
 from query.bind.block import Block
 from query.bind.resolve import call, coerce
 from query.bound import Cast, Constant, Scalar
+from query.dialect import NORMAL_FORMS
 from query.intervals import BadInterval, parse_interval
 from query.moments import EPOCH, US_PER_DAY
-from query.types import DATE, INT4, INTEGER_LIMITS, INTERVAL_TYPE, NUMBERS, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, numeric
+from query.types import (
+    BOOL,
+    DATE,
+    INT4,
+    INTEGER_LIMITS,
+    INTERVAL_TYPE,
+    NUMBERS,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    numeric,
+)
 
 _COLLATIONS: Final = ("c", "posix", "default", "ucs_basic", "c.utf-8", "c.utf8")
 _TRIMS: Final = {"LEADING": "ltrim", "TRAILING": "rtrim"}
@@ -179,6 +192,28 @@ def age(node: exp.Expr, block: Block) -> Scalar:
         kind = values[0].type if values[0].type.name == "timestamptz" else TIMESTAMP
         values = [Cast(kind, today), values[0]]
     return call("age", values, position_of(node))
+
+
+def normalize(node: exp.Expr, block: Block) -> Scalar:
+    """normalize(text [, form]), the form a keyword."""
+    values = list(node.expressions)
+    form = "NFC"
+    if len(values) == 2 and isinstance(values[1], exp.Column) and values[1].name.upper() in NORMAL_FORMS:
+        form = values.pop().name.upper()
+    arguments = [block.bind(value) for value in values]
+    return call("normalize", [*arguments, Constant(TEXT, form)], position_of(node))
+
+
+def is_json(value: Scalar, test: exp.Expr, position: int | None) -> Scalar:
+    """`value IS JSON [VALUE | SCALAR | ARRAY | OBJECT] [WITH UNIQUE KEYS]`."""
+    if value.type.name not in ("text", "bpchar", "unknown", "json", "jsonb"):
+        message = f"cannot use type {value.type.sql_name} in IS JSON predicate"
+        raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
+    kind = str(test.this or "VALUE").upper()
+    unique = bool(test.args.get("unique")) and bool(test.args.get("with_"))
+    text = value if value.type.name != "unknown" else coerce(value, TEXT)
+    text = text if text.type.name in ("text", "bpchar") else Cast(TEXT, text)
+    return call("is json", [coerce(text, TEXT), Constant(TEXT, kind), Constant(BOOL, unique)], position)
 
 
 def type_of(node: exp.Expr, block: Block) -> Scalar:

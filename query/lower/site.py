@@ -35,6 +35,8 @@ class CallSite:
         dtype, position = self.result.polars, self.position
 
         def over(series: pl.Series) -> pl.Series:
+            if series.null_count() == len(series):
+                return pl.Series(series.name, [None], dtype=dtype).new_from_index(0, len(series))
             rows = series.to_list() if len(args) == 1 else series.struct.fields and _tuples(series)
             return pl.Series(series.name, _applied(function, rows, position), dtype=dtype, strict=False)
 

@@ -10,10 +10,15 @@ class BadPattern(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """A LIKE pattern: literal pieces between `%`, when that is all there is; else None and `regex` alone counts."""
+    """A LIKE pattern: literal pieces between `%`, when that is all there is; else None and `regex` alone counts.
+
+    `fails` matches the texts for which PostgreSQL fails, when the pattern ends with its escape character: those with
+    something left when it is reached.
+    """
 
     regex: str
     pieces: tuple[str, ...] | None
+    fails: str = ""
 
 
 def like(pattern: str, escape: str = "\\") -> Like:
@@ -27,8 +32,10 @@ def like(pattern: str, escape: str = "\\") -> Like:
         letter = pattern[place]
         if escape and letter == escape:
             place += 1
-            if place == len(pattern):
+            if place == len(pattern) and len(pieces) > 1:
                 raise BadPattern("LIKE pattern must not end with escape character")
+            if place == len(pattern):
+                return Like("(?s)^$.", None, f"(?s)^{_rust(regex)}.")
             letter = pattern[place]
             pieces[-1] += letter
             regex += re.escape(letter)
