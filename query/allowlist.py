@@ -11,6 +11,7 @@ from sqlglot import exp
 from errors import WeirError
 from query.fault import invalid, unsupported
 from query.limits import MAX_TREE_DEPTH, too_complex
+from query.placing import operator_of
 
 _BINARY: Final = frozenset({"this", "expression"})
 _UNARY: Final = frozenset({"this"})
@@ -165,7 +166,7 @@ def _check_node(node: exp.Expr) -> None:
 def _check_comparison(node: exp.Expr) -> None:
     """PostgreSQL's comparison operators do not chain: a < b < c is a syntax error."""
     if isinstance(node.this, _COMPARISONS) or isinstance(node.args["expression"], _COMPARISONS):
-        raise invalid("42601", "comparison operators cannot be chained", position_of(node), "use AND or brackets")
+        raise invalid("42601", "comparison operators cannot be chained", operator_of(node), "use AND or brackets")
 
 
 def _unknown(node: exp.Expr) -> WeirError:

@@ -114,10 +114,13 @@ def aggregate_call(node: exp.Expr, block: Block) -> AggregateCall:
         order = sort_keys(order_node, block) if order_node is not None else ()
     if name in _POLYMORPHIC and any(value.type.name == "unknown" for value in values):
         raise untyped_argument(name, position)
-    if distinct and order and any(value.type.name == "unknown" for value in values[:1]):
-        message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
-        raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position)
     call = _resolved(name, values, position)
+    if distinct and order_node is not None:
+        untyped_value = any(value.type.name == "unknown" for value in values[:1])
+        for key, written in zip(order, order_node.expressions, strict=True):
+            if untyped_value or key.value not in call.args:
+                message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
+                raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(written))
     return _checked(replace(call, distinct=distinct, order=order), position)
 
 
@@ -213,10 +216,6 @@ def _checked(call: AggregateCall, position: int | None) -> AggregateCall:
     if call.distinct:
         for value in call.args:
             require_hashable(value.type, position)
-        for key in call.order:
-            if key.value not in call.args:
-                message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
-                raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position)
     if call.function in ("min", "max"):
         require_sortable(call.args[0].type, position)
     if any(isinstance(value, RowOf) for value in call.args) and call.function != "count":

@@ -1,6 +1,7 @@
 """Expressions of the syntax tree -> bound scalars."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
@@ -18,6 +19,7 @@ from query.bound import (
     Call,
     Case,
     Coalesce,
+    Column,
     Constant,
     IsNull,
     Logic,
@@ -27,6 +29,7 @@ from query.bound import (
     truth,
 )
 from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS
+from query.placing import operator_of
 from query.types import BOOL, INT4, INT8, NUMERIC_DIGITS, TEXT, UNKNOWN, PgType, array_of, numeric
 
 SERIES_FUNCTIONS: Final = {
@@ -57,7 +60,7 @@ def bind(node: exp.Expr, block: Block) -> Scalar:
 def _literal(node: exp.Expr, block: Block) -> Scalar:
     text = str(node.this)
     if node.args.get("is_string"):
-        return Constant(UNKNOWN, text)
+        return Constant(UNKNOWN, text, position_of(node))
     return number(text, node)
 
 
@@ -79,7 +82,7 @@ def number(text: str, node: exp.Expr) -> Constant:
 
 
 def _text(node: exp.Expr, block: Block) -> Scalar:
-    return Constant(UNKNOWN, str(node.this))
+    return Constant(UNKNOWN, str(node.this), position_of(node))
 
 
 def _unicode(node: exp.Expr, block: Block) -> Scalar:
@@ -87,13 +90,13 @@ def _unicode(node: exp.Expr, block: Block) -> Scalar:
     sign = node.args.get("escape")
     escape = str(sign.name) if isinstance(sign, exp.Expr) else "\\"
     try:
-        return Constant(UNKNOWN, unescaped(str(node.name), escape))
+        return Constant(UNKNOWN, unescaped(str(node.name), escape), position_of(node))
     except UnicodeError as error:
         raise fault.invalid(fault.SYNTAX_ERROR, "invalid Unicode escape", position_of(node)) from error
 
 
 def _null(node: exp.Expr, block: Block) -> Scalar:
-    return Constant(UNKNOWN, None)
+    return Constant(UNKNOWN, None, position_of(node))
 
 
 def _boolean(node: exp.Expr, block: Block) -> Scalar:
@@ -103,7 +106,8 @@ def _boolean(node: exp.Expr, block: Block) -> Scalar:
 def _column(node: exp.Expr, block: Block) -> Scalar:
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         raise fault.invalid(fault.SYNTAX_ERROR, "* is not an expression", position_of(node))
-    return block.scope.column(node)
+    found = block.scope.column(node)
+    return replace(found, position=position_of(node)) if isinstance(found, Column) else found
 
 
 def _inner(node: exp.Expr, block: Block) -> Scalar:
@@ -168,11 +172,11 @@ def _case_of(node: exp.Expr, block: Block) -> Scalar:
             conditions.append(block.bind_boolean(branch.this, "CASE/WHEN"))
         else:
             conditions.append(operators.comparison("=", tested, block.bind(branch.this), position_of(branch)))
-    results = [block.bind(branch.args["true"]) for branch in node.args["ifs"]]
-    default = node.args.get("default")
-    results.append(block.bind(default) if default is not None else Constant(UNKNOWN, None))
-    target = common([result.type for result in results], "CASE", position_of(node))
-    *taken, otherwise = [coerce(result, target) for result in results]
+    written = [node.args.get("default") or exp.Null(), *(branch.args["true"] for branch in node.args["ifs"])]
+    results = [block.bind(result) for result in written]
+    places = list(map(position_of, written))
+    target = common([result.type for result in results], "CASE", position_of(node), places)
+    otherwise, *taken = [coerce(result, target) for result in results]
     return Case(target, tuple(zip(conditions, taken, strict=True)), otherwise)
 
 
@@ -185,7 +189,7 @@ def _cast(node: exp.Expr, block: Block) -> Scalar:
 
 def cast_to(value: Scalar, wanted: TypeName, node: exp.Expr, lenient: bool = False) -> Scalar:
     """An explicit cast with its modifiers."""
-    return operators.cast(value, wanted, position_of(node), lenient)
+    return operators.cast(value, wanted, operator_of(node), lenient)
 
 
 def _interval(node: exp.Expr, block: Block) -> Scalar:
@@ -198,7 +202,9 @@ def _array(node: exp.Expr, block: Block) -> Scalar:
             "42P18", "cannot determine type of empty array", position_of(node), "cast it: ARRAY[]::text[]"
         )
     items = [block.bind(item) for item in node.expressions]
-    element = common([item.type for item in items], "ARRAY", position_of(node))
+    element = common(
+        [item.type for item in items], "ARRAY", position_of(node), list(map(position_of, node.expressions))
+    )
     if element.element is not None:
         raise fault.unsupported("an array of more than one dimension", position_of(node))
     return ArrayOf(array_of(element), tuple(coerce(item, element) for item in items))
@@ -262,7 +268,8 @@ def _coalesce(node: exp.Expr, block: Block) -> Scalar:
         values = arguments(node, block)
     if not values:
         raise fault.invalid(fault.SYNTAX_ERROR, "COALESCE needs an argument", position_of(node))
-    target = common([value.type for value in values], "COALESCE", position_of(node))
+    places = list(map(position_of, node.expressions))
+    target = common([value.type for value in values], "COALESCE", position_of(node), places)
     return Coalesce(target, tuple(coerce(value, target) for value in values))
 
 
@@ -271,7 +278,8 @@ def _extremum(node: exp.Expr, block: Block) -> Scalar:
     values = arguments(node, block)
     if not values:
         raise fault.invalid(fault.SYNTAX_ERROR, f"{name} needs an argument", position_of(node))
-    target = common([value.type for value in values], name.upper(), position_of(node))
+    places = list(map(position_of, node.expressions))
+    target = common([value.type for value in values], name.upper(), position_of(node), places)
     operators.require_sortable(target, position_of(node))
     return Call(target, f"{name}(any...)", tuple(coerce(value, target) for value in values))
 
@@ -293,10 +301,10 @@ def _grouping(node: exp.Expr, block: Block) -> Scalar:
     if not block.aggregates_allowed:
         raise fault.invalid(fault.GROUPING_ERROR, f"grouping operations are not allowed in {block.clause}")
     values = tuple(block.bind(argument) for argument in node.expressions)
-    for value in values:
+    for value, argument in zip(values, node.expressions, strict=True):
         if value not in block.group_keys:
             message = "arguments to GROUPING must be grouping expressions of the associated query level"
-            raise fault.invalid(fault.GROUPING_ERROR, message, position_of(node))
+            raise fault.invalid(fault.GROUPING_ERROR, message, position_of(argument))
     call_ = Call(INT4, "grouping", values)
     if call_ not in block.grouping:
         block.grouping.append(call_)

@@ -56,7 +56,7 @@ class Replaced:
         if column.id in self.source and column.id not in self.known:
             name = self.name_of(column.id)
             message = f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function'
-            raise fault.invalid(fault.GROUPING_ERROR, message)
+            raise fault.invalid(fault.GROUPING_ERROR, message, column.position)
 
     def window(self, call: WindowCall) -> WindowCall:
         result = rewrite(call, lambda value: None if value is call else self._key(value))

@@ -12,6 +12,7 @@ from query.bind.literals import parse_literal, rescaled
 from query.bind.resolve import call, coerce, comparable
 from query.bind.types import TypeName
 from query.bound import Call, Cast, Constant, Logic, RowOf, Scalar
+from query.placing import operator_of
 from query.types import (
     BOOL,
     INT4,
@@ -62,7 +63,7 @@ def bind_binary(node: exp.Expr, block: Block) -> Scalar:
     """Arithmetic, concatenation, bits."""
     symbol = _SYMBOLS[type(node)]
     left, right = block.bind(node.this), block.bind(node.args["expression"])
-    return call(symbol, [left, right], position_of(node))
+    return call(symbol, [left, right], operator_of(node))
 
 
 def bind_unary(node: exp.Expr, block: Block) -> Scalar:
@@ -70,7 +71,7 @@ def bind_unary(node: exp.Expr, block: Block) -> Scalar:
     value = block.bind(node.this)
     if isinstance(node, exp.Neg) and isinstance(value, Constant) and isinstance(node.this, exp.Literal):
         return _negative(value)
-    return call(_SYMBOLS[type(node)], [value], position_of(node))
+    return call(_SYMBOLS[type(node)], [value], operator_of(node))
 
 
 def _negative(value: Constant) -> Constant:
@@ -89,7 +90,7 @@ def bind_operator(node: exp.Expr, block: Block) -> Scalar:
     symbol = str(node.args["operator"])
     if symbol not in OPERATOR_FUNCTIONS:
         raise fault.unsupported(f"operator {symbol}", position_of(node))
-    return call(symbol, [block.bind(node.this), block.bind(node.args["expression"])], position_of(node))
+    return call(symbol, [block.bind(node.this), block.bind(node.args["expression"])], operator_of(node))
 
 
 def comparison(symbol: str, left: Scalar, right: Scalar, position: int | None) -> Scalar:
@@ -174,7 +175,7 @@ def cast(value: Scalar, wanted: TypeName, position: int | None, lenient: bool = 
     target = wanted.type
     if isinstance(value, Constant) and value.type.name == "unknown" and value.value is not None:
         try:
-            value = _literal(str(value.value), target, position)
+            value = _literal(str(value.value), target, value.position or position)
         except InvalidSQL:
             if not lenient:
                 raise

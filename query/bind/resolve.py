@@ -3,7 +3,6 @@
 Source: PostgreSQL documentation, chapter "Type Conversion": Operators (10.2), Functions (10.3), UNION and CASE (10.5).
 """
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -13,7 +12,7 @@ from query import fault
 from query.bind.literals import parse_literal
 from query.bound import Call, Cast, Constant, Scalar
 from query.functions.known import PARTLY_KNOWN, postgresql_functions
-from query.functions.registry import POLYMORPHIC, REGISTRY, Function, type_named
+from query.functions.registry import AGGREGATES, POLYMORPHIC, REGISTRY, Function, type_named
 from query.types import (
     FLOAT8,
     IMPLICIT,
@@ -98,7 +97,7 @@ def choose(name: str, types: Sequence[PgType], position: int | None) -> Function
         raise _missing(name, types, position)
     if name in _AMBIGUOUS and [kind.name for kind in types] == ["unknown", "unknown"]:
         message = f"operator is not unique: unknown {name} unknown"
-        raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, "add explicit casts")
+        raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, _CASTS_HINT)
     if len(fitting) == 1:
         return fitting[0]
     guessed = _same_as_other(types)
@@ -111,7 +110,8 @@ def choose(name: str, types: Sequence[PgType], position: int | None) -> Function
         best = _by_unknowns(best, types)
     if len(best) > 1:
         shown = _signature(name, types)
-        raise fault.invalid(fault.AMBIGUOUS_FUNCTION, f"{shown} is not unique", position, "add an explicit cast")
+        message = f"operator is not unique: {shown}" if is_operator(name) else f"function {shown} is not unique"
+        raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, _CASTS_HINT)
     return best[0]
 
 
@@ -224,41 +224,53 @@ def _category(parameter: str) -> str:
 
 def _signature(name: str, types: Sequence[PgType]) -> str:
     if is_operator(name):
-        shown = f" {name} ".join(kind.sql_name for kind in types) if len(types) == 2 else f"{name} {types[0].sql_name}"
-        return f"operator {shown}"
-    return f"function {name}({', '.join(kind.sql_name for kind in types)})"
+        return f" {name} ".join(kind.sql_name for kind in types) if len(types) == 2 else f"{name} {types[0].sql_name}"
+    return f"{name}({', '.join(kind.sql_name for kind in types)})"
 
 
 def _missing(name: str, types: Sequence[PgType], position: int | None) -> WeirError:
-    message = f"{_signature(name, types)} does not exist"
+    shown, operator = _signature(name, types), is_operator(name)
+    message = f"operator does not exist: {shown}" if operator else f"function {shown} does not exist"
     if name in PARTLY_KNOWN:
-        return fault.unsupported(_signature(name, types), position)
+        return fault.unsupported(f"operator {shown}" if operator else f"function {shown}", position)
     if REGISTRY.named(name):
-        return fault.invalid(fault.UNDEFINED_FUNCTION, message, position, "add explicit casts to the arguments")
+        return fault.invalid(fault.UNDEFINED_FUNCTION, message, position, _CASTS_HINT)
     if name in postgresql_functions():
         return fault.unsupported(f"function {name}", position)
-    near = difflib.get_close_matches(name, [known for known in REGISTRY.names() if not is_operator(known)], 1)
-    hint = f"did you mean {near[0]}?" if near else None
-    return fault.invalid(fault.UNDEFINED_FUNCTION, message, position, hint)
+    return fault.invalid(
+        fault.UNDEFINED_FUNCTION, message, position, fault.nearest("function", name, _function_names())
+    )
 
 
-def common(types: Sequence[PgType], construct: str, position: int | None = None) -> PgType:
-    """The type of UNION, CASE, VALUES, ARRAY and the like (10.5)."""
+_CASTS_HINT: Final = "You might need to add explicit type casts."
+
+
+def _function_names() -> list[str]:
+    """Names that a user can write: those of the registry that are words."""
+    return [name for name in (*REGISTRY.names(), *AGGREGATES) if name.isidentifier()]
+
+
+def common(
+    types: Sequence[PgType], construct: str, position: int | None = None, places: Sequence[int | None] = ()
+) -> PgType:
+    """The type of UNION, CASE, VALUES, ARRAY and the like (10.5). `places` are those of the values, for the error."""
     known = [kind for kind in types if kind.name != "unknown"]
     if not known:
         return TEXT
     chosen = known[0]
-    for kind in known[1:]:
+    for kind, place in zip(types, places or [position] * len(types), strict=True):
+        if kind.name == "unknown":
+            continue
         if same(kind, chosen):
             chosen = widest(chosen, kind)
         elif kind.category != chosen.category:
             message = f"{construct} types {chosen.sql_name} and {kind.sql_name} cannot be matched"
-            raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, place or position)
         elif implicit(chosen, kind):
             chosen = kind
         elif not implicit(kind, chosen):
             message = f"{construct} types {chosen.sql_name} and {kind.sql_name} cannot be matched"
-            raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, place or position)
     for kind in known:
         chosen = widest(natural(kind, chosen), chosen) if implicit(kind, chosen) else chosen
     return chosen
@@ -297,7 +309,7 @@ def _constant(value: Constant, target: PgType, position: int | None) -> Constant
     if value.value is None:
         return Constant(target, None)
     if value.type.name == "unknown":
-        return parse_literal(str(value.value), target, position)
+        return parse_literal(str(value.value), target, value.position or position)
     if value.type.name in INTEGERS and isinstance(value.value, int):
         if target.name in INTEGERS:
             return Constant(target, value.value) if abs(value.value) < INTEGER_LIMITS[target.name] else None

@@ -1,7 +1,7 @@
 """Which names an expression can see, and what they mean."""
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -56,9 +56,7 @@ class Scope:
         name = fold(node.this)
         if any(source.alias == name for scope in self._chain() for source in scope.item.sources):
             raise fault.unsupported(f'the whole row "{name}" as a value', position, "name its columns")
-        names = [visible.name for scope in self._chain() for visible in scope.item.visible]
-        near = difflib.get_close_matches(name, names, 1)
-        hint = f'did you mean "{near[0]}"?' if near else None
+        hint = _near(name, (source for scope in self._chain() for source in scope.item.sources))
         raise fault.invalid(fault.UNDEFINED_COLUMN, f'column "{name}" does not exist', position, hint)
 
     def _chain(self) -> "Iterator[Scope]":
@@ -90,10 +88,22 @@ class Scope:
             source = scope.source(table)
             if source is not None:
                 name = fold(node.this)
-                near = difflib.get_close_matches(name, [column.name for column in source.columns], 1)
-                hint = f'did you mean "{near[0]}"?' if near else None
+                hint = _near(name, [source])
                 return fault.invalid(fault.UNDEFINED_COLUMN, f"column {table}.{name} does not exist", position, hint)
-        return fault.invalid(fault.UNDEFINED_TABLE, f'missing FROM-clause entry for table "{table}"', position)
+        message = f'missing FROM-clause entry for table "{table}"'
+        aliases = (source.alias for scope in self._chain() for source in scope.item.sources)
+        return fault.invalid(fault.UNDEFINED_TABLE, message, position, fault.nearest("table", table, aliases))
+
+
+def _near(name: str, sources: Iterable[Source]) -> str | None:
+    """A hint at the column that was meant, with its table as PostgreSQL writes it."""
+    columns = {column.name: source.alias for source in sources for column in source.columns}
+    near = difflib.get_close_matches(name, list(columns), 1)
+    if not near:
+        return None
+    table = columns[near[0]]
+    shown = f"{table}.{near[0]}" if table else near[0]
+    return f'Perhaps you meant to reference the column "{shown}".'
 
 
 def pick(columns: tuple[Visible, ...], node: exp.Column) -> Scalar | None:

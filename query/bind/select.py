@@ -138,8 +138,10 @@ def _expand(node: exp.Expr, block: Block, items: Items, hints: Hints) -> None:
             message = f'missing FROM-clause entry for table "{alias}"'
             raise fault.invalid(fault.UNDEFINED_TABLE, message, position_of(node))
         columns = source.columns
+    place = position_of(node)
     for column in columns:
-        items.add(column.name, column.value, hints)
+        value = column.value
+        items.add(column.name, replace(value, position=place) if isinstance(value, Column) else value, hints)
 
 
 def _having(node: exp.Expr, block: Block) -> Scalar | None:

@@ -144,12 +144,14 @@ def bracket(node: exp.Expr, block: Block) -> Scalar:
     value = block.bind(node.this)
     if isinstance(index, exp.Slice):
         low, high = index.this, index.args.get("expression")
-        first = _subscript(value, low, block) if low is not None else Constant(INT4, 1)
-        last = _subscript(value, high, block) if high is not None else Constant(INT4, INTEGER_LIMITS["int4"] - 1)
+        _require_array(value, node)
+        first = _subscript(low, block) if low is not None else Constant(INT4, 1)
+        last = _subscript(high, block) if high is not None else Constant(INT4, INTEGER_LIMITS["int4"] - 1)
         return call("array slice", [value, first, last], position_of(node))
     if value.type.name == "jsonb":
         return call("->", [value, block.bind(index)], position_of(node))
-    return call("array element", [value, _subscript(value, index, block)], position_of(node))
+    _require_array(value, node)
+    return call("array element", [value, _subscript(index, block)], position_of(node))
 
 
 def _has_slice(node: exp.Expr) -> bool:
@@ -161,11 +163,14 @@ def _has_slice(node: exp.Expr) -> bool:
     return False
 
 
-def _subscript(array: Scalar, node: exp.Expr, block: Block) -> Scalar:
-    """An index, converted to integer as an assignment would."""
-    if array.type.element is None:
-        message = f"cannot subscript type {array.type.sql_name} because it does not support subscripting"
+def _require_array(value: Scalar, node: exp.Expr) -> None:
+    if value.type.element is None:
+        message = f"cannot subscript type {value.type.sql_name} because it does not support subscripting"
         raise fault.invalid(fault.DATATYPE_MISMATCH, message, position_of(node))
+
+
+def _subscript(node: exp.Expr, block: Block) -> Scalar:
+    """An index, converted to integer as an assignment would."""
     index = block.bind(node)
     if index.type.name in NUMBERS and index.type.name != "int4":
         return Cast(INT4, index, position=position_of(node))
