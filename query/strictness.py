@@ -71,6 +71,21 @@ TYPE_WORDS: Final = frozenset(
 )
 
 
+TRY_CAST_TYPES: Final = ("double", "string", "datetime")
+OTHER_NAMES: Final = {
+    **dict.fromkeys(("double", "float64"), "double precision"),
+    **dict.fromkeys(("string", "nvarchar", "clob", "tinytext", "longtext"), "text"),
+    **dict.fromkeys(("datetime", "timestamp_ntz", "datetime2"), "timestamp"),
+    **dict.fromkeys(("timestamp_tz", "timestamp_ltz", "datetimeoffset"), "timestamptz"),
+    **dict.fromkeys(("int64", "long", "uint32", "unsigned", "signed"), "bigint"),
+    **dict.fromkeys(("int32", "mediumint", "uint16"), "integer"),
+    **dict.fromkeys(("tinyint", "int16", "int8_t", "uint8"), "smallint"),
+    **dict.fromkeys(("number", "uint64", "bignumeric"), "numeric"),
+    **dict.fromkeys(("blob", "binary", "varbinary"), "bytea"),
+}
+"""Types by the names that other databases have for them, for hints."""
+
+
 @dataclass(slots=True)
 class _Bracket:
     """An open bracket: its kind, and the word before it."""
@@ -102,7 +117,7 @@ def check_strictness(tokens: Sequence[Token]) -> None:
         elif token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET):
             closed = open_brackets.pop() if open_brackets else None
         elif token.token_type == TokenType.ALIAS and open_brackets and open_brackets[-1].word.endswith("CAST"):
-            _check_type(after)
+            _check_type(after, lenient=open_brackets[-1].word == "TRY_CAST")
     _check_joins(tokens)
 
 
@@ -181,14 +196,19 @@ def _check_subscript(token: Token, before: Token | None, closed: _Bracket | None
         raise _near(token)
 
 
-def _check_type(token: Token | None) -> None:
-    """The word after `::` or in CAST has to be a type that PostgreSQL has."""
+def _check_type(token: Token | None, lenient: bool = False) -> None:
+    """The word after `::` or in CAST has to be a type that PostgreSQL has. TRY_CAST, which it has not, takes the names
+    that the dialects have which do."""
     if token is None or token.token_type in (TokenType.IDENTIFIER, TokenType.STRING):
         return
     word = token.text.lower().split()[0] if token.text else ""
     bare_double = token.text.lower() == "double"
     if word and word[0].isalpha() and (word not in TYPE_WORDS or bare_double):
-        raise invalid(UNDEFINED_OBJECT, f'type "{word}" does not exist', token.start + 1)
+        if lenient and word in TRY_CAST_TYPES:
+            return
+        known = OTHER_NAMES.get(word)
+        hint = f'Perhaps you meant the type "{known}".' if known else None
+        raise invalid(UNDEFINED_OBJECT, f'type "{word}" does not exist', token.start + 1, hint)
 
 
 def _check_joins(tokens: Sequence[Token]) -> None:

@@ -28,7 +28,7 @@ from query.bound import (
     Scalar,
     truth,
 )
-from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS
+from query.functions.registry import AGGREGATES, REGISTRY, WINDOW_FUNCTIONS, type_named
 from query.placing import operator_of
 from query.types import BOOL, INT4, INT8, NUMERIC_DIGITS, TEXT, UNKNOWN, PgType, array_of, numeric
 
@@ -232,10 +232,26 @@ def _anonymous(node: exp.Expr, block: Block) -> Scalar:
     special_form = _SPECIAL_FUNCTIONS.get(name)
     if special_form is not None:
         return special_form(node, block)
+    if name in _CAST_FUNCTIONS and len(node.expressions) == 1 and not REGISTRY.named(name):
+        return _function_cast(name, block.bind(node.expressions[0]), position)
     if any(isinstance(argument, exp.Star | exp.Distinct | exp.Order) for argument in node.expressions):
         message = f"{name} is not an aggregate function"
         raise fault.invalid("42809", message, position)
     return call(name, arguments(node, block), position)
+
+
+_CAST_FUNCTIONS: Final = (
+    *("int2", "int4", "int8", "float4", "float8", "text", "bool", "date", "timestamptz", "json", "jsonb", "bytea"),
+)
+"""Types whose names PostgreSQL's grammar takes as functions: `date(ts)` is a cast."""
+
+
+def _function_cast(name: str, value: Scalar, position: int | None) -> Scalar:
+    wanted = TypeName(type_named(name), name)
+    if value.type.name != "unknown" and not operators.castable(value.type, wanted.type):
+        message = f"function {name}({value.type.sql_name}) does not exist"
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position)
+    return operators.cast(value, wanted, position)
 
 
 def arguments(node: exp.Expr, block: Block) -> list[Scalar]:

@@ -57,6 +57,7 @@ _NAMES: Final[dict[exp.DType, tuple[PgType, str]]] = {
     _T.DATE: (DATE, "date"),
     _T.TIME: (TIME, "time"),
     _T.TIMESTAMP: (TIMESTAMP, "timestamp"),
+    _T.DATETIME: (TIMESTAMP, "timestamp"),
     _T.TIMESTAMPTZ: (TIMESTAMPTZ, "timestamptz"),
     _T.INTERVAL: (INTERVAL_TYPE, "interval"),
     _T.JSON: (JSON, "json"),
