@@ -64,6 +64,7 @@ ALLOWED: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.ByteString: _UNARY,
     exp.RawString: _UNARY,
     exp.National: _UNARY,
+    exp.Concat: frozenset({"expressions", "coalesce", "safe"}),
     exp.UnicodeString: frozenset({"this", "escape"}),
     exp.JSON: frozenset({"this", "with_", "unique"}),
     exp.Null: _NOTHING,

@@ -157,6 +157,8 @@ def _check_words(token: Token, before: Token | None, after: Token | None) -> Non
 
 
 def _check_pair(before: Token, token: Token, after: Token | None) -> None:
+    if before.token_type == token.token_type == TokenType.STRING and before.line == token.line:
+        raise _near(token)
     if before.token_type == TokenType.RLIKE and token.token_type == TokenType.EQ and token.start == before.end + 1:
         untyped = after is not None and after.token_type == TokenType.STRING
         state, problem = (AMBIGUOUS_FUNCTION, "is not unique") if untyped else (UNDEFINED_FUNCTION, "does not exist")

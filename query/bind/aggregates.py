@@ -218,6 +218,6 @@ def _checked(call: AggregateCall, position: int | None) -> AggregateCall:
             require_hashable(value.type, position)
     if call.function in ("min", "max"):
         require_sortable(call.args[0].type, position)
-    if any(isinstance(value, RowOf) for value in call.args) and call.function != "count":
+    if any(isinstance(value, RowOf) for value in call.args) and call.function not in ("count", "json_agg", "jsonb_agg"):
         raise fault.unsupported(f"{call.function} of rows", position)
     return call

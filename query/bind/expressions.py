@@ -85,6 +85,11 @@ def _text(node: exp.Expr, block: Block) -> Scalar:
     return Constant(UNKNOWN, str(node.this), position_of(node))
 
 
+def _continued(node: exp.Expr, block: Block) -> Scalar:
+    """'a' and 'b' on the next line: one literal."""
+    return Constant(UNKNOWN, "".join(str(part.this) for part in node.expressions), position_of(node))
+
+
 def _unicode(node: exp.Expr, block: Block) -> Scalar:
     """U&'...': code points in hexadecimal behind an escape character."""
     sign = node.args.get("escape")
@@ -143,7 +148,7 @@ def _is(node: exp.Expr, block: Block) -> Scalar:
         result = special.is_json(value, test, position_of(node))
     elif isinstance(test, exp.Null):
         if isinstance(value, RowOf):
-            raise fault.unsupported("IS NULL of a row", position_of(node))
+            return _row_is_null(value, bool(node.args.get("negate")))
         if value.type.name == "unknown" and isinstance(value, Constant):
             value = coerce(value, TEXT)
         result = IsNull(BOOL, value)
@@ -155,6 +160,12 @@ def _is(node: exp.Expr, block: Block) -> Scalar:
         wanted = truth(True) if isinstance(test, exp.Boolean) and test.this else truth(False)
         result = IsNull(BOOL, value) if unknown else Call(BOOL, "is not distinct from(any, any)", (value, wanted))
     return Not(BOOL, result) if node.args.get("negate") else result
+
+
+def _row_is_null(row: RowOf, negate: bool) -> Scalar:
+    """A row is NULL if all of its fields are, and not NULL if none is."""
+    tests = tuple(IsNull(BOOL, coerce(item, TEXT) if item.type.name == "unknown" else item) for item in row.items)
+    return Logic(BOOL, "and", tuple(Not(BOOL, test) for test in tests) if negate else tests)
 
 
 def _case(node: exp.Expr, block: Block) -> Scalar:
@@ -350,6 +361,8 @@ _SPECIAL_FUNCTIONS: Final[dict[str, Callable[[exp.Expr, Block], Scalar]]] = {
     "age": special.age,
     "pg_typeof": special.type_of,
     "normalize": special.normalize,
+    "row_to_json": special.row_to_json,
+    "make_interval": special.make_interval,
 }
 
 _HANDLERS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Block], Scalar]]] = {
@@ -357,6 +370,7 @@ _HANDLERS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Block], Scalar]]] = {
     exp.ByteString: _text,
     exp.RawString: _text,
     exp.National: _text,
+    exp.Concat: _continued,
     exp.UnicodeString: _unicode,
     exp.Null: _null,
     exp.Boolean: _boolean,

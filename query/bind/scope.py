@@ -8,8 +8,9 @@ from sqlglot import exp
 
 from query import fault
 from query.allowlist import position_of
-from query.bound import Relation, Scalar
+from query.bound import Relation, RowOf, Scalar
 from query.parse import fold
+from query.types import PgType
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +23,13 @@ class Visible:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table of the FROM clause under its alias."""
+    """A table of the FROM clause under its alias. `scalar`: a function with one column, which its alias names too;
+    `nullable`: an outer join adds rows without any of this table's."""
 
     alias: str
     columns: tuple[Visible, ...]
+    scalar: bool = False
+    nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +58,9 @@ class Scope:
         if node.args.get("table") is not None:
             raise self._unknown_qualified(node, position)
         name = fold(node.this)
-        if any(source.alias == name for scope in self._chain() for source in scope.item.sources):
-            raise fault.unsupported(f'the whole row "{name}" as a value', position, "name its columns")
+        for source in (source for scope in self._chain() for source in scope.item.sources):
+            if source.alias == name:
+                return _whole(source, position)
         hint = _near(name, (source for scope in self._chain() for source in scope.item.sources))
         raise fault.invalid(fault.UNDEFINED_COLUMN, f'column "{name}" does not exist', position, hint)
 
@@ -93,6 +98,18 @@ class Scope:
         message = f'missing FROM-clause entry for table "{table}"'
         aliases = (source.alias for scope in self._chain() for source in scope.item.sources)
         return fault.invalid(fault.UNDEFINED_TABLE, message, position, fault.nearest("table", table, aliases))
+
+
+def _whole(source: Source, position: int | None) -> Scalar:
+    """A table's name as a value: its row, or the value of a function that gives one."""
+    if source.scalar:
+        return source.columns[0].value
+    if source.nullable:
+        message = f'the whole row "{source.alias}" of an outer join as a value'
+        raise fault.unsupported(message, position, "name its columns")
+    items = tuple(column.value for column in source.columns)
+    names = tuple(column.name for column in source.columns)
+    return RowOf(PgType("record", fields=tuple(item.type for item in items), names=names), items)
 
 
 def _near(name: str, sources: Iterable[Source]) -> str | None:

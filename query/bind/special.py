@@ -209,6 +209,34 @@ def normalize(node: exp.Expr, block: Block) -> Scalar:
     return call("normalize", [*arguments, Constant(TEXT, form)], position_of(node))
 
 
+def row_to_json(node: exp.Expr, block: Block) -> Scalar:
+    """row_to_json(row), which is to_json of nothing but rows."""
+    values = [block.bind(argument) for argument in node.expressions]
+    if len(values) != 1 or values[0].type.name != "record":
+        shown = ", ".join(value.type.sql_name for value in values)
+        message = f"function row_to_json({shown}) does not exist"
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position_of(node))
+    return call("to_json", values, position_of(node))
+
+
+_INTERVAL_PARTS: Final = ("years", "months", "weeks", "days", "hours", "mins", "secs")
+
+
+def make_interval(node: exp.Expr, block: Block) -> Scalar:
+    """make_interval(years, months, weeks, days, hours, mins, secs), each by place or by name, each 0 if left out."""
+    parts: dict[str, Scalar] = {}
+    for place, argument in enumerate(node.expressions):
+        named = isinstance(argument, exp.Kwarg)
+        name = str(argument.this.name).lower() if named else _INTERVAL_PARTS[place : place + 1] or ("",)
+        name = name if isinstance(name, str) else name[0]
+        if name not in _INTERVAL_PARTS or name in parts:
+            message = "function make_interval does not exist with these arguments"
+            raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position_of(node))
+        parts[name] = block.bind(argument.args["expression"] if named else argument)
+    values = [parts.get(name, Constant(INT4, 0)) for name in _INTERVAL_PARTS]
+    return call("make_interval", values, position_of(node))
+
+
 def is_json(value: Scalar, test: exp.Expr, position: int | None) -> Scalar:
     """`value IS JSON [VALUE | SCALAR | ARRAY | OBJECT] [WITH UNIQUE KEYS]`."""
     if value.type.name not in ("text", "bpchar", "unknown", "json", "jsonb"):

@@ -248,7 +248,7 @@ def negate_interval(site: Site, value: pl.Expr) -> pl.Expr:
     return interval(*(-part for part in _parts(value)))
 
 
-def _scaled(value: pl.Expr, factor: pl.Expr) -> pl.Expr:
+def scaled_interval(value: pl.Expr, factor: pl.Expr) -> pl.Expr:
     """Each field times the factor; fractions of months go to days, of days to microseconds."""
     months, days, us = (part.cast(pl.Float64) * factor for part in _parts(value))
     whole_months = _toward_zero(months)
@@ -268,18 +268,18 @@ def _toward_zero(value: pl.Expr) -> pl.Expr:
 
 @define("*(interval, float8) -> interval", "So many times.", family=_FAMILY)
 def multiply_interval(site: Site, value: pl.Expr, factor: pl.Expr) -> pl.Expr:
-    return _scaled(value, factor)
+    return scaled_interval(value, factor)
 
 
 @define("*(float8, interval) -> interval", "So many times.", family=_FAMILY)
 def interval_times(site: Site, factor: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return _scaled(value, factor)
+    return scaled_interval(value, factor)
 
 
 @define("/(interval, float8) -> interval", "A part.", family=_FAMILY)
 def divide_interval(site: Site, value: pl.Expr, divisor: pl.Expr) -> pl.Expr:
     divisor = site.trap(divisor, divisor == 0, "division_by_zero")
-    return _scaled(value, 1.0 / divisor)
+    return scaled_interval(value, 1.0 / divisor)
 
 
 # --- functions -----------------------------------------------------------------------------------------------------
@@ -375,3 +375,14 @@ def make_time(site: Site, hour: pl.Expr, minute: pl.Expr, second: pl.Expr) -> pl
 )
 def isfinite(site: Site, value: pl.Expr) -> pl.Expr:
     return pl.when(value.is_not_null()).then(True)
+
+
+@define(
+    "make_interval(int4, int4, int4, int4, int4, int4, float8) -> interval",
+    "An interval of years, months, weeks, days, hours, mins, secs; arguments may be named, and left out.",
+    family=_FAMILY,
+)
+def make_interval(site: Site, *parts: pl.Expr) -> pl.Expr:
+    years, months, weeks, days, hours, minutes = (part.cast(pl.Int64) for part in parts[:6])
+    seconds = (parts[6] * 1_000_000.0).round(0, mode="half_to_even").cast(pl.Int64)
+    return interval(years * 12 + months, weeks * 7 + days, hours * HOUR + minutes * MINUTE + seconds)

@@ -148,7 +148,7 @@ def _count(call: AggregateCall, made: Field) -> Plan:
         sql: tuple[str, ...] = (f'COUNT(DISTINCT "{name}") AS "{made.id}"',) if plain else ()
         distinct = present.n_unique().cast(pl.Int64).alias(made.id)
         return Plan((column,), (distinct,), pl.col(made.id).cast(pl.Int64), sql)
-    if call.args[0].type.name == "record":
+    if call.args[0].type.name == "record" and call.where is None:
         return Plan((column,), (pl.len().cast(pl.Int64).alias(made.id),), pl.col(made.id))
     counted = pl.col(name).count().cast(pl.Int64).alias(made.id)
     return Plan((column,), (counted,), pl.col(made.id).cast(pl.Int64), (f'COUNT("{name}") AS "{made.id}"',))
@@ -406,7 +406,8 @@ def _json_list(call: AggregateCall, made: Field) -> Plan:
     texts = to_json(site, values, kind, binary).fill_null("null")
     items = pl.col(made.id)
     result = pl.when(items.is_not_null()).then(pl.concat_str([pl.lit("["), items, pl.lit("]")]))
-    joined = pl.when(values.len() > 0).then(texts.str.join(", ")).alias(made.id)
+    separator = ", \n " if kind.name == "record" and not binary else ", "
+    joined = pl.when(values.len() > 0).then(texts.str.join(separator)).alias(made.id)
     return Plan(columns, (joined,), result)
 
 
