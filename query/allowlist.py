@@ -11,6 +11,7 @@ from sqlglot import exp
 from errors import WeirError
 from query.fault import invalid, unsupported
 from query.limits import MAX_TREE_DEPTH, too_complex
+from query.placing import operator_of
 
 _BINARY: Final = frozenset({"this", "expression"})
 _UNARY: Final = frozenset({"this"})
@@ -63,6 +64,9 @@ ALLOWED: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.ByteString: _UNARY,
     exp.RawString: _UNARY,
     exp.National: _UNARY,
+    exp.Concat: frozenset({"expressions", "coalesce", "safe"}),
+    exp.UnicodeString: frozenset({"this", "escape"}),
+    exp.JSON: frozenset({"this", "with_", "unique"}),
     exp.Null: _NOTHING,
     exp.Boolean: _UNARY,
     exp.Paren: _UNARY,
@@ -163,7 +167,7 @@ def _check_node(node: exp.Expr) -> None:
 def _check_comparison(node: exp.Expr) -> None:
     """PostgreSQL's comparison operators do not chain: a < b < c is a syntax error."""
     if isinstance(node.this, _COMPARISONS) or isinstance(node.args["expression"], _COMPARISONS):
-        raise invalid("42601", "comparison operators cannot be chained", position_of(node), "use AND or brackets")
+        raise invalid("42601", "comparison operators cannot be chained", operator_of(node), "use AND or brackets")
 
 
 def _unknown(node: exp.Expr) -> WeirError:

@@ -20,12 +20,16 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Column(Scalar):
+    """`position` is where the user wrote it; columns that differ in nothing else are the same."""
+
     id: str
+    position: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Constant(Scalar):
     value: Value
+    position: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,28 @@ from typing import Any, ClassVar
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.parsers.postgres import PostgresParser
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
+
+from query.placing import OPERATOR, START, Placing, marked
 
 _SPECIAL_SYNTAX = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "OVERLAY", "TRY_CAST")
 """Calls with keywords between the arguments; all others are ordinary."""
 
 INTERVAL_FIELDS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+
+_BY_OPERATOR = (
+    "TERM",
+    "FACTOR",
+    "BITWISE",
+    "COMPARISON",
+    "EQUALITY",
+    "RANGE_PARSERS",
+    "JSON_OPERATORS",
+    "UNARY_PARSERS",
+)
+"""Tables of sqlglot's parser by the token of an operator."""
+
+NORMAL_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
 
 def _arrow(operator: str) -> Any:
@@ -32,10 +48,20 @@ def _range(operator: str) -> Any:
     return build
 
 
+def _placed(parse: Any) -> Any:
+    """A call with keywords between its arguments, marked with the place of its name."""
+
+    def placed(parser: "WeirParser") -> Any:
+        start = parser._tokens[parser._index - 2].start
+        return marked(marked(parse(parser), start, START), start, OPERATOR)
+
+    return placed
+
+
 class WeirParser(PostgresParser):
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-        name: parser for name, parser in PostgresParser.FUNCTION_PARSERS.items() if name in _SPECIAL_SYNTAX
+        name: _placed(parser) for name, parser in PostgresParser.FUNCTION_PARSERS.items() if name in _SPECIAL_SYNTAX
     }
     JSON_OPERATORS: ClassVar[dict[TokenType, Any]] = {
         TokenType.ARROW: _arrow("->"),
@@ -47,6 +73,7 @@ class WeirParser(PostgresParser):
     LAMBDAS: ClassVar[dict[TokenType, Any]] = {
         token: parser for token, parser in PostgresParser.LAMBDAS.items() if token != TokenType.ARROW
     }
+    BITWISE: ClassVar[dict[TokenType, Any]] = {**PostgresParser.BITWISE, TokenType.DPIPE: exp.DPipe}
     UNARY_PARSERS: ClassVar[dict[TokenType, Any]] = {
         **PostgresParser.UNARY_PARSERS,
         # A prefix operator binds looser than + and -, unlike the minus sign.
@@ -71,6 +98,44 @@ class WeirParser(PostgresParser):
             self._advance()
             return self.expression(exp.Abs(this=self._parse_term()))
         return super()._parse_unary()
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for table in _BY_OPERATOR:
+            setattr(self, table, Placing(getattr(type(self), table), self._operator))
+        for table in ("PRIMARY_PARSERS", "PLACEHOLDER_PARSERS"):
+            setattr(self, table, Placing(getattr(type(self), table), lambda: self._prev, START))
+        setattr(self, "COLUMN_OPERATORS", Placing(type(self).COLUMN_OPERATORS, lambda: self._curr))  # noqa: B010
+
+    def _operator(self) -> Token:
+        """The operator that was read last: of NOT LIKE and NOT IN the NOT."""
+        before = self._tokens[self._index - 2] if self._index > 1 else None
+        return before if before is not None and before.token_type == TokenType.NOT else self._prev
+
+    def _parse_paren(self) -> Any:
+        start = self._curr.start if self._curr else 0
+        made = super()._parse_paren()
+        return marked(made, start, START) if isinstance(made, exp.Subquery) else made
+
+    def _parse_case(self) -> Any:
+        start = self._prev.start
+        return marked(super()._parse_case(), start, START)
+
+    def _parse_bracket(self, this: exp.Expr | None = None) -> Any:
+        start = None if this is None else this.meta.get(START, this.this.meta.get(START) if this.this else None)
+        made = super()._parse_bracket(this)
+        return marked(made, start, START) if isinstance(made, exp.Array) and start is not None else made
+
+    def _parse_is(self, this: exp.Expr | None) -> Any:
+        """`value IS [NOT] [form] NORMALIZED`, as a call; every other test is sqlglot's."""
+        index = self._index
+        negate = self._match(TokenType.NOT)
+        form = str(self._prev.text).upper() if self._match_texts(NORMAL_FORMS) else "NFC"
+        if not self._match_texts(("NORMALIZED",)):
+            self._retreat(index)
+            return super()._parse_is(this)
+        call = self.expression(exp.Anonymous(this="is_normalized", expressions=[this, exp.Literal.string(form)]))
+        return self.expression(exp.Not(this=call)) if negate else call
 
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:
         """INTERVAL 'text' [field [TO field]], the text untouched; anything else is not an interval literal."""

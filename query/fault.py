@@ -1,5 +1,8 @@
 """The engine's refusals: SQLSTATE, place in the user's text and a hint beside the message. Knows no SQL."""
 
+import difflib
+from collections.abc import Iterable
+
 from errors import InvalidSQL, UnsupportedSQL
 
 SYNTAX_ERROR = "42601"
@@ -37,6 +40,12 @@ FEATURE_NOT_SUPPORTED = "0A000"
 def invalid(sqlstate: str, message: str, position: int | None = None, hint: str | None = None) -> InvalidSQL:
     """The error PostgreSQL raises with this SQLSTATE; `position` counts characters of the statement from 1."""
     return InvalidSQL(message, sqlstate=sqlstate, position=position, hint=hint)
+
+
+def nearest(kind: str, name: str, known: Iterable[str]) -> str | None:
+    """A hint at the name that was meant; None when none is near. `known` must hold what the caller may see only."""
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f'Perhaps you meant the {kind} "{near[0]}".' if near else None
 
 
 def unsupported(construct: str, position: int | None = None, hint: str | None = None) -> UnsupportedSQL:

@@ -15,7 +15,12 @@ from query.functions import (  # noqa: F401
     jsons,
     maths,
     regexps,
+    searching,
+    series,
     strings,
+    textforms,
+    timefields,
+    timezones,
 )
 from query.functions.registry import REGISTRY
 from query.lower.guards import RowFault

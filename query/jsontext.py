@@ -55,11 +55,15 @@ def jsonb_text(value: Json) -> str:
     '{"a": [true, null], "bb": 1}'
     """
     if isinstance(value, dict):
-        members = sorted(value.items(), key=lambda member: (len(member[0].encode()), member[0].encode()))
-        return "{" + ", ".join(f"{_quoted(key)}: {jsonb_text(item)}" for key, item in members) + "}"
+        return "{" + ", ".join(f"{_quoted(key)}: {jsonb_text(item)}" for key, item in stored_order(value)) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(jsonb_text(item) for item in value) + "]"
     return scalar_text(value)
+
+
+def stored_order(members: dict[str, Json]) -> list[tuple[str, Json]]:
+    """The members of an object as jsonb keeps them: shorter keys first, then by their bytes."""
+    return sorted(members.items(), key=lambda member: (len(member[0].encode()), member[0].encode()))
 
 
 def scalar_text(value: Json) -> str:

@@ -4,9 +4,11 @@ Values are whole numbers: days since 1970-01-01, microseconds since midnight, mi
 """
 
 import re
-from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Final
-from zoneinfo import ZoneInfo
+
+from query.writtendates import NoSuchDay, NoSuchHour, iso_form
+from query.zones import UnknownZone, Zone, local_to_utc, zone_named
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
@@ -14,10 +16,11 @@ US_PER_DAY: Final = 86_400_000_000
 _MOMENT: Final = re.compile(
     r"\s*(?P<year>\d{4,})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
     r"(?:(?:[T ]\s*|\s+)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<fraction>\d*))?)?)?"
-    r"\s*(?P<zone>Z|[-+]\d{1,2}(?::?\d{2})?(?::?\d{2})?|[A-Za-z][A-Za-z_]*(?:/[A-Za-z_]+)*(?:[-+]\d+)?)?\s*$",
+    r"\s*(?P<zone>Z|[-+]\d{1,2}(?::?\d{2})?(?::?\d{2})?|[A-Za-z][\w+/-]*)?\s*$",
     re.IGNORECASE,
 )
 _COMPACT: Final = re.compile(r"\s*(\d{4})(\d{2})(\d{2})(?:T?(\d{2})(\d{2})(\d{2}))?\s*$")
+_BARE: Final = re.compile(r"[\s%]*(\d+)[\s%]*$")
 _TIME: Final = re.compile(r"\s*(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d*))?)?\s*(AM|PM)?\s*$", re.IGNORECASE)
 _OFFSET: Final = re.compile(r"([-+])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?$")
 
@@ -30,27 +33,21 @@ class MomentOutOfRange(ValueError):
     """The form is right, a field is not: month 13, hour 25."""
 
 
-def zone_named(name: str) -> tzinfo:
-    """The time zone of a name or offset. PostgreSQL reads a bare offset in a zone position by POSIX, west positive;
-    callers that mean a timestamp's own offset use `offset_of`."""
-    if name.upper() in ("UTC", "GMT", "Z", "ZULU"):
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:
-        raise BadMoment(name) from error
-
-
-def offset_of(text: str) -> tzinfo:
-    """The zone of a timestamp's suffix: `Z`, `+02:00`, `Europe/Paris`."""
+def offset_of(text: str) -> Zone:
+    """The zone of a timestamp's suffix: `Z`, `+02:00` (east of UTC), `Europe/Paris`, `EST`."""
     match = _OFFSET.match(text)
     if match is None:
-        return zone_named(text)
+        try:
+            return zone_named(text)
+        except UnknownZone as error:
+            if text.isalpha():
+                raise BadMoment(text) from error
+            raise
     hours, minutes, seconds = (int(part or 0) for part in match.groups()[1:])
     if hours > 15 or minutes > 59:
         raise MomentOutOfRange(text)
-    shift = timedelta(hours=hours, minutes=minutes, seconds=seconds)
-    return timezone(-shift if match[1] == "-" else shift)
+    shift = hours * 3600 + minutes * 60 + seconds
+    return Zone(seconds=-shift if match[1] == "-" else shift)
 
 
 def parse_moment(text: str, with_zone: bool, unit: str = "us") -> int:
@@ -66,8 +63,8 @@ def parse_moment(text: str, with_zone: bool, unit: str = "us") -> int:
         fields, fraction, zone = [int(part or 0) for part in match.groups()], "", None
     else:
         match = _MOMENT.match(text)
-        if match is None:
-            raise BadMoment(text)
+        if match is None or (match["zone"] or "").lower() in ("am", "pm"):
+            return _parse_written(text, with_zone, unit)
         names = ("year", "month", "day", "hour", "minute", "second")
         fields, fraction, zone = [int(match[name] or 0) for name in names], match["fraction"] or "", match["zone"]
     whole = _whole_seconds(fields, zone if with_zone else None, text)
@@ -76,17 +73,42 @@ def parse_moment(text: str, with_zone: bool, unit: str = "us") -> int:
     return _with_fraction(whole, fraction, unit)
 
 
+def _parse_number(digits: str, with_zone: bool, unit: str) -> int:
+    """A bare number: a date if it has six digits, yymmdd; PostgreSQL takes others for a field without the rest."""
+    if len(digits) == 6:
+        century = "20" if digits < "70" else "19"
+        return parse_moment(f"{century}{digits}", with_zone, unit)
+    if int(digits) == 0 or len(digits) > 6 or (len(digits) == 2 and int(digits) > 12):
+        raise MomentOutOfRange(digits)
+    raise BadMoment(digits)
+
+
+def _parse_written(text: str, with_zone: bool, unit: str) -> int:
+    """A date in words or between slashes."""
+    bare = _BARE.match(text)
+    if bare is not None:
+        return _parse_number(bare[1], with_zone, unit)
+    try:
+        form = iso_form(text)
+    except NoSuchHour as error:
+        raise MomentOutOfRange(text) from error
+    except NoSuchDay as error:
+        raise BadMoment(text) from error
+    if form is None or _MOMENT.match(form) is None:
+        raise BadMoment(text)
+    return parse_moment(form, with_zone, unit)
+
+
 def _whole_seconds(fields: list[int], zone: str | None, text: str) -> int:
     carry = 0
     if fields[3] == 24 and fields[4] == fields[5] == 0:
         fields, carry = [*fields[:3], 0, 0, 0], 86_400
     elif fields[5] == 60:
         fields, carry = [*fields[:5], 59], 1
+    offset = offset_of(zone) if zone else Zone()
     try:
-        moment = datetime(*fields, tzinfo=offset_of(zone) if zone else UTC)  # type: ignore[misc,arg-type]
+        moment = local_to_utc(datetime(*fields), offset)  # type: ignore[arg-type]
     except (ValueError, OverflowError) as error:
-        if isinstance(error, BadMoment | MomentOutOfRange):
-            raise
         raise MomentOutOfRange(text) from error
     difference = moment - EPOCH
     return difference.days * 86_400 + difference.seconds + carry

@@ -19,12 +19,31 @@ from query.dialect import WeirPostgres
 from query.fault import SYNTAX_ERROR, invalid, unsupported
 from query.limits import MAX_CHAIN, MAX_NESTING, MAX_TOKENS, check_text, too_complex
 from query.parameters import Parameter, substitute
+from query.rewording import reworded
 from query.strictness import check_strictness
 
 _EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
 _OPEN: Final = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
 _CLOSE: Final = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
 _SEPARATORS: Final = (TokenType.COMMA, TokenType.SELECT, TokenType.FROM)
+_CLAUSES: Final = (TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY)
+_CONTINUED: Final = (
+    *(
+        TokenType.SELECT,
+        *_CLAUSES,
+        TokenType.LIMIT,
+        TokenType.OFFSET,
+        TokenType.AND,
+        TokenType.OR,
+        TokenType.NOT,
+        TokenType.IN,
+        TokenType.LIKE,
+    ),
+    *(TokenType.UNION, TokenType.JOIN, TokenType.ON, TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.GT),
+    *(TokenType.LTE, TokenType.GTE, TokenType.PLUS, TokenType.DASH, TokenType.SLASH, TokenType.DPIPE, TokenType.COMMA),
+    *(TokenType.DCOLON, TokenType.ARROW, TokenType.DARROW, TokenType.L_PAREN, TokenType.BETWEEN, TokenType.THEN),
+)
+_OPENED: Final = re.compile(r"from \d+:(\d+)")
 _QUERIES: Final = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
 
 
@@ -62,14 +81,14 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> Statement:
 def _tree(sql: str) -> exp.Expr:
     dialect = WeirPostgres()
     try:
-        tokens = dialect.tokenize(sql)
+        tokens = reworded(dialect.tokenize(sql), sql)
         _check_tokens(tokens)
         check_strictness(tokens)
         statements = [statement for statement in dialect.parser().parse(tokens, sql) if statement is not None]
     except TokenError as error:
-        raise invalid(SYNTAX_ERROR, "unterminated quotation or comment") from error
+        raise invalid(SYNTAX_ERROR, "unterminated quotation or comment", _opened(error, sql)) from error
     except SqlglotError as error:
-        raise _syntax_error(error, sql) from error
+        raise (_ended(tokens, sql) or _syntax_error(error, sql)) from error
     if len(statements) != 1 or not isinstance(statements[0], _QUERIES):
         raise invalid(SYNTAX_ERROR, "exactly one SELECT, WITH, VALUES or set operation can run", 1)
     return statements[0]
@@ -88,6 +107,26 @@ def _check_tokens(tokens: list[Token]) -> None:
         chain = 0 if token.token_type in _SEPARATORS else chain + 1
         if depth > MAX_NESTING or chain > MAX_CHAIN * 4:
             raise too_complex(token.start + 1)
+
+
+def _opened(error: TokenError, sql: str) -> int | None:
+    """Where the quotation begins that does not end; sqlglot tells it in the error behind the error."""
+    found = _OPENED.search(str(error.__cause__))
+    return int(found[1]) + 1 if found and int(found[1]) < len(sql) else None
+
+
+def _ended(tokens: Sequence[Token], sql: str) -> WeirError | None:
+    """The error of a statement that is not finished: its last token wants something behind it, or a bracket is open."""
+    opened = sum((token.token_type in _OPEN) - (token.token_type in _CLOSE) for token in tokens)
+    kinds = [token.token_type for token in tokens[-2:]]
+    if opened <= 0 and (kinds[-1:] != [TokenType.L_PAREN] and not _wants_more(kinds)):
+        return None
+    return invalid(SYNTAX_ERROR, "syntax error at end of input", len(sql.rstrip()) + 1)
+
+
+def _wants_more(kinds: Sequence[TokenType]) -> bool:
+    """True for a last token that something has to follow, unless it is itself what should not be there."""
+    return kinds[-1:] != [] and kinds[-1] in _CONTINUED and kinds[0] not in (TokenType.ALIAS, *_CLAUSES)
 
 
 def _syntax_error(error: SqlglotError, sql: str) -> WeirError:
@@ -111,7 +150,7 @@ def fold(identifier: exp.Expr) -> str:
 def _datasets(node: exp.Expr, shadowed: frozenset[str]) -> Iterator[str]:
     """Names of datasets under `node`; `shadowed` are the common table expressions in sight."""
     clause = node.args.get("with_")
-    if clause is not None:
+    if isinstance(clause, exp.With):
         if clause.args.get("recursive"):
             shadowed |= {fold(cte.args["alias"].this) for cte in clause.expressions}
         for cte in clause.expressions:

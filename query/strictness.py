@@ -10,7 +10,7 @@ from typing import Final
 from sqlglot.tokenizer_core import Token, TokenType
 
 from errors import InvalidSQL
-from query.fault import SYNTAX_ERROR, UNDEFINED_FUNCTION, UNDEFINED_OBJECT, invalid
+from query.fault import AMBIGUOUS_FUNCTION, SYNTAX_ERROR, UNDEFINED_FUNCTION, UNDEFINED_OBJECT, invalid, unsupported
 
 _STARTS: Final = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN)
 _OPERATORS: Final = ("==", "<=>", "!")
@@ -71,6 +71,21 @@ TYPE_WORDS: Final = frozenset(
 )
 
 
+TRY_CAST_TYPES: Final = ("double", "string", "datetime")
+OTHER_NAMES: Final = {
+    **dict.fromkeys(("double", "float64"), "double precision"),
+    **dict.fromkeys(("string", "nvarchar", "clob", "tinytext", "longtext"), "text"),
+    **dict.fromkeys(("datetime", "timestamp_ntz", "datetime2"), "timestamp"),
+    **dict.fromkeys(("timestamp_tz", "timestamp_ltz", "datetimeoffset"), "timestamptz"),
+    **dict.fromkeys(("int64", "long", "uint32", "unsigned", "signed"), "bigint"),
+    **dict.fromkeys(("int32", "mediumint", "uint16"), "integer"),
+    **dict.fromkeys(("tinyint", "int16", "int8_t", "uint8"), "smallint"),
+    **dict.fromkeys(("number", "uint64", "bignumeric"), "numeric"),
+    **dict.fromkeys(("blob", "binary", "varbinary"), "bytea"),
+}
+"""Types by the names that other databases have for them, for hints."""
+
+
 @dataclass(slots=True)
 class _Bracket:
     """An open bracket: its kind, and the word before it."""
@@ -78,6 +93,7 @@ class _Bracket:
     token: Token
     word: str
     array: bool = False
+    commas: int = 0
 
 
 def check_strictness(tokens: Sequence[Token]) -> None:
@@ -90,7 +106,7 @@ def check_strictness(tokens: Sequence[Token]) -> None:
         before = tokens[index - 1] if index else None
         after = tokens[index + 1] if index + 1 < len(tokens) else None
         _check_words(token, before, after)
-        _check_place(token, before, open_brackets)
+        _check_place(tokens, index, open_brackets)
         if token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET):
             inside = bool(open_brackets) and open_brackets[-1].array
             if token.token_type == TokenType.L_BRACKET and not inside:
@@ -101,16 +117,24 @@ def check_strictness(tokens: Sequence[Token]) -> None:
         elif token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET):
             closed = open_brackets.pop() if open_brackets else None
         elif token.token_type == TokenType.ALIAS and open_brackets and open_brackets[-1].word.endswith("CAST"):
-            _check_type(after)
+            _check_type(after, lenient=open_brackets[-1].word == "TRY_CAST")
     _check_joins(tokens)
 
 
-def _check_place(token: Token, before: Token | None, open_brackets: Sequence[_Bracket]) -> None:
+def _check_place(tokens: Sequence[Token], index: int, open_brackets: Sequence[_Bracket]) -> None:
     """No comma in calls with keywords, and no text where a table's name belongs."""
+    token, before = tokens[index], tokens[index - 1] if index else None
+    if open_brackets and open_brackets[-1].word == "SUBSTRING" and token.text.upper() == "SIMILAR":
+        raise unsupported("SUBSTRING with SIMILAR", token.start + 1, "use substring(text from regular_expression)")
     word = open_brackets[-1].word if open_brackets else ""
     if token.token_type == TokenType.COMMA and word in _NO_COMMA:
         raise _near(token)
-    after_from = before is not None and before.token_type == TokenType.FROM
+    if token.token_type == TokenType.COMMA and word == "TRIM":
+        open_brackets[-1].commas += 1
+        if open_brackets[-1].commas > 1:
+            message = "function pg_catalog.btrim(unknown, unknown, unknown) does not exist"
+            raise invalid(UNDEFINED_FUNCTION, message, open_brackets[-1].token.start - 3)
+    after_from = before is not None and before.token_type == TokenType.FROM and not _is_distinct_on(tokens, index - 1)
     if token.token_type == TokenType.STRING and after_from and not word[:1].isalpha():
         raise _near(token)
 
@@ -128,14 +152,17 @@ def _check_words(token: Token, before: Token | None, after: Token | None) -> Non
         raise _near(after)
     if kind == TokenType.DCOLON:
         _check_type(after)
-    if kind == TokenType.NUMBER and after is not None and after.start == token.end + 1 and after.text[0].isalpha():
-        message = f'trailing junk after numeric literal at or near "{token.text}{after.text}"'
-        raise invalid(SYNTAX_ERROR, message, token.start + 1)
     if before is not None:
         _check_pair(before, token, after)
 
 
 def _check_pair(before: Token, token: Token, after: Token | None) -> None:
+    if before.token_type == token.token_type == TokenType.STRING and before.line == token.line:
+        raise _near(token)
+    if before.token_type == TokenType.RLIKE and token.token_type == TokenType.EQ and token.start == before.end + 1:
+        untyped = after is not None and after.token_type == TokenType.STRING
+        state, problem = (AMBIGUOUS_FUNCTION, "is not unique") if untyped else (UNDEFINED_FUNCTION, "does not exist")
+        raise invalid(state, f"operator {problem}: {before.text}=", before.start + 1)
     if before.token_type == TokenType.FETCH and token.text.upper() not in ("FIRST", "NEXT"):
         raise _near(token)
     empty = token.token_type == TokenType.L_PAREN and after is not None and after.token_type == TokenType.R_PAREN
@@ -171,14 +198,19 @@ def _check_subscript(token: Token, before: Token | None, closed: _Bracket | None
         raise _near(token)
 
 
-def _check_type(token: Token | None) -> None:
-    """The word after `::` or in CAST has to be a type that PostgreSQL has."""
+def _check_type(token: Token | None, lenient: bool = False) -> None:
+    """The word after `::` or in CAST has to be a type that PostgreSQL has. TRY_CAST, which it has not, takes the names
+    that the dialects have which do."""
     if token is None or token.token_type in (TokenType.IDENTIFIER, TokenType.STRING):
         return
     word = token.text.lower().split()[0] if token.text else ""
     bare_double = token.text.lower() == "double"
     if word and word[0].isalpha() and (word not in TYPE_WORDS or bare_double):
-        raise invalid(UNDEFINED_OBJECT, f'type "{word}" does not exist', token.start + 1)
+        if lenient and word in TRY_CAST_TYPES:
+            return
+        known = OTHER_NAMES.get(word)
+        hint = f'Perhaps you meant the type "{known}".' if known else None
+        raise invalid(UNDEFINED_OBJECT, f'type "{word}" does not exist', token.start + 1, hint)
 
 
 def _check_joins(tokens: Sequence[Token]) -> None:

@@ -25,7 +25,8 @@ INTERVAL: Final = pl.Struct({"months": pl.Int32(), "days": pl.Int32(), "us": pl.
 
 @dataclass(frozen=True, slots=True)
 class PgType:
-    """One type. `element` is an array's; `scale` and `exact` a numeric's; `unit` a timestamp's; `fields` a record's.
+    """One type. `element` is an array's; `scale` and `exact` a numeric's; `unit` a timestamp's; `fields` and `names` a
+    record's, which has no names when it was written as ROW(...).
 
     `exact` tells that every value would be shown by PostgreSQL with exactly `scale` digits after the point.
     """
@@ -36,6 +37,7 @@ class PgType:
     exact: bool = True
     unit: str = "us"
     fields: tuple["PgType", ...] = ()
+    names: tuple[str, ...] = ()
 
     @property
     def polars(self) -> pl.DataType:
@@ -207,6 +209,8 @@ def implicit(source: PgType, target: PgType) -> bool:
     """True when PostgreSQL converts `source` to `target` without an explicit cast."""
     if same(source, target) or source.name == "unknown":
         return True
+    if source.element is not None and target.element is not None:
+        return implicit(source.element, target.element)
     return source.element is None and target.element is None and target.name in IMPLICIT.get(source.name, ())
 
 

@@ -65,6 +65,8 @@ def _ordered_set(
 ) -> AggregateCall:
     key = order[0]
     if entry.name == "percentile_cont" and key.value.type.name not in ("interval", "float8"):
+        if not implicit(key.value.type, FLOAT8):
+            raise _no_such(entry.name, [*(value.type for value in direct), key.value.type], position)
         key = replace(key, value=coerce(key.value, FLOAT8, position))
     require_sortable(key.value.type, position)
     fractions = tuple(_fraction(value, position) for value in direct)
@@ -110,10 +112,15 @@ def aggregate_call(node: exp.Expr, block: Block) -> AggregateCall:
     with block.arguments_of(name):
         values = [block.bind(argument) for argument in arguments]
         order = sort_keys(order_node, block) if order_node is not None else ()
-    if distinct and order and any(value.type.name == "unknown" for value in values[:1]):
-        message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
-        raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position)
+    if name in _POLYMORPHIC and any(value.type.name == "unknown" for value in values):
+        raise untyped_argument(name, position)
     call = _resolved(name, values, position)
+    if distinct and order_node is not None:
+        untyped_value = any(value.type.name == "unknown" for value in values[:1])
+        for key, written in zip(order, order_node.expressions, strict=True):
+            if untyped_value or key.value not in call.args:
+                message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
+                raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(written))
     return _checked(replace(call, distinct=distinct, order=order), position)
 
 
@@ -152,8 +159,6 @@ def _resolved(name: str, values: list[Scalar], position: int | None) -> Aggregat
     if not fitting:
         raise _no_such(name, types, position)
     best = max(fitting, key=lambda entry: _score(entry, types))
-    if best.name in _POLYMORPHIC and any(kind.name == "unknown" for kind in types):
-        raise untyped_argument(best.name, position)
     converted = tuple(_converted(word, value, position) for word, value in zip(best.parameters, values, strict=True))
     if best.name in ("array_agg", "json_agg", "jsonb_agg") and types[0].element is not None:
         raise fault.unsupported(f"{best.name} of arrays", position)
@@ -211,12 +216,8 @@ def _checked(call: AggregateCall, position: int | None) -> AggregateCall:
     if call.distinct:
         for value in call.args:
             require_hashable(value.type, position)
-        for key in call.order:
-            if key.value not in call.args:
-                message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
-                raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position)
     if call.function in ("min", "max"):
         require_sortable(call.args[0].type, position)
-    if any(isinstance(value, RowOf) for value in call.args) and call.function != "count":
+    if any(isinstance(value, RowOf) for value in call.args) and call.function not in ("count", "json_agg", "jsonb_agg"):
         raise fault.unsupported(f"{call.function} of rows", position)
     return call

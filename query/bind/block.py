@@ -1,6 +1,6 @@
 """One query block while it is bound: its scope, and what its expressions asked the block to compute for them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -54,6 +54,7 @@ class Block:
     aggregates: dict[AggregateCall, Field] = field(default_factory=dict)
     windows: dict[WindowCall, Field] = field(default_factory=dict)
     series: list[tuple[Scalar, Field]] = field(default_factory=list)
+    group_series: list[tuple[Scalar, Field]] = field(default_factory=list)
     lookups: list[PendingLookup] = field(default_factory=list)
     inner_lookups: list[PendingLookup] = field(default_factory=list)
     window_names: Mapping[str, exp.Window] = field(default_factory=dict)
@@ -125,10 +126,13 @@ class Block:
         return self.windows[call].ref()
 
     def rows_of(self, array: Scalar, position: int | None) -> Column:
-        """The column that will hold one element of `array` per row."""
+        """The column that will hold one element of `array` per row; equal arrays share one."""
         if not self.series_allowed or array.type.element is None:
             message = f"set-returning functions are not allowed in {self.clause}"
             raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position)
+        for known, made in (*self.group_series, *self.series):
+            if known == array:
+                return made.ref()
         made = self.environment.field(array.type.element)
         self.series.append((array, made))
         return made.ref()
@@ -168,9 +172,9 @@ class Block:
         """A query inside this block's expressions: it sees the block's columns."""
         return self.environment.bind_query(node, self.environment, self.tables, self.scope)
 
-    def unfold(self, relation: Relation) -> Relation:
-        """`relation` with the set-returning functions of the select list unfolded into rows, side by side."""
-        if not self.series:
-            return relation
-        fields = (*relation.fields, *(made for _, made in self.series))
-        return Unnest(fields, relation, tuple(array for array, _ in self.series))
+
+def unfolded(relation: Relation, series: Sequence[tuple[Scalar, Field]]) -> Relation:
+    """`relation` with set-returning functions unfolded into rows, side by side."""
+    if not series:
+        return relation
+    return Unnest((*relation.fields, *(made for _, made in series)), relation, tuple(array for array, _ in series))

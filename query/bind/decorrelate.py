@@ -27,6 +27,7 @@ from query.bound import (
     Lookup,
     Project,
     Relation,
+    Rows,
     Scalar,
     Shared,
     Sort,
@@ -90,6 +91,8 @@ class _Pusher:
             domain, mapping = self._domain()
             return Join((*relation.fields, *domain.fields), relation, domain, "inner", None), mapping
         match relation:
+            case Rows():
+                return self._rows(relation)
             case Project():
                 return self._project(relation)
             case Filter():
@@ -116,6 +119,24 @@ class _Pusher:
                 return self._shared(relation)
             case _:
                 raise fault.unsupported(f"a correlated subquery over {type(relation).__name__.lower()}")
+
+    def _rows(self, relation: Rows) -> tuple[Relation, Mapping]:
+        """VALUES over outer columns: each row once per outer value."""
+        domain, mapping = self._domain()
+        refs = self._refs(mapping)
+        fields = (*relation.fields, *domain.fields)
+        union: Relation | None = None
+        for row in relation.rows:
+            made = tuple(self._environment.field(field.type) for field in fields)
+            values = (*(renamed(item, refs) for item in row), *(field.ref() for field in domain.fields))
+            branch = Project(made, domain, values)
+            merged = tuple(self._environment.field(field.type) for field in fields)
+            union = branch if union is None else Combine(merged, union, branch, "union", True)
+        if union is None:
+            raise fault.unsupported("a correlated subquery without rows")
+        back = tuple(self._environment.field(field.type) for field in domain.fields)
+        renaming = {old: new.id for (old, _), new in zip(mapping.items(), back, strict=True)}
+        return Project((*relation.fields, *back), union, tuple(field.ref() for field in union.fields)), renaming
 
     def _project(self, relation: Project) -> tuple[Relation, Mapping]:
         child, mapping = self.push(relation.input)

@@ -1,6 +1,7 @@
 """Expressions of the syntax tree -> bound scalars."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
@@ -12,11 +13,13 @@ from query.bind.block import Block
 from query.bind.resolve import call, coerce, common
 from query.bind.traverse import check_copies
 from query.bind.types import TypeName, type_name
+from query.bind.unicode import unescaped
 from query.bound import (
     ArrayOf,
     Call,
     Case,
     Coalesce,
+    Column,
     Constant,
     IsNull,
     Logic,
@@ -25,7 +28,8 @@ from query.bound import (
     Scalar,
     truth,
 )
-from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS
+from query.functions.registry import AGGREGATES, REGISTRY, WINDOW_FUNCTIONS, type_named
+from query.placing import operator_of
 from query.types import BOOL, INT4, INT8, NUMERIC_DIGITS, TEXT, UNKNOWN, PgType, array_of, numeric
 
 SERIES_FUNCTIONS: Final = {
@@ -56,7 +60,7 @@ def bind(node: exp.Expr, block: Block) -> Scalar:
 def _literal(node: exp.Expr, block: Block) -> Scalar:
     text = str(node.this)
     if node.args.get("is_string"):
-        return Constant(UNKNOWN, text)
+        return Constant(UNKNOWN, text, position_of(node))
     return number(text, node)
 
 
@@ -78,11 +82,26 @@ def number(text: str, node: exp.Expr) -> Constant:
 
 
 def _text(node: exp.Expr, block: Block) -> Scalar:
-    return Constant(UNKNOWN, str(node.this))
+    return Constant(UNKNOWN, str(node.this), position_of(node))
+
+
+def _continued(node: exp.Expr, block: Block) -> Scalar:
+    """'a' and 'b' on the next line: one literal."""
+    return Constant(UNKNOWN, "".join(str(part.this) for part in node.expressions), position_of(node))
+
+
+def _unicode(node: exp.Expr, block: Block) -> Scalar:
+    """U&'...': code points in hexadecimal behind an escape character."""
+    sign = node.args.get("escape")
+    escape = str(sign.name) if isinstance(sign, exp.Expr) else "\\"
+    try:
+        return Constant(UNKNOWN, unescaped(str(node.name), escape), position_of(node))
+    except UnicodeError as error:
+        raise fault.invalid(fault.SYNTAX_ERROR, "invalid Unicode escape", position_of(node)) from error
 
 
 def _null(node: exp.Expr, block: Block) -> Scalar:
-    return Constant(UNKNOWN, None)
+    return Constant(UNKNOWN, None, position_of(node))
 
 
 def _boolean(node: exp.Expr, block: Block) -> Scalar:
@@ -92,7 +111,8 @@ def _boolean(node: exp.Expr, block: Block) -> Scalar:
 def _column(node: exp.Expr, block: Block) -> Scalar:
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         raise fault.invalid(fault.SYNTAX_ERROR, "* is not an expression", position_of(node))
-    return block.scope.column(node)
+    found = block.scope.column(node)
+    return replace(found, position=position_of(node)) if isinstance(found, Column) else found
 
 
 def _inner(node: exp.Expr, block: Block) -> Scalar:
@@ -124,12 +144,14 @@ def _not(node: exp.Expr, block: Block) -> Scalar:
 
 def _is(node: exp.Expr, block: Block) -> Scalar:
     value, test = block.bind(node.this), node.args["expression"]
-    if isinstance(test, exp.Null):
+    if isinstance(test, exp.JSON):
+        result = special.is_json(value, test, position_of(node))
+    elif isinstance(test, exp.Null):
         if isinstance(value, RowOf):
-            raise fault.unsupported("IS NULL of a row", position_of(node))
+            return _row_is_null(value, bool(node.args.get("negate")))
         if value.type.name == "unknown" and isinstance(value, Constant):
             value = coerce(value, TEXT)
-        result: Scalar = IsNull(BOOL, value)
+        result = IsNull(BOOL, value)
     else:
         value = block.bind_boolean(node.this, "IS")
         unknown = not isinstance(test, exp.Boolean)
@@ -138,6 +160,12 @@ def _is(node: exp.Expr, block: Block) -> Scalar:
         wanted = truth(True) if isinstance(test, exp.Boolean) and test.this else truth(False)
         result = IsNull(BOOL, value) if unknown else Call(BOOL, "is not distinct from(any, any)", (value, wanted))
     return Not(BOOL, result) if node.args.get("negate") else result
+
+
+def _row_is_null(row: RowOf, negate: bool) -> Scalar:
+    """A row is NULL if all of its fields are, and not NULL if none is."""
+    tests = tuple(IsNull(BOOL, coerce(item, TEXT) if item.type.name == "unknown" else item) for item in row.items)
+    return Logic(BOOL, "and", tuple(Not(BOOL, test) for test in tests) if negate else tests)
 
 
 def _case(node: exp.Expr, block: Block) -> Scalar:
@@ -155,11 +183,11 @@ def _case_of(node: exp.Expr, block: Block) -> Scalar:
             conditions.append(block.bind_boolean(branch.this, "CASE/WHEN"))
         else:
             conditions.append(operators.comparison("=", tested, block.bind(branch.this), position_of(branch)))
-    results = [block.bind(branch.args["true"]) for branch in node.args["ifs"]]
-    default = node.args.get("default")
-    results.append(block.bind(default) if default is not None else Constant(UNKNOWN, None))
-    target = common([result.type for result in results], "CASE", position_of(node))
-    *taken, otherwise = [coerce(result, target) for result in results]
+    written = [node.args.get("default") or exp.Null(), *(branch.args["true"] for branch in node.args["ifs"])]
+    results = [block.bind(result) for result in written]
+    places = list(map(position_of, written))
+    target = common([result.type for result in results], "CASE", position_of(node), places)
+    otherwise, *taken = [coerce(result, target) for result in results]
     return Case(target, tuple(zip(conditions, taken, strict=True)), otherwise)
 
 
@@ -172,7 +200,7 @@ def _cast(node: exp.Expr, block: Block) -> Scalar:
 
 def cast_to(value: Scalar, wanted: TypeName, node: exp.Expr, lenient: bool = False) -> Scalar:
     """An explicit cast with its modifiers."""
-    return operators.cast(value, wanted, position_of(node), lenient)
+    return operators.cast(value, wanted, operator_of(node), lenient)
 
 
 def _interval(node: exp.Expr, block: Block) -> Scalar:
@@ -185,7 +213,9 @@ def _array(node: exp.Expr, block: Block) -> Scalar:
             "42P18", "cannot determine type of empty array", position_of(node), "cast it: ARRAY[]::text[]"
         )
     items = [block.bind(item) for item in node.expressions]
-    element = common([item.type for item in items], "ARRAY", position_of(node))
+    element = common(
+        [item.type for item in items], "ARRAY", position_of(node), list(map(position_of, node.expressions))
+    )
     if element.element is not None:
         raise fault.unsupported("an array of more than one dimension", position_of(node))
     return ArrayOf(array_of(element), tuple(coerce(item, element) for item in items))
@@ -213,10 +243,26 @@ def _anonymous(node: exp.Expr, block: Block) -> Scalar:
     special_form = _SPECIAL_FUNCTIONS.get(name)
     if special_form is not None:
         return special_form(node, block)
+    if name in _CAST_FUNCTIONS and len(node.expressions) == 1 and not REGISTRY.named(name):
+        return _function_cast(name, block.bind(node.expressions[0]), position)
     if any(isinstance(argument, exp.Star | exp.Distinct | exp.Order) for argument in node.expressions):
         message = f"{name} is not an aggregate function"
         raise fault.invalid("42809", message, position)
     return call(name, arguments(node, block), position)
+
+
+_CAST_FUNCTIONS: Final = (
+    *("int2", "int4", "int8", "float4", "float8", "text", "bool", "date", "timestamptz", "json", "jsonb", "bytea"),
+)
+"""Types whose names PostgreSQL's grammar takes as functions: `date(ts)` is a cast."""
+
+
+def _function_cast(name: str, value: Scalar, position: int | None) -> Scalar:
+    wanted = TypeName(type_named(name), name)
+    if value.type.name != "unknown" and not operators.castable(value.type, wanted.type):
+        message = f"function {name}({value.type.sql_name}) does not exist"
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position)
+    return operators.cast(value, wanted, position)
 
 
 def arguments(node: exp.Expr, block: Block) -> list[Scalar]:
@@ -249,7 +295,8 @@ def _coalesce(node: exp.Expr, block: Block) -> Scalar:
         values = arguments(node, block)
     if not values:
         raise fault.invalid(fault.SYNTAX_ERROR, "COALESCE needs an argument", position_of(node))
-    target = common([value.type for value in values], "COALESCE", position_of(node))
+    places = list(map(position_of, node.expressions))
+    target = common([value.type for value in values], "COALESCE", position_of(node), places)
     return Coalesce(target, tuple(coerce(value, target) for value in values))
 
 
@@ -258,7 +305,8 @@ def _extremum(node: exp.Expr, block: Block) -> Scalar:
     values = arguments(node, block)
     if not values:
         raise fault.invalid(fault.SYNTAX_ERROR, f"{name} needs an argument", position_of(node))
-    target = common([value.type for value in values], name.upper(), position_of(node))
+    places = list(map(position_of, node.expressions))
+    target = common([value.type for value in values], name.upper(), position_of(node), places)
     operators.require_sortable(target, position_of(node))
     return Call(target, f"{name}(any...)", tuple(coerce(value, target) for value in values))
 
@@ -280,10 +328,10 @@ def _grouping(node: exp.Expr, block: Block) -> Scalar:
     if not block.aggregates_allowed:
         raise fault.invalid(fault.GROUPING_ERROR, f"grouping operations are not allowed in {block.clause}")
     values = tuple(block.bind(argument) for argument in node.expressions)
-    for value in values:
+    for value, argument in zip(values, node.expressions, strict=True):
         if value not in block.group_keys:
             message = "arguments to GROUPING must be grouping expressions of the associated query level"
-            raise fault.invalid(fault.GROUPING_ERROR, message, position_of(node))
+            raise fault.invalid(fault.GROUPING_ERROR, message, position_of(argument))
     call_ = Call(INT4, "grouping", values)
     if call_ not in block.grouping:
         block.grouping.append(call_)
@@ -312,6 +360,9 @@ _SPECIAL_FUNCTIONS: Final[dict[str, Callable[[exp.Expr, Block], Scalar]]] = {
     "trunc": special.rounded,
     "age": special.age,
     "pg_typeof": special.type_of,
+    "normalize": special.normalize,
+    "row_to_json": special.row_to_json,
+    "make_interval": special.make_interval,
 }
 
 _HANDLERS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Block], Scalar]]] = {
@@ -319,6 +370,8 @@ _HANDLERS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Block], Scalar]]] = {
     exp.ByteString: _text,
     exp.RawString: _text,
     exp.National: _text,
+    exp.Concat: _continued,
+    exp.UnicodeString: _unicode,
     exp.Null: _null,
     exp.Boolean: _boolean,
     exp.Column: _column,

@@ -6,13 +6,13 @@ from dataclasses import replace
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
 from query.bind.block import Block
 from query.bind.decorrelate import decorrelated, same
 from query.bind.environment import BoundQuery
 from query.bind.operators import comparison
 from query.bind.traverse import columns, free_columns
 from query.bound import Filter, Join, Logic, Project, Relation, RowOf, Scalar, Sort, Unnest
+from query.placing import operator_of
 from query.types import BOOL
 
 
@@ -101,9 +101,9 @@ def _in(value: Scalar, query: BoundQuery, node: exp.Expr) -> tuple[str, Relation
     values = value.items if isinstance(value, RowOf) else (value,)
     if len(values) != len(query.outputs):
         side = "too many" if len(query.outputs) > len(values) else "too few"
-        raise fault.invalid(fault.SYNTAX_ERROR, f"subquery has {side} columns", position_of(node))
+        raise fault.invalid(fault.SYNTAX_ERROR, f"subquery has {side} columns", operator_of(node))
     tests = tuple(
-        comparison("=", item, made.ref(), position_of(node))
+        comparison("=", item, made.ref(), operator_of(node))
         for item, (_, made) in zip(values, query.outputs, strict=True)
     )
     return "semi", query.relation, tests[0] if len(tests) == 1 else Logic(BOOL, "and", tests)

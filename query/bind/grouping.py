@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from query import fault
 from query.allowlist import position_of
-from query.bind.block import Block, PendingLookup
+from query.bind.block import Block, PendingLookup, unfolded
 from query.bind.names import column_name
-from query.bind.operators import require_hashable, require_normal
+from query.bind.operators import require_hashable
 from query.bind.resolve import untyped
 from query.bind.traverse import columns, rewrite
 from query.bound import (
@@ -56,7 +56,7 @@ class Replaced:
         if column.id in self.source and column.id not in self.known:
             name = self.name_of(column.id)
             message = f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function'
-            raise fault.invalid(fault.GROUPING_ERROR, message)
+            raise fault.invalid(fault.GROUPING_ERROR, message, column.position)
 
     def window(self, call: WindowCall) -> WindowCall:
         result = rewrite(call, lambda value: None if value is call else self._key(value))
@@ -82,7 +82,7 @@ class Grouping:
     def apply(self, relation: Relation, block: Block) -> tuple[Relation, Replaced]:
         """The grouped relation, and how expressions refer to it."""
         source = frozenset(made.id for made in relation.fields)
-        relation = block.attach(relation, block.inner_lookups)
+        relation = unfolded(block.attach(relation, block.inner_lookups), block.group_series)
         made = tuple(self._field(key, block) for key in self.keys)
         computed = [(field, key) for field, key in zip(made, self.keys, strict=True) if not isinstance(key, Column)]
         if computed:
@@ -178,8 +178,8 @@ def bind_grouping(node: exp.Expr, block: Block) -> Grouping | None:
         sets.append(tuple(dict.fromkeys(flat)))
     for key in keys:
         require_hashable(key.type, position_of(clause))
-        require_normal(key, position_of(clause))
     block.group_keys = list(keys)
+    block.group_series, block.series = block.series, []
     return Grouping(tuple(keys), tuple(sets))
 
 
@@ -227,7 +227,7 @@ def _key(part: exp.Expr, node: exp.Expr, block: Block) -> Scalar:
     """A grouping expression: an input column, else an output's name or position, else an expression."""
     while isinstance(part, exp.Paren):
         part = part.this
-    with block.binding("GROUP BY"):
+    with block.binding("GROUP BY", series=True):
         if isinstance(part, exp.Literal):
             return untyped(block.bind(_by_position(part, node)))
         if isinstance(part, exp.Column) and part.args.get("table") is None and not _is_input(part, block):

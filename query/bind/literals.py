@@ -11,6 +11,7 @@ from query.intervals import BadInterval, parse_interval
 from query.jsontext import BadJson, normalised, parse_json
 from query.moments import US_PER_DAY, BadMoment, MomentOutOfRange, parse_date, parse_moment, parse_time
 from query.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType, numeric
+from query.zones import UnknownZone, UnsupportedZone
 
 _INTEGER: Final = re.compile(r"\s*([-+]?)(?:(\d+(?:_\d+)*)|0[xX]([0-9a-fA-F]+)|0[oO]([0-7]+)|0[bB]([01]+))\s*$")
 _NUMBER: Final = re.compile(r"\s*[-+]?(\d[\d_]*(\.[\d_]*)?|\.\d[\d_]*)([eE][-+]?\d+)?\s*$")
@@ -140,6 +141,10 @@ def _read_moment(text: str, target: PgType) -> int:
                 raise UnsupportedLiteral("the time 24:00:00")
             return us
         return parse_moment(text, target.name == "timestamptz", target.unit)
+    except UnsupportedZone as error:
+        raise UnsupportedLiteral(str(error)) from error
+    except UnknownZone as error:
+        raise BadLiteral(fault.INVALID_PARAMETER, f'time zone "{str(error).lower()[:60]}" not recognized') from error
     except BadMoment as error:
         raise _bad(text, target, fault.INVALID_DATETIME) from error
     except MomentOutOfRange as error:

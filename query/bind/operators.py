@@ -11,7 +11,8 @@ from query.bind.block import Block
 from query.bind.literals import parse_literal, rescaled
 from query.bind.resolve import call, coerce, comparable
 from query.bind.types import TypeName
-from query.bound import Call, Cast, Column, Constant, Logic, RowOf, Scalar
+from query.bound import Call, Cast, Constant, Logic, RowOf, Scalar
+from query.placing import operator_of
 from query.types import (
     BOOL,
     INT4,
@@ -62,7 +63,7 @@ def bind_binary(node: exp.Expr, block: Block) -> Scalar:
     """Arithmetic, concatenation, bits."""
     symbol = _SYMBOLS[type(node)]
     left, right = block.bind(node.this), block.bind(node.args["expression"])
-    return call(symbol, [left, right], position_of(node))
+    return call(symbol, [left, right], operator_of(node))
 
 
 def bind_unary(node: exp.Expr, block: Block) -> Scalar:
@@ -70,7 +71,7 @@ def bind_unary(node: exp.Expr, block: Block) -> Scalar:
     value = block.bind(node.this)
     if isinstance(node, exp.Neg) and isinstance(value, Constant) and isinstance(node.this, exp.Literal):
         return _negative(value)
-    return call(_SYMBOLS[type(node)], [value], position_of(node))
+    return call(_SYMBOLS[type(node)], [value], operator_of(node))
 
 
 def _negative(value: Constant) -> Constant:
@@ -89,7 +90,7 @@ def bind_operator(node: exp.Expr, block: Block) -> Scalar:
     symbol = str(node.args["operator"])
     if symbol not in OPERATOR_FUNCTIONS:
         raise fault.unsupported(f"operator {symbol}", position_of(node))
-    return call(symbol, [block.bind(node.this), block.bind(node.args["expression"])], position_of(node))
+    return call(symbol, [block.bind(node.this), block.bind(node.args["expression"])], operator_of(node))
 
 
 def comparison(symbol: str, left: Scalar, right: Scalar, position: int | None) -> Scalar:
@@ -111,8 +112,8 @@ def _require_comparable(symbol: str, kind: PgType, position: int | None) -> None
         raise fault.invalid(
             fault.UNDEFINED_FUNCTION, f"operator does not exist: json {symbol} json", position, "cast to jsonb or text"
         )
-    if symbol not in ("=", "<>", "is not distinct from") and (kind.name == "jsonb" or kind.element is not None):
-        raise fault.unsupported(f"ordering values of type {kind.sql_name}", position)
+    if symbol not in ("=", "<>", "is not distinct from"):
+        require_sortable(kind, position)
 
 
 def _integer_bound(symbol: str, left: Scalar, right: Scalar) -> Scalar | None:
@@ -155,21 +156,18 @@ def require_sortable(kind: PgType, position: int | None) -> None:
     """Refuses ORDER BY, GREATEST and the like for types without an order."""
     if kind.name in _UNSORTABLE:
         raise fault.invalid(fault.UNDEFINED_FUNCTION, _UNSORTABLE[kind.name], position, "cast to text or jsonb")
-    if kind.name in ("jsonb", "record") or kind.element is not None:
+    if kind.element is not None and kind.element.name == "json":
+        message = "could not identify an ordering operator for type json[]"
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position)
+    if kind.name == "record" or (kind.element is not None and kind.element.name in ("array", "bytea", "record")):
         raise fault.unsupported(f"ordering values of type {kind.sql_name}", position)
 
 
 def require_hashable(kind: PgType, position: int | None) -> None:
     """Refuses DISTINCT, GROUP BY and the like for types without equality."""
-    if kind.name == "json":
-        message = "could not identify an equality operator for type json"
+    if kind.name == "json" or (kind.element is not None and kind.element.name == "json"):
+        message = f"could not identify an equality operator for type {kind.sql_name}"
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position, "cast to jsonb or text")
-
-
-def require_normal(value: Scalar, position: int | None) -> None:
-    """Refuses grouping by a stored JSON column, whose texts may differ where the documents do not."""
-    if value.type.name == "jsonb" and isinstance(value, Column):
-        raise fault.unsupported("grouping by a JSON column", position, "group by its text: column::text")
 
 
 def cast(value: Scalar, wanted: TypeName, position: int | None, lenient: bool = False) -> Scalar:
@@ -177,7 +175,7 @@ def cast(value: Scalar, wanted: TypeName, position: int | None, lenient: bool = 
     target = wanted.type
     if isinstance(value, Constant) and value.type.name == "unknown" and value.value is not None:
         try:
-            value = _literal(str(value.value), target, position)
+            value = _literal(str(value.value), target, value.position or position)
         except InvalidSQL:
             if not lenient:
                 raise
@@ -188,7 +186,10 @@ def cast(value: Scalar, wanted: TypeName, position: int | None, lenient: bool = 
         message = f"cannot cast type {value.type.sql_name} to {target.sql_name}"
         raise fault.invalid(fault.CANNOT_COERCE, message, position)
     if target.name == "numeric" and wanted.modifiers:
-        target = numeric(wanted.modifiers[1])
+        whole = natural(value.type, target)
+        if wanted.modifiers[1] < 0 and value.type != whole:
+            value = Cast(whole, value, lenient=lenient, position=position)
+        target = numeric(max(wanted.modifiers[1], 0))
     else:
         target = natural(value.type, target)
     if value.type == target and not wanted.modifiers:

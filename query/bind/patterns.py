@@ -5,11 +5,11 @@ from typing import Final
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
 from query.bind.block import Block
 from query.bind.predicates import quantified_items
 from query.bind.resolve import call
 from query.bound import Constant, Logic, Not, Scalar
+from query.placing import operator_of
 from query.types import BOOL, TEXT, UNKNOWN
 
 _NAMES: Final[dict[type[exp.Expr], str]] = {
@@ -39,8 +39,8 @@ def _matched(node: exp.Expr, block: Block, escape: Scalar) -> Scalar:
     if isinstance(pattern, exp.Any | exp.All):
         items = quantified_items(pattern, block, TEXT)
         if items is None:
-            raise fault.unsupported("LIKE ANY of an array that is not written out", position_of(node))
-        parts: tuple[Scalar, ...] = tuple(call(name, [value, item, escape], position_of(node)) for item in items)
+            raise fault.unsupported("LIKE ANY of an array that is not written out", operator_of(node))
+        parts: tuple[Scalar, ...] = tuple(call(name, [value, item, escape], operator_of(node)) for item in items)
         if not parts:
             return Constant(BOOL, isinstance(pattern, exp.All))
         negate = bool(node.args.get("negate"))
@@ -50,21 +50,21 @@ def _matched(node: exp.Expr, block: Block, escape: Scalar) -> Scalar:
     bound = block.bind(pattern)
     if not isinstance(bound, Constant) and name in _FROM_COLUMN:
         name = _FROM_COLUMN[name]
-    return call(name, [value, bound, escape], position_of(node))
+    return call(name, [value, bound, escape], operator_of(node))
 
 
 def bind_escape(node: exp.Expr, block: Block) -> Scalar:
     """`... LIKE pattern ESCAPE character`; an empty one switches escaping off."""
     escape = block.bind(node.args["expression"])
     if not isinstance(escape, Constant) or escape.value is None:
-        raise fault.unsupported("an ESCAPE that is not a constant", position_of(node))
+        raise fault.unsupported("an ESCAPE that is not a constant", operator_of(node))
     if len(str(escape.value)) > 1:
-        raise fault.invalid(fault.INVALID_ESCAPE, "invalid escape string", position_of(node), "use one character")
+        raise fault.invalid(fault.INVALID_ESCAPE, "invalid escape string", operator_of(node), "use one character")
     inner = node.this
     negated = isinstance(inner, exp.Not)
     inner = inner.this if negated else inner
     if not isinstance(inner, exp.Like | exp.ILike | exp.SimilarTo):
-        raise fault.unsupported("ESCAPE here", position_of(node))
+        raise fault.unsupported("ESCAPE here", operator_of(node))
     result = _finish(inner, _matched(inner, block, Constant(TEXT, str(escape.value))))
     return Not(BOOL, result) if negated else result
 
@@ -80,7 +80,7 @@ def bind_regexp(node: exp.Expr, block: Block) -> Scalar:
     if isinstance(pattern, exp.Any | exp.All):
         items = quantified_items(pattern, block, UNKNOWN)
         if items is None:
-            raise fault.unsupported("a regular expression against an array", position_of(node))
-        parts = tuple(call(_NAMES[type(node)], [value, item], position_of(node)) for item in items)
+            raise fault.unsupported("a regular expression against an array", operator_of(node))
+        parts = tuple(call(_NAMES[type(node)], [value, item], operator_of(node)) for item in items)
         return Logic(BOOL, "or" if isinstance(pattern, exp.Any) else "and", parts)
-    return _finish(node, call(_NAMES[type(node)], [value, block.bind(pattern)], position_of(node)))
+    return _finish(node, call(_NAMES[type(node)], [value, block.bind(pattern)], operator_of(node)))

@@ -10,7 +10,7 @@ from query.allowlist import position_of
 from query.bind.block import Block, PendingLookup
 from query.bind.environment import BoundQuery
 from query.bind.operators import COMPARISONS, comparison, require_hashable, require_sortable
-from query.bind.resolve import call, coerce, common
+from query.bind.resolve import call, coerce, common, comparable
 from query.bind.traverse import check_copies
 from query.bound import (
     Aggregate,
@@ -20,6 +20,7 @@ from query.bound import (
     Call,
     Case,
     Coalesce,
+    Column,
     Constant,
     Distinct,
     Field,
@@ -33,7 +34,8 @@ from query.bound import (
     Scalar,
     truth,
 )
-from query.types import BOOL, INT8, TEXT, PgType, array_of, same
+from query.placing import operator_of
+from query.types import BOOL, INT8, TEXT, PgType, array_of
 
 _NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _LISTABLE: Final = ("bool", "int2", "int4", "int8", "float8", "text", "date", "timestamp", "timestamptz")
@@ -45,8 +47,23 @@ def bind_comparison(node: exp.Expr, block: Block) -> Scalar:
     if isinstance(right, exp.Any | exp.All):
         return _quantified(symbol, node, right, block)
     if isinstance(node.this, exp.Any | exp.All):
-        raise fault.invalid(fault.SYNTAX_ERROR, "ANY and ALL stand on the right side", position_of(node))
-    return comparison(symbol, block.bind(node.this), block.bind(right), position_of(node))
+        raise fault.invalid(fault.SYNTAX_ERROR, "ANY and ALL stand on the right side", operator_of(node))
+    left = block.bind(node.this)
+    if isinstance(left, RowOf) and isinstance(right, exp.Subquery):
+        row = _row_subquery(right, len(left.items), block, operator_of(node))
+        return comparison(symbol, left, row, operator_of(node))
+    return comparison(symbol, left, block.bind(right), operator_of(node))
+
+
+def _row_subquery(node: exp.Subquery, columns: int, block: Block, position: int | None) -> RowOf:
+    """A subquery of at most one row on the right of a row: its columns, NULL without a row."""
+    query = block.subquery(node.this)
+    if len(query.outputs) != columns:
+        side = "too many" if len(query.outputs) > columns else "too few"
+        raise fault.invalid(fault.SYNTAX_ERROR, f"subquery has {side} columns", position)
+    block.look_up(PendingLookup(query.relation, single=not _at_most_one_row(query.relation)))
+    items = tuple(made.ref() for _, made in query.outputs)
+    return RowOf(PgType("record", fields=tuple(item.type for item in items)), items)
 
 
 def _quantifier(node: exp.Expr) -> exp.Expr:
@@ -63,14 +80,14 @@ def bind_distinct_from(node: exp.Expr, block: Block) -> Scalar:
         if isinstance(value, Constant) and value.value is None:
             null: Scalar = IsNull(BOOL, coerce(other, TEXT) if other.type.name == "unknown" else other)
             return null if isinstance(node, exp.NullSafeEQ) else Not(BOOL, null)
-    equal = comparison("is not distinct from", left, right, position_of(node))
+    equal = comparison("is not distinct from", left, right, operator_of(node))
     return equal if isinstance(node, exp.NullSafeEQ) else Not(BOOL, equal)
 
 
 def bind_between(node: exp.Expr, block: Block) -> Scalar:
     """`a [NOT] BETWEEN [SYMMETRIC] low AND high`."""
     value, low, high = (block.bind(node.args[name]) for name in ("this", "low", "high"))
-    position = position_of(node)
+    position = operator_of(node)
     check_copies(value, position)
     result = _between(value, low, high, position)
     if node.args.get("symmetric"):
@@ -87,9 +104,9 @@ def bind_in(node: exp.Expr, block: Block) -> Scalar:
     value = block.bind(node.this)
     query = node.args.get("query")
     if query is not None:
-        result = in_subquery(value, block.subquery(query), block, position_of(node))
+        result = in_subquery(value, block.subquery(query), block, operator_of(node))
     else:
-        result = _in_list(value, [block.bind(item) for item in node.expressions], position_of(node))
+        result = _in_list(value, [block.bind(item) for item in node.expressions], operator_of(node))
     return Not(BOOL, result) if node.args.get("negate") else result
 
 
@@ -125,7 +142,7 @@ def quantified_items(node: exp.Expr, block: Block, element: PgType) -> list[Scal
         inner = inner.this
     value = block.bind(inner)
     if value.type.name == "unknown" and isinstance(value, Constant) and value.value is not None:
-        value = coerce(value, array_of(element if element.name != "unknown" else TEXT), position_of(node))
+        value = coerce(value, array_of(element if element.name != "unknown" else TEXT), operator_of(node))
     return written_items(value)
 
 
@@ -139,7 +156,7 @@ def written_items(value: Scalar) -> list[Scalar] | None:
 
 
 def _quantified(symbol: str, node: exp.Expr, right: exp.Expr, block: Block) -> Scalar:
-    value, position = block.bind(node.this), position_of(node)
+    value, position = block.bind(node.this), operator_of(node)
     any_of = isinstance(right, exp.Any)
     inner = right.this
     while isinstance(inner, exp.Paren):
@@ -162,11 +179,8 @@ def _quantified(symbol: str, node: exp.Expr, right: exp.Expr, block: Block) -> S
 
 def _over_array(symbol: str, value: Scalar, array: Scalar, any_of: bool, position: int | None) -> Scalar:
     element = array.type.element or TEXT
-    if value.type.name == "unknown" or same(value.type, element):
-        value = coerce(value, element, position)
-    else:
-        target = common([value.type, element], "ANY", position)
-        value, array = coerce(value, target, position), coerce(array, array_of(target), position)
+    value, item = comparable(value, Column(element, ""), position, symbol)
+    array = coerce(array, array_of(item.type), position)
     name = f"{symbol} {'any' if any_of else 'all'}"
     return call(name, [value, array], position)
 

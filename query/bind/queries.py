@@ -107,7 +107,7 @@ def _recursive(
                 f'recursive query "{name}" column {index} has type {kind.sql_name} in non-recursive term '
                 f"but type {made.type.sql_name} overall"
             )
-            raise fault.invalid(fault.DATATYPE_MISMATCH, message, position_of(entry))
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, _place(union.this, index - 1))
     fields = tuple(environment.field(kind) for kind in kinds)
     every = not union.args.get("distinct")
     made_step = _converted(step, kinds, environment).relation
@@ -119,15 +119,17 @@ def _values(
 ) -> BoundQuery:
     block = Block(environment, tables, Scope(_nothing(), parent), "VALUES")
     rows = [[block.bind(item) for item in _items(row)] for row in node.expressions]
-    if any(len(row) != len(rows[0]) for row in rows):
-        raise fault.invalid(fault.SYNTAX_ERROR, "VALUES lists must all be the same length", position_of(node))
+    for row, written in zip(rows, node.expressions, strict=True):
+        if len(row) != len(rows[0]):
+            raise fault.invalid(fault.SYNTAX_ERROR, "VALUES lists must all be the same length", position_of(written))
     kinds, untyped = [], set()
     for index, column in enumerate(zip(*rows, strict=True)):
         if all(item.type.name == "unknown" for item in column):
             untyped.add(index)
             kinds.append(hints[index] if hints is not None and index < len(hints) else common([], "VALUES"))
         else:
-            kinds.append(common([item.type for item in column], "VALUES", position_of(node)))
+            places = [position_of(_items(row)[index]) for row in node.expressions]
+            kinds.append(common([item.type for item in column], "VALUES", position_of(node), places))
     fields = tuple(environment.field(kind) for kind in kinds)
     made = tuple(tuple(coerce(item, kind) for item, kind in zip(row, kinds, strict=True)) for row in rows)
     if block.lookups:
@@ -151,7 +153,7 @@ def _combined(
     sides = [node.this, node.args["expression"]]
     left, right = (bind_query(side, environment, tables, parent, hints) for side in sides)
     if len(left.outputs) != len(right.outputs):
-        raise _column_count(operator.upper(), position_of(node))
+        raise _column_count(operator.upper(), _place(sides[1], 0))
     kinds = _common_types(left, right, operator, hints, node)
     if left.untyped:
         left = bind_query(sides[0], environment, tables, parent, kinds)
@@ -172,6 +174,14 @@ def _column_count(operator: str, position: int | None) -> Exception:
     return fault.invalid(fault.SYNTAX_ERROR, f"each {operator} query must have the same number of columns", position)
 
 
+def _place(side: exp.Expr, index: int) -> int | None:
+    """Where a branch of a set operation says what its n-th column is."""
+    while isinstance(side, exp.Subquery | exp.SetOperation):
+        side = side.this
+    items = side.expressions if isinstance(side, exp.Select) else []
+    return position_of(items[index]) if index < len(items) else position_of(side)
+
+
 def _common_types(left: BoundQuery, right: BoundQuery, operator: str, hints: Hints, node: exp.Expr) -> list[PgType]:
     kinds = []
     for index, ((_, a), (_, b)) in enumerate(zip(left.outputs, right.outputs, strict=True)):
@@ -182,7 +192,7 @@ def _common_types(left: BoundQuery, right: BoundQuery, operator: str, hints: Hin
             known.append(b.type)
         if not known and hints is not None:
             known.append(hints[index])
-        kinds.append(common(known, operator.upper(), position_of(node)))
+        kinds.append(common(known, operator.upper(), _place(node.args["expression"], index)))
     return kinds
 
 

@@ -3,7 +3,6 @@
 Source: PostgreSQL documentation, chapter "Type Conversion": Operators (10.2), Functions (10.3), UNION and CASE (10.5).
 """
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -13,7 +12,7 @@ from query import fault
 from query.bind.literals import parse_literal
 from query.bound import Call, Cast, Constant, Scalar
 from query.functions.known import PARTLY_KNOWN, postgresql_functions
-from query.functions.registry import POLYMORPHIC, REGISTRY, Function, type_named
+from query.functions.registry import AGGREGATES, POLYMORPHIC, REGISTRY, Function, type_named
 from query.types import (
     FLOAT8,
     IMPLICIT,
@@ -22,6 +21,7 @@ from query.types import (
     NUMERIC,
     PREFERRED,
     TEXT,
+    TIMESTAMPS,
     UNKNOWN,
     PgType,
     array_of,
@@ -73,9 +73,8 @@ def _element(types: Sequence[PgType], function: Function) -> PgType | None:
     """What anyelement stands for in this call."""
     found: PgType | None = None
     for index, kind in enumerate(types):
-        parameter = function.parameter(index).type
-        candidate = kind.element if parameter == "anyarray" else kind if parameter in POLYMORPHIC[1:] else None
-        if candidate is not None and candidate.name != "unknown":
+        candidate = _stands_for(function.parameter(index).type, kind)
+        if candidate is not None:
             found = candidate if found is None else common([found, candidate], function.name)
     return found
 
@@ -96,6 +95,9 @@ def choose(name: str, types: Sequence[PgType], position: int | None) -> Function
     fitting = [function for function in named if function.accepts(len(types)) and _fits(function, types)]
     if not fitting:
         raise _missing(name, types, position)
+    if name in _AMBIGUOUS and [kind.name for kind in types] == ["unknown", "unknown"]:
+        message = f"operator is not unique: unknown {name} unknown"
+        raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, _CASTS_HINT)
     if len(fitting) == 1:
         return fitting[0]
     guessed = _same_as_other(types)
@@ -108,8 +110,13 @@ def choose(name: str, types: Sequence[PgType], position: int | None) -> Function
         best = _by_unknowns(best, types)
     if len(best) > 1:
         shown = _signature(name, types)
-        raise fault.invalid(fault.AMBIGUOUS_FUNCTION, f"{shown} is not unique", position, "add an explicit cast")
+        message = f"operator is not unique: {shown}" if is_operator(name) else f"function {shown} is not unique"
+        raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, _CASTS_HINT)
     return best[0]
+
+
+_AMBIGUOUS: Final = (*"+-*/%&|#", "->", "->>", "#>", "#>>", "#-", "@>", "<@", "&&", "?&", "?|")
+"""Operators of several categories of types: between two untyped literals PostgreSQL cannot decide (10.2 step 3)."""
 
 
 def _same_as_other(types: Sequence[PgType]) -> list[PgType]:
@@ -127,6 +134,8 @@ def _most(functions: list[Function], scores: list[int]) -> list[Function]:
 
 
 def _fits(function: Function, types: Sequence[PgType]) -> bool:
+    if not _agree(function, types):
+        return False
     if any(parameter.type == "anyarray" for parameter in function.parameters):
         plain = [kind for index, kind in enumerate(types) if function.parameter(index).type == "anyelement"]
         arrays = [kind for index, kind in enumerate(types) if function.parameter(index).type == "anyarray"]
@@ -135,6 +144,30 @@ def _fits(function: Function, types: Sequence[PgType]) -> bool:
         if plain and all(kind.element is None for kind in arrays):
             return False
     return all(_fits_one(function.parameter(index).type, kind) for index, kind in enumerate(types))
+
+
+def _agree(function: Function, types: Sequence[PgType]) -> bool:
+    """True when one type can stand for anyelement. Most functions convert to a common one, some take it as it is."""
+    found: PgType | None = None
+    for index, kind in enumerate(types):
+        candidate = _stands_for(function.parameter(index).type, kind)
+        if candidate is None or found is None:
+            found = found or candidate
+        elif same(found, candidate) or (function.name not in _EXACT and implicit(found, candidate)):
+            found = candidate
+        elif function.name in _EXACT or not implicit(candidate, found):
+            return False
+    return True
+
+
+_EXACT: Final = ("@>", "<@", "&&")
+"""Functions of two arrays that PostgreSQL declares over anyarray; the others are over anycompatiblearray."""
+
+
+def _stands_for(parameter: str, kind: PgType) -> PgType | None:
+    """What an argument says of anyelement."""
+    candidate = kind.element if parameter == "anyarray" else kind if parameter in POLYMORPHIC[1:] else None
+    return None if candidate is None or candidate.name == "unknown" else candidate
 
 
 def _fits_one(parameter: str, kind: PgType) -> bool:
@@ -191,41 +224,53 @@ def _category(parameter: str) -> str:
 
 def _signature(name: str, types: Sequence[PgType]) -> str:
     if is_operator(name):
-        shown = f" {name} ".join(kind.sql_name for kind in types) if len(types) == 2 else f"{name} {types[0].sql_name}"
-        return f"operator {shown}"
-    return f"function {name}({', '.join(kind.sql_name for kind in types)})"
+        return f" {name} ".join(kind.sql_name for kind in types) if len(types) == 2 else f"{name} {types[0].sql_name}"
+    return f"{name}({', '.join(kind.sql_name for kind in types)})"
 
 
 def _missing(name: str, types: Sequence[PgType], position: int | None) -> WeirError:
-    message = f"{_signature(name, types)} does not exist"
+    shown, operator = _signature(name, types), is_operator(name)
+    message = f"operator does not exist: {shown}" if operator else f"function {shown} does not exist"
     if name in PARTLY_KNOWN:
-        return fault.unsupported(_signature(name, types), position)
+        return fault.unsupported(f"operator {shown}" if operator else f"function {shown}", position)
     if REGISTRY.named(name):
-        return fault.invalid(fault.UNDEFINED_FUNCTION, message, position, "add explicit casts to the arguments")
+        return fault.invalid(fault.UNDEFINED_FUNCTION, message, position, _CASTS_HINT)
     if name in postgresql_functions():
         return fault.unsupported(f"function {name}", position)
-    near = difflib.get_close_matches(name, [known for known in REGISTRY.names() if not is_operator(known)], 1)
-    hint = f"did you mean {near[0]}?" if near else None
-    return fault.invalid(fault.UNDEFINED_FUNCTION, message, position, hint)
+    return fault.invalid(
+        fault.UNDEFINED_FUNCTION, message, position, fault.nearest("function", name, _function_names())
+    )
 
 
-def common(types: Sequence[PgType], construct: str, position: int | None = None) -> PgType:
-    """The type of UNION, CASE, VALUES, ARRAY and the like (10.5)."""
+_CASTS_HINT: Final = "You might need to add explicit type casts."
+
+
+def _function_names() -> list[str]:
+    """Names that a user can write: those of the registry that are words."""
+    return [name for name in (*REGISTRY.names(), *AGGREGATES) if name.isidentifier()]
+
+
+def common(
+    types: Sequence[PgType], construct: str, position: int | None = None, places: Sequence[int | None] = ()
+) -> PgType:
+    """The type of UNION, CASE, VALUES, ARRAY and the like (10.5). `places` are those of the values, for the error."""
     known = [kind for kind in types if kind.name != "unknown"]
     if not known:
         return TEXT
     chosen = known[0]
-    for kind in known[1:]:
+    for kind, place in zip(types, places or [position] * len(types), strict=True):
+        if kind.name == "unknown":
+            continue
         if same(kind, chosen):
             chosen = widest(chosen, kind)
         elif kind.category != chosen.category:
             message = f"{construct} types {chosen.sql_name} and {kind.sql_name} cannot be matched"
-            raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, place or position)
         elif implicit(chosen, kind):
             chosen = kind
         elif not implicit(kind, chosen):
             message = f"{construct} types {chosen.sql_name} and {kind.sql_name} cannot be matched"
-            raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, place or position)
     for kind in known:
         chosen = widest(natural(kind, chosen), chosen) if implicit(kind, chosen) else chosen
     return chosen
@@ -245,12 +290,18 @@ def coerce(value: Scalar, target: PgType, position: int | None = None, construct
         verb = construct or "expression"
         message = f"{verb} is of type {value.type.sql_name} but {target.sql_name} was expected"
         raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
-    wanted = natural(value.type, target)
-    if target.name == "numeric" and target.scale > wanted.scale:
-        wanted = target
-    if same(value.type, target) and target.name in ("timestamp", "timestamptz") and target.unit != value.type.unit:
-        wanted = widest(value.type, target)
+    wanted = _holding(value.type, target)
     return value if value.type == wanted else Cast(wanted, value, explicit=False, position=position)
+
+
+def _holding(source: PgType, target: PgType) -> PgType:
+    """`target` with the scale or unit that keeps every value of `source` and, of the same type, of `target`."""
+    if source.element is not None and target.element is not None:
+        return array_of(_holding(source.element, target.element))
+    wanted = natural(source, target)
+    if target.name == "numeric" and target.scale > wanted.scale:
+        return target
+    return widest(source, target) if same(source, target) and target.name in TIMESTAMPS else wanted
 
 
 def _constant(value: Constant, target: PgType, position: int | None) -> Constant | None:
@@ -258,7 +309,7 @@ def _constant(value: Constant, target: PgType, position: int | None) -> Constant
     if value.value is None:
         return Constant(target, None)
     if value.type.name == "unknown":
-        return parse_literal(str(value.value), target, position)
+        return parse_literal(str(value.value), target, value.position or position)
     if value.type.name in INTEGERS and isinstance(value.value, int):
         if target.name in INTEGERS:
             return Constant(target, value.value) if abs(value.value) < INTEGER_LIMITS[target.name] else None

@@ -1,15 +1,16 @@
 """Which names an expression can see, and what they mean."""
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from query import fault
 from query.allowlist import position_of
-from query.bound import Relation, Scalar
+from query.bound import Relation, RowOf, Scalar
 from query.parse import fold
+from query.types import PgType
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +23,13 @@ class Visible:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table of the FROM clause under its alias."""
+    """A table of the FROM clause under its alias. `scalar`: a function with one column, which its alias names too;
+    `nullable`: an outer join adds rows without any of this table's."""
 
     alias: str
     columns: tuple[Visible, ...]
+    scalar: bool = False
+    nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +58,10 @@ class Scope:
         if node.args.get("table") is not None:
             raise self._unknown_qualified(node, position)
         name = fold(node.this)
-        if any(source.alias == name for scope in self._chain() for source in scope.item.sources):
-            raise fault.unsupported(f'the whole row "{name}" as a value', position, "name its columns")
-        names = [visible.name for scope in self._chain() for visible in scope.item.visible]
-        near = difflib.get_close_matches(name, names, 1)
-        hint = f'did you mean "{near[0]}"?' if near else None
+        for source in (source for scope in self._chain() for source in scope.item.sources):
+            if source.alias == name:
+                return _whole(source, position)
+        hint = _near(name, (source for scope in self._chain() for source in scope.item.sources))
         raise fault.invalid(fault.UNDEFINED_COLUMN, f'column "{name}" does not exist', position, hint)
 
     def _chain(self) -> "Iterator[Scope]":
@@ -90,10 +93,34 @@ class Scope:
             source = scope.source(table)
             if source is not None:
                 name = fold(node.this)
-                near = difflib.get_close_matches(name, [column.name for column in source.columns], 1)
-                hint = f'did you mean "{near[0]}"?' if near else None
+                hint = _near(name, [source])
                 return fault.invalid(fault.UNDEFINED_COLUMN, f"column {table}.{name} does not exist", position, hint)
-        return fault.invalid(fault.UNDEFINED_TABLE, f'missing FROM-clause entry for table "{table}"', position)
+        message = f'missing FROM-clause entry for table "{table}"'
+        aliases = (source.alias for scope in self._chain() for source in scope.item.sources)
+        return fault.invalid(fault.UNDEFINED_TABLE, message, position, fault.nearest("table", table, aliases))
+
+
+def _whole(source: Source, position: int | None) -> Scalar:
+    """A table's name as a value: its row, or the value of a function that gives one."""
+    if source.scalar:
+        return source.columns[0].value
+    if source.nullable:
+        message = f'the whole row "{source.alias}" of an outer join as a value'
+        raise fault.unsupported(message, position, "name its columns")
+    items = tuple(column.value for column in source.columns)
+    names = tuple(column.name for column in source.columns)
+    return RowOf(PgType("record", fields=tuple(item.type for item in items), names=names), items)
+
+
+def _near(name: str, sources: Iterable[Source]) -> str | None:
+    """A hint at the column that was meant, with its table as PostgreSQL writes it."""
+    columns = {column.name: source.alias for source in sources for column in source.columns}
+    near = difflib.get_close_matches(name, list(columns), 1)
+    if not near:
+        return None
+    table = columns[near[0]]
+    shown = f"{table}.{near[0]}" if table else near[0]
+    return f'Perhaps you meant to reference the column "{shown}".'
 
 
 def pick(columns: tuple[Visible, ...], node: exp.Column) -> Scalar | None:

@@ -7,12 +7,12 @@ from sqlglot import exp
 
 from query import fault
 from query.allowlist import position_of
-from query.bind.block import Block
+from query.bind.block import Block, unfolded
 from query.bind.environment import BoundQuery, CommonTables, Environment
 from query.bind.filters import bind_where
 from query.bind.grouping import Grouping, bind_grouping
 from query.bind.names import column_name
-from query.bind.operators import require_hashable, require_normal, require_sortable
+from query.bind.operators import require_hashable, require_sortable
 from query.bind.resolve import coerce, untyped
 from query.bind.scope import Scope
 from query.bind.sources import FromBinder
@@ -23,12 +23,14 @@ from query.bound import (
     Distinct,
     Field,
     Filter,
+    Join,
     Project,
     Relation,
     Scalar,
     Sort,
     SortKey,
     Window,
+    WorkTable,
 )
 from query.limits import MAX_SELECT_ITEMS
 from query.parse import fold
@@ -66,6 +68,9 @@ def bind_select(
     items = _items(node, block, hints)
     having = _having(node, block)
     order = _order(node, block, items)
+    if block.aggregates and _recurs(item.relation):
+        message = "aggregate functions are not allowed in a recursive query's recursive term"
+        raise fault.invalid("42P19", message, next(iter(block.aggregates)).position)
     unique = _distinct_on(node, block, items)
     if grouping is not None or block.aggregates or having is not None:
         grouping = grouping or Grouping((), ((),))
@@ -81,8 +86,15 @@ def bind_select(
     if having is not None:
         relation = Filter(relation.fields, relation, having)
     relation = _windows(relation, block)
-    relation = block.unfold(relation)
+    relation = unfolded(relation, block.series)
     return _finished(node, relation, items, order, unique, block)
+
+
+def _recurs(relation: Relation) -> bool:
+    """True when FROM itself, not a subquery of it, reads the recursion's last round."""
+    if isinstance(relation, Join):
+        return _recurs(relation.left) or _recurs(relation.right)
+    return isinstance(relation, WorkTable)
 
 
 def _windows(relation: Relation, block: Block) -> Relation:
@@ -126,8 +138,10 @@ def _expand(node: exp.Expr, block: Block, items: Items, hints: Hints) -> None:
             message = f'missing FROM-clause entry for table "{alias}"'
             raise fault.invalid(fault.UNDEFINED_TABLE, message, position_of(node))
         columns = source.columns
+    place = position_of(node)
     for column in columns:
-        items.add(column.name, column.value, hints)
+        value = column.value
+        items.add(column.name, replace(value, position=place) if isinstance(value, Column) else value, hints)
 
 
 def _having(node: exp.Expr, block: Block) -> Scalar | None:
@@ -214,7 +228,6 @@ def _finished(
     if distinct is not None and unique is None:
         for value in items.values:
             require_hashable(value.type, position_of(node))
-            require_normal(value, position_of(node))
         relation = Distinct(relation.fields, relation)
     if unique is not None:
         _check_distinct_on(unique, order, node)

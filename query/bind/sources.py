@@ -143,7 +143,7 @@ class FromBinder:
         return self._joined(left, right, node, side)
 
     def _joined(self, left: FromItem, right: FromItem, node: exp.Expr, side: str) -> FromItem:
-        sources = (*left.sources, *right.sources)
+        sources = (*_outer(left.sources, side in ("right", "full")), *_outer(right.sources, side in ("left", "full")))
         method = str(node.args.get("method") or "").lower()
         using = [fold(column) for column in node.args.get("using") or []]
         if method == "natural":
@@ -180,7 +180,8 @@ class FromBinder:
         )
         rest = tuple(column for column in left.visible if column.name not in names)
         others = tuple(column for column in right.visible if column.name not in names)
-        return FromItem(relation, (*left.sources, *right.sources), (*merged, *rest, *others))
+        sources = (*_outer(left.sources, side in ("right", "full")), *_outer(right.sources, side in ("left", "full")))
+        return FromItem(relation, sources, (*merged, *rest, *others))
 
     # --- functions and LATERAL ---------------------------------------------------------------------------------
 
@@ -200,7 +201,8 @@ class FromBinder:
 
     def _dependent(self, left: FromItem, item: FromItem, join: exp.Expr, side: str) -> FromItem:
         """LATERAL (SELECT ...): the subquery once per distinct row of what it refers to."""
-        combined = FromItem(left.relation, (*left.sources, *item.sources), (*left.visible, *item.visible))
+        sources = (*left.sources, *_outer(item.sources, side == "left"))
+        combined = FromItem(left.relation, sources, (*left.visible, *item.visible))
         relation = item.relation
         condition = self._condition(join, combined)
         if condition is not None:
@@ -228,6 +230,8 @@ class FromBinder:
         base = NOTHING.relation if independent and side != "left" else left.relation
         relation = Unnest((*base.fields, *made, *counter), base, tuple(arrays), ordinality, side == "left")
         item = self._named(relation, item_names, (*made, *counter), alias, default)
+        if len(made) + len(counter) == 1:
+            item = replace(item, sources=tuple(replace(source, scalar=True) for source in item.sources))
         if base is NOTHING.relation and left is not NOTHING:
             return self._joined(left, item, join, side)
         if join.args.get("on") is not None and not _is_true(join.args["on"]):
@@ -261,6 +265,11 @@ class FromBinder:
         json_kind = name.split("_", 1)[0]
         value = coerce(arguments(call, block)[0], PgType(json_kind), position_of(call))
         return [resolve.call(f"{json_kind}_object_keys", [value]), resolve.call(f"{name} values", [value])]
+
+
+def _outer(sources: tuple[Source, ...], nullable: bool) -> tuple[Source, ...]:
+    """The tables on a side of a join that may have no row."""
+    return tuple(replace(source, nullable=True) for source in sources) if nullable else sources
 
 
 def _has_columns(array: Scalar) -> bool:

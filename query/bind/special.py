@@ -10,9 +10,22 @@ from query.allowlist import position_of
 from query.bind.block import Block
 from query.bind.resolve import call, coerce
 from query.bound import Cast, Constant, Scalar
+from query.dialect import NORMAL_FORMS
 from query.intervals import BadInterval, parse_interval
 from query.moments import EPOCH, US_PER_DAY
-from query.types import DATE, INT4, INTERVAL_TYPE, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, numeric
+from query.types import (
+    BOOL,
+    DATE,
+    INT4,
+    INTEGER_LIMITS,
+    INTERVAL_TYPE,
+    NUMBERS,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    numeric,
+)
 
 _COLLATIONS: Final = ("c", "posix", "default", "ucs_basic", "c.utf-8", "c.utf8")
 _TRIMS: Final = {"LEADING": "ltrim", "TRAILING": "rtrim"}
@@ -124,18 +137,46 @@ def overlay(node: exp.Expr, block: Block) -> Scalar:
 
 def bracket(node: exp.Expr, block: Block) -> Scalar:
     """Subscripts: of an array counted from 1, or of jsonb."""
-    value = block.bind(node.this)
-    if len(node.expressions) != 1:
-        raise fault.unsupported("an array of more than one dimension", position_of(node))
     index = node.expressions[0]
+    slices = isinstance(index, exp.Slice) or (isinstance(node.this, exp.Bracket) and _has_slice(node.this))
+    if len(node.expressions) != 1 or (isinstance(node.this, exp.Bracket) and slices):
+        raise fault.unsupported("an array of more than one dimension", position_of(node))
+    value = block.bind(node.this)
     if isinstance(index, exp.Slice):
         low, high = index.this, index.args.get("expression")
-        if low is None or high is None:
-            raise fault.unsupported("an array slice without both ends", position_of(node))
-        return call("array slice", [value, block.bind(low), block.bind(high)], position_of(node))
+        _require_array(value, node)
+        first = _subscript(low, block) if low is not None else Constant(INT4, 1)
+        last = _subscript(high, block) if high is not None else Constant(INT4, INTEGER_LIMITS["int4"] - 1)
+        return call("array slice", [value, first, last], position_of(node))
     if value.type.name == "jsonb":
         return call("->", [value, block.bind(index)], position_of(node))
-    return call("array element", [value, block.bind(index)], position_of(node))
+    _require_array(value, node)
+    return call("array element", [value, _subscript(index, block)], position_of(node))
+
+
+def _has_slice(node: exp.Expr) -> bool:
+    """True for `a[1:2]` and `a[1:2][3]`: one slice among several subscripts makes slices of all."""
+    while isinstance(node, exp.Bracket):
+        if isinstance(node.expressions[0], exp.Slice):
+            return True
+        node = node.this
+    return False
+
+
+def _require_array(value: Scalar, node: exp.Expr) -> None:
+    if value.type.element is None:
+        message = f"cannot subscript type {value.type.sql_name} because it does not support subscripting"
+        raise fault.invalid(fault.DATATYPE_MISMATCH, message, position_of(node))
+
+
+def _subscript(node: exp.Expr, block: Block) -> Scalar:
+    """An index, converted to integer as an assignment would."""
+    index = block.bind(node)
+    if index.type.name in NUMBERS and index.type.name != "int4":
+        return Cast(INT4, index, position=position_of(node))
+    if index.type.name not in ("int4", "unknown"):
+        raise fault.invalid(fault.DATATYPE_MISMATCH, "array subscript must have type integer", position_of(node))
+    return coerce(index, INT4, position_of(node))
 
 
 def rounded(node: exp.Expr, block: Block) -> Scalar:
@@ -156,6 +197,56 @@ def age(node: exp.Expr, block: Block) -> Scalar:
         kind = values[0].type if values[0].type.name == "timestamptz" else TIMESTAMP
         values = [Cast(kind, today), values[0]]
     return call("age", values, position_of(node))
+
+
+def normalize(node: exp.Expr, block: Block) -> Scalar:
+    """normalize(text [, form]), the form a keyword."""
+    values = list(node.expressions)
+    form = "NFC"
+    if len(values) == 2 and isinstance(values[1], exp.Column) and values[1].name.upper() in NORMAL_FORMS:
+        form = values.pop().name.upper()
+    arguments = [block.bind(value) for value in values]
+    return call("normalize", [*arguments, Constant(TEXT, form)], position_of(node))
+
+
+def row_to_json(node: exp.Expr, block: Block) -> Scalar:
+    """row_to_json(row), which is to_json of nothing but rows."""
+    values = [block.bind(argument) for argument in node.expressions]
+    if len(values) != 1 or values[0].type.name != "record":
+        shown = ", ".join(value.type.sql_name for value in values)
+        message = f"function row_to_json({shown}) does not exist"
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position_of(node))
+    return call("to_json", values, position_of(node))
+
+
+_INTERVAL_PARTS: Final = ("years", "months", "weeks", "days", "hours", "mins", "secs")
+
+
+def make_interval(node: exp.Expr, block: Block) -> Scalar:
+    """make_interval(years, months, weeks, days, hours, mins, secs), each by place or by name, each 0 if left out."""
+    parts: dict[str, Scalar] = {}
+    for place, argument in enumerate(node.expressions):
+        named = isinstance(argument, exp.Kwarg)
+        name = str(argument.this.name).lower() if named else _INTERVAL_PARTS[place : place + 1] or ("",)
+        name = name if isinstance(name, str) else name[0]
+        if name not in _INTERVAL_PARTS or name in parts:
+            message = "function make_interval does not exist with these arguments"
+            raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position_of(node))
+        parts[name] = block.bind(argument.args["expression"] if named else argument)
+    values = [parts.get(name, Constant(INT4, 0)) for name in _INTERVAL_PARTS]
+    return call("make_interval", values, position_of(node))
+
+
+def is_json(value: Scalar, test: exp.Expr, position: int | None) -> Scalar:
+    """`value IS JSON [VALUE | SCALAR | ARRAY | OBJECT] [WITH UNIQUE KEYS]`."""
+    if value.type.name not in ("text", "bpchar", "unknown", "json", "jsonb"):
+        message = f"cannot use type {value.type.sql_name} in IS JSON predicate"
+        raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
+    kind = str(test.this or "VALUE").upper()
+    unique = bool(test.args.get("unique")) and bool(test.args.get("with_"))
+    text = value if value.type.name != "unknown" else coerce(value, TEXT)
+    text = text if text.type.name in ("text", "bpchar") else Cast(TEXT, text)
+    return call("is json", [coerce(text, TEXT), Constant(TEXT, kind), Constant(BOOL, unique)], position)
 
 
 def type_of(node: exp.Expr, block: Block) -> Scalar:

@@ -6,8 +6,8 @@ from query import fault
 from query.allowlist import position_of
 from query.bind.block import Block
 from query.bind.resolve import coerce
-from query.bound import Constant, Limit, Relation, SortKey
-from query.types import INT8
+from query.bound import Cast, Constant, Limit, Relation, SortKey
+from query.types import INT8, INTEGERS, NUMBERS
 
 
 def apply_limit(node: exp.Expr, relation: Relation, keys: tuple[SortKey, ...], block: Block) -> Relation:
@@ -41,7 +41,10 @@ def _count(limit: exp.Expr | None, keys: tuple[SortKey, ...], block: Block) -> t
 
 def _constant(node: exp.Expr, clause: str, sqlstate: str, block: Block) -> int | None:
     with block.binding(clause):
-        value = coerce(block.bind(node), INT8, position_of(node), f"argument of {clause}")
+        value = block.bind(node)
+        if value.type.name in NUMBERS and value.type.name not in INTEGERS:
+            value = block.environment.fold(Cast(INT8, value, position=position_of(node)))
+        value = coerce(value, INT8, position_of(node), f"argument of {clause}")
     if not isinstance(value, Constant):
         raise fault.unsupported(f"{clause} that is not a constant", position_of(node))
     if isinstance(value.value, int) and value.value < 0:

@@ -57,6 +57,7 @@ _NAMES: Final[dict[exp.DType, tuple[PgType, str]]] = {
     _T.DATE: (DATE, "date"),
     _T.TIME: (TIME, "time"),
     _T.TIMESTAMP: (TIMESTAMP, "timestamp"),
+    _T.DATETIME: (TIMESTAMP, "timestamp"),
     _T.TIMESTAMPTZ: (TIMESTAMPTZ, "timestamptz"),
     _T.INTERVAL: (INTERVAL_TYPE, "interval"),
     _T.JSON: (JSON, "json"),
@@ -110,6 +111,9 @@ def _numeric(modifiers: tuple[int, ...], node: exp.DataType) -> TypeName:
     if not 1 <= precision <= 1000:
         message = f"NUMERIC precision {precision} must be between 1 and 1000"
         raise fault.invalid(fault.INVALID_PARAMETER, message, position_of(node))
-    if precision > NUMERIC_DIGITS or not 0 <= scale <= precision:
+    if not -1000 <= scale <= 1000:
+        message = f"NUMERIC scale {scale} must be between -1000 and 1000"
+        raise fault.invalid(fault.INVALID_PARAMETER, message, position_of(node))
+    if not max(precision, scale, precision - scale) <= NUMERIC_DIGITS:
         raise fault.unsupported(f"numeric({precision},{scale})", position_of(node), "use up to 38 digits")
-    return TypeName(replace(NUMERIC, scale=scale), "numeric", (precision, scale))
+    return TypeName(replace(NUMERIC, scale=max(scale, 0)), "numeric", (precision, scale))

@@ -28,9 +28,23 @@ def bind_window(node: exp.Expr, block: Block) -> Scalar:
     with block.binding("a window function", aggregates=block.aggregates_allowed):
         call = _call(node.this, block)
         partition, order, frame = _definition(node, block)
+    if frame is not None and frame.mode == "range" and len(order) == 1:
+        frame = _typed(frame, order[0].value.type)
     made = replace(call, partition=partition, order=order, frame=frame)
     _check_frame(made, position_of(node))
     return block.window(made)
+
+
+def _typed(frame: Frame, kind: PgType) -> Frame:
+    """The frame with its untyped offsets in the type that the ordering value moves by."""
+    target = INTERVAL_TYPE if kind.category == "D" else kind
+
+    def typed(bound: Bound) -> Bound:
+        offset = bound.offset
+        untyped_offset = offset is not None and offset.type.name == "unknown"
+        return replace(bound, offset=coerce(offset, target)) if untyped_offset and offset is not None else bound
+
+    return replace(frame, start=typed(frame.start), end=typed(frame.end))
 
 
 def _call(node: exp.Expr, block: Block) -> WindowCall:

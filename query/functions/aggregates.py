@@ -52,6 +52,7 @@ def _fill() -> None:
             *("timestamp", "timestamptz", "interval"),
         ):
             _add(name, source, _argument, source, f"{word} value; NULL for no values.")
+        _add(name, "anyarray", _argument, "anyarray", f"{word} array; NULL for no values.")
     _booleans()
     _statistics()
     _lists()

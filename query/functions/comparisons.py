@@ -3,22 +3,14 @@
 import polars as pl
 
 from query.functions.registry import Site, define
-from query.jsontext import normalised
-from query.lower.intervals import interval_length
-from query.lower.site import CallSite
-from query.types import TEXT
+from query.lower.ordering import sort_key
 
 _FAMILY = "Comparison"
 
 
 def _keys(site: Site, *values: pl.Expr) -> list[pl.Expr]:
-    """What values compare by: intervals by length, jsonb by its normal form."""
-    if site.types[0].name == "interval":
-        return [interval_length(value) for value in values]
-    if site.types[0].name == "jsonb":
-        texts = CallSite(site.types, TEXT, site.position)
-        return [texts.rowwise(normalised, value) for value in values]
-    return list(values)
+    """What the values compare by."""
+    return [sort_key(value, site.types[0]) for value in values]
 
 
 @define("=(any, any) -> bool", "Equal.", family=_FAMILY)

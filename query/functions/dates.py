@@ -7,34 +7,22 @@ import polars as pl
 
 from query import fault
 from query.functions.registry import Site, define
+from query.functions.timefields import field_named, microseconds, quotient, rest
 from query.intervals import DAY, HOUR, MINUTE, Interval, days_justified, hours_justified, justified
 from query.lower.intervals import interval
-from query.moments import BadMoment, zone_named
-from query.types import PgType, numeric
+from query.types import PgType
 
 _FAMILY = "Date and time"
 _MOMENTS = ("timestamp", "timestamptz")
-_FIELD_NAMES: Final = {
-    **dict.fromkeys(("year", "years", "y", "yr", "yrs"), "year"),
-    **dict.fromkeys(("month", "months", "mon", "mons"), "month"),
-    **dict.fromkeys(("day", "days", "d"), "day"),
-    **dict.fromkeys(("hour", "hours", "h", "hr", "hrs"), "hour"),
-    **dict.fromkeys(("minute", "minutes", "m", "min", "mins"), "minute"),
-    **dict.fromkeys(("second", "seconds", "s", "sec", "secs"), "second"),
-    **dict.fromkeys(("millisecond", "milliseconds", "ms", "msec", "msecs"), "milliseconds"),
-    **dict.fromkeys(("microsecond", "microseconds", "us", "usec", "usecs"), "microseconds"),
-    **dict.fromkeys(("week", "weeks", "w"), "week"),
-    **dict.fromkeys(("quarter", "qtr"), "quarter"),
-    **dict.fromkeys(("decade", "decades", "dec", "decs"), "decade"),
-    **dict.fromkeys(("century", "centuries", "c", "cent"), "century"),
-    **dict.fromkeys(("millennium", "millennia", "mil", "mils"), "millennium"),
-    **{name: name for name in ("dow", "isodow", "doy", "isoyear", "epoch", "julian", "timezone")},
-}
 _FIRST_US: Final = -62_135_596_800_000_000
 _LAST_US: Final = 253_402_300_800_000_000
 """Years 1 to 9999 in microseconds since 1970: what results can show. PostgreSQL reaches further."""
 
-_TRUNCATIONS: Final = {
+_FIRST_DAY: Final = -2_440_588
+_LAST_DAY: Final = 2_145_042_906
+"""PostgreSQL's dates in days since 1970: from 4713 BC to the year 5874897."""
+
+TRUNCATIONS: Final = {
     "microseconds": "1us",
     "milliseconds": "1ms",
     "second": "1s",
@@ -48,20 +36,6 @@ _TRUNCATIONS: Final = {
 }
 
 
-def _field(site: Site, field: object) -> str:
-    name = _FIELD_NAMES.get(str(field).lower())
-    if name is None:
-        message = f'unit "{str(field)[:40]}" not recognized for type {site.types[-1].sql_name}'
-        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position)
-    return name
-
-
-def _us(value: pl.Expr, kind: PgType) -> pl.Expr:
-    """Microseconds since 1970; nanoseconds are cut."""
-    physical = value.to_physical().cast(pl.Int64)
-    return physical // 1000 if kind.unit == "ns" else physical
-
-
 def _second_kind(types: tuple[PgType, ...]) -> PgType:
     return types[1]
 
@@ -73,8 +47,8 @@ def _second_kind(types: tuple[PgType, ...]) -> PgType:
     result=_second_kind,
 )
 def date_trunc(site: Site, field: object, value: pl.Expr) -> pl.Expr:
-    name = _field(site, field)
-    every = _TRUNCATIONS.get(name)
+    name = field_named(site, field)
+    every = TRUNCATIONS.get(name)
     if every is not None:
         return value.dt.truncate(every)
     years = {"decade": 10, "century": 100, "millennium": 1000}.get(name)
@@ -86,24 +60,9 @@ def date_trunc(site: Site, field: object, value: pl.Expr) -> pl.Expr:
     return value.dt.truncate("1y").dt.offset_by(pl.concat_str([(first - start).cast(pl.String), pl.lit("y")]))
 
 
-@define(
-    "date_trunc(text!, timestamptz, text!) -> timestamptz",
-    "Cut to a field in a time zone.",
-    family=_FAMILY,
-    result=_second_kind,
-)
-def date_trunc_zone(site: Site, field: object, value: pl.Expr, zone: object) -> pl.Expr:
-    every = _TRUNCATIONS.get(_field(site, field))
-    if every is None:
-        raise fault.unsupported(f"date_trunc to {field} in a time zone", site.position)
-    name = _zone(site, zone)
-    local = value.dt.convert_time_zone(name).dt.replace_time_zone(None).dt.truncate(every)
-    return _from_local(local, name)
-
-
 @define("date_trunc(text!, interval) -> interval", "Cut to a field.", family=_FAMILY)
 def date_trunc_interval(site: Site, field: object, value: pl.Expr) -> pl.Expr:
-    name = _field(site, field)
+    name = field_named(site, field)
     months, days, us = (value.struct.field(part).cast(pl.Int64) for part in ("months", "days", "us"))
     units = {"second": 1_000_000, "minute": MINUTE, "hour": HOUR, "milliseconds": 1000, "microseconds": 1}
     zero = pl.lit(0, dtype=pl.Int64)
@@ -142,137 +101,6 @@ def date_bin(site: Site, stride: object, value: pl.Expr, origin: pl.Expr) -> pl.
     distance = value.to_physical().cast(pl.Int64) - start
     step: int = width * scale
     return (start + (distance // step) * step).cast(kind.polars)
-
-
-# --- fields --------------------------------------------------------------------------------------------------------
-
-
-def _extract_type(types: tuple[PgType, ...]) -> PgType:
-    return numeric(6, exact=False)
-
-
-_EXTRACTABLE: Final = ("timestamp", "timestamptz", "date", "time", "interval")
-
-
-@define(
-    "; ".join(f"extract(text!, {kind}) -> numeric" for kind in _EXTRACTABLE),
-    "A field of a time as numeric.",
-    family=_FAMILY,
-    result=_extract_type,
-)
-def extract(site: Site, field: object, value: pl.Expr) -> pl.Expr:
-    name = _field(site, field)
-    return _fields(site, name, value).cast(pl.Int128)
-
-
-@define(
-    "; ".join(f"date_part(text!, {kind}) -> float8" for kind in _EXTRACTABLE),
-    "A field of a time as float8.",
-    family=_FAMILY,
-)
-def date_part(site: Site, field: object, value: pl.Expr) -> pl.Expr:
-    return _fields(site, _field(site, field), value).cast(pl.Float64) / 1_000_000.0
-
-
-def _fields(site: Site, name: str, value: pl.Expr) -> pl.Expr:
-    """A field in millionths."""
-    kind = site.types[1]
-    million = 1_000_000
-    if kind.name == "interval":
-        return _interval_field(site, name, value)
-    if kind.name == "time":
-        return _clock_field(site, name, value.to_physical() // 1000)
-    if name in ("hour", "minute", "second", "milliseconds", "microseconds"):
-        if kind.name == "date":
-            raise _no_field(site, name)
-        return _clock_field(site, name, _us(value, kind) % DAY)
-    if name == "epoch":
-        if kind.name == "date":
-            return value.to_physical().cast(pl.Int64) * DAY
-        return _us(value, kind)
-    if name == "timezone" and kind.name == "timestamptz":
-        return pl.when(value.is_not_null()).then(pl.lit(0, dtype=pl.Int64))
-    calendar = _calendar(name, value)
-    if calendar is None:
-        raise _no_field(site, name)
-    return calendar.cast(pl.Int64) * million
-
-
-def _calendar(name: str, value: pl.Expr) -> pl.Expr | None:
-    date, year = value.dt, value.dt.year().cast(pl.Int64)
-    simple = {
-        "year": date.year,
-        "month": date.month,
-        "day": date.day,
-        "doy": date.ordinal_day,
-        "week": date.week,
-        "isoyear": date.iso_year,
-        "quarter": date.quarter,
-        "isodow": date.weekday,
-    }
-    if name in simple:
-        return simple[name]()
-    if name == "dow":
-        return date.weekday().cast(pl.Int64) % 7
-    if name == "decade":
-        return year // 10
-    if name == "century":
-        return (year - 1) // 100 + 1
-    return (year - 1) // 1000 + 1 if name == "millennium" else None
-
-
-def _clock_field(site: Site, name: str, us: pl.Expr) -> pl.Expr:
-    million = 1_000_000
-    within_minute = us % MINUTE
-    parts = {
-        "hour": (us // HOUR) * million,
-        "minute": (us // MINUTE % 60) * million,
-        "second": within_minute,
-        "milliseconds": within_minute * 1000,
-        "microseconds": within_minute * million,
-        "epoch": us,
-    }
-    if name not in parts:
-        raise _no_field(site, name)
-    return parts[name]
-
-
-def _interval_field(site: Site, name: str, value: pl.Expr) -> pl.Expr:
-    months, days, us = (value.struct.field(part).cast(pl.Int64) for part in ("months", "days", "us"))
-    million = 1_000_000
-    if name == "epoch":
-        seconds = _quotient(months, 12) * 31_557_600 + _rest(months, 12) * 30 * 86_400 + days * 86_400
-        return seconds * million + us
-    clock = {
-        "hour": _quotient(us, HOUR) * million,
-        "minute": _rest(_quotient(us, MINUTE), 60) * million,
-        "second": _rest(us, MINUTE),
-        "milliseconds": _rest(us, MINUTE) * 1000,
-        "microseconds": _rest(us, MINUTE) * million,
-        "day": days * million,
-        "month": _rest(months, 12) * million,
-        "quarter": (_quotient(_rest(months, 12), 3) + 1) * million,
-        "year": _quotient(months, 12) * million,
-        "decade": _quotient(months, 120) * million,
-        "century": _quotient(months, 1200) * million,
-        "millennium": _quotient(months, 12000) * million,
-    }
-    if name not in clock:
-        raise _no_field(site, name)
-    return clock[name]
-
-
-def _quotient(value: pl.Expr, unit: int) -> pl.Expr:
-    return (value.abs() // unit) * value.sign()
-
-
-def _rest(value: pl.Expr, unit: int) -> pl.Expr:
-    return (value.abs() % unit) * value.sign()
-
-
-def _no_field(site: Site, name: str) -> Exception:
-    message = f'unit "{name}" not supported for type {site.types[1].sql_name}'
-    return fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, site.position)
 
 
 # --- arithmetic ----------------------------------------------------------------------------------------------------
@@ -344,7 +172,9 @@ def date_subtract_interval(site: Site, value: pl.Expr, amount: pl.Expr) -> pl.Ex
 
 def _day(site: Site, days: pl.Expr) -> pl.Expr:
     beyond = (days < _FIRST_US // DAY) | (days >= _LAST_US // DAY)
-    return site.trap(pl.when(~beyond).then(days).cast(pl.Int32).cast(pl.Date), beyond, "date_range")
+    made = pl.when(~beyond).then(days).cast(pl.Int32).cast(pl.Date)
+    made = site.trap(made, (days < _FIRST_DAY) | (days >= _LAST_DAY), "date_range")
+    return site.trap(made, beyond, "far_date")
 
 
 @define("+(date, int4) -> date", "Later by days.", family=_FAMILY)
@@ -373,8 +203,8 @@ def date_difference(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     family=_FAMILY,
 )
 def moment_difference(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    us = _us(left, site.types[0]) - _us(right, site.types[1])
-    return interval(pl.lit(0, dtype=pl.Int32), _quotient(us, DAY), _rest(us, DAY))
+    us = microseconds(left, site.types[0]) - microseconds(right, site.types[1])
+    return interval(pl.lit(0, dtype=pl.Int32), quotient(us, DAY), rest(us, DAY))
 
 
 @define("+(date, time) -> timestamp", "A date at a time.", family=_FAMILY)
@@ -418,7 +248,7 @@ def negate_interval(site: Site, value: pl.Expr) -> pl.Expr:
     return interval(*(-part for part in _parts(value)))
 
 
-def _scaled(value: pl.Expr, factor: pl.Expr) -> pl.Expr:
+def scaled_interval(value: pl.Expr, factor: pl.Expr) -> pl.Expr:
     """Each field times the factor; fractions of months go to days, of days to microseconds."""
     months, days, us = (part.cast(pl.Float64) * factor for part in _parts(value))
     whole_months = _toward_zero(months)
@@ -438,18 +268,18 @@ def _toward_zero(value: pl.Expr) -> pl.Expr:
 
 @define("*(interval, float8) -> interval", "So many times.", family=_FAMILY)
 def multiply_interval(site: Site, value: pl.Expr, factor: pl.Expr) -> pl.Expr:
-    return _scaled(value, factor)
+    return scaled_interval(value, factor)
 
 
 @define("*(float8, interval) -> interval", "So many times.", family=_FAMILY)
 def interval_times(site: Site, factor: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return _scaled(value, factor)
+    return scaled_interval(value, factor)
 
 
 @define("/(interval, float8) -> interval", "A part.", family=_FAMILY)
 def divide_interval(site: Site, value: pl.Expr, divisor: pl.Expr) -> pl.Expr:
     divisor = site.trap(divisor, divisor == 0, "division_by_zero")
-    return _scaled(value, 1.0 / divisor)
+    return scaled_interval(value, 1.0 / divisor)
 
 
 # --- functions -----------------------------------------------------------------------------------------------------
@@ -466,7 +296,7 @@ def age(site: Site, later: pl.Expr, earlier: pl.Expr) -> pl.Expr:
     high = pl.when(forward).then(later).otherwise(earlier)
     low = pl.when(forward).then(earlier).otherwise(later)
     kind = site.types[0]
-    us = _us(high, kind) % DAY - _us(low, kind) % DAY
+    us = microseconds(high, kind) % DAY - microseconds(low, kind) % DAY
     borrow_day = (us < 0).cast(pl.Int64)
     days = high.dt.day().cast(pl.Int64) - low.dt.day().cast(pl.Int64) - borrow_day
     borrow_month = (days < 0).cast(pl.Int64)
@@ -498,47 +328,6 @@ def justify_interval(site: Site, value: pl.Expr) -> pl.Expr:
 @define("justify_days(interval) -> interval", "30 days become a month.", family=_FAMILY)
 def justify_days(site: Site, value: pl.Expr) -> pl.Expr:
     return _justified(site, value, days_justified)
-
-
-def _zone(site: Site, zone: object) -> str:
-    name = str(zone)
-    if name.upper() in ("UTC", "GMT", "Z", "ZULU", "UCT"):
-        return "UTC"
-    try:
-        zone_named(name)
-    except BadMoment as error:
-        message = f'time zone "{name[:60]}" not recognized'
-        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position) from error
-    return name
-
-
-def _from_local(local: pl.Expr, zone: str) -> pl.Expr:
-    """A wall clock reading as an instant. PostgreSQL takes standard time for a reading that occurs twice, and moves
-    one that is skipped forward by the gap."""
-    direct = local.dt.replace_time_zone(zone, ambiguous="latest", non_existent="null")
-    hour = pl.duration(hours=1)
-    skipped = (local - hour).dt.replace_time_zone(zone, ambiguous="latest", non_existent="null") + hour
-    return pl.coalesce(direct, skipped).dt.convert_time_zone("UTC")
-
-
-def _other_moment(types: tuple[PgType, ...]) -> PgType:
-    target = "timestamptz" if types[1].name == "timestamp" else "timestamp"
-    return PgType(target, unit=types[1].unit)
-
-
-@define(
-    "timezone(text!, timestamp) -> timestamptz; timezone(text!, timestamptz) -> timestamp",
-    "AT TIME ZONE: a wall clock as an instant, or an instant on a wall clock.",
-    family=_FAMILY,
-    result=_other_moment,
-)
-def timezone(site: Site, zone: object, value: pl.Expr) -> pl.Expr:
-    name = _zone(site, zone)
-    if name != "UTC":
-        value = site.trap(value, value.dt.year() > 2099, "zone_range")
-    if site.types[1].name == "timestamptz":
-        return value.dt.convert_time_zone(name).dt.replace_time_zone(None)
-    return value.dt.replace_time_zone("UTC") if name == "UTC" else _from_local(value, name)
 
 
 @define("to_timestamp(float8) -> timestamptz", "The instant so many seconds after 1970.", family=_FAMILY)
@@ -586,3 +375,14 @@ def make_time(site: Site, hour: pl.Expr, minute: pl.Expr, second: pl.Expr) -> pl
 )
 def isfinite(site: Site, value: pl.Expr) -> pl.Expr:
     return pl.when(value.is_not_null()).then(True)
+
+
+@define(
+    "make_interval(int4, int4, int4, int4, int4, int4, float8) -> interval",
+    "An interval of years, months, weeks, days, hours, mins, secs; arguments may be named, and left out.",
+    family=_FAMILY,
+)
+def make_interval(site: Site, *parts: pl.Expr) -> pl.Expr:
+    years, months, weeks, days, hours, minutes = (part.cast(pl.Int64) for part in parts[:6])
+    seconds = (parts[6] * 1_000_000.0).round(0, mode="half_to_even").cast(pl.Int64)
+    return interval(years * 12 + months, weeks * 7 + days, hours * HOUR + minutes * MINUTE + seconds)

@@ -72,6 +72,10 @@ def _like(site: Site, value: pl.Expr, pattern: object, escape: object, ignore_ca
     except BadPattern as error:
         raise fault.invalid(fault.INVALID_ESCAPE, str(error), site.position) from error
     pieces = parsed.pieces
+    if parsed.fails:
+        never = pl.when(value.is_not_null()).then(False)
+        flags = "(?si)" if ignore_case else "(?s)"
+        return site.trap(never, value.str.contains(parsed.fails.replace("(?s)", flags, 1)), "like_escape")
     if ignore_case:
         return value.str.contains(parsed.search.replace("(?s)", "(?si)", 1))
     if pieces is None or len(pieces) > 3 or (len(pieces) == 3 and any(pieces[::2])):
@@ -97,15 +101,23 @@ def ilike_constant(site: Site, value: pl.Expr, pattern: object, escape: object) 
 
 
 def _dynamic(site: Site, value: pl.Expr, pattern: pl.Expr, escape: object, flags: int) -> pl.Expr:
-    known: dict[str, re.Pattern[str]] = {}
+    known: dict[str, tuple[re.Pattern[str], bool]] = {}
+
+    def compiled(one: str) -> tuple[re.Pattern[str], bool]:
+        """The pattern, and whether it tells the texts that fail instead of those that match."""
+        parsed = like(one, str(escape))
+        regex = parsed.fails or parsed.regex.replace("$", "\\Z")
+        return re.compile(regex if one else "\\A\\Z", flags), bool(parsed.fails)
 
     def matches(text: str, one: str) -> bool:
-        if one not in known:
-            try:
-                known[one] = re.compile(like(one, str(escape)).regex.replace("$", "\\Z") if one else "\\A\\Z", flags)
-            except BadPattern as error:
-                raise row_fault(fault.INVALID_ESCAPE, str(error), site.position) from error
-        return known[one].match(text) is not None
+        try:
+            regex, failing = known.setdefault(one, compiled(one)) if one not in known else known[one]
+        except BadPattern as error:
+            raise row_fault(fault.INVALID_ESCAPE, str(error), site.position) from error
+        found = regex.match(text) is not None
+        if failing and found:
+            raise row_fault(fault.INVALID_ESCAPE, "LIKE pattern must not end with escape character", site.position)
+        return found and not failing
 
     return site.rowwise(matches, value, pattern)
 

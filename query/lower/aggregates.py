@@ -11,11 +11,12 @@ from query import fault
 from query.bound import Aggregate, AggregateCall, Column, Constant, Field, Scalar, SortKey
 from query.jsontext import normalised
 from query.lower.guards import trap
-from query.lower.intervals import interval, interval_length
+from query.lower.intervals import interval
 from query.lower.jsonvalues import quoted as quoted_text
 from query.lower.jsonvalues import to_json
+from query.lower.matching import groups_of, match_key, once
 from query.lower.numbers import scaled_quotient
-from query.lower.ordering import sort_value
+from query.lower.ordering import is_keyed, sort_key, sort_value
 from query.lower.scalars import expression
 from query.lower.site import CallSite
 from query.lower.stage import Stage
@@ -49,7 +50,12 @@ def aggregate(relation: Aggregate, frame: pl.LazyFrame, statements: Statements) 
     stage = Stage()
     plans = [plan(_staged(call, stage), field) for call, field in zip(relation.calls, made, strict=True)]
     frame = stage.before(frame).with_columns(column for entry in plans for column in entry.columns)
-    if all(entry.sql for entry in plans) or not plans:
+    groups = groups_of(frame, relation.keys)
+    if groups.firsts:
+        statements.note("aggregation by intervals")
+        aggregates = (item for entry in plans for item in entry.aggregates)
+        grouped = groups.frame.group_by(groups.names).agg(*groups.firsts, *aggregates)
+    elif all(entry.sql for entry in plans) or not plans:
         grouped = _statement(frame, keys, plans, statements)
     else:
         grouped = _compiled(frame, keys, plans, statements)
@@ -119,7 +125,7 @@ def _argument(made: Field, call: AggregateCall, index: int = 0) -> tuple[pl.Expr
     """The column an argument is computed as before grouping, and its values in the aggregate."""
     name = f"{made.id}a{index}"
     value = pl.col(name)
-    return _masked(call.args[index], call).alias(name), value.unique() if call.distinct else value
+    return _masked(call.args[index], call).alias(name), once(value, call.args[index].type) if call.distinct else value
 
 
 def _count_rows(call: AggregateCall, made: Field) -> Plan:
@@ -136,14 +142,13 @@ def _count(call: AggregateCall, made: Field) -> Plan:
     name = f"{made.id}a0"
     if call.distinct:
         kind = call.args[0].type
-        present = pl.col(name).drop_nulls()
-        if kind.name == "record" and call.where is None:
-            present = pl.col(name)
-        plain = kind.name not in ("interval", "record") and kind.element is None
+        values = match_key(pl.col(name), kind)
+        present = values if kind.name == "record" and call.where is None else values.drop_nulls()
+        plain = not is_keyed(kind) and kind.name != "record"
         sql: tuple[str, ...] = (f'COUNT(DISTINCT "{name}") AS "{made.id}"',) if plain else ()
         distinct = present.n_unique().cast(pl.Int64).alias(made.id)
         return Plan((column,), (distinct,), pl.col(made.id).cast(pl.Int64), sql)
-    if call.args[0].type.name == "record":
+    if call.args[0].type.name == "record" and call.where is None:
         return Plan((column,), (pl.len().cast(pl.Int64).alias(made.id),), pl.col(made.id))
     counted = pl.col(name).count().cast(pl.Int64).alias(made.id)
     return Plan((column,), (counted,), pl.col(made.id).cast(pl.Int64), (f'COUNT("{name}") AS "{made.id}"',))
@@ -199,9 +204,9 @@ def _extreme(call: AggregateCall, made: Field) -> Plan:
     name = f"{made.id}a0"
     value = pl.col(name)
     smallest = call.function == "min"
-    if kind.name == "interval":
+    if is_keyed(kind):
         present = value.drop_nulls()
-        key = interval_length(present)
+        key = sort_key(present, kind)
         chosen = present.get(key.arg_min() if smallest else key.arg_max(), null_on_oob=True)
         return Plan((column,), (chosen.alias(made.id),), pl.col(made.id))
     if kind.name in FLOATS:
@@ -339,7 +344,7 @@ def _sorted_values(value: pl.Expr, call: AggregateCall, made: Field) -> tuple[tu
     """The argument's values in the call's order; with DISTINCT each once, sorted as PostgreSQL leaves them."""
     if call.distinct:
         key = call.order[0] if call.order else SortKey(call.args[0], False, False)
-        return (), value.unique().sort(descending=key.descending, nulls_last=not key.nulls_first)
+        return (), _sorted_once(value, key)
     if not call.order:
         return (), value
     names = [f"{made.id}o{index}" for index in range(len(call.order))]
@@ -354,6 +359,15 @@ def _sorted_values(value: pl.Expr, call: AggregateCall, made: Field) -> tuple[tu
         maintain_order=True,
     )
     return columns, ordered
+
+
+def _sorted_once(value: pl.Expr, key: SortKey) -> pl.Expr:
+    """Each value once, in order. What is equal has an equal key: '1 mon' and '30 days' are one value."""
+    if not is_keyed(key.value.type):
+        return value.unique().sort(descending=key.descending, nulls_last=not key.nulls_first)
+    by = sort_key(value, key.value.type)
+    ordered = value.sort_by(by, descending=key.descending, nulls_last=not key.nulls_first, maintain_order=True)
+    return once(ordered, key.value.type)
 
 
 def _list(call: AggregateCall, made: Field, argument: pl.Expr) -> tuple[tuple[pl.Expr, ...], pl.Expr]:
@@ -392,7 +406,8 @@ def _json_list(call: AggregateCall, made: Field) -> Plan:
     texts = to_json(site, values, kind, binary).fill_null("null")
     items = pl.col(made.id)
     result = pl.when(items.is_not_null()).then(pl.concat_str([pl.lit("["), items, pl.lit("]")]))
-    joined = pl.when(values.len() > 0).then(texts.str.join(", ")).alias(made.id)
+    separator = ", \n " if kind.name == "record" and not binary else ", "
+    joined = pl.when(values.len() > 0).then(texts.str.join(separator)).alias(made.id)
     return Plan(columns, (joined,), result)
 
 
@@ -430,8 +445,8 @@ def _ordered(call: AggregateCall, made: Field) -> tuple[pl.Expr, pl.Expr]:
     key = call.order[0]
     name = f"{made.id}a0"
     value = pl.col(name).drop_nulls()
-    if key.value.type.name == "interval":
-        ordered = value.sort_by(interval_length(value), descending=key.descending)
+    if is_keyed(key.value.type):
+        ordered = value.sort_by(sort_key(value, key.value.type), descending=key.descending)
     else:
         ordered = value.sort(descending=key.descending)
     return _masked(key.value, call).alias(name), ordered
@@ -477,6 +492,11 @@ def _fractions(call: AggregateCall, made: Field, pick: Callable[[pl.Expr, pl.Exp
 def _mode(call: AggregateCall, made: Field) -> Plan:
     """The most frequent value; of several the first in the order."""
     column, ordered = _ordered(call, made)
+    kind = call.order[0].value.type
+    if is_keyed(kind):
+        runs = sort_key(ordered, kind).rle().struct.field("len")
+        last = (runs.cum_sum().cast(pl.Int64) - 1).filter(runs == runs.max()).first()
+        return Plan((column,), (ordered.get(last, null_on_oob=True).alias(made.id),), pl.col(made.id))
     found = ordered.mode().sort(descending=call.order[0].descending).first()
     return Plan((column,), (found.alias(made.id),), pl.col(made.id))
 

@@ -19,6 +19,8 @@ from query.types import FLOATS, INTEGERS, NUMBERS, TIMESTAMPS, PgType
 def convert(site: CallSite, value: pl.Expr, cast: Cast) -> pl.Expr:
     """`value` in the cast's type, with its modifiers applied."""
     source, target = cast.value.type, cast.type
+    if target.name == "numeric" and cast.modifiers and cast.modifiers[1] < 0:
+        return _to_tens(site, value, source, *cast.modifiers)
     result = _converted(site, value, source, target, cast)
     if cast.character:
         result = result.str.slice(0, cast.modifiers[0])
@@ -29,6 +31,13 @@ def convert(site: CallSite, value: pl.Expr, cast: Cast) -> pl.Expr:
     if cast.modifiers and target.name in (*TIMESTAMPS, "time"):
         return _cut(result, target, cast.modifiers[0])
     return result
+
+
+def _to_tens(site: CallSite, value: pl.Expr, source: PgType, precision: int, scale: int) -> pl.Expr:
+    """numeric(precision, -n): rounded to the n-th digit before the point."""
+    limit = pl.lit(10**precision, dtype=pl.Int128)
+    tens = rescale(site, value, source.scale - scale, 0)
+    return site.trap(tens, tens.abs() >= limit, "numeric_field") * pl.lit(10**-scale, dtype=pl.Int128)
 
 
 def _converted(site: CallSite, value: pl.Expr, source: PgType, target: PgType, cast: Cast) -> pl.Expr:

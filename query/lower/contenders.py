@@ -89,7 +89,7 @@ def is_stored(relation: Relation) -> bool:
             return False
 
 
-def first_rows(predicate: Scalar, column: str) -> int | None:
+def rows_wanted(predicate: Scalar, column: str) -> int | None:
     """The number n for which the predicate cannot hold where the column, counted from 1, is beyond n."""
     for part in conjuncts(predicate):
         match part:

@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from errors import InternalError, InvalidSQL, QueryTooLarge, WeirError
+from errors import InternalError, QueryTooLarge, WeirError
 from query import fault
 
 FAULTS: Final[dict[str, tuple[str, str]]] = {
@@ -17,7 +17,7 @@ FAULTS: Final[dict[str, tuple[str, str]]] = {
     "int2_range": (fault.NUMERIC_OUT_OF_RANGE, "smallint out of range"),
     "int4_range": (fault.NUMERIC_OUT_OF_RANGE, "integer out of range"),
     "int8_range": (fault.NUMERIC_OUT_OF_RANGE, "bigint out of range"),
-    "numeric_range": (fault.NUMERIC_OUT_OF_RANGE, "numeric field overflow: more than 38 digits"),
+    "numeric_range": (fault.FEATURE_NOT_SUPPORTED, "a number of more than 38 digits is not supported"),
     "numeric_field": (fault.NUMERIC_OUT_OF_RANGE, "numeric field overflow"),
     "float_overflow": (fault.NUMERIC_OUT_OF_RANGE, "value out of range: overflow"),
     "negative_sqrt": (fault.INVALID_POWER_ARGUMENT, "cannot take square root of a negative number"),
@@ -41,13 +41,15 @@ FAULTS: Final[dict[str, tuple[str, str]]] = {
     "chr_negative": (fault.INVALID_PARAMETER, "character number must be positive"),
     "chr_range": (fault.PROGRAM_LIMIT, "requested character not valid for encoding"),
     "date_range": (fault.DATETIME_OVERFLOW, "date out of range"),
+    "far_date": (fault.FEATURE_NOT_SUPPORTED, "a date outside of the years 1 to 9999 is not supported"),
     "timestamp_range": (fault.DATETIME_OVERFLOW, "timestamp out of range"),
-    "zone_range": (fault.FEATURE_NOT_SUPPORTED, "a time zone conversion beyond the year 2099 is not supported"),
     "field_range": (fault.DATETIME_OVERFLOW, "date/time field value out of range"),
     "ntile_zero": ("22014", "argument of ntile must be greater than zero"),
     "nth_zero": ("22016", "argument of nth_value must be greater than zero"),
     "nan_integer": (fault.NUMERIC_OUT_OF_RANGE, "value is NaN or infinite"),
     "tiny_numeric": (fault.FEATURE_NOT_SUPPORTED, "a number this small as numeric is not supported"),
+    "like_escape": (fault.INVALID_ESCAPE, "LIKE pattern must not end with escape character"),
+    "null_position": ("22004", "initial position must not be null"),
     "json_shape": (fault.INVALID_PARAMETER, "cannot take elements of this JSON value"),
 }
 _CODES: Final = {name: index for index, name in enumerate(FAULTS, 1)}
@@ -75,6 +77,7 @@ def row_fault(sqlstate: str, message: str, position: int | None = None) -> RowFa
     return RowFault(f"weir!{sqlstate}!{position or ''}!{message}!weir")
 
 
+_REFUSAL: Final = " is not supported"
 _ROW_FAULT: Final = re.compile(r"weir!(\w{5})!(\d*)!(.*?)!weir", re.DOTALL)
 _CONVERSION: Final = re.compile(
     r"conversion from `(?P<source>.+?)` to `(?P<target>.+?)` failed in column .*? values: \[(?P<values>.*?)\]",
@@ -98,7 +101,7 @@ def translate(error: BaseException) -> WeirError:
     own = _ROW_FAULT.search(text)
     if own is not None:
         position = int(own[2]) if own[2] else None
-        return fault.invalid(own[1], own[3], position)
+        return _fault(own[1], own[3], position)
     conversion = _CONVERSION.search(text)
     if conversion is not None:
         return _failed_conversion(conversion)
@@ -109,14 +112,21 @@ def translate(error: BaseException) -> WeirError:
     return InternalError(f"the query failed while it ran: {type(error).__name__}")
 
 
-def _failed_conversion(match: "re.Match[str]") -> InvalidSQL:
+def _fault(sqlstate: str, message: str, position: int | None) -> WeirError:
+    """The error of this SQLSTATE: a refusal where only we lack something."""
+    if sqlstate == fault.FEATURE_NOT_SUPPORTED and message.endswith(_REFUSAL):
+        return fault.unsupported(message.removesuffix(_REFUSAL), position)
+    return fault.invalid(sqlstate, message, position)
+
+
+def _failed_conversion(match: "re.Match[str]") -> WeirError:
     source, target, values = match["source"], match["target"], match["values"]
     first = values.split(",")[0].strip()
     if target == "u8" and first.startswith("-") and first[1:].isdigit():
         kind, position = divmod(int(first[1:]), _PLACES)
         if kind in _NAMES:
             sqlstate, message = FAULTS[_NAMES[kind]]
-            return fault.invalid(sqlstate, message, position or None)
+            return _fault(sqlstate, message, position or None)
     shown = _TYPE_NAMES.get(target, target)
     if source == "str":
         return fault.invalid(fault.INVALID_TEXT, f"invalid input syntax for type {shown}: {values[:100]}")

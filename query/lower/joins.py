@@ -1,13 +1,15 @@
 """Joins: equal keys by a generated statement, every further condition checked on the joined rows."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from query.bind.traverse import columns, conjuncts
-from query.bound import Aggregate, Call, Field, Join, Lookup, Project, Scalar
+from query.bound import Aggregate, Call, Column, Field, Join, Lookup, Project, Scalar
 from query.lower.filters import filtered
 from query.lower.guards import trap
+from query.lower.matching import is_matched_by_key, match_key
 from query.lower.scalars import computed
 from query.lower.statements import Statements, quoted
 
@@ -75,8 +77,8 @@ def _equal(
     if not condition.left:
         return _cross(left, right, statements)
     names = [f"k{index}" for index in range(len(condition.left))]
-    left = computed(left, {f"l{name}": value for value, name in zip(condition.left, names, strict=True)})
-    right = computed(right, {f"r{name}": value for value, name in zip(condition.right, names, strict=True)})
+    left = _keyed(left, {f"l{name}": value for value, name in zip(condition.left, names, strict=True)})
+    right = _keyed(right, {f"r{name}": value for value, name in zip(condition.right, names, strict=True)})
     if any(condition.null_safe) or kind in ("semi", "anti", "full"):
         return _null_safe(left, right, names, condition, kind, statements)
     terms = " AND ".join(f'a."l{name}" = b."r{name}"' for name in names)
@@ -85,6 +87,16 @@ def _equal(
     shown += [f"b.{quoted(name)}" for name in right_columns]
     a, b = statements.name(left), statements.name(right)
     return statements.run(f"SELECT {', '.join(shown)} FROM {a} AS a {_SQL_KINDS[kind]} JOIN {b} AS b ON {terms}")
+
+
+def _keyed(frame: pl.LazyFrame, values: Mapping[str, Scalar]) -> pl.LazyFrame:
+    """The frame with what it is joined by."""
+    frame = computed(frame, values)
+    return frame.with_columns(
+        match_key(pl.col(name), value.type).alias(name)
+        for name, value in values.items()
+        if is_matched_by_key(value.type)
+    )
 
 
 def _null_safe(
@@ -148,15 +160,14 @@ def lookup(relation: Lookup, left: pl.LazyFrame, right: pl.LazyFrame, statements
     """Each row of the left with the rows of the right that have its keys."""
     statements.note("subquery lookup")
     names = [f"k{index}" for index in range(len(relation.keys))]
-    keys = [inner.id for _, inner in relation.keys]
     if relation.single:
-        right = _single(right, keys)
+        right = _single(right, [inner for _, inner in relation.keys])
     if not names and _is_one_row(relation):
         return _selected(_beside(left, right), relation.fields)
     if not names:
         return _selected(_constant_lookup(relation, left, right), relation.fields)
-    left = computed(left, {f"l{name}": value for (value, _), name in zip(relation.keys, names, strict=True)})
-    right = right.with_columns(pl.col(key).alias(f"r{name}") for key, name in zip(keys, names, strict=True))
+    left = _keyed(left, {f"l{name}": value for (value, _), name in zip(relation.keys, names, strict=True)})
+    right = _keyed(right, {f"r{name}": inner for (_, inner), name in zip(relation.keys, names, strict=True)})
     joined = left.join(
         right,
         left_on=[f"l{name}" for name in names],
@@ -202,9 +213,9 @@ def _constant_lookup(relation: Lookup, left: pl.LazyFrame, right: pl.LazyFrame) 
     return left.join(right, how="cross")
 
 
-def _single(right: pl.LazyFrame, keys: list[str]) -> pl.LazyFrame:
+def _single(right: pl.LazyFrame, keys: Sequence[Column]) -> pl.LazyFrame:
     """At most one row per key, or the error PostgreSQL gives for more."""
     names = right.collect_schema().names()
-    count = pl.len().over(keys) if keys else pl.len()
+    count = pl.len().over(match_key(pl.col(key.id), key.type) for key in keys) if keys else pl.len()
     marker = trap(pl.lit(True), count > 1, "many_rows", None)
     return right.with_columns(marker.alias("one")).filter(pl.col("one")).select(names)

@@ -21,6 +21,8 @@ def to_json(site: Site, value: pl.Expr, kind: PgType, binary: bool) -> pl.Expr:
     if kind.element is not None:
         return _array(site, value, kind.element, binary)
     match kind.name:
+        case "record":
+            return _record(site, value, kind, binary)
         case "json":
             return site.rowwise(normalised, value) if binary else value
         case "jsonb":
@@ -41,6 +43,17 @@ def to_json(site: Site, value: pl.Expr, kind: PgType, binary: bool) -> pl.Expr:
             return pl.lit('"') + text + pl.lit('"')
         case _:
             return site.rowwise(quoted, to_text(site, value, kind))
+
+
+def _record(site: Site, value: pl.Expr, kind: PgType, binary: bool) -> pl.Expr:
+    """A row as an object; columns without a name are f1, f2."""
+    parts: list[pl.Expr] = [pl.lit("{")]
+    for index, part in enumerate(kind.fields):
+        name = kind.names[index] if kind.names else f"f{index + 1}"
+        item = to_json(site, value.struct.field(f"f{index}"), part, binary).fill_null("null")
+        parts += [pl.lit(f"{',' if index else ''}{quoted(name)}:"), item]
+    text = pl.concat_str([*parts, pl.lit("}")])
+    return site.rowwise(normalised, text) if binary else text
 
 
 def _float(site: Site, value: pl.Expr, binary: bool) -> pl.Expr:

@@ -8,8 +8,17 @@ from query.bound import Recursive
 from query.fault import PROGRAM_LIMIT
 from query.limits import MAX_RECURSION_ROUNDS, MAX_RECURSION_ROWS
 from query.lower.guards import row_fault
+from query.lower.matching import groups_of
 
 Step = Callable[[pl.LazyFrame], pl.LazyFrame]
+
+
+def _new(rows: pl.DataFrame, before: list[pl.DataFrame], relation: Recursive) -> pl.DataFrame:
+    """Of these rows those that are not among the ones before, each once."""
+    groups = groups_of(pl.concat([*before, rows]).with_row_index("n").lazy(), relation.fields)
+    unique = groups.frame.unique(groups.names, keep="first", maintain_order=True)
+    known = sum(part.height for part in before)
+    return unique.filter(pl.col("n") >= known).select(rows.columns).collect()
 
 
 def recursive(base: pl.LazyFrame, step: Step, relation: Recursive) -> pl.LazyFrame:
@@ -17,15 +26,13 @@ def recursive(base: pl.LazyFrame, step: Step, relation: Recursive) -> pl.LazyFra
     schema = {made.id: made.type.polars for made in relation.fields}
 
     def rounds(rows: pl.DataFrame) -> pl.DataFrame:
-        work = rows if relation.all else rows.unique(maintain_order=True)
+        work = rows if relation.all else _new(rows, [], relation)
         results = [work]
         total = work.height
         for _ in range(MAX_RECURSION_ROUNDS):
             work = step(work.lazy()).collect().cast(schema)  # type: ignore[arg-type]
             if not relation.all:
-                work = work.unique(maintain_order=True).join(
-                    pl.concat(results), on=list(schema), how="anti", nulls_equal=True
-                )
+                work = _new(work, results, relation)
             if work.height == 0:
                 return pl.concat(results)
             results.append(work)

@@ -31,10 +31,11 @@ from query.bound import (
     WorkTable,
 )
 from query.lower.aggregates import aggregate
-from query.lower.contenders import can_contend, contenders, first_rows, is_stored, ranks_only
+from query.lower.contenders import can_contend, contenders, is_stored, ranks_only, rows_wanted
 from query.lower.filters import conjunction, filtered, is_plain
 from query.lower.joins import join, lookup
-from query.lower.ordering import sort_value
+from query.lower.matching import distinct, first_rows, matched_sets
+from query.lower.ordering import is_keyed, sort_value
 from query.lower.recursion import recursive
 from query.lower.scalars import computed, expression
 from query.lower.stage import Stage
@@ -136,7 +137,7 @@ class Lowering:
             for value, made in zip(relation.values, relation.fields, strict=True)
         ]
         if not any(True for value in relation.values for _ in columns(value)):
-            return _constants(frame, relation, values)
+            return _constants(stage.before(frame), relation, values)
         return stage.before(frame).select(values)
 
     def filter(self, relation: Filter) -> pl.LazyFrame:
@@ -149,7 +150,7 @@ class Lowering:
     def _first_of_groups(self, relation: Filter) -> pl.LazyFrame | None:
         """The filter's input without rows that its condition on a row number drops; None if there is no such."""
         for made in relation.input.fields:
-            most = first_rows(relation.predicate, made.id) if made.type.name == "int8" else None
+            most = rows_wanted(relation.predicate, made.id) if made.type.name == "int8" else None
             frame = None if most is None else self._narrowed(relation.input, made.id, most)
             if frame is not None:
                 return frame
@@ -186,11 +187,11 @@ class Lowering:
         if relation.keys is not None:
             self.statements.note("DISTINCT ON")
             frame = self._sorted_firsts(relation.input, relation.keys)
-            return frame.unique([key.id for key in relation.keys], keep="first", maintain_order=True)
+            return first_rows(frame, relation.keys, relation.fields)
         frame = self.frame(relation.input)
-        if any(made.type.name == "interval" or made.type.element is not None for made in relation.fields):
-            self.statements.note("DISTINCT over intervals or arrays")
-            return frame.unique()
+        if any(is_keyed(made.type) for made in relation.fields):
+            self.statements.note("DISTINCT over intervals, arrays or JSON")
+            return distinct(frame, relation.fields)
         name = self.statements.name(frame)
         return self.statements.run(f"SELECT DISTINCT {_columns(relation.fields)} FROM {name}")
 
@@ -216,7 +217,7 @@ class Lowering:
         helpers, terms = [], []
         for index, key in enumerate(keys):
             column = getattr(key.value, "id", "")
-            if not column or key.value.type.name == "interval":
+            if not column or is_keyed(key.value.type):
                 column = f"s{index}"
                 helpers.append(sort_value(key.value, stage).alias(column))
             direction = "DESC" if key.descending else "ASC"
@@ -248,17 +249,18 @@ class Lowering:
 
     def combine(self, relation: Combine) -> pl.LazyFrame:
         sides = [self._aligned(side, relation.fields) for side in (relation.left, relation.right)]
-        complex_types = any(made.type.name == "interval" or made.type.element is not None for made in relation.fields)
-        if relation.operator == "union" and (relation.all or complex_types):
+        keyed = any(is_keyed(made.type) for made in relation.fields)
+        if relation.operator == "union" and (relation.all or keyed):
             both = pl.concat(sides)
             self.statements.note("UNION ALL")
-            return both if relation.all else both.unique()
-        left, right = (self.statements.name(side) for side in sides)
-        shown = _columns(relation.fields)
+            return both if relation.all else distinct(both, relation.fields)
         if relation.operator == "union":
+            left, right = (self.statements.name(side) for side in sides)
+            shown = _columns(relation.fields)
             text = f"SELECT {shown} FROM {left} UNION SELECT {shown} FROM {right}"
             return self.statements.run(text)
-        return _matched_sets(relation, sides, self.statements)
+        self.statements.note(relation.operator.upper())
+        return matched_sets(relation, sides)
 
     def _aligned(self, side: Relation, fields: tuple[Field, ...]) -> pl.LazyFrame:
         return self.frame(side).select(
@@ -356,26 +358,3 @@ def _constants(frame: pl.LazyFrame, relation: Project, values: list[pl.Expr]) ->
 
 def _columns(fields: tuple[Field, ...]) -> str:
     return listed([made.id for made in fields])
-
-
-def _matched_sets(relation: Combine, sides: list[pl.LazyFrame], statements: Statements) -> pl.LazyFrame:
-    """INTERSECT and EXCEPT [ALL] by counting: n copies on the left, m on the right."""
-    statements.note(relation.operator.upper())
-    names = [made.id for made in relation.fields]
-    tagged = [side.with_columns(pl.lit(side_number).alias("side")) for side_number, side in enumerate(sides)]
-    counted = (
-        pl.concat(tagged)
-        .group_by(names)
-        .agg(
-            (pl.col("side") == 0).sum().cast(pl.Int64).alias("n"), (pl.col("side") == 1).sum().cast(pl.Int64).alias("m")
-        )
-    )
-    if relation.operator == "intersect":
-        copies = pl.min_horizontal("n", "m") if relation.all else ((pl.col("n") > 0) & (pl.col("m") > 0)).cast(pl.Int64)
-    else:
-        difference = (pl.col("n") - pl.col("m")).clip(0, None)
-        copies = difference if relation.all else ((pl.col("n") > 0) & (pl.col("m") == 0)).cast(pl.Int64)
-    kept = counted.with_columns(copies.alias("n")).filter(pl.col("n") > 0)
-    if relation.all:
-        kept = kept.with_columns(pl.int_ranges(0, pl.col("n")).alias("n")).explode("n")
-    return kept.select(names)

@@ -29,7 +29,7 @@ from query.bound import (
 from query.lower.aggregates import plan, quotient
 from query.lower.contenders import can_contend, contenders, is_stored
 from query.lower.guards import trap
-from query.lower.ordering import sort_value
+from query.lower.ordering import is_keyed, sort_value
 from query.lower.scalars import computed, expression
 from query.lower.stage import Stage
 from query.lower.statements import Statements
@@ -317,7 +317,7 @@ def _aggregated(frame: pl.LazyFrame, call: WindowCall, made: Field, bounds: Fram
     if call.function in ("sum", "avg") and exact and not bounds.exclude:
         return _exact(frame, call, made)
     grows = bounds.start.kind == "unbounded_preceding" and not bounds.exclude
-    if grows and call.function in ("sum", "avg", "min", "max") and call.args[0].type.name != "interval":
+    if grows and call.function in ("sum", "avg", "min", "max") and not is_keyed(call.args[0].type):
         return _growing(frame, call, made)
     return _listed(frame, call, made, bounds)
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 _SPECIAL: Final = frozenset(".^$*+?()[]{}|\\-")
+# An expression that no text matches.
+NOTHING: Final = "(?s)^$."
 
 
 class BadPattern(ValueError):
@@ -16,11 +18,14 @@ class Like:
     """A LIKE pattern: literal pieces between `%`, when that is all there is; else None and `regex` alone counts.
 
     `regex` describes the whole text, `search` what has to be found in it, which is several times faster to look for.
+    `fails` matches the texts for which PostgreSQL fails, when the pattern ends with its escape character: those with
+    something left when it is reached.
     """
 
     regex: str
     search: str
     pieces: tuple[str, ...] | None
+    fails: str = ""
 
 
 def like(pattern: str, escape: str = "\\") -> Like:
@@ -34,8 +39,10 @@ def like(pattern: str, escape: str = "\\") -> Like:
         letter = pattern[place]
         if escape and letter == escape:
             place += 1
-            if place == len(pattern):
+            if place == len(pattern) and len(pieces) > 1:
                 raise BadPattern("LIKE pattern must not end with escape character")
+            if place == len(pattern):
+                return Like(NOTHING, NOTHING, None, f"(?s)^{_rust(regex)}.")
             letter = pattern[place]
             pieces[-1] += letter
             regex += re.escape(letter)

@@ -44,7 +44,11 @@ def test_unknown_column_names_the_nearest_one_and_its_place() -> None:
     with pytest.raises(InvalidSQL) as raised:
         rows("SELECT statuss FROM t", t=pl.DataFrame({"status": [1]}))
 
-    assert raised.value.details == {"sqlstate": "42703", "position": 8, "hint": 'did you mean "status"?'}
+    assert raised.value.details == {
+        "sqlstate": "42703",
+        "position": 8,
+        "hint": 'Perhaps you meant to reference the column "t.status".',
+    }
 
 
 def test_a_construct_we_lack_is_refused_by_name() -> None:

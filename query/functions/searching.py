@@ -1,0 +1,191 @@
+"""Looking for elements in arrays: comparisons with ANY and ALL, containment, and the array functions that search.
+
+An element is equal to a value as `=` says, and here NULL is equal to NULL where PostgreSQL compares so. NaN is equal
+to NaN, an interval to any of the same length, a JSON document to any with the same content.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import polars as pl
+
+from query import fault
+from query.functions.registry import Site, define
+from query.jsonorder import comparison_key
+from query.types import FLOATS, PgType
+
+_FAMILY = "Arrays"
+_PLAIN = ("interval", "json", "jsonb", "record")
+Key = Callable[[object], object]
+
+
+def _key(kind: PgType, position: int | None) -> Key:
+    """What values of a type compare by, in Python."""
+    if kind.name == "json":
+        message = "could not identify an equality operator for type json"
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position)
+    if kind.name == "record":
+        raise fault.unsupported("searching an array of records", position)
+    if kind.name in FLOATS:
+        return _float_key
+    keys: dict[str, Key] = {"interval": _interval_key, "jsonb": lambda value: comparison_key(str(value))}
+    return keys.get(kind.name, lambda value: value)
+
+
+def _float_key(value: object) -> object:
+    return (math.isnan(value), 0.0 if math.isnan(value) else value) if isinstance(value, float) else value
+
+
+def _interval_key(value: object) -> object:
+    """Microseconds with months of 30 days."""
+    if not isinstance(value, dict):
+        return value
+    return (value["months"] * 30 + value["days"]) * 86_400_000_000 + value["us"]
+
+
+def _keys(items: Sequence[object], key: Key) -> list[object]:
+    return [None if item is None else key(item) for item in items]
+
+
+def _boxed(value: pl.Expr) -> pl.Expr:
+    """A value in a list, which is not NULL where the value is."""
+    return pl.concat_list([value])
+
+
+@define("= any(anyelement, anyarray) -> bool", "`x = ANY (array)`.", family=_FAMILY)
+def equal_any(site: Site, value: pl.Expr, array: pl.Expr) -> pl.Expr:
+    """NULL unless found, when the value or an element is NULL."""
+    if site.types[0].name in _PLAIN:
+        return _quantified(site, value, array, "=", any_of=True)
+    size = array.list.len()
+    found = array.list.contains(value)
+    unknown = value.is_null() | (array.list.drop_nulls().list.len() < size)
+    result = pl.when(found & value.is_not_null()).then(True).when(size == 0).then(False)
+    return pl.when(array.is_not_null()).then(result.when(unknown).then(None).otherwise(False))
+
+
+@define("<> all(anyelement, anyarray) -> bool", "`x <> ALL (array)`.", family=_FAMILY)
+def differs_from_all(site: Site, value: pl.Expr, array: pl.Expr) -> pl.Expr:
+    return ~equal_any(site, value, array)
+
+
+def _nullable(result: list[bool | None], any_of: bool) -> bool | None:
+    if any_of in result:
+        return any_of
+    return None if None in result else not any_of
+
+
+def _holds(symbol: str, value: object, item: object) -> bool:
+    if symbol in ("=", "<>"):
+        return (value == item) == (symbol == "=")
+    less = value < item  # type: ignore[operator]
+    equal = value == item
+    results: dict[str, bool] = {"<": less, "<=": less or equal, ">": not less and not equal, ">=": not less}
+    return results[symbol]
+
+
+def _quantified(site: Site, value: pl.Expr, array: pl.Expr, symbol: str, any_of: bool) -> pl.Expr:
+    key = _key(site.types[0], site.position)
+
+    def test(boxed: list[object], items: list[object]) -> bool | None:
+        (one,) = _keys(boxed, key)
+        return _nullable(
+            [None if item is None or one is None else _holds(symbol, one, item) for item in _keys(items, key)], any_of
+        )
+
+    return site.rowwise(test, _boxed(value), array)
+
+
+def _define_quantifier(symbol: str, any_of: bool) -> None:
+    word = "any" if any_of else "all"
+
+    @define(f"{symbol} {word}(anyelement, anyarray) -> bool", f"`x {symbol} {word.upper()} (array)`.", family=_FAMILY)
+    def quantified(site: Site, value: pl.Expr, array: pl.Expr) -> pl.Expr:
+        return _quantified(site, value, array, symbol, any_of)
+
+
+for _symbol in ("<", "<=", ">", ">=", "<>"):
+    _define_quantifier(_symbol, True)
+for _symbol in ("<", "<=", ">", ">=", "="):
+    _define_quantifier(_symbol, False)
+
+
+@define("array_remove(anyarray, anyelement) -> anyarray", "Without the elements equal to a value.", family=_FAMILY)
+def array_remove(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
+    key = _key(site.types[1], site.position)
+
+    def remove(items: list[object], boxed: list[object]) -> list[object]:
+        (one,) = _keys(boxed, key)
+        return [item for item, known in zip(items, _keys(items, key), strict=True) if known != one]
+
+    return site.rowwise(remove, array, _boxed(value))
+
+
+@define(
+    "array_replace(anyarray, anyelement, anyelement) -> anyarray", "Elements equal to a value replaced.", family=_FAMILY
+)
+def array_replace(site: Site, array: pl.Expr, old: pl.Expr, new: pl.Expr) -> pl.Expr:
+    key = _key(site.types[1], site.position)
+
+    def replace(items: list[object], boxed: list[object], by: list[object]) -> list[object]:
+        (one,) = _keys(boxed, key)
+        return [by[0] if known == one else item for item, known in zip(items, _keys(items, key), strict=True)]
+
+    return site.rowwise(replace, array, _boxed(old), _boxed(new))
+
+
+def _places(site: Site, array: pl.Expr, value: pl.Expr, start: pl.Expr | None, first: bool) -> pl.Expr:
+    """Where a value stands in an array, from 1: the first place or all."""
+    key = _key(site.types[1], site.position)
+
+    def find(items: list[object], boxed: list[object], low: int = 1) -> object:
+        (one,) = _keys(boxed, key)
+        places = [place for place, known in enumerate(_keys(items, key), 1) if known == one and place >= low]
+        return places if not first else places[0] if places else None
+
+    return site.rowwise(find, array, _boxed(value), *([] if start is None else [start]))
+
+
+@define("array_position(anyarray, anyelement) -> int4", "Index of the first element equal to a value.", family=_FAMILY)
+def array_position(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
+    return _places(site, array, value, None, first=True)
+
+
+@define("array_position(anyarray, anyelement, int4) -> int4", "The same from a starting index on.", family=_FAMILY)
+def array_position_from(site: Site, array: pl.Expr, value: pl.Expr, start: pl.Expr) -> pl.Expr:
+    """Raises 22004 for a starting index that is NULL."""
+    missing = array.is_not_null() & start.is_null()
+    return _places(site, array, value, site.trap(start, missing, "null_position"), first=True)
+
+
+@define("array_positions(anyarray, anyelement) -> int4[]", "Indexes of the elements equal to a value.", family=_FAMILY)
+def array_positions(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
+    return _places(site, array, value, None, first=False)
+
+
+@define("@>(anyarray, anyarray) -> bool", "Contains every element.", family=_FAMILY)
+def contains(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    """A NULL element is in no array."""
+    key = _key(site.types[0].element or site.types[0], site.position)
+
+    def holds(whole: list[object], part: list[object]) -> bool:
+        known = _keys(whole, key)
+        return all(item is not None and item in known for item in _keys(part, key))
+
+    return site.rowwise(holds, left, right)
+
+
+@define("<@(anyarray, anyarray) -> bool", "Is contained.", family=_FAMILY)
+def contained(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return contains(site, right, left)
+
+
+@define("&&(anyarray, anyarray) -> bool", "Have an element in common.", family=_FAMILY)
+def overlaps(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    key = _key(site.types[0].element or site.types[0], site.position)
+
+    def meet(one: list[object], other: list[object]) -> bool:
+        known = _keys(other, key)
+        return any(item is not None and item in known for item in _keys(one, key))
+
+    return site.rowwise(meet, left, right)

@@ -1,0 +1,128 @@
+"""Wall clocks of time zones: AT TIME ZONE, and cutting times to the days of a zone."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+import polars as pl
+
+from query import fault
+from query.functions.dates import TRUNCATIONS
+from query.functions.registry import Site, define
+from query.functions.timefields import field_named
+from query.intervals import SECOND
+from query.lower.site import CallSite
+from query.moments import EPOCH
+from query.types import INT8, PgType
+from query.zones import UnknownZone, UnsupportedZone, Zone, local_to_utc, zone_named
+
+_FAMILY = "Date and time"
+_LAST_YEAR: Final = 2099
+"""Polars' zone rules end here; Python's go on."""
+
+
+def _zone(site: Site, name: object) -> Zone:
+    """The zone of a name. Raises 22023 for none."""
+    try:
+        return zone_named(str(name))
+    except UnknownZone as error:
+        message = f'time zone "{str(name)[:60]}" not recognized'
+        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position) from error
+    except UnsupportedZone as error:
+        raise fault.unsupported(str(error), site.position) from error
+
+
+def _offset(site: Site, amount: object) -> Zone:
+    """The zone of an interval, which counts east of UTC."""
+    months, days, us = amount if isinstance(amount, tuple) else (0, 0, 0)
+    if months or days:
+        message = "interval time zone must not include months or days"
+        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position)
+    return Zone(seconds=us // SECOND)
+
+
+def _to_local(site: Site, value: pl.Expr, zone: Zone) -> pl.Expr:
+    """What the zone's clock shows at an instant."""
+    if not zone.name:
+        return value.dt.replace_time_zone(None) + pl.duration(seconds=zone.seconds)
+    near = value.dt.convert_time_zone(zone.name).dt.replace_time_zone(None)
+
+    def shift(seconds: int) -> int:
+        moment = (EPOCH + timedelta(seconds=seconds)).astimezone(zone.rules)
+        return seconds + int((moment.utcoffset() or timedelta()).total_seconds())
+
+    return _with_far(site, value, near, shift)
+
+
+def _to_utc(site: Site, local: pl.Expr, zone: Zone) -> pl.Expr:
+    """The instant at which the zone's clock shows a time. A reading that occurs twice means standard time; one that is
+    skipped is moved forward by the gap."""
+    if not zone.name:
+        return local.dt.replace_time_zone("UTC") - pl.duration(seconds=zone.seconds)
+    direct = local.dt.replace_time_zone(zone.name, ambiguous="latest", non_existent="null")
+    hour = pl.duration(hours=1)
+    skipped = (local - hour).dt.replace_time_zone(zone.name, ambiguous="latest", non_existent="null") + hour
+    near = pl.coalesce(direct, skipped).dt.convert_time_zone("UTC")
+
+    def shift(seconds: int) -> int:
+        moment = local_to_utc((EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None), zone)
+        return int((moment - EPOCH).total_seconds())
+
+    return _with_far(site, local, near, shift)
+
+
+def _with_far(site: Site, value: pl.Expr, near: pl.Expr, shift: Callable[[int], int]) -> pl.Expr:
+    """`near`, but beyond the last year that Polars has rules for each value shifted in Python."""
+    far = value.dt.year() > _LAST_YEAR
+    unit = 10**9 if site.result.unit == "ns" else 10**6
+    physical = pl.when(far).then(value.to_physical())
+    seconds = CallSite((INT8,), INT8, site.position).rowwise(shift, physical // unit)
+    moved = (seconds * unit + physical % unit).cast(site.result.polars)
+    return pl.when(far).then(moved).otherwise(near)
+
+
+def _other_moment(types: tuple[PgType, ...]) -> PgType:
+    target = "timestamptz" if types[1].name == "timestamp" else "timestamp"
+    return PgType(target, unit=types[1].unit)
+
+
+def _converted(site: Site, value: pl.Expr, zone: Zone) -> pl.Expr:
+    if site.types[1].name == "timestamptz":
+        return _to_local(site, value, zone)
+    return _to_utc(site, value, zone)
+
+
+@define(
+    "timezone(text!, timestamp) -> timestamptz; timezone(text!, timestamptz) -> timestamp",
+    "AT TIME ZONE: a wall clock as an instant, or an instant on a wall clock.",
+    family=_FAMILY,
+    result=_other_moment,
+)
+def timezone(site: Site, zone: object, value: pl.Expr) -> pl.Expr:
+    return _converted(site, value, _zone(site, zone))
+
+
+@define(
+    "timezone(interval!, timestamp) -> timestamptz; timezone(interval!, timestamptz) -> timestamp",
+    "AT TIME ZONE with an offset from UTC.",
+    family=_FAMILY,
+    result=_other_moment,
+)
+def timezone_offset(site: Site, offset: object, value: pl.Expr) -> pl.Expr:
+    return _converted(site, value, _offset(site, offset))
+
+
+@define(
+    "date_trunc(text!, timestamptz, text!) -> timestamptz",
+    "Cut to a field in a time zone.",
+    family=_FAMILY,
+    result=lambda types: types[1],
+)
+def date_trunc_zone(site: Site, field: object, value: pl.Expr, zone: object) -> pl.Expr:
+    every = TRUNCATIONS.get(field_named(site, field))
+    if every is None:
+        raise fault.unsupported(f"date_trunc to {field} in a time zone", site.position)
+    known = _zone(site, zone)
+    naive = PgType("timestamp", unit=site.types[1].unit)
+    local = _to_local(CallSite(site.types, naive, site.position), value, known)
+    return _to_utc(site, local.dt.truncate(every), known)

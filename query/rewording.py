@@ -1,0 +1,121 @@
+"""Spellings that PostgreSQL has and sqlglot's parser has not, put into others with the same meaning, token by token.
+
+Positions stay those of the user's text. Source: PostgreSQL documentation, "Lexical Structure", and appendix C for the
+keywords that may be labels.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from query.fault import SYNTAX_ERROR, invalid
+
+_NUMBER: Final = re.compile(
+    r"0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+"
+    r"|\d(?:_?\d)*(?:\.(?:\d(?:_?\d)*)?)?(?:[eE][-+]?\d(?:_?\d)*)?"
+)
+_WORD: Final = re.compile(r"\w+")
+_RESERVED: Final = ("SELECT", "FETCH", "JOIN", "NOT", "ON", "USING")
+"""Keywords that sqlglot does not take for names even where nothing else can stand."""
+
+_VALUE_ENDS: Final = (
+    *(TokenType.NUMBER, TokenType.STRING, TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN),
+    *(TokenType.R_BRACKET, TokenType.NULL, TokenType.TRUE, TokenType.FALSE, TokenType.END),
+)
+_LIST_ENDS: Final = (TokenType.COMMA, TokenType.FROM, TokenType.R_PAREN)
+_SORTS: Final = {TokenType.LT: TokenType.ASC, TokenType.GT: TokenType.DESC}
+
+
+def reworded(tokens: Sequence[Token], sql: str) -> list[Token]:
+    """The tokens as the parser reads them."""
+    return _sorts(_scales(_labels(_numbers(tokens, sql))))
+
+
+def _made(kind: TokenType, text: str, first: Token, end: int) -> Token:
+    return Token(kind, text, first.line, first.col, first.start, end, first.comments)
+
+
+def _numbers(tokens: Sequence[Token], sql: str) -> list[Token]:
+    """0x1F, 0o17, 0b11 and 1_000 as plain numbers. Raises 42601 for a number that runs into a name."""
+    made: list[Token] = []
+    end = -1
+    for token in tokens:
+        if token.start <= end:
+            continue
+        match = _NUMBER.match(sql, token.start) if token.text and sql[token.start].isdigit() else None
+        if match is not None and (junk := _WORD.match(sql, match.end())):
+            message = f'trailing junk after numeric literal at or near "{match[0]}{junk[0]}"'
+            raise invalid(SYNTAX_ERROR, message, token.start + 1)
+        if match is None or (match.end() - 1 <= token.end and token.token_type == TokenType.NUMBER):
+            made.append(token)
+            continue
+        end = match.end() - 1
+        made.append(_made(TokenType.NUMBER, _decimal(match[0].replace("_", "")), token, end))
+    return made
+
+
+def _decimal(text: str) -> str:
+    base = {"x": 16, "o": 8, "b": 2}.get(text[1:2].lower())
+    return str(int(text[2:], base)) if base else text
+
+
+def _labels(tokens: list[Token]) -> list[Token]:
+    """`AS select` in a select list and `t.select`: there a keyword is a name."""
+    made: list[Token] = []
+    in_list = [False]
+    for index, token in enumerate(tokens):
+        kind, before = token.token_type, made[-1] if made else None
+        if before is not None and token.text.upper() in _RESERVED and kind != TokenType.IDENTIFIER:
+            after = tokens[index + 1] if index + 1 < len(tokens) else None
+            if _is_name(before, kind, after, in_list[-1]):
+                made.append(_made(TokenType.VAR, token.text, token, token.end))
+                continue
+        if kind in (TokenType.L_PAREN, TokenType.L_BRACKET):
+            in_list.append(False)
+        elif kind in (TokenType.R_PAREN, TokenType.R_BRACKET) and len(in_list) > 1:
+            in_list.pop()
+        elif kind in (TokenType.SELECT, TokenType.FROM):
+            in_list[-1] = kind == TokenType.SELECT or (in_list[-1] and _is_distinct(before))
+        made.append(token)
+    return made
+
+
+def _is_name(before: Token, kind: TokenType, after: Token | None, in_list: bool) -> bool:
+    if before.token_type == TokenType.DOT:
+        return True
+    if not in_list:
+        return False
+    bare = before.token_type in _VALUE_ENDS and kind == TokenType.SELECT
+    return before.token_type == TokenType.ALIAS or (bare and (after is None or after.token_type in _LIST_ENDS))
+
+
+def _is_distinct(before: Token | None) -> bool:
+    return before is not None and before.token_type == TokenType.DISTINCT
+
+
+def _scales(tokens: list[Token]) -> list[Token]:
+    """`numeric(6, -2)`: the sign belongs to the number."""
+    made: list[Token] = []
+    for token in tokens:
+        signed = len(made) >= 5 and made[-1].token_type == TokenType.DASH and token.token_type == TokenType.NUMBER
+        if signed and made[-5].token_type == TokenType.DECIMAL and made[-2].token_type == TokenType.COMMA:
+            made[-1] = _made(TokenType.NUMBER, f"-{token.text}", made[-1], token.end)
+        else:
+            made.append(token)
+    return made
+
+
+def _sorts(tokens: list[Token]) -> list[Token]:
+    """`ORDER BY x USING >` as DESC. Raises 42809 for an operator that no order goes by."""
+    made: list[Token] = []
+    for token in tokens:
+        if made and made[-1].token_type == TokenType.USING and token.token_type in _SORTS:
+            made[-1] = _made(_SORTS[token.token_type], "ASC" if token.text == "<" else "DESC", made[-1], token.end)
+            continue
+        if made and made[-1].token_type == TokenType.USING and token.text in ("=", "<>", "<=", ">="):
+            message = f"operator {token.text} is not a valid ordering operator"
+            raise invalid("42809", message, token.start + 1, "use < or >, or ASC or DESC")
+        made.append(token)
+    return made

@@ -1,0 +1,44 @@
+"""Spellings that PostgreSQL's lexer and grammar have: documentation, "Lexical Structure" (api.md section 5)."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from errors import InvalidSQL
+from query.engine import compile, prepare
+from query.parse import parse
+
+NOW = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("literal", "number"),
+    [("0x1F", 31), ("0o17", 15), ("0b101", 5), ("1_500_000", 1_500_000), ("0xFF_FF", 65535)],
+)
+def test_number_in_another_base_or_with_underscores(literal: str, number: int) -> None:
+    assert compile(f"SELECT {literal}", {}, now=NOW).collect().item() == number
+
+
+@pytest.mark.parametrize("literal", ["0b2", "1_", "1__0", "0x", "12abc"])
+def test_number_that_runs_into_a_name_is_an_error(literal: str) -> None:
+    with pytest.raises(InvalidSQL, match="trailing junk") as raised:
+        parse(f"SELECT {literal}")
+
+    assert raised.value.details["position"] == 8
+
+
+def test_keyword_is_a_label_where_nothing_else_can_stand() -> None:
+    fields = prepare(parse("SELECT 1 AS select, 2 AS on, 3 select"), {}, now=NOW).fields
+
+    assert [field.name for field in fields] == ["select", "on", "select_1"]
+
+
+def test_order_by_an_operator() -> None:
+    rows = compile("SELECT x FROM (VALUES (1), (3), (2)) t(x) ORDER BY x USING >", {}, now=NOW).collect().rows()
+
+    assert rows == [(3,), (2,), (1,)]
+
+
+def test_keyword_as_a_table_alias_is_an_error() -> None:
+    with pytest.raises(InvalidSQL):
+        parse("SELECT 1 FROM t AS select")
