@@ -33,6 +33,8 @@ def test_searching_finds_what_matching_the_whole_text_finds(escape: str) -> None
             made = like(pattern, escape)
         except BadPattern:
             continue
+        if made.fails:
+            continue  # an escape character without anything to escape: an error for some texts, no match for the others
         expected = [matches(text, pattern, escape) for text in TEXTS]
         assert texts.str.contains(made.search).to_list() == expected, pattern
         assert texts.str.contains(made.regex).to_list() == expected, pattern
