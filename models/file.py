@@ -71,13 +71,18 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Pile:
-    """Small live files of one directory and level. `newest`: when the last of them was made."""
+    """Small live files of one directory and level. `newest`: when the last of them was made.
+
+    `first`, `last`: the least and greatest time that one of them begins at, ns since 1970.
+    """
 
     dataset_id: int
     directory: str
     level: int
     count: int
     newest: datetime
+    first: int = 0
+    last: int = 0
 
 
 def insert(files: Sequence[File], now: datetime) -> None:
@@ -128,28 +133,36 @@ def piles(smaller_than_bytes: int) -> list[Pile]:
     """Where two or more live files of one level and directory are smaller than that, fullest first."""
     with connection():
         rows = database.execute_sql(
-            "SELECT dataset_id, regexp_replace(path, '/[^/]*$', '') AS directory, level, count(*), max(created_at)"
-            " FROM file WHERE removed_at IS NULL AND bytes < %s GROUP BY 1, 2, 3 HAVING count(*) > 1"
-            " ORDER BY 4 DESC, 2",
-            (smaller_than_bytes,),
+            # Most files are alone in their hour for good; the paths of the others only are looked at.
+            "WITH small AS NOT MATERIALIZED (SELECT * FROM file WHERE removed_at IS NULL AND bytes < %s), crowded AS ("
+            " SELECT dataset_id, tmin / %s AS hour, level FROM small GROUP BY 1, 2, 3 HAVING count(*) > 1)"
+            " SELECT small.dataset_id, regexp_replace(path, '/[^/]*$', '') AS directory, small.level, count(*),"
+            " max(created_at), min(tmin), max(tmin) FROM small JOIN crowded ON crowded.dataset_id = small.dataset_id"
+            " AND crowded.hour = small.tmin / %s AND crowded.level = small.level"
+            " GROUP BY 1, 2, 3 HAVING count(*) > 1 ORDER BY 4 DESC, 2",
+            (smaller_than_bytes, HOUR_NS, HOUR_NS),
         )
         return [Pile(*row) for row in rows.fetchall()]
 
 
-def in_directory(dataset_id: int, directory: str, smaller_than_bytes: int) -> list[File]:
-    """The live files of one directory that are smaller than that, by time, with all their statistics."""
+def piled(pile: Pile, smaller_than_bytes: int) -> list[File]:
+    """The live files of the pile's directory, of any level, that are smaller than that, by time, with all statistics.
+
+    Files of directories below it are not the pile's.
+    """
     with connection():
         query = (
             FileRow.select(*PLAIN, FileRow.stats)
             .where(
-                (FileRow.dataset_id == dataset_id)
+                (FileRow.dataset_id == pile.dataset_id)
                 & FileRow.removed_at.is_null()
-                & FileRow.path.startswith(directory + "/")
+                & FileRow.tmin.between(pile.first - HOUR_NS, pile.last + HOUR_NS)
                 & (FileRow.bytes < smaller_than_bytes)
             )
             .order_by(FileRow.tmin, FileRow.path)
         )
-        return [replaced(File(*row[:-1]), stats=row[-1]) for row in _tuples(query)]
+        found = [replaced(File(*row[:-1]), stats=row[-1]) for row in _tuples(query)]
+    return [each for each in found if each.directory == pile.directory]
 
 
 def replace(old: Sequence[File], new: File, now: datetime) -> bool:

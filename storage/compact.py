@@ -45,7 +45,7 @@ def plan(piles: Sequence[Pile], now: datetime) -> list[tuple[Pile, int | None]]:
 
 
 def _merge(layout: Layout, pile: Pile, level: int | None, now: datetime) -> int:
-    found = file.in_directory(pile.dataset_id, pile.directory, SMALL_BYTES)
+    found = file.piled(pile, SMALL_BYTES)
     old = choose([each for each in found if level is None or each.level == level])
     targets = dataset.find_many([pile.dataset_id])
     if len(old) < 2 or not targets:

@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
-from models import column, file
+from models import column, dataset, file
 from models.file import File, Pile
 from storage import compact as compaction
 from storage.compact import FAN_IN, SETTLED, compact, plan, remove_replaced
+from storage.parquet import MOST_VALUES
 from storage.scan import SnapshotExpired, scan
 from storage.snapshot import take
 from tests.storage.workbench import NOON, Bench
@@ -80,7 +81,8 @@ def test_files_of_many_schemas_are_merged_under_the_one_of_today(bench: Bench) -
     assert compact(bench.layout) == 8
 
     assert bench.rows().sort("x", "x_utf8", "x_bool", "a", "b").equals(before)
-    (merged,) = file.in_directory(bench.app.id, "default/app/date=2026-01-02/hour=12", 10**9)
+    (live,) = take(bench.layout, bench.app).files
+    (merged,) = file.piled(Pile(bench.app.id, live.directory, 1, 1, NOW, live.tmin, live.tmin), 10**9)
     assert merged.stats["x"] == [1.0, 2.5, 4]
     assert set(merged.stats) == {each.name for each in column.schema(bench.app.id).columns}
 
@@ -133,6 +135,25 @@ def test_files_of_a_deleted_dataset_are_left_to_their_removal(bench: Bench) -> N
     assert compact(bench.layout) == 0
     assert remove_replaced(bench.layout, -1) == FAN_IN
     assert on_disk(bench) == 0
+
+
+def test_directories_are_not_mixed_by_case_or_depth(bench: Bench) -> None:
+    """Other programs take a file's place in the tree for the value of its rows."""
+    divided = dataset.create("default", "divided", custom_partition="region")
+    for number in range(FAN_IN):
+        for region in ("EU", "eu"):
+            bench.append(target=divided, n=[number], region=[region])
+        bench.convert()
+        # Too many values for a directory each.
+        bench.append(target=divided, n=list(range(MOST_VALUES + 1)), region=[f"r{n}" for n in range(MOST_VALUES + 1)])
+        bench.convert()
+
+    while compact(bench.layout):
+        pass
+
+    found = take(bench.layout, divided).files
+    assert sorted(each.directory.partition("hour=12")[2] for each in found) == ["", "/region=EU", "/region=eu"]
+    assert sorted(each.rows for each in found) == [FAN_IN, FAN_IN, FAN_IN * (MOST_VALUES + 1)]
 
 
 def test_merge_stops_at_the_target_size(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
