@@ -20,8 +20,11 @@ class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no types
 
     @contextmanager
     def timeout_ctx(self) -> Iterator[None]:
-        """Wait for the next request of a connection: until the keep-alive time is over, or the worker stops."""
-        pause = gevent.Timeout(self.cfg.keepalive, False)
+        """Wait for the next request of a connection: until the keep-alive time is over, or the worker stops.
+
+        Not at all if it is stopping already, which it may have begun while it answered the last request.
+        """
+        pause = gevent.Timeout(self.cfg.keepalive if self.alive else 0, False)
         waiting = gevent.getcurrent()
         self._idle[waiting] = pause
         try:

@@ -3,15 +3,15 @@
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import orjson
-from flask import Flask, Response, current_app, g, request
+from flask import Flask, Response, g, request
 from flask.json.provider import JSONProvider
 
 import logs
 
-EXTENSION: Final = "weir.self_dataset"
 SANE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 
@@ -45,8 +45,9 @@ def install(app: Flask, self_dataset: str | None = None) -> None:
     there, and is refused, would make a new line of every one that it sends.
     """
     app.json = CompactJSON(app)
-    app.extensions[EXTENSION] = self_dataset
     app.before_request(_identify)
+    if self_dataset is not None:
+        app.before_request(partial(_keep_unless_named, self_dataset))
     app.after_request(_echo)
 
 
@@ -55,13 +56,11 @@ def _identify() -> None:
     g.request_id = sent if SANE_ID.fullmatch(sent) else os.urandom(16).hex()
     # A kept-alive connection is one greenlet: the next request on it sets its own.
     logs.request_id.set(g.request_id)
-    logs.is_kept.set(not _names(current_app.extensions[EXTENSION]))
 
 
-def _names(dataset: str | None) -> bool:
-    if dataset is None:
-        return False
-    return dataset in (request.headers.get("X-P-Stream", "").strip(), (request.view_args or {}).get("name"))
+def _keep_unless_named(dataset: str) -> None:
+    named = (request.headers.get("X-P-Stream", "").strip(), (request.view_args or {}).get("name"))
+    logs.is_kept.set(dataset not in named)
 
 
 def _echo(answer: Response) -> Response:

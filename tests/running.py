@@ -84,7 +84,7 @@ class Service:
         """SIGKILL the master and everything in its session: nothing gets to say good-bye."""
         if self.process is not None:
             os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(timeout=10)
+            self.process.wait(timeout=60)
 
     def call(self, method: str, path: str, **arguments: Any) -> requests.Response:
         """One request, on a connection of its own so that any worker may answer. Default identity: the admin."""

@@ -65,7 +65,7 @@ def make_due(service: Service) -> None:
         connection.execute("UPDATE alert SET next_run_at = now() - interval '1 minute' WHERE next_run_at IS NOT NULL")
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -127,12 +127,12 @@ def alertmanager(tmp_path: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=60)
 
 
 def _is_ready(port: int) -> bool:
     try:
-        return requests.get(f"http://127.0.0.1:{port}/-/ready", timeout=5).ok
+        return requests.get(f"http://127.0.0.1:{port}/-/ready", timeout=30).ok
     except requests.ConnectionError:
         return False
 
@@ -142,7 +142,7 @@ def test_alertmanager_shows_the_alert_while_it_lasts(alerting: Service, ann: Cli
     path = make_alert(ann, target, severity="critical")
 
     def firing() -> list[Any]:
-        return requests.get(f"{alertmanager}/api/v2/alerts", timeout=5).json()
+        return requests.get(f"{alertmanager}/api/v2/alerts", timeout=30).json()
 
     make_due(alerting)
     wait_until(lambda: len(firing()) == 1)

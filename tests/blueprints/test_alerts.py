@@ -218,7 +218,7 @@ def test_alert_is_evaluated_when_somebody_asks(ann: Client):
     path = f"alerts/{make(ann, 'asked', evalConfig=window(evalFrequency=1440)['evalConfig'])['id']}"
 
     asked = ann("PUT", f"{path}/evaluate_alert")
-    for _ in range(300):
+    for _ in range(600):
         if (shown := ann("GET", path).json())["lastEvaluatedAt"] is not None:
             break
         time.sleep(0.1)

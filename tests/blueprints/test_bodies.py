@@ -214,7 +214,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
             stdout=log,
             stderr=log,
         )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
@@ -224,7 +224,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
             time.sleep(0.05)
     yield port
     process.terminate()
-    process.wait(timeout=20)
+    process.wait(timeout=60)
 
 
 def head(*headers: str) -> bytes:
@@ -245,7 +245,7 @@ class Connection:
     """One kept-alive connection, spoken to by hand: client libraries hide what goes wrong here."""
 
     def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self.file = self.socket.makefile("rb")
 
     def __enter__(self) -> "Connection":

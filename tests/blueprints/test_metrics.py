@@ -110,7 +110,7 @@ def test_converted_files_are_counted_per_dataset(service: Service):
 
 
 def wait_for(service: Service, condition: Callable[[str], bool]) -> str:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not condition(text := scrape(service)):
         assert time.monotonic() < deadline, text
         time.sleep(0.2)

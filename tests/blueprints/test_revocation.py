@@ -15,6 +15,8 @@ from tests.running import ADMIN, Service
 
 WORKERS = 3
 CONNECTIONS = 12
+# Requests before and after each revocation, several for each worker.
+ENOUGH = 6
 PATH = "/api/v1/logstream"
 KEYS = "/api/console/v1/apikeys"
 # What comes of hammering with a password that is no longer right.
@@ -40,6 +42,9 @@ class Credential:
     revoke: Callable[[], None]
     refusal: int
     revoked_at: float = float("inf")
+    # How many requests with it were served before, and refused after.
+    served: int = 0
+    refused: int = 0
 
 
 @dataclass
@@ -63,7 +68,7 @@ class Hammer:
             each.result()
 
     def _run(self) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=60)
         while not self.stop.is_set():
             for credential in self.target:
                 begun_at = time.monotonic()
@@ -77,10 +82,19 @@ class Hammer:
         """A request sent after the answer to the revocation must fail; one answered before it must not."""
         refusals = (credential.refusal, TOO_MANY_ATTEMPTS)
         if begun_at > credential.revoked_at:
+            credential.refused += status in refusals
             self.outcomes["refused" if status in refusals else f"stale {status}"] += 1
         elif credential.revoked_at == float("inf"):
             # The revocation may be under way, and then either answer is right.
+            credential.served += status == 200
             self.outcomes["served" if status in (200, *refusals) else f"wrong {status}"] += 1
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def key(service: Service, name: str, refusal: int, revoke: Callable[[dict[str, str]], None]) -> Credential:
@@ -131,15 +145,15 @@ def test_revoked_credentials_are_never_served_again_by_any_worker(running: Servi
     with Hammer(running, credentials) as hammer:
         for n, credential in enumerate(credentials):
             hammer.target = credentials[n : n + 2]
-            time.sleep(0.1)
+            wait_until(lambda: credential.served >= ENOUGH)  # noqa: B023
             credential.revoke()
             credential.revoked_at = time.monotonic()
-            time.sleep(0.1)
+            wait_until(lambda: credential.refused >= ENOUGH)  # noqa: B023
+        before = hammer.outcomes["refused"]
         hammer.target = credentials
-        time.sleep(0.5)
+        wait_until(lambda: hammer.outcomes["refused"] > before + 2 * len(credentials))
 
     assert set(hammer.outcomes) == {"served", "refused"}, dict(hammer.outcomes)
-    assert hammer.outcomes["refused"] > 2 * len(credentials)
 
 
 def test_twenty_concurrent_creates_of_one_name_give_one_key(running: Service):

@@ -17,7 +17,10 @@ import requests
 from models import server
 from tests.running import ADMIN, Service
 
+# How long it burns at least; longer on a machine that does not get as far in that time.
 SECONDS = 15
+MOST_SECONDS = 180
+ENOUGH = 20
 QUERY = {"query": "SELECT count(*) AS n, count(DISTINCT id) AS u FROM fire", "startTime": "24h", "endTime": "now"}
 
 
@@ -53,6 +56,9 @@ class Fire:
                 if found[0] != found[1] or found[1] < before:
                     self.violations.append((*found, before))
 
+    def has_enough(self) -> bool:
+        return self.acknowledged >= ENOUGH and self.queries > 0
+
     def ask(self) -> tuple[int, int] | None:
         """Rows and distinct ids; None when the query was not answered, which a kill may cause."""
         with suppress(requests.RequestException):
@@ -78,8 +84,8 @@ def run(service: Service, kill: Callable[[], None], every_seconds: float) -> Fir
     threads = [threading.Thread(target=fire.write) for _ in range(4)] + [threading.Thread(target=fire.read)]
     for thread in threads:
         thread.start()
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
+    began = time.monotonic()
+    while (burnt := time.monotonic() - began) < SECONDS or (not fire.has_enough() and burnt < MOST_SECONDS):
         time.sleep(every_seconds)
         kill()
     fire.stop.set()
@@ -98,10 +104,15 @@ def burning(tmp_path: Path) -> Iterator[Service]:
 
 def _check(fire: Fire) -> None:
     fire.service.wait_until_ready()
-    final = next(found for found in iter(fire.ask, object()) if found is not None)
+    rows, ids = _answered(fire)
     assert fire.violations == []
-    assert fire.queries > 0
-    assert final[0] == final[1] >= fire.acknowledged > 1
+    assert fire.has_enough()
+    assert rows == ids >= fire.acknowledged
+
+
+def _answered(fire: Fire) -> tuple[int, int]:
+    """Rows and distinct ids, as soon as the service answers."""
+    return next(found for found in iter(fire.ask, object()) if found is not None)
 
 
 def test_killed_workers_maintenance_and_query_processes_lose_and_repeat_nothing(burning: Service):
@@ -132,7 +143,8 @@ def test_everything_killed_at_once_starts_again_with_every_acknowledged_event(bu
     writers = [threading.Thread(target=fire.write) for _ in range(4)]
     for thread in writers:
         thread.start()
-    time.sleep(3)
+    while fire.acknowledged < ENOUGH:
+        time.sleep(0.1)
 
     victims = [*descendants(burning.process.pid), *_postgres(burning)]
     burning.kill()
@@ -144,7 +156,7 @@ def test_everything_killed_at_once_starts_again_with_every_acknowledged_event(bu
         thread.join()
     burning.start()
 
-    rows, ids = fire.ask() or (0, 0)
+    rows, ids = _answered(fire)
     assert rows == ids >= fire.acknowledged + 1
 
 

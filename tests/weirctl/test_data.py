@@ -17,7 +17,7 @@ def stopped(start_service: Callable[..., Service]) -> Service:
     """A service that was stopped after all of its three events had become Parquet."""
     service = start_service(workers=1, WEIR_FLUSH_SECONDS="0.2")
     service.ingest("app", [{"n": 1}, {"n": 2}, {"n": 3}]).raise_for_status()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not list(service.data_dir.glob("default/app/**/*.parquet")):
         assert time.monotonic() < deadline
         time.sleep(0.1)
