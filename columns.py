@@ -1,6 +1,6 @@
 """The vocabulary of column types, shared by decoders, storage and query. Knows Polars, no I/O.
 
-A dataset's column has one of these types for ever, except that INT64 may widen to FLOAT64 once. A value of another
+A dataset's column has one of these types for ever, except that it may widen once, as WIDER says. A value of another
 type goes to the sibling column `<name>_<type>`, with the names below.
 JSON is a text column whose every value is one JSON document; everything else is its Polars type.
 """
@@ -45,6 +45,12 @@ POLARS_TYPES: Final[Mapping[ColumnType, pl.DataType]] = MappingProxyType(
         ColumnType.LIST_UTF8: pl.List(pl.String()),
     }
 )
+
+# Integers become floats where each is exact as one; so do lists of them.
+WIDER: Final[Mapping[ColumnType, ColumnType]] = MappingProxyType(
+    {ColumnType.INT64: ColumnType.FLOAT64, ColumnType.LIST_INT64: ColumnType.LIST_FLOAT64}
+)
+NARROWER: Final[Mapping[ColumnType, ColumnType]] = MappingProxyType({wide: narrow for narrow, wide in WIDER.items()})
 
 
 class Field(NamedTuple):

@@ -1,6 +1,6 @@
 """The columns of a dataset: their names, types and order, and the only three ways in which they may change.
 
-Columns are added, an INT64 column may widen to FLOAT64, or it may be marked as holding integers that a FLOAT64
+Columns are added, a column of integers may widen to floats, or it may be marked as holding integers that a float
 cannot, after which it never widens. So a schema that was read earlier is always a correct, if smaller, one.
 """
 
@@ -10,7 +10,7 @@ from typing import Final
 
 from peewee import BigIntegerField, BooleanField, CompositeKey, IntegerField, TextField
 
-from columns import ColumnType, Field
+from columns import WIDER, ColumnType, Field
 from errors import DatasetNotFound, TooManyColumns
 from models.base import Table, connection, database
 
@@ -32,7 +32,7 @@ class ColumnRow(Table):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A stored column. `holds_large`: it may hold integers beyond ±2^53 and therefore never becomes FLOAT64."""
+    """A stored column. `holds_large`: it may hold integers beyond ±2^53 and therefore never widens."""
 
     name: str
     type: ColumnType
@@ -120,10 +120,11 @@ def _add(dataset_id: int, fields: tuple[Field, ...], max_columns: int) -> None:
 
 
 def _mark(dataset_id: int, change: Change) -> None:
-    integer = (ColumnRow.dataset_id == dataset_id) & (ColumnRow.type == ColumnType.INT64.value)
-    if change.hold_large:
-        ColumnRow.update(holds_large=True).where(integer & ColumnRow.name.in_(change.hold_large)).execute()
-    if change.widen:
-        ColumnRow.update(type=ColumnType.FLOAT64.value).where(
-            integer & ColumnRow.name.in_(change.widen) & ~ColumnRow.holds_large
-        ).execute()
+    for narrow, wide in WIDER.items():
+        integer = (ColumnRow.dataset_id == dataset_id) & (ColumnRow.type == narrow.value)
+        if change.hold_large:
+            ColumnRow.update(holds_large=True).where(integer & ColumnRow.name.in_(change.hold_large)).execute()
+        if change.widen:
+            ColumnRow.update(type=wide.value).where(
+                integer & ColumnRow.name.in_(change.widen) & ~ColumnRow.holds_large
+            ).execute()

@@ -5,14 +5,13 @@ else is text ever guessed into a time (api.md section 4).
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Final
 
 import polars as pl
 
-from columns import POLARS_TYPES, Batch, ColumnType, Field
+from columns import POLARS_TYPES, WIDER, Batch, ColumnType, Field
 from errors import InvalidEvent, SchemaMismatch
 from models.column import Schema
 from models.dataset import Dataset
@@ -25,9 +24,6 @@ DAY_NS: Final = 86_400 * 10**9
 # RFC 3339, with a space or nothing but the date allowed, no zone meaning UTC, and up to nanoseconds.
 _TIME: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(Z|z|[+-]\d\d:?\d\d)?)?", re.ASCII
-)
-_EXACT: Final[Mapping[ColumnType, ColumnType]] = MappingProxyType(
-    {ColumnType.INT64: ColumnType.FLOAT64, ColumnType.LIST_INT64: ColumnType.LIST_FLOAT64}
 )
 
 
@@ -71,7 +67,7 @@ def _convert(field: Field, values: pl.Series, wanted: ColumnType) -> pl.Series |
     if wanted in TIMES or wanted is ColumnType.DATE:
         read = _reader(field.type)
         return None if read is None else _times(field, values, wanted, read)
-    if _EXACT.get(field.type) is wanted and not is_large(values.explode() if values.dtype.is_nested() else values):
+    if WIDER.get(field.type) is wanted and not is_large(values):
         return values.cast(POLARS_TYPES[wanted])
     return None
 

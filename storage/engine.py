@@ -21,7 +21,7 @@ from storage.disk import Water, used_percent
 from storage.generation import Generation
 from storage.idempotency import Once, note
 from storage.names import Layout
-from storage.resolve import Plan, apply, large, plan
+from storage.resolve import Plan, adopt, apply, large, plan
 from storage.segments import make_directory
 from storage.times import span
 
@@ -107,8 +107,10 @@ class Storage:
         if batch.height == 0:
             return
         self._water.check()
+        schema = self._schema(target).schema
+        batch = adopt(batch, schema)
         if target.static_schema or target.time_column != TIMESTAMP:
-            batch = conform(batch, target, self._schema(target).schema)
+            batch = conform(batch, target, schema)
         stamped = stamp(batch, shares)
         facts = self._run(stamped, lambda: large(stamped))
         routes = self._plan(target, (stamped.fields, facts)).routes

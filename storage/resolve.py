@@ -3,6 +3,7 @@
 The rules (api.md section 4, docs/storage.md):
 - A value goes to the column of its name if the types agree, or if it is an integer that a FLOAT64 column holds exactly.
 - A float that meets an INT64 column widens it, unless the column holds integers beyond 2^53.
+- Lists of integers and of floats are to each other as integers and floats are; a list without elements is of any type.
 - Everything else goes to the sibling `<name>_<type>`, and if that name belongs to another type, to
   `<name>_<type>_<type>`, and so on. Nothing fails and nothing is lost.
 - Of the types of a new name the first seen owns it; integers and floats together make it FLOAT64.
@@ -15,11 +16,13 @@ from typing import Final
 
 import polars as pl
 
-from columns import POLARS_TYPES, Batch, ColumnType, Field
+from columns import NARROWER, POLARS_TYPES, WIDER, Batch, ColumnType, Field
 from models.column import Change, Schema
 
 # Every integer from -2^53 to 2^53 is exact as a float64.
 EXACT: Final = 2**53
+# What takes lists without elements besides lists of text, as which decoders hand them over.
+ADOPTING: Final = (ColumnType.LIST_BOOL, ColumnType.LIST_INT64, ColumnType.LIST_FLOAT64, ColumnType.JSON)
 
 
 class Part(Enum):
@@ -53,12 +56,45 @@ def large(batch: Batch) -> frozenset[int]:
     return frozenset(
         index
         for index, (field, values) in enumerate(zip(batch.fields, batch.columns, strict=True))
-        if field.type is ColumnType.INT64 and is_large(values)
+        if field.type in WIDER and is_large(values)
     )
 
 
+def adopt(batch: Batch, schema: Schema) -> Batch:
+    """The batch, whose lists without any element, which say nothing of their type, are of the type that is stored."""
+    wanted = [_adopted(*each, batch, schema) for each in zip(batch.fields, batch.columns, strict=True)]
+    if all(kind is None for kind in wanted):
+        return batch
+    fields = (each if kind is None else Field(each.name, kind) for each, kind in zip(batch.fields, wanted, strict=True))
+    columns = (
+        values if kind is None else _empty_lists(values, kind)
+        for values, kind in zip(batch.columns, wanted, strict=True)
+    )
+    return Batch(tuple(fields), tuple(columns), batch.height)
+
+
+def _adopted(field: Field, values: pl.Series, batch: Batch, schema: Schema) -> ColumnType | None:
+    """The other type that the column is to have. Decoders say LIST_UTF8 of lists that have no elements."""
+    stored = schema.by_name.get(field.name)
+    if field.type is not ColumnType.LIST_UTF8 or stored is None or stored.type not in ADOPTING:
+        return None
+    if Field(field.name, stored.type) in batch.fields:
+        return None
+    elements = values.explode()
+    return stored.type if elements.null_count() == len(elements) else None
+
+
+def _empty_lists(values: pl.Series, kind: ColumnType) -> pl.Series:
+    if kind is not ColumnType.JSON:
+        return values.cast(POLARS_TYPES[kind])
+    texts = [None if each is None else f"[{','.join(['null'] * len(each))}]" for each in values.to_list()]
+    return pl.Series(values.name, texts, POLARS_TYPES[kind])
+
+
 def is_large(values: pl.Series) -> bool:
-    """Whether any of the integers is not exact as a float64."""
+    """Whether any of the integers, or of those in the lists, is not exact as a float64."""
+    if values.dtype.is_nested():
+        values = values.explode()
     least, most = values.min(), values.max()
     return isinstance(least, int) and isinstance(most, int) and (least < -EXACT or most > EXACT)
 
@@ -102,7 +138,7 @@ class _Draft:
 
     def route(self, index: int) -> None:
         field = self._fields[index]
-        if field.type is ColumnType.FLOAT64:
+        if field.type in NARROWER:
             self._widen_for(field)
         if not self._owns(field.name, field.name):
             self._to_sibling(index)
@@ -110,7 +146,7 @@ class _Draft:
             self._create(index, field.name)
         elif self._types[field.name] is field.type:
             self._take(index, field.name)
-        elif field.type is ColumnType.INT64 and self._types[field.name] is ColumnType.FLOAT64:
+        elif WIDER.get(field.type) is self._types[field.name]:
             self._as_float(index)
         else:
             self._to_sibling(index)
@@ -119,23 +155,21 @@ class _Draft:
         return self._taken.setdefault(target, name) == name
 
     def _widen_for(self, field: Field) -> None:
-        """Make the INT64 column of a sent float FLOAT64, if all it holds and is about to get stays exact."""
+        """Make a column of integers that meets floats one of floats, if all that it holds and gets stays exact."""
         name = field.name
-        if self._types.get(name) is not ColumnType.INT64 or name in self._never_widens:
+        if self._types.get(name) is not NARROWER[field.type] or name in self._never_widens:
             return
         if not self._owns(name, name):
             return
-        self._types[name] = ColumnType.FLOAT64
+        self._types[name] = field.type
         self._widen.append(name)
-        self._routes = [
-            Route(each.source, name, ColumnType.FLOAT64) if each.target == name else each for each in self._routes
-        ]
+        self._routes = [Route(each.source, name, field.type) if each.target == name else each for each in self._routes]
 
     def _create(self, index: int, name: str) -> None:
         kind = self._fields[index].type
-        meets_float = Field(name, ColumnType.FLOAT64) in self._fields
-        if kind is ColumnType.INT64 and meets_float and index not in self._large:
-            kind = ColumnType.FLOAT64
+        wider = WIDER.get(kind)
+        if wider is not None and Field(name, wider) in self._fields and index not in self._large:
+            kind = wider
         self._add_column(name, kind)
         self._take(index, name)
 
@@ -145,7 +179,7 @@ class _Draft:
 
     def _take(self, index: int, name: str, part: Part = Part.ALL) -> None:
         kind = self._types[name]
-        if kind is ColumnType.INT64 and index in self._large and name not in self._never_widens:
+        if kind in WIDER and index in self._large and name not in self._never_widens:
             self._never_widens.add(name)
             self._hold_large.append(name)
         self._routes.append(Route(index, name, kind, part))
@@ -182,9 +216,16 @@ def apply(routes: Sequence[Route], columns: Sequence[pl.Series]) -> pl.DataFrame
     return pl.DataFrame(stored)
 
 
+def _is_exact(values: pl.Series) -> pl.Series:
+    """Of each integer, or list of integers, whether it is exact as float64."""
+    if not values.dtype.is_nested():
+        return values.is_between(-EXACT, EXACT)
+    return (values.list.min() >= -EXACT).fill_null(True) & (values.list.max() <= EXACT).fill_null(True)
+
+
 def _values(route: Route, values: pl.Series) -> pl.Series:
     if route.part is not Part.ALL:
-        is_exact = values.is_between(-EXACT, EXACT)
+        is_exact = _is_exact(values)
         chosen = is_exact if route.part is Part.EXACT else ~is_exact
         values = values.zip_with(chosen, pl.Series([None], dtype=values.dtype))
     wanted = POLARS_TYPES[route.type]

@@ -7,9 +7,14 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 
 from models import base, server
 from tests.running import ADMIN, Service
+
+# No verdict depends on how fast the machine is.
+settings.register_profile("weir", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("weir")
 
 _numbers = itertools.count(1)
 

@@ -582,7 +582,7 @@ def framed(events: list[dict], framing: str) -> bytes:
     return body[framing].encode()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(EVENTS, FRAMINGS)
 def test_any_events_are_stored_value_by_value_as_sent(events, framing):
     batch = decode(framed(events, framing))
@@ -591,7 +591,7 @@ def test_any_events_are_stored_value_by_value_as_sent(events, framing):
     assert comparable(stored(batch)) == comparable(model(events))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.dictionaries(NAMES, VALUES, max_size=4), min_size=2, max_size=20), st.integers(1, 100), FRAMINGS)
 def test_any_events_are_the_same_however_the_body_is_cut(events, run_bytes, framing):
     body = framed(events, framing)
@@ -606,7 +606,7 @@ def test_any_events_are_the_same_however_the_body_is_cut(events, run_bytes, fram
     assert comparable(cut) == comparable(whole)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=40) | st.text(alphabet='[]{}",:1e-.tn\\u d8"ab', max_size=40).map(str.encode))
 def test_any_bytes_are_decoded_or_refused(body):
     with contextlib.suppress(InvalidJSON, InvalidEvent):

@@ -49,6 +49,15 @@ def test_integer_column_widens_once_and_never_holds_large_integers_after() -> No
     assert schema.by_name["x"] == Column("x", ColumnType.FLOAT64, holds_large=False)
 
 
+def test_a_column_of_lists_of_integers_widens_to_lists_of_floats() -> None:
+    made = dataset.create("default", "app")
+    column.evolve(made.id, Change(add=(Field("x", ColumnType.LIST_INT64),)), 10)
+
+    schema = column.evolve(made.id, Change(widen=("x",)), 10)
+
+    assert schema.by_name["x"] == Column("x", ColumnType.LIST_FLOAT64, holds_large=False)
+
+
 def test_column_that_holds_large_integers_never_widens() -> None:
     made = dataset.create("default", "app")
     column.evolve(made.id, Change(add=(X_INT,), hold_large=("x",)), 10)

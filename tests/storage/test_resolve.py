@@ -1,5 +1,6 @@
 """The rules of types, widening and siblings (api.md section 4, Types)."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import polars as pl
@@ -7,16 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from columns import POLARS_TYPES, Batch, ColumnType, Field
+from columns import POLARS_TYPES, WIDER, Batch, ColumnType, Field
 from models.column import Change, Column, Schema
-from storage.resolve import EXACT, apply, large, plan
+from storage.resolve import EXACT, adopt, apply, large, plan
 
-BOOL, INT, FLOAT, TEXT, JSON = (
+BOOL, INT, FLOAT, TEXT, JSON, INTS, FLOATS = (
     ColumnType.BOOL,
     ColumnType.INT64,
     ColumnType.FLOAT64,
     ColumnType.UTF8,
     ColumnType.JSON,
+    ColumnType.LIST_INT64,
+    ColumnType.LIST_FLOAT64,
 )
 
 
@@ -162,9 +165,41 @@ def test_types_of_a_new_name_beside_numbers_keep_apart() -> None:
 def test_lists_and_json_go_to_siblings_like_everything_else() -> None:
     sent = batch(("x", ColumnType.LIST_INT64, [[1], None]), ("x", JSON, [None, '{"a":1}']))
 
-    rows, _ = store(sent, schema(Column("x", ColumnType.LIST_FLOAT64)))
+    rows, _ = store(sent, schema(Column("x", TEXT)))
 
     assert rows == {"x_list_int64": [[1], None], "x_json": [None, '{"a":1}']}
+
+
+def test_lists_of_integers_are_to_lists_of_floats_as_integers_are_to_floats() -> None:
+    """collectd sends the values of one plug-in as `[1]` or `[0.5]`, as they happen to be."""
+    widened = store(batch(("x", FLOATS, [[0.5]])), schema(Column("x", INTS)))
+    assert widened == ({"x": [[0.5]]}, Change(widen=("x",)))
+
+    rows, change = store(batch(("x", INTS, [[1, None], [], None, [1, EXACT + 1]])), schema(Column("x", FLOATS)))
+    assert rows == {"x": [[1.0, None], [], None, None], "x_list_int64": [None, None, None, [1, EXACT + 1]]}
+    assert change == Change(add=(Field("x_list_int64", INTS),), hold_large=("x_list_int64",))
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        (INTS, [[], [None], None]),
+        (FLOATS, [[], [None], None]),
+        (ColumnType.LIST_BOOL, [[], [None], None]),
+        (JSON, ["[]", "[null]", None]),
+    ],
+)
+def test_lists_without_elements_are_of_the_type_that_is_stored(stored: ColumnType, expected: list[object]) -> None:
+    known = schema(Column("x", stored))
+    sent = adopt(batch(("x", ColumnType.LIST_UTF8, [[], [None], None])), known)
+
+    assert store(sent, known) == ({"x": expected}, Change())
+
+
+def test_a_list_with_an_element_is_what_it_is() -> None:
+    sent = batch(("x", ColumnType.LIST_UTF8, [[], ["a"]]))
+
+    assert adopt(sent, schema(Column("x", INTS))) == sent
 
 
 VALUES = {
@@ -172,8 +207,18 @@ VALUES = {
     INT: st.integers(-(2**63), 2**63 - 1) | st.integers(-5, 5),
     FLOAT: st.floats(allow_nan=False),
     TEXT: st.text(max_size=3),
+    INTS: st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-5, 5), min_size=1, max_size=3),
+    FLOATS: st.lists(st.floats(allow_nan=False), min_size=1, max_size=3),
 }
-NAMES = st.sampled_from(["x", "x_int64", "x_float64", "x_utf8", "x_int64_int64"])
+NAMES = st.sampled_from(["x", "x_int64", "x_float64", "x_utf8", "x_int64_int64", "x_list_int64"])
+
+
+def kind_of(value: object) -> ColumnType | None:
+    """What a decoder says of a value."""
+    scalars: dict[type, ColumnType] = {bool: BOOL, int: INT, float: FLOAT, str: TEXT}
+    if isinstance(value, list):
+        return INTS if type(value[0]) is int else FLOATS
+    return scalars.get(type(value))
 
 
 @st.composite
@@ -181,11 +226,11 @@ def batches(draw: st.DrawFn) -> list[Batch]:
     """Batches whose events hold any value under any of a few names that are likely to collide."""
     made = []
     for events in draw(st.lists(st.lists(st.dictionaries(NAMES, st.one_of(*VALUES.values())), min_size=1, max_size=4))):
-        types = {bool: BOOL, int: INT, float: FLOAT, str: TEXT}
-        fields = list(dict.fromkeys((name, types[type(value)]) for event in events for name, value in event.items()))
+        fields = list(dict.fromkeys((name, kind_of(value)) for event in events for name, value in event.items()))
         columns = [
-            (name, kind, [event[name] if types.get(type(event.get(name))) is kind else None for event in events])
+            (name, kind, [event[name] if kind_of(event.get(name)) is kind else None for event in events])
             for name, kind in fields
+            if kind is not None
         ]
         made.append(batch(*columns) if columns else Batch((), (), len(events)))
     return made
@@ -196,9 +241,9 @@ def evolve(stored: Schema, change: Change) -> Schema:
     columns = dict(stored.by_name)
     columns.update({each.name: Column(each.name, each.type) for each in change.add})
     for name in change.hold_large:
-        columns[name] = Column(name, INT, holds_large=True)
+        columns[name] = Column(name, columns[name].type, holds_large=True)
     for name in change.widen:
-        columns[name] = Column(name, FLOAT)
+        columns[name] = Column(name, WIDER[columns[name].type])
     return Schema(1, tuple(columns.values()))
 
 
@@ -222,13 +267,16 @@ def test_every_value_of_every_event_is_stored_exactly_once_and_unchanged(sent: l
         assert before == after
 
 
-def _values(columns: Sequence[pl.Series], height: int) -> list[list[tuple[str, object]]]:
+def _values(columns: Sequence[pl.Series], height: int) -> list[Counter[tuple[str, object]]]:
     """The values of each row, without their names: numbers by value, everything else by type and value."""
-    rows = [[column[index] for column in columns] for index in range(height)]
-    return [sorted((_key(value) for value in row if value is not None), key=repr) for row in rows]
+    lists = [column.to_list() for column in columns]
+    rows = [[values[index] for values in lists] for index in range(height)]
+    return [Counter(_key(value) for value in row if value is not None) for row in rows]
 
 
 def _key(value: object) -> tuple[str, object]:
+    if isinstance(value, list):
+        return ("list", tuple(value))
     return ("number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__, value)
 
 

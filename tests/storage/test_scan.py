@@ -67,6 +67,19 @@ def test_filter_on_a_widened_column_is_right_in_old_files(bench: Bench) -> None:
     assert sorted(rows["x"]) == [2.5, 3.0]
 
 
+def test_lists_of_a_widened_column_are_read_as_floats_from_old_files_and_segments(bench: Bench) -> None:
+    for values in ([[1, 2]], [[None]], [[0.5]], [[3]], [[]]):
+        bench.append(x=values)
+        if values == [[None]]:
+            bench.convert()
+    before = bench.rows().sort("p_timestamp")["x"]
+    bench.convert()
+
+    assert before.dtype == pl.List(pl.Float64)
+    assert sorted(before.to_list(), key=repr) == [[0.5], [1.0, 2.0], [3.0], [None], []]
+    assert bench.rows().sort("p_timestamp")["x"].to_list() == before.to_list()
+
+
 @pytest.mark.parametrize("convert", [False, True], ids=["unconverted", "converted"])
 def test_range_is_half_open_and_exact_to_the_nanosecond(bench: Bench, convert: bool) -> None:
     """api.md section 5: the time range is [startTime, endTime), exact, never rounded."""

@@ -17,17 +17,25 @@ from storage.scan import scan
 from storage.snapshot import take
 
 KINDS = {bool: ColumnType.BOOL, int: ColumnType.INT64, float: ColumnType.FLOAT64, str: ColumnType.UTF8}
+LISTS = {int: ColumnType.LIST_INT64, float: ColumnType.LIST_FLOAT64, str: ColumnType.LIST_UTF8}
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
 
 def batch_of(**columns: list[object]) -> Batch:
     """A batch of one-typed columns; the type is that of the first value."""
-    kinds = {name: KINDS[type(next(v for v in values if v is not None))] for name, values in columns.items()}
+    kinds = {name: _kind(next(v for v in values if v is not None)) for name, values in columns.items()}
     return Batch(
         tuple(Field(name, kind) for name, kind in kinds.items()),
         tuple(pl.Series(name, columns[name], dtype=POLARS_TYPES[kind]) for name, kind in kinds.items()),
         len(next(iter(columns.values()))),
     )
+
+
+def _kind(value: object) -> ColumnType:
+    """As decoders say it: lists without elements are of text."""
+    if not isinstance(value, list):
+        return KINDS[type(value)]
+    return LISTS[next((type(each) for each in value if each is not None), str)]
 
 
 class Bench:

@@ -32,7 +32,7 @@ def well_formed(batch: Batch) -> bool:
 
 
 @pytest.mark.parametrize("signal", DECODERS)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data(), numbers_as_text=st.booleans())
 def test_json_and_protobuf_of_the_same_data_give_equal_batches(signal, requests, to_json, data, numbers_as_text):
     """Spec 4.2 and api.md section 4: both encodings, one row per record."""

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData
@@ -82,7 +82,7 @@ def in_order(listed: list[dict]) -> list[str]:
     return [repr(sorted(row.items())) for row in listed]
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100)
 @given(data=st.data())
 def test_columns_hold_what_a_plain_walk_over_the_records_finds(requests, data):
     """One row per log record; attribute precedence of docs/ingestion-otlp.md."""
