@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from time import time
+from time import monotonic, sleep, time
 from typing import Final
 
 from errors import HostMissing
@@ -27,6 +27,9 @@ from storage.segments import Staged, stage
 logger = logging.getLogger(__name__)
 
 PIECE_BYTES: Final = 1024 * 1024
+# So long a host that was seen lately is waited for: an orderly stop, or a new start, takes about that.
+RESTART_SECONDS: Final = 3.0
+LOOK_SECONDS: Final = 0.2
 # A mirror may be removed between being counted and being continued.
 MOST_ATTEMPTS: Final = 3
 NAME: Final = re.compile(r"[0-9A-Z]{26}")
@@ -64,30 +67,23 @@ class Peers:
         Raises HostMissing when one of them cannot be asked, StorageUnavailable.
         """
         begun_at = host.clock()
-        others = self._others()
-        outcomes = self._ask_all(others)
-        absent = [each for each in outcomes if isinstance(each, _Absence)]
-        if absent:
-            self._require_gone(absent)
-        return Listing(tuple(one for each in outcomes if not isinstance(each, _Absence) for one in each), begun_at)
+        deadline = monotonic() + RESTART_SECONDS
+        while True:
+            outcomes = self._ask_all(self._others())
+            absent = [each for each in outcomes if isinstance(each, _Absence)]
+            # Whoever has left since it was to be asked had nothing unconverted any more.
+            present = {each.name: each for each in self._others()} if absent else {}
+            missing = [each for each in absent if each.host.name in present]
+            if not missing:
+                return Listing(
+                    tuple(one for each in outcomes if not isinstance(each, _Absence) for one in each), begun_at
+                )
+            if monotonic() > deadline or not all(present[each.host.name].is_living for each in missing):
+                raise _missing(missing)
+            sleep(LOOK_SECONDS)
 
     def _others(self) -> Sequence[Host]:
         return [each for each in host.present() if each.name != self._node]
-
-    def _require_gone(self, absent: Sequence[_Absence]) -> None:
-        """Whoever has left since it was to be asked had nothing unconverted any more."""
-        present = {each.name for each in self._others()}
-        missing = [each for each in absent if each.host.name in present]
-        for each in missing:
-            logger.warning("host %s (%s) is missing: %s", each.host.name, each.host.url, each.reason)
-        if missing:
-            names = ", ".join(f"{each.host.name} ({each.host.url or 'no address'})" for each in missing)
-            raise HostMissing(
-                f"what host {names} has stored last cannot be read: {missing[0].reason}; an operator may bring it back,"
-                " or give up what only it has: `weirctl host drop`",
-                retry_after_seconds=2,
-                host=missing[0].host.name,
-            )
 
     def _ask_all(self, hosts: Sequence[Host]) -> "Sequence[Sequence[Staged] | _Absence]":
         if len(hosts) < 2:
@@ -111,6 +107,18 @@ class Peers:
         known = {each.name: each.size for each in stage(target)}
         with self._exchange.ask(peer, known) as offer:
             return [_continue(target, each, offer, known.get(each.name, 0)) for each in offer.segments]
+
+
+def _missing(absent: Sequence[_Absence]) -> HostMissing:
+    for each in absent:
+        logger.warning("host %s (%s) is missing: %s", each.host.name, each.host.url, each.reason)
+    names = ", ".join(f"{each.host.name} ({each.host.url or 'no address'})" for each in absent)
+    return HostMissing(
+        f"what host {names} has stored last cannot be read: {absent[0].reason}; an operator may bring it back,"
+        " or give up what only it has: `weirctl host drop`",
+        retry_after_seconds=2,
+        host=absent[0].host.name,
+    )
 
 
 def _continue(target: Path, segment: Offered, offer: Offer, known: int) -> Staged:

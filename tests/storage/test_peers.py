@@ -59,7 +59,8 @@ class Signer:
 
 
 @pytest.fixture
-def wire() -> Wire:
+def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
+    monkeypatch.setattr(peers, "RESTART_SECONDS", 0)
     return Wire()
 
 
@@ -132,7 +133,7 @@ def test_segment_that_is_converted_after_it_was_offered_is_read_from_its_files(
     wire.between = lambda: None
     # What is converted is not offered any more, and its mirror counts for nothing.
     assert here.values() == [1]
-    assert wire.sent[-1] == 0
+    assert offer(there.layout, {}) == []
 
 
 def test_what_a_peer_took_back_is_taken_back_here(pair: tuple[HostBench, HostBench], wire: Wire) -> None:
@@ -207,6 +208,31 @@ def test_host_that_left_while_it_was_asked_is_not_missing(pair: tuple[HostBench,
 
     wire.ask = leave  # type: ignore[method-assign]
     assert here.values() == [1]
+
+
+def test_host_that_comes_back_soon_is_waited_for(
+    pair: tuple[HostBench, HostBench], wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restart in order refuses no query; but a host that was not seen lately is not waited for."""
+    here, there = pair
+    there.append(x=[1])
+    monkeypatch.setattr(peers, "RESTART_SECONDS", 3600)
+    looks: list[float] = []
+
+    def look(seconds: float) -> None:
+        looks.append(seconds)
+        wire.layouts["b"] = there.layout
+
+    monkeypatch.setattr(peers, "sleep", look)
+    del wire.layouts["b"]
+    assert here.values() == [1]
+    assert len(looks) == 1
+
+    del wire.layouts["b"]
+    host.stop("b", has_nothing_left=False)
+    with pytest.raises(HostMissing):
+        here.values()
+    assert len(looks) == 1
 
 
 def test_listing_that_took_longer_than_a_conversion_is_remembered_is_not_used(
