@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from models.host import Host
 
 # The longest silence of a peer, while connecting and between two pieces of its answer.
-PATIENCE_SECONDS: Final = 5.0
+PATIENCE_SECONDS: Final = 10.0
 MOST_IDLE: Final = 4
 TIME_HEADER: Final = "X-Weir-Time"
 SIGNATURE_HEADER: Final = "X-Weir-Signature"

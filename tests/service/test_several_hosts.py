@@ -228,86 +228,78 @@ def test_every_event_is_in_every_answer_once_while_both_hosts_ingest_and_convert
     assert deployment.sql("SELECT count(*) FROM host WHERE left_at IS NULL") == [(0,)]
 
 
-def test_dead_host_is_named_until_it_returns_or_is_dropped(deploy: Callable[[], Deployment]) -> None:
+def test_host_is_missed_by_name_while_it_is_dead_and_not_after_it_was_dropped_or_has_left(
+    deploy: Callable[[], Deployment],
+) -> None:
+    """A host dies, returns, dies and is dropped, returns, and is stopped in order; it is the leader's turn to die."""
     deployment = deploy()
-    alive, dead = deployment.host("alive").start(), deployment.host("dead").start()
+    alive, dead = by_leadership(deployment, deployment.host("a").start(), deployment.host("b").start())
     alive.ingest("app", [{"n": 1}]).raise_for_status()
     dead.ingest("app", [{"n": 2}, {"n": 3}]).raise_for_status()
     assert count(alive, "app") == 3
 
     dead.kill()
-
-    def refusal(path: str, **arguments: Any) -> None:
-        answer = alive.call("GET" if not arguments else "POST", path, **arguments)
-        assert (answer.status_code, answer.json()["code"]) == (503, "host_missing"), answer.text
-        assert answer.json()["host"] == node(dead)
-        assert dead.url in answer.json()["message"]
-        assert "Retry-After" in answer.headers
-
-    refusal("/api/v1/query", json={"query": "SELECT count(*) AS n FROM app"})
-    refusal("/api/v1/logstream/app/stats")
-    refusal("/api/v1/readiness")
-    # What does not need the dead host goes on.
+    assert_refused(alive, dead, "POST", "/api/v1/query", json={"query": "SELECT count(*) AS n FROM app"})
+    assert_refused(alive, dead, "GET", "/api/v1/logstream/app/stats")
+    assert_refused(alive, dead, "GET", "/api/v1/readiness")
+    # What does not need the dead host goes on, its work as leader too.
     assert alive.call("GET", "/api/v1/readiness?for=ingestion").status_code == 200
     alive.ingest("app", [{"n": 4}]).raise_for_status()
+    wait_until(lambda: leader(deployment) == node(alive))
 
     dead.start()
-    assert count(alive, "app") == count(dead, "app") == 4
+    assert numbers(alive) == numbers(dead) == [1, 2, 3, 4]
 
+    dead.ingest("app", [{"n": 5}, {"n": 6}]).raise_for_status()
     dead.kill()
+    deployment.sql(f"UPDATE host SET seen_at = now() + interval '1 hour' WHERE name = '{node(dead)}'")
     early = deployment.weirctl("host", "drop", node(dead), "--yes")
-    assert early.returncode == 1
-    assert "stop it first" in early.stderr
+    assert (early.returncode, "stop it first" in early.stderr) == (1, True)
     deployment.sql(f"UPDATE host SET seen_at = now() - interval '{LIVING_SECONDS + 1} s' WHERE name = '{node(dead)}'")
-    (listed,) = [each for each in rows(deployment.weirctl("host", "list")) if each["name"] == node(dead)]
-    assert (listed["state"], listed["url"]) == ("missing", dead.url)
+    assert states(deployment)[node(dead)] == "missing"
     assert deployment.weirctl("host", "drop", node(dead), "--yes").returncode == 0
-    # The dead host's two events were given up.
-    assert count(alive, "app") == 2
+    assert states(deployment)[node(dead)] == "dropped"
+    # Those of its first life were perhaps converted in its second.
+    assert set(numbers(alive)) & {1, 4, 5, 6} == {1, 4}
 
-    # It returns with its disk: they are there again, once, converted or not.
     dead.start()
-    assert count(alive, "app") == count(dead, "app") == 4
+    assert numbers(alive) == numbers(dead) == [1, 2, 3, 4, 5, 6]
+
+    dead.ingest("app", [{"n": 7}]).raise_for_status()
     dead.stop()
-    assert count(alive, "app") == 4
+    assert states(deployment)[node(dead)] == "left"
+    assert numbers(alive) == [1, 2, 3, 4, 5, 6, 7]
     alive.stop()
-
-
-def test_host_that_stops_in_order_is_not_missed(deploy: Callable[[], Deployment]) -> None:
-    """It converts what it has before it leaves."""
-    deployment = deploy()
-    stays, leaves = deployment.host("stays").start(), deployment.host("leaves").start()
-    leaves.ingest("app", [{"n": 1}]).raise_for_status()
-
-    leaves.stop()
-
-    assert count(stays, "app") == 1
-    assert [each["state"] for each in rows(deployment.weirctl("host", "list"))].count("left") == 1
-    leaves.start()
-    leaves.ingest("app", [{"n": 2}]).raise_for_status()
-    assert count(stays, "app") == 2
-    leaves.stop()
-    stays.stop()
-
-
-def test_another_host_leads_after_the_leader_was_killed(deploy: Callable[[], Deployment]) -> None:
-    deployment = deploy()
-    hosts = [deployment.host(name).start() for name in ("a", "b")]
-
-    def leader() -> str | None:
-        found = deployment.sql("SELECT host FROM leader WHERE leased_until > clock_timestamp()")
-        return found[0][0] if found else None
-
-    wait_until(lambda: leader() is not None)
-    (first,) = [each for each in hosts if node(each) == leader()]
-    (second,) = [each for each in hosts if each is not first]
-
-    first.kill()
-
-    wait_until(lambda: leader() == node(second))
-    second.stop()
     # Nobody waits for the lease of a leader that stopped in order.
     assert deployment.sql("SELECT host FROM leader") == []
+
+
+def numbers(service: Service) -> list[int]:
+    return [int(row["n"]) for row in service.query("SELECT n FROM app ORDER BY n")]
+
+
+def assert_refused(asked: Service, missing: Service, method: str, path: str, **arguments: Any) -> None:
+    answer = asked.call(method, path, **arguments)
+    assert (answer.status_code, answer.json()["code"]) == (503, "host_missing"), answer.text
+    assert answer.json()["host"] == node(missing)
+    assert missing.url in answer.json()["message"]
+    assert "Retry-After" in answer.headers
+
+
+def by_leadership(deployment: Deployment, *hosts: Service) -> tuple[Service, Service]:
+    """The host that does not lead, and the one that does."""
+    wait_until(lambda: leader(deployment) is not None)
+    follower, leads = sorted(hosts, key=lambda each: node(each) == leader(deployment))
+    return follower, leads
+
+
+def leader(deployment: Deployment) -> str | None:
+    found = deployment.sql("SELECT host FROM leader WHERE leased_until > clock_timestamp()")
+    return str(found[0][0]) if found else None
+
+
+def states(deployment: Deployment) -> dict[str, str]:
+    return {each["name"]: each["state"] for each in rows(deployment.weirctl("host", "list"))}
 
 
 def test_host_without_an_address_does_not_start_beside_others(
@@ -320,9 +312,5 @@ def test_host_without_an_address_does_not_start_beside_others(
     with pytest.raises(RuntimeError, match="WEIR_ADVERTISE_URL"):
         alone.start()
 
-    assert count_of_hosts(deployment) == 2
+    assert len(states(deployment)) == 2
     assert here.call("GET", "/api/v1/readiness").status_code == 200
-
-
-def count_of_hosts(deployment: Deployment) -> int:
-    return int(deployment.sql("SELECT count(*) FROM host")[0][0])
