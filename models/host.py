@@ -67,12 +67,18 @@ def clock() -> datetime:
 def arrive(name: str, url: str | None) -> None:
     """Make the host known before it stores its first event. Raises Conflict when it could not be read along.
 
-    A host without an address, and one that finds such a host at work, would each miss what the other has stored.
+    A host without an address, and one that finds such a host at work, would each miss what the other has stored; of
+    two hosts of one name, only one would be asked.
     """
     with connection(), database.atomic():
         # So that of two that arrive at once the later sees the earlier.
         database.execute_sql("LOCK TABLE host IN SHARE ROW EXCLUSIVE MODE")
         for each in present():
+            if each.name == name and each.is_living and each.url != url:
+                raise Conflict(
+                    f"this host's name is {name}, and a host of that name lives at {each.url}: a copy of a data"
+                    " directory must leave out the file `node`; if there is no other host, wait half a minute"
+                )
             if each.name != name and _is_apart(each, url):
                 raise Conflict(
                     f"host {each.name} ({each.url or 'without an address'}) uses this database too: several hosts need"

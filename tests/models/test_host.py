@@ -74,6 +74,18 @@ def test_hosts_that_could_not_read_each_other_do_not_run_side_by_side(first: str
     assert present() == ["a"]
 
 
+def test_second_host_of_a_name_does_not_start() -> None:
+    """As from a copied data directory: only one of the two addresses would be asked."""
+    host.arrive("a", URL)
+
+    with pytest.raises(Conflict, match="copy"):
+        host.arrive("a", "http://10.0.0.2:8000")
+
+    host.arrive("a", URL)
+    host.stop("a", has_nothing_left=False)
+    host.arrive("a", "http://10.0.0.2:8000")
+
+
 def test_host_that_is_alone_takes_the_place_of_one_that_was_and_is_gone() -> None:
     """As after a move to another machine, or a restore under a new name."""
     host.arrive("a", None)
