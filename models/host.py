@@ -76,8 +76,8 @@ def arrive(name: str, url: str | None) -> None:
         for each in present():
             if each.name == name and each.is_living and each.url != url:
                 raise Conflict(
-                    f"this host's name is {name}, and a host of that name lives at {each.url}: a copy of a data"
-                    " directory must leave out the file `node`; if there is no other host, wait half a minute"
+                    f"this host's name is {name}, and a host of that name lives at {each.url or 'no address'}: a copy"
+                    " of a data directory must leave out the file `node`; if there is no other, wait half a minute"
                 )
             if each.name != name and _is_apart(each, url):
                 raise Conflict(

@@ -75,7 +75,10 @@ class Exchange:
                 raise
         except (OSError, HTTPException, ValueError) as error:
             raise Unreachable(str(error) or type(error).__name__) from error
-        self._keep(peer.url, connection) if is_done else connection.close()
+        if is_done and len(self._idle[peer.url]) < MOST_IDLE:
+            self._idle[peer.url].append(connection)
+        else:
+            connection.close()
 
     def _send(self, peer: Host, body: bytes) -> tuple[HTTPConnection, HTTPResponse, str]:
         """On a kept connection first, which the peer may have closed meanwhile, then on a new one."""
@@ -105,13 +108,6 @@ class Exchange:
         if not self._signer.signed(answer.headers.get(SIGNATURE_HEADER, ""), signature.encode(), line):
             raise ValueError("what answers there is not of this deployment")
         return tuple(Offered(str(name), int(size), int(offset)) for name, size, offset in json.loads(line))
-
-    def _keep(self, url: str, connection: HTTPConnection) -> None:
-        idle = self._idle[url]
-        if len(idle) < MOST_IDLE:
-            idle.append(connection)
-        else:
-            connection.close()
 
 
 def address(node: str) -> str:
