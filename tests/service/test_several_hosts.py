@@ -210,7 +210,7 @@ def test_every_event_is_in_every_answer_once_while_all_hosts_ingest_and_convert(
         each.start()
     try:
         wait_until(lambda: bool(acknowledged))
-        for turn in range(24):
+        for turn in range(12):
             before = set(acknowledged)
             found = [row["n"] for row in hosts[turn % 3].query("SELECT n FROM app")]
             assert len(found) == len(set(found))
