@@ -7,9 +7,9 @@ from dataclasses import asdict
 import click
 
 from config import Settings
-from models import base, host
+from models import host
 from models.host import Host
-from weirctl.client import Refused
+from storage.attendance import attended, database
 from weirctl.printing import note, show
 
 COLUMNS = ["name", "state", "url", "started_at", "seen_at", "left_at", "dropped_at"]
@@ -65,11 +65,11 @@ def _state(each: Host) -> str:
 
 @contextmanager
 def _database() -> Iterator[None]:
+    """The database bound. The embedded one may know hosts too: a backup of one of several, restored to stand alone."""
     effective = Settings.from_env()
     if effective.database_url is None:
-        raise Refused("several hosts share a PostgreSQL; WEIR_DATABASE_URL names it")
-    base.bind(effective.database_url, max_connections=2)
-    try:
-        yield
-    finally:
-        base.database.close_all()
+        with attended(effective):
+            yield
+    else:
+        with database(effective, is_ours=False):
+            yield
