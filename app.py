@@ -11,6 +11,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from auth import access
 from auth.passwords import Passwords
+from auth.peers import PeerKey
 from auth.provider import ProviderOptions
 from blueprints import (
     alerts,
@@ -26,6 +27,7 @@ from blueprints import (
     health,
     home,
     ingestion,
+    internal,
     metrics,
     oidc,
     openapi,
@@ -48,17 +50,20 @@ from errors import InvalidName
 from metrics.exposition import samples
 from metrics.meters import Meters
 from models import base, server
+from models import host as hosts
 from models.dataset import DEFAULT_TENANT
+from models.freshness import Generation
 from observing import rows
 from observing.recorder import Own, Recorder
 from query.service import QueryService
-from runtime import Pool, keep_running, offload
+from runtime import Pool, keep_running, offload, repeat
 from storage import cache, host
 from storage.engine import Storage
 
 RECORDER: Final = "weir.recorder"
 BLUEPRINTS: Final = (
     ingestion.blueprint,
+    internal.blueprint,
     query.blueprint,
     counts.blueprint,
     otlp.blueprint,
@@ -85,11 +90,14 @@ def create_app(settings: Settings) -> Flask:
     app = requests.Application("weir", static_folder=None)
     if trusted := settings.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=trusted, x_proto=trusted)  # type: ignore[method-assign]
-    parts = app.extensions[EXTENSION] = _parts(settings)
+    built = access.build(_access_options(settings), Passwords(offload))
+    key = PeerKey(built.secrets) if settings.advertise_url else None
+    parts = app.extensions[EXTENSION] = _parts(settings, built.generation, key)
     requests.install(app, _self_dataset(settings))
     metrics.install(app, parts.reception.meters)
     errors.install(app)
-    authentication.install(app, access.build(_access_options(settings), Passwords(offload)))
+    authentication.install(app, built)
+    internal.install(app, key)
     audit.install(app, parts.reception.store)
     apikeys.register(app)
     tenants.register(app, parts.storage.delete)
@@ -103,6 +111,8 @@ def start(app: Flask) -> None:
     """What a worker does besides answering: it keeps query processes warm, and watches the host's other processes."""
     parts: Parts = app.extensions[EXTENSION]
     parts.queries.start()
+    node, url = parts.storage.layout.node, parts.settings.advertise_url
+    repeat(hosts.BEAT_SECONDS, lambda: hosts.beat(node, url))
     recorder = app.extensions[RECORDER] = _recorder(parts)
     if recorder:
         recorder.start()
@@ -121,10 +131,11 @@ def stop(app: Flask) -> None:
     parts.storage.close()
 
 
-def _parts(settings: Settings) -> Parts:
+def _parts(settings: Settings, generation: Generation, key: PeerKey | None) -> Parts:
     meters = Meters()
     storage = Storage(
-        replace(host.layout(settings.data_dir, settings.storage_url), cached=cache.limits(settings)),
+        replace(host.layout(settings.data_dir, settings.storage_url, key), cached=cache.limits(settings)),
+        generation=generation,
         # Acknowledgements must not queue behind decoding, so commits have a thread of their own.
         offload=Pool(1).run,
         max_columns=settings.max_columns,
@@ -172,8 +183,7 @@ def _access_options(settings: Settings) -> access.AccessOptions:
         data_dir=settings.data_dir,
         secret_key=settings.secret_key,
         multi_tenant=settings.multi_tenant,
-        # Without an object store, hosts could not see each other's files, so there is one.
-        one_host=settings.storage_url is None,
+        one_host=settings.advertise_url is None,
         provider=_provider(settings),
         public_url=settings.public_url,
     )

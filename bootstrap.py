@@ -1,4 +1,5 @@
-"""What happens before the first worker and after the last: PostgreSQL up, tables migrated, an administrator there.
+"""What happens before the first worker and after the last: PostgreSQL up, tables migrated, an administrator there, and
+this host known to the others.
 
 Run by gunicorn.conf.py as a process of its own (`python bootstrap.py start ADDRESS...`, `... stop`), because the
 gunicorn master must stay free of database and Polars state, which would be forked into every worker.
@@ -18,6 +19,7 @@ from auth.secrets import Secrets, master_key, require_same_key
 from config import InvalidSetting, Settings
 from errors import WeirError
 from models import base, server
+from storage import host, membership
 from storage.attendance import require_restored
 
 P = ParamSpec("P")
@@ -42,6 +44,7 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
     require_same_key(Secrets(master_key(settings.secret_key, settings.data_dir)))
     passwords = Passwords(_here)
     refuse_guessable_password(passwords, settings.admin_username, settings.admin_password, addresses)
+    membership.join(host.layout(settings.data_dir, settings.storage_url), settings.advertise_url)
     password = bootstrap_administrator(passwords, settings.admin_username, settings.admin_password, datetime.now(UTC))
     if password is not None:
         print(
@@ -52,11 +55,17 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
 
 
 def stop(settings: Settings, _: Sequence[str]) -> None:
-    """Stop what `start` started, after maintenance has ended, which would start it again."""
-    if settings.database_url is None:
-        with (settings.data_dir / "maintenance.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            server.stop(settings.data_dir)
+    """Leave, and stop what `start` started, after maintenance has ended, which would start it again."""
+    with (settings.data_dir / "maintenance.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            base.bind(server.url(settings.database_url, settings.data_dir))
+            layout = host.layout(settings.data_dir, settings.storage_url)
+            membership.leave(layout, is_alone=settings.advertise_url is None)
+        finally:
+            if settings.database_url is None:
+                base.database.close_all()
+                server.stop(settings.data_dir)
 
 
 def main(arguments: list[str]) -> int:

@@ -99,6 +99,11 @@ class Settings:
     object_cache_bytes: int = setting(
         _size, 8 * GIB, "with a bucket: most bytes of its files that are kept on the local disk; 0: none"
     )
+    advertise_url: str | None = setting(
+        _url("https", "http"),
+        None,
+        "where the other hosts of the deployment reach this one, as `http://10.0.0.5:8000`; unset: there are no others",
+    )
     admin_username: str = setting(str, "admin", "name of the first administrator")
     admin_password: str | None = setting(
         str, None, "password of the first administrator; unset: generated and printed once", secret=True
@@ -170,6 +175,11 @@ class Settings:
     def _checked(self) -> "Settings":
         if (self.oidc_issuer is None) != (self.oidc_client_id is None):
             raise InvalidSetting("WEIR_OIDC_ISSUER and WEIR_OIDC_CLIENT_ID belong together: set both or none")
+        if self.advertise_url is not None and (self.storage_url is None or self.database_url is None):
+            raise InvalidSetting(
+                "WEIR_ADVERTISE_URL makes this one of several hosts, which share PostgreSQL and a bucket: "
+                "set WEIR_DATABASE_URL and WEIR_STORAGE_URL too"
+            )
         if self.disk_low_water_percent > self.disk_high_water_percent:
             raise InvalidSetting("WEIR_DISK_LOW_WATER_PERCENT is above WEIR_DISK_HIGH_WATER_PERCENT")
         return self

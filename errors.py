@@ -212,6 +212,12 @@ class TargetNotFound(NotFound):
     code = "target_not_found"
 
 
+class HostNotFound(NotFound):
+    """No host of this name was ever part of the deployment."""
+
+    code = "host_not_found"
+
+
 class Conflict(WeirError):
     """The request contradicts what is there."""
 
@@ -270,6 +276,12 @@ class TargetInUse(Conflict):
     """An alert is delivered to the target, which therefore cannot be deleted."""
 
     code = "target_in_use"
+
+
+class HostLives(Conflict):
+    """A host that is alive is not given up."""
+
+    code = "host_lives"
 
 
 class PreconditionFailed(WeirError):
@@ -370,6 +382,12 @@ class StorageUnavailable(Overloaded):
     """A write or sync failed, or the database is away: nothing of the request was stored."""
 
     code = "storage_unavailable"
+
+
+class HostMissing(Overloaded):
+    """`host` holds events that are nowhere else yet and cannot be asked; so no query is answered without them."""
+
+    code = "host_missing"
 
 
 class InternalError(WeirError):

@@ -85,7 +85,7 @@ def when_ready(server: Any) -> None:
 
 
 def on_exit(server: Any) -> None:
-    """Stop the embedded PostgreSQL, unless another server still uses this data directory."""
+    """Leave the deployment and stop the embedded PostgreSQL, unless another server still uses this data directory."""
     try:
         fcntl.flock(server.weir_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

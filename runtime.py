@@ -67,6 +67,20 @@ def keep_running(name: str, lock: Path, command: Sequence[str], hear: Hear | Non
     return gevent.spawn(_watch, name, lock, command, hear)
 
 
+def repeat(seconds: float, function: Callable[[], object]) -> gevent.Greenlet:
+    """Call the function again and again, so long apart, from a greenlet. Its failures are logged."""
+    return gevent.spawn(_repeat, seconds, function)
+
+
+def _repeat(seconds: float, function: Callable[[], object]) -> None:
+    while True:
+        gevent.sleep(seconds)
+        try:
+            function()
+        except Exception as error:
+            logger.warning("%s; trying again", error)
+
+
 def _watch(name: str, lock: Path, command: Sequence[str], hear: Hear | None) -> None:
     while True:
         try:

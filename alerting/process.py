@@ -24,6 +24,7 @@ from alerting.dispatch import Dispatcher
 from alerting.evaluation import Evaluator
 from alerting.outbound import TOTAL_SECONDS
 from alerting.windows import Windows
+from auth.peers import PeerKey
 from auth.secrets import Secrets, master_key
 from config import Settings
 from errors import Overloaded, TargetNotFound
@@ -177,13 +178,11 @@ def clock() -> datetime:
 def build(settings: Settings, queries: QueryService) -> Rounds:
     """The rounds of a process with these settings. The models are bound already."""
     longest = settings.query_timeout_seconds + settings.query_queue_seconds
+    secrets = Secrets(master_key(settings.secret_key, settings.data_dir))
+    key = PeerKey(secrets) if settings.advertise_url else None
     return Rounds(
-        evaluator=Evaluator(Windows(host.layout(settings.data_dir, settings.storage_url)), queries),
-        dispatcher=Dispatcher(
-            Policy.of(settings.alert_allowed_hosts),
-            Secrets(master_key(settings.secret_key, settings.data_dir)),
-            settings.public_url,
-        ),
+        evaluator=Evaluator(Windows(host.layout(settings.data_dir, settings.storage_url, key)), queries),
+        dispatcher=Dispatcher(Policy.of(settings.alert_allowed_hosts), secrets, settings.public_url),
         evaluators=Crew("evaluate", EVALUATIONS),
         deliverers=Crew("deliver", DELIVERIES),
         evaluation_lease=timedelta(seconds=longest) + LEASE_MARGIN,

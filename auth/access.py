@@ -13,7 +13,6 @@ from pathlib import Path
 from auth.accounts import Accounts
 from auth.backoff import Backoff
 from auth.cache import IdentityCache
-from auth.generation import DatabaseGeneration, Generation, SharedGeneration
 from auth.keys import ApiKeys
 from auth.last_use import LastUse
 from auth.oidc import BearerTokens
@@ -24,11 +23,12 @@ from auth.sessions import Sessions
 from auth.tenants import Tenants
 from auth.verify import Verifier
 from models import api_key
+from models.freshness import DatabaseGeneration, Generation, SharedGeneration
 
 
 @dataclass(frozen=True, slots=True)
 class AccessOptions:
-    """`one_host`: no other host shares the database, so that revocation goes through shared memory."""
+    """`one_host`: no other host shares the database, so that what changes is told through shared memory."""
 
     data_dir: Path
     secret_key: str | None

@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import Final
 
 from auth import names, passwords
-from auth.generation import Generation
 from auth.passwords import Passwords
 from auth.privileges import is_administrator, parse_entries
 from auth.verify import entries_of
 from errors import InvalidRole, LastAdministrator
 from models import generation, role, session, user
 from models import tenant as tenants
+from models.freshness import Generation
 from models.role import RawEntries
 from models.tenant import DEFAULT
 from models.user import Method, NewUser

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from auth.generation import Generation
 from auth.identity import Identity
+from models.freshness import Generation
 
 # About 1 KiB each. More credentials than this in use by one worker cost one round trip per request beyond it.
 LIMIT: Final = 10_000

@@ -7,11 +7,11 @@ from datetime import datetime
 
 from ulid import ULID
 
-from auth.generation import Generation
 from auth.identity import Identity
 from auth.secrets import Secrets
 from models import api_key
 from models.api_key import ApiKeyRecord, NewApiKey
+from models.freshness import Generation
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from auth.cache import IdentityCache, Resolved
-from auth.generation import Generation
 from auth.identity import Identity, Kind
 from auth.oidc import PREFIX, load_identity, read_subject, require_tenant
 from auth.provider import Provider, Tokens
@@ -16,6 +15,7 @@ from auth.secrets import Secrets
 from auth.verify import identity_of
 from errors import LoginFailed
 from models import session, user
+from models.freshness import Generation
 from models.session import Grant, SessionRecord
 from models.user import NewUser
 

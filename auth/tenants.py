@@ -6,12 +6,12 @@ from datetime import datetime
 
 from auth import names, passwords
 from auth.accounts import ADMIN_ENTRIES, ADMIN_ROLE
-from auth.generation import Generation
 from auth.identity import Identity
 from auth.passwords import Passwords
 from auth.privileges import Action, require
 from errors import Conflict, Forbidden
 from models import generation, role, tenant, user
+from models.freshness import Generation
 from models.tenant import DEFAULT
 from models.user import NewUser
 

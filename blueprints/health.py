@@ -1,6 +1,6 @@
 """Whether the service lives, is ready, and what it is."""
 
-from flask import Blueprint, Response, jsonify
+from flask import Blueprint, Response, jsonify, request
 
 import version
 from blueprints.authentication import protect
@@ -25,9 +25,15 @@ def liveness() -> Response:
 
 @public.get("/api/v1/readiness")
 def readiness() -> Response:
-    """200 when events can be stored and queried; else the error says what is missing (503)."""
+    """200 when events can be stored and queried; else the error says what is missing (503).
+
+    `?for=ingestion` asks for the first alone: a host whose peer is missing still stores.
+    """
     with base.connection():
         base.database.execute_sql("SELECT 1")
+    peers = parts().storage.layout.peers
+    if peers is not None and request.args.get("for") != "ingestion":
+        peers.listing()
     return jsonify({"status": "ready"})
 
 

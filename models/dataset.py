@@ -12,6 +12,7 @@ from columns import ColumnType, Field
 from errors import DatasetExists, DatasetNotFound, InvalidRequest
 from models.base import Table, connection, database
 from models.column import TIMESTAMP, ColumnRow
+from models.generation import changing
 
 DEFAULT_TENANT: Final = "default"
 ARRIVAL_COLUMNS: Final = (
@@ -180,7 +181,7 @@ def delete(tenant: str, name: str) -> Dataset:
 
     Returns what was deleted. Its unconverted frames carry an id that is never used again. Raises DatasetNotFound.
     """
-    with connection(), database.atomic():
+    with changing():
         found = find(tenant, name)
         deleted = DatasetRow.delete().where(DatasetRow.id == found.id).execute()
         if not deleted:

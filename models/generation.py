@@ -1,4 +1,4 @@
-"""The generation: a counter that every change of identities advances, in the change's own transaction."""
+"""The generation: a counter that changes of what workers cache advance, each in its own transaction."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,9 +21,9 @@ def current() -> int:
 
 @contextmanager
 def changing() -> Iterator[None]:
-    """A transaction that changes identities.
+    """A transaction that changes identities, or deletes a dataset.
 
-    Takes the generation's row lock first, so changes of identities are serial: what the block reads stays true
+    Takes the generation's row lock first, so such changes are serial: what the block reads stays true
     until it commits (the last administrator, a role in use). Nested blocks join the outer one.
     """
     with connection(), database.atomic():

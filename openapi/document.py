@@ -13,6 +13,8 @@ from werkzeug.routing import Rule
 import version
 from openapi.operations import OPERATIONS, Operation, Shape
 
+# Blueprints that are no part of the contract: what hosts ask of each other.
+UNDESCRIBED: Final = frozenset({"internal"})
 IMPLICIT_METHODS: Final = frozenset({"HEAD", "OPTIONS"})
 PARAMETER: Final = re.compile(r"<(?:\w+:)?(\w+)>")
 # What any protected route may answer instead; the codes are in docs/errors.md.
@@ -36,6 +38,8 @@ def describe(app: Flask, is_protected: Callable[[str], bool]) -> dict[str, Any]:
         spec.components.security_scheme(name, scheme)
     seen: Counter[str] = Counter()
     for rule in sorted(app.url_map.iter_rules(), key=lambda rule: rule.rule):
+        if rule.endpoint.partition(".")[0] in UNDESCRIBED:
+            continue
         operation = _operation(rule, _of(app, rule), is_protected(rule.endpoint))
         seen[rule.endpoint] += 1
         # An alias needs an identifier of its own.

@@ -117,7 +117,11 @@ def _api_keys(blueprint: str) -> dict[str, Operation]:
 SYSTEM: Final = {
     "health.root": Operation("What this is; data sources probe it.", answer=_json(OBJECT)),
     "health.liveness": Operation("200 as long as the worker answers at all.", answer=_json(answers.Status)),
-    "health.readiness": Operation("200 when events can be stored and queried.", answer=_json(answers.Status)),
+    "health.readiness": Operation(
+        "200 when events can be stored and queried.",
+        (_query("for", "`ingestion`: that they can be stored is enough; a missing host then counts for nothing."),),
+        answer=_json(answers.Status),
+    ),
     "about.describe": Operation("Version and mode.", answer=_json(OBJECT)),
     "metrics.show": Operation("Prometheus text: all workers' counters.", answer={"text/plain": TEXT}),
     "openapi.show": Operation("This description.", answer=_json(OBJECT)),

@@ -9,14 +9,14 @@ from typing import Final, TypeVar
 import polars as pl
 
 from errors import StorageUnavailable
-from models import segment, total
-from models.base import connection, database
+from models import total
 from models.dataset import Dataset
 from models.total import Day, Total
 from storage.frames import Frame, decode, to_rows
 from storage.names import Layout
-from storage.segments import Staged, stage
+from storage.segments import Staged
 from storage.times import to_us, within
+from storage.unconverted import unconverted
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -60,13 +60,10 @@ def day(layout: Layout, target: Dataset, on: date) -> Day:
 def _count(layout: Layout, target: Dataset, stored: Callable[[], S], add: Callable[[S, Sequence[Frame]], R]) -> R:
     """`add` of what the manifest says and the frames that are not in it yet, both of one moment."""
     for _ in range(MOST_ATTEMPTS):
-        staged = stage(layout.staging)
-        with connection(), database.atomic():
-            database.execute_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        with unconverted(layout) as staged:
             known = stored()
-            converted = segment.converted([each.name for each in staged])
         try:
-            return add(known, _frames([each for each in staged if each.name not in converted], target.id))
+            return add(known, _frames(staged, target.id))
         except FileNotFoundError:
             continue
     raise StorageUnavailable("segments were converted faster than they could be counted")

@@ -14,11 +14,11 @@ from models import column, dataset
 from models.base import connection, database
 from models.column import TIMESTAMP, Schema
 from models.dataset import Dataset
+from models.freshness import Generation, SharedGeneration
 from storage.arrival import Arrival, Share, stamp
 from storage.committer import MIB, Committer, Offload, OnCommit, Rows, ignored, inline
 from storage.declared import conform
 from storage.disk import Water, used_percent
-from storage.generation import Generation
 from storage.idempotency import Once, note
 from storage.names import Layout
 from storage.resolve import Plan, adopt, apply, large, plan
@@ -52,6 +52,7 @@ class Storage:
         self,
         layout: Layout,
         *,
+        generation: Generation | None = None,
         offload: Offload = inline,
         max_columns: int = 1000,
         flush_seconds: float = 5.0,
@@ -60,6 +61,7 @@ class Storage:
         disk_low_water_percent: int = 100,
         on_commit: OnCommit = ignored,
     ) -> None:
+        """`generation` tells when a dataset was deleted; None: the one that the processes of this host share."""
         make_directory(layout.staging, layout.root)
         self.layout = layout
         self._offload = offload
@@ -72,25 +74,25 @@ class Storage:
             on_commit=on_commit,
         )
         self._water = Water(lambda: used_percent(layout.staging), disk_high_water_percent, disk_low_water_percent)
-        self._generation = Generation(layout.generation)
+        self._generation = generation or SharedGeneration(layout.root)
         self.once = Once(layout)
-        self._datasets: dict[tuple[str, str], tuple[int, Dataset]] = {}
+        self._datasets: dict[tuple[str, str], tuple[int | None, Dataset]] = {}
         self._known: dict[int, _Known] = {}
 
     def find(self, tenant: str, name: str) -> Dataset:
         """The dataset, from this process's cache if it was not deleted since. Raises DatasetNotFound."""
-        generation = self._generation.current()
+        generation = self._generation.read()
         cached = self._datasets.get((tenant, name))
-        if cached is not None and cached[0] == generation:
+        if cached is not None and generation is not None and cached[0] == generation:
             return cached[1]
         found = dataset.find(tenant, name)
         self._datasets[tenant, name] = (generation, found)
         return found
 
     def delete(self, tenant: str, name: str) -> None:
-        """Delete the dataset; on return no process of this host still takes events for it. Raises DatasetNotFound."""
-        found = dataset.delete(tenant, name)
-        self._generation.bump()
+        """Delete the dataset; on return no process of any host still takes events for it. Raises DatasetNotFound."""
+        with self._generation.changing():
+            found = dataset.delete(tenant, name)
         self._datasets.pop((tenant, name), None)
         self._known.pop(found.id, None)
 
@@ -131,7 +133,6 @@ class Storage:
         """Write what is queued and seal the segment."""
         self._committer.close()
         self.once.close()
-        self._generation.close()
 
     def _plan(self, target: Dataset, shape: Shape) -> Plan:
         """The plan for batches of this shape, after the schema has all that it needs."""

@@ -3,16 +3,19 @@
 import os
 from pathlib import Path
 
-from storage.names import UNFINISHED_SUFFIX, Layout, unique
+from storage.exchange import Signer
+from storage.names import UNFINISHED_SUFFIX, Layout, mirrors, unique
+from storage.peers import Peers
 from storage.segments import make_directory, sync_directory
 
 # A copy of a data directory on a second host must leave this file out: two hosts of one name forget each other's work.
 NAME_FILE = "node"
 
 
-def layout(root: Path, url: str | None = None) -> Layout:
-    """The layout of this host. Raises OSError."""
-    return Layout(root, name(root), url)
+def layout(root: Path, url: str | None = None, signer: Signer | None = None) -> Layout:
+    """The layout of this host; with a `signer`, as one of several. Raises OSError."""
+    node = name(root)
+    return Layout(root, node, url, peers=None if signer is None else Peers(node, mirrors(root), signer))
 
 
 def name(root: Path) -> str:

@@ -17,8 +17,8 @@ from time import monotonic, sleep
 from typing import Final
 
 from errors import IdempotencyKeyReused, Overloaded, StorageUnavailable
+from models import host, segment
 from models import receipt as receipts
-from models import segment
 from models.base import connection, database
 from storage.frames import Buffer, decode
 from storage.names import OWNER_SUFFIX, Layout, unique
@@ -134,8 +134,11 @@ class Once:
         node, name, _ = owner.split("/")
         if name == self._name:
             return owner in self._at_work
-        # Of another host we cannot know; its own claims are decided there.
-        return node != self._layout.node or is_locked(_lock_path(self._layout, name))
+        if node != self._layout.node:
+            # Of another host we cannot know; its own claims are decided there. One that has left, or was given up,
+            # has stored nothing that is not known here.
+            return all(each.name != node or each.is_present for each in host.every())
+        return is_locked(_lock_path(self._layout, name))
 
     def _lock_name(self) -> str:
         """The name of the file that is locked as long as this process lives."""

@@ -1,5 +1,6 @@
 """The maintenance process: one per host converts segments; run as `python -m storage.maintenance`.
 
+What is to be done once for all hosts, as compaction, is done by the one that leads (storage/leadership.py).
 It may be killed at any moment and started again: every step is either invisible or one transaction.
 """
 
@@ -11,7 +12,9 @@ import os
 import select
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
 from typing import Final
 
@@ -20,13 +23,14 @@ from config import Settings
 from errors import InternalError, StorageUnavailable, WeirError
 from models import receipt, server
 from models.base import bind
-from storage import cache, host
+from storage import cache, host, peers
 from storage.compact import compact, remove_replaced
 from storage.convert import convert_all, remove_converted
+from storage.leadership import Leadership
 from storage.names import Layout
 from storage.retain import expire_all
 from storage.segments import make_directory
-from storage.sweep import sweep
+from storage.sweep import sweep_cache, sweep_staging, sweep_store
 
 logger = logging.getLogger(__name__)
 
@@ -67,14 +71,24 @@ class Rare:
             self._due = end + REST * (end - begin)
 
 
+def alone() -> bool:
+    """A host that shares its database with no other leads."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Duties:
-    """What one round of maintenance does, and by which numbers. `revive` sees to it that the database runs."""
+    """What one round of maintenance does, and by which numbers. `revive` sees to it that the database runs.
+
+    `rare` are this host's own; `led` are those that are done by the one host that `leads`.
+    """
 
     layout: Layout
     grace_seconds: float
     revive: Callable[[], None]
     rare: tuple[Rare, ...] = ()
+    led: tuple[Rare, ...] = ()
+    leads: Callable[[], bool] = alone
 
     def round(self) -> None:
         """Do what is due; conversion first, since queries wait for it.
@@ -91,9 +105,15 @@ class Duties:
         return (
             lambda: convert_all(self.layout),
             lambda: remove_converted(self.layout, self.grace_seconds),
-            lambda: remove_replaced(self.layout, self.grace_seconds),
             *(each.perform for each in self.rare),
+            lambda: self._lead(lambda: remove_replaced(self.layout, self.grace_seconds)),
+            *(partial(self._lead, each.perform) for each in self.led),
         )
+
+    def _lead(self, duty: Callable[[], object]) -> None:
+        """Asked before each duty: who has lost the lead during the one before begins none any more."""
+        if self.leads():
+            duty()
 
 
 def _succeeds(duty: Callable[[], object]) -> bool:
@@ -174,12 +194,21 @@ def reviver(settings: Settings) -> Callable[[], None]:
     return revive
 
 
-def rare_duties(layout: Layout) -> tuple[Rare, ...]:
+def own_duties(layout: Layout, grace_seconds: float) -> tuple[Rare, ...]:
+    """The sweep of this host's disk: what a crash has left, and copies and mirrors that queries have no use for."""
+    return (
+        Rare(lambda: sweep_staging(layout), SWEEP_SECONDS),
+        Rare(lambda: sweep_cache(layout), SWEEP_SECONDS),
+        Rare(lambda: peers.forget(layout.mirrors, grace_seconds), RETAIN_SECONDS),
+    )
+
+
+def led_duties(layout: Layout) -> tuple[Rare, ...]:
     """Compaction one merge at a time, so that conversion never waits for long; retention; the sweep; old keys."""
     return (
         Rare(lambda: compact(layout), COMPACT_SECONDS),
         Rare(expire_all, RETAIN_SECONDS),
-        Rare(lambda: sweep(layout), SWEEP_SECONDS),
+        Rare(lambda: sweep_store(layout), SWEEP_SECONDS),
         Rare(receipt.expire, SWEEP_SECONDS),
     )
 
@@ -197,7 +226,13 @@ def main() -> None:
     bind(server.url(settings.database_url, settings.data_dir), max_connections=2)
     grace = settings.query_timeout_seconds + GRACE_MARGIN_SECONDS
     layout = replace(host.layout(settings.data_dir, settings.storage_url), cached=cache.limits(settings))
-    run(Duties(layout, grace, reviver(settings), rare_duties(layout)), waiter(asked.parent))
+    leadership = Leadership(layout.node)
+    duties = Duties(
+        layout, grace, reviver(settings), own_duties(layout, grace), led_duties(layout), leads=leadership.holds
+    )
+    run(duties, waiter(asked.parent))
+    with suppress(StorageUnavailable):
+        leadership.release()
 
 
 if __name__ == "__main__":

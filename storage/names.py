@@ -1,12 +1,15 @@
 """Names on disk: what every file and directory of the storage is called, and where it is."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ulid import ULID
+
+if TYPE_CHECKING:
+    from storage.peers import Peers
 
 SEGMENT_SUFFIX: Final = ".wal"
 # A file that a process keeps locked as long as it lives.
@@ -36,15 +39,17 @@ class CacheLimits:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where things are: the data directory, the name of this host in it, and the object store if there is one.
+    """Where things are: the data directory, the name of this host in it, the object store and the other hosts, if any.
 
-    `cached`: how much of the object store this process may keep copies of; None: it keeps none.
+    `cached`: how much of the object store this process may keep copies of; None: it keeps none. Whoever reads by a
+    layout reads all there is, so `peers` is in it and not beside it, where it could be forgotten.
     """
 
     root: Path
     node: str = "local"
     url: str | None = None
     cached: CacheLimits | None = None
+    peers: "Peers | None" = field(default=None, compare=False, repr=False)
 
     @property
     def staging(self) -> Path:
@@ -57,14 +62,19 @@ class Layout:
         return self.root / "cache"
 
     @property
-    def generation(self) -> Path:
-        """The file of the counter that makes this host's caches of datasets stale."""
-        return self.root / "staging" / "generation"
+    def mirrors(self) -> Path:
+        """The directory of what was read of other hosts' segments."""
+        return mirrors(self.root)
 
     @property
     def leader(self) -> Path:
         """The file whose lock the host's one maintenance process holds."""
         return self.root / "staging" / "maintenance.lock"
+
+
+def mirrors(root: Path) -> Path:
+    """The directory, in the data directory, of what was read of other hosts' segments. A restart may empty it."""
+    return root / "staging" / "peers"
 
 
 def unique() -> str:

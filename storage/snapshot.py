@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from models import column, file, segment
-from models.base import connection, database
+from models import column, file
 from models.column import Schema
 from models.dataset import Dataset
 from models.file import File
 from storage.cache import Cache
 from storage.names import Layout
-from storage.segments import Staged, stage
+from storage.segments import Staged
 from storage.statistics import Condition, choose
+from storage.unconverted import unconverted
 
 
 @dataclass(frozen=True)
@@ -54,20 +54,14 @@ def take(
     end: int | None = None,
     columns: Iterable[str] = (),
 ) -> Snapshot:
-    """What holds the dataset's events of `[start, end)`, each event once. Raises StorageUnavailable.
+    """What holds the dataset's events of `[start, end)`, each event once. Raises StorageUnavailable, HostMissing.
 
     The files carry the statistics of `columns`, so that some of them need not be read.
-
-    Staging is listed before the manifest is read: a segment that is converted in between is then known as both
-    listed and converted, and read from its files. In the other order its events would be in neither.
     """
-    staged = stage(layout.staging)
-    with connection(), database.atomic():
-        database.execute_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    with unconverted(layout) as staged:
         schema = column.schema(dataset.id)
         known = sorted({each.name for each in schema.columns}.intersection(columns))
         files = file.find(dataset.id, start, end, known)
-        converted = segment.converted([each.name for each in staged])
     return Snapshot(
         root=layout.url or str(layout.root),
         schema=schema,
@@ -75,7 +69,7 @@ def take(
         start=start,
         end=end,
         files=tuple(files),
-        staged=tuple(each for each in staged if each.name not in converted and each.size),
+        staged=staged,
         columns=frozenset(known),
         cache=Cache.of(layout),
     )

@@ -22,9 +22,16 @@ def sweep(layout: Layout, older_than_seconds: float = ORPHAN_SECONDS) -> int:
 
     Raises StorageUnavailable, and then nothing was removed that the manifest may have.
     """
+    swept = sweep_staging(layout, older_than_seconds) + sweep_store(layout, older_than_seconds)
+    sweep_cache(layout)
+    return swept
+
+
+def sweep_store(layout: Layout, older_than_seconds: float = ORPHAN_SECONDS) -> int:
+    """Remove Parquet files that the manifest does not have; return how many. Raises StorageUnavailable."""
     before = datetime.now(UTC) - timedelta(seconds=older_than_seconds)
     store = open_store(layout)
-    removed = _sweep_staging(layout, before)
+    removed = 0
     for paths in store.older(before):
         orphans = sorted(set(paths) - file.known(paths)) if paths else []
         for path in orphans:
@@ -32,20 +39,23 @@ def sweep(layout: Layout, older_than_seconds: float = ORPHAN_SECONDS) -> int:
         store.remove(orphans)
         removed += len(orphans)
     store.tidy()
-    _sweep_cache(layout)
     return removed
 
 
-def _sweep_cache(layout: Layout) -> None:
-    """Remove copies of objects that are deleted: another host may have deleted them."""
+def sweep_cache(layout: Layout) -> int:
+    """Remove this host's copies of objects that are deleted: another host may have done that; return how many."""
     cache = Cache.of(layout)
-    if cache is not None:
-        paths = cache.paths()
-        cache.drop(sorted(set(paths) - file.known(paths)))
+    if cache is None:
+        return 0
+    paths = cache.paths()
+    gone = sorted(set(paths) - file.known(paths))
+    cache.drop(gone)
+    return len(gone)
 
 
-def _sweep_staging(layout: Layout, before: datetime) -> int:
-    """Remove files that were never finished, unless somebody is about to, and what dead processes locked."""
+def sweep_staging(layout: Layout, older_than_seconds: float = ORPHAN_SECONDS) -> int:
+    """Remove this host's files that were never finished, unless somebody is about to, and those of dead owners."""
+    before = datetime.now(UTC) - timedelta(seconds=older_than_seconds)
     removed = 0
     unfinished, owners = (layout.staging.glob(f"*{suffix}") for suffix in (UNFINISHED_SUFFIX, OWNER_SUFFIX))
     for path in (*unfinished, *owners):

@@ -26,6 +26,8 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/"): EVERYBODY,
     ("GET", "/api/v1/liveness"): EVERYBODY,
     ("GET", "/api/v1/readiness"): EVERYBODY,
+    # For other hosts, by their signature; no user's credential counts.
+    ("POST", "/api/v1/internal/hosts/<node>/segments"): (401,) * len(IDENTITIES),
     ("GET", "/api/v1/about"): ANY_IDENTITY,
     ("GET", "/api/v1/metrics"): READ,
     ("GET", "/api/v1/openapi.json"): EVERYBODY,

@@ -14,6 +14,7 @@ from errors import WeirError
 from weirctl.client import Refused, Server
 from weirctl.data import backup, check, repair, restore, settings
 from weirctl.events import ingest
+from weirctl.hosts import group as hosts
 from weirctl.printing import note, show
 from weirctl.questions import query
 
@@ -246,5 +247,5 @@ def _entry(text: str) -> dict[str, Any]:
 
 _quoted = partial(quote, safe="")
 
-for command in (ingest, query, check, repair, backup, restore, settings):
+for command in (ingest, query, check, repair, backup, restore, settings, hosts):
     group.add_command(command)

@@ -1,8 +1,11 @@
 """Claims, leases and deliveries of the alerting process: docs/decisions/alerts.md."""
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
+from alerting import process
 from alerting.process import CLAIMED_AHEAD
 from models import alert, delivery, target
 from models.alert import State, Status
@@ -150,3 +153,12 @@ def test_old_history_is_forgotten(world: World):
     delivery.forget(world.now + timedelta(days=1))
 
     assert world.log(made) == []
+
+
+def test_alerts_of_one_of_several_hosts_look_at_what_the_others_have(world: World, tmp_path: Path) -> None:
+    settings = replace(world.settings, data_dir=tmp_path / "other", advertise_url="http://10.0.0.1:8000")
+
+    several = process.build(settings, world.queries)
+
+    assert several.evaluator.windows._layout.peers is not None
+    assert process.build(world.settings, world.queries).evaluator.windows._layout.peers is None

@@ -4,7 +4,7 @@ import pytest
 
 from columns import ColumnType, Field
 from errors import DatasetExists, DatasetNotFound
-from models import column, dataset
+from models import column, dataset, generation
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -22,6 +22,16 @@ def test_static_fields_follow_the_arrival_timestamp() -> None:
     made = dataset.create("default", "app", fields=[Field("level", ColumnType.UTF8)])
 
     assert [each.name for each in column.schema(made.id).columns][:2] == ["p_timestamp", "level"]
+
+
+def test_deletion_advances_the_generation_with_its_commit() -> None:
+    """What other hosts keep of the dataset is stale from then on."""
+    dataset.create("acme", "app")
+    before = generation.current()
+
+    dataset.delete("acme", "app")
+
+    assert generation.current() == before + 1
 
 
 def test_name_exists_once_in_a_tenant_and_again_in_another() -> None:

@@ -11,6 +11,7 @@ from peewee import OperationalError
 from columns import Batch, ColumnType, Field
 from errors import DatasetNotFound, InvalidEvent, StorageUnavailable, TooManyColumns
 from models import base, column, dataset
+from models.dataset import Dataset
 from storage.arrival import Arrival
 from storage.engine import Storage
 from storage.names import Layout
@@ -117,6 +118,25 @@ def test_dataset_is_found_without_the_database_until_it_is_deleted_by_anybody(be
 
     with pytest.raises(DatasetNotFound):
         other.find("default", "app")
+    other.close()
+
+
+def test_dataset_is_trusted_by_nobody_from_the_commit_of_its_deletion_on(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever took events for it between commit and answer would acknowledge what is never seen."""
+    other = Storage(Layout(tmp_path))
+    other.find("default", "app")
+    delete = dataset.delete
+
+    def look_after_the_commit(tenant: str, name: str) -> Dataset:
+        deleted = delete(tenant, name)
+        with pytest.raises(DatasetNotFound):
+            other.find("default", "app")
+        return deleted
+
+    monkeypatch.setattr("storage.engine.dataset.delete", look_after_the_commit)
+    bench.storage.delete("default", "app")
     other.close()
 
 

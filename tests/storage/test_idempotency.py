@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from errors import IdempotencyKeyReused, Overloaded, StorageUnavailable
-from models import base, receipt
+from models import base, host, receipt
 from storage import idempotency
 from storage.arrival import Arrival
 from storage.convert import convert_all
@@ -131,6 +131,21 @@ def test_claim_of_a_living_process_is_waited_for(bench: Bench, monkeypatch: pyte
     with pytest.raises(Overloaded):
         send(bench)
     os.close(fd)
+
+    assert send(bench) == Answer(2, is_duplicate=False)
+
+
+def test_claim_of_another_host_is_waited_for_until_that_host_has_left_or_was_dropped(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only that host knows whether its process lives; once it is gone, what it stored is known here."""
+    monkeypatch.setattr(idempotency, "PATIENCE_SECONDS", 0.0)
+    host.arrive("other", "http://10.0.0.2:8000")
+    receipt.claim(KEY, idempotency.hashlib.sha256(BODY).digest(), "other/01DEAD/01X")
+
+    with pytest.raises(Overloaded):
+        send(bench)
+    host.stop("other", has_nothing_left=True)
 
     assert send(bench) == Answer(2, is_duplicate=False)
 

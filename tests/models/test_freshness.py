@@ -2,16 +2,19 @@
 
 import os
 import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
 from auth.cache import IdentityCache, Resolved
-from auth.generation import DatabaseGeneration, SharedGeneration
 from auth.identity import Identity, Kind
 from errors import KeyNameTaken, StorageUnavailable
 from models import generation, role
+from models.freshness import DatabaseGeneration, SharedGeneration
 from models.tenant import DEFAULT
 
 SPAWN = get_context("spawn")
@@ -95,6 +98,48 @@ def test_database_generation_moves_with_the_commit():
         role.put(DEFAULT, "r", [])
 
     assert DatabaseGeneration().read() == generation.current() > before
+
+
+@pytest.mark.usefixtures("database")
+def test_reads_that_are_asked_for_at_once_share_one_that_begins_after_all_of_them(monkeypatch):
+    """A deletion that was answered before a request came is known to that request, whoever reads for it."""
+    read_of = DatabaseGeneration()
+    begun: list[int] = []
+    gate = threading.Event()
+
+    def slow() -> int:
+        begun.append(len(begun) + 1)
+        assert gate.wait(30)
+        return begun[-1]
+
+    monkeypatch.setattr(generation, "current", slow)
+    with ThreadPoolExecutor(20) as pool:
+        first = pool.submit(read_of.read)
+        while not begun:
+            time.sleep(0.001)
+        # These ask while the first is on its way, which may have passed the change that they must know of.
+        late = [pool.submit(read_of.read) for _ in range(19)]
+        while read_of._next is None:
+            time.sleep(0.001)
+        gate.set()
+        assert first.result() == 1
+        assert {each.result() for each in late} <= {2, 3, 4}
+    assert len(begun) < 20
+
+
+@pytest.mark.usefixtures("database")
+def test_failed_read_fails_for_all_who_share_it_and_not_for_the_next(monkeypatch):
+    read_of = DatabaseGeneration()
+
+    def away() -> int:
+        raise StorageUnavailable("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(generation, "current", away)
+        with pytest.raises(StorageUnavailable):
+            read_of.read()
+
+    assert read_of.read() == generation.current()
 
 
 class Loads:

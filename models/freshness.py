@@ -1,6 +1,6 @@
-"""Whether a cached identity is still true, known exactly and never by time.
+"""Whether what a worker has cached from the database, identities and datasets, is still true: exactly, never by time.
 
-A change of identities is answered only after `changing()` has ended, and from then on no worker's `read()` gives the
+A change of them is answered only after `changing()` has ended, and from then on no worker's `read()` gives the
 number it gave before. Who reads the number BEFORE loading from the database may keep what was loaded for as long as
 `read()` gives that same number: had anything been committed after the load, the number would have moved.
 """
@@ -10,8 +10,10 @@ import mmap
 import os
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from threading import Lock
 from typing import Final, Protocol
 
 from errors import StorageUnavailable, WeirError
@@ -29,20 +31,45 @@ class Generation(Protocol):
         """The number of the present state; None: unknown just now, so trust and keep nothing."""
 
     def changing(self) -> AbstractContextManager[None]:
-        """Must surround every change of identities, from before its commit to after."""
+        """Must surround every change of what is cached, from before its commit to after."""
 
 
 class DatabaseGeneration:
-    """For several hosts: the number is a row of the database they share, at one round trip per request.
+    """For several hosts: the number is a row of the database they share, at a round trip per request or less.
 
     A change advances the row in its own transaction (models/generation.py), so nothing is left to do around it.
     """
 
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._turn = Lock()
+        self._next: Future[int] | None = None
+
     def read(self) -> int:
-        return generation.current()
+        """Raises StorageUnavailable: without the database nothing cached may be used.
+
+        Whoever asks while a read is on its way shares the next one, which begins after all of them have asked.
+        """
+        with self._lock:
+            shared, is_first = self._next or Future(), self._next is None
+            self._next = shared
+        if is_first:
+            with self._turn:
+                with self._lock:
+                    self._next = None
+                _fulfil(shared)
+        return shared.result()
 
     def changing(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+
+def _fulfil(shared: Future[int]) -> None:
+    try:
+        shared.set_result(generation.current())
+    except BaseException as error:
+        # Whatever ends this read, nobody may wait for it for ever.
+        shared.set_exception(error)
 
 
 class SharedGeneration:
