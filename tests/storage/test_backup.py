@@ -264,7 +264,7 @@ def _restored(source: Path, wanted: Settings, at: int | None) -> Steps:
 
 
 def test_nothing_is_deleted_while_a_backup_holds(filled: Bench):
-    paths = [filled.layout.root / path for path in file.removed_before(NOON.replace(year=9999))]
+    paths = [filled.layout.root / path for path in file.removed_before(NOON.replace(year=9999), 1000)]
     assert len(paths) >= FAN_IN
     kept = []
 
