@@ -32,7 +32,7 @@ from models.alert import Alert
 from models.base import bind
 from models.delivery import Delivery
 from query.service import QueryService
-from storage import host
+from storage import cache, host
 from storage.maintenance import Wait, waiter
 
 logger = logging.getLogger(__name__)
@@ -177,8 +177,9 @@ def clock() -> datetime:
 def build(settings: Settings, queries: QueryService) -> Rounds:
     """The rounds of a process with these settings. The models are bound already."""
     longest = settings.query_timeout_seconds + settings.query_queue_seconds
+    layout = replace(host.layout(settings.data_dir, settings.storage_url), cached=cache.limits(settings))
     return Rounds(
-        evaluator=Evaluator(Windows(host.layout(settings.data_dir, settings.storage_url)), queries),
+        evaluator=Evaluator(Windows(layout), queries),
         dispatcher=Dispatcher(
             Policy.of(settings.alert_allowed_hosts),
             Secrets(master_key(settings.secret_key, settings.data_dir)),
