@@ -1,6 +1,7 @@
 """Backup and restore: one moment of everything, taken while events come in; whole, or refused by name."""
 
 import itertools
+import shutil
 import stat
 import threading
 from collections.abc import Callable, Iterator
@@ -254,6 +255,27 @@ def test_backup_is_refused_where_anything_is(filled: Bench, tmp_path: Path):
         backup(filled.layout, filled.layout.root / "backup")
     with pytest.raises(BackupRefused, match="is not empty"):
         backup(filled.layout, tmp_path / "occupied")
+
+
+def test_files_of_an_earlier_backup_are_linked_unless_they_are_damaged(
+    filled: Bench, tmp_path: Path, new_database: NewDatabase
+):
+    first, second = tmp_path / "first", tmp_path / "second"
+    sound, damaged = sorted(each.path for each in backup(filled.layout, first).below(archive.FILES))
+    content = (first / damaged).read_bytes()
+    (first / damaged).write_bytes(bytes(len(content)))
+    filled.append(n=[102])
+    filled.convert()
+
+    backup(filled.layout, second, first)
+
+    assert (second / sound).samefile(first / sound)
+    assert (second / damaged).read_bytes() == content
+    assert len(archive.read(second).below(archive.FILES)) > 2
+    shutil.rmtree(first)
+    url, root = new_database(), tmp_path / "restored"
+    restore(second, settings(root, url))
+    assert read(root, url, "app")[0]["n"].to_list() == [*range(FAN_IN), 100, 101, 102]
 
 
 def test_interrupted_backup_is_none(filled: Bench, tmp_path: Path, new_database: NewDatabase):
