@@ -40,8 +40,7 @@ def _sweep_cache(layout: Layout) -> None:
     """Remove copies of objects that are deleted: another host may have deleted them."""
     cache = Cache.of(layout)
     if cache is not None:
-        paths = cache.paths()
-        cache.drop(sorted(set(paths) - file.known(paths)))
+        cache.tidy(file.known)
 
 
 def _sweep_staging(layout: Layout, before: datetime) -> int:
