@@ -33,7 +33,7 @@ from models.alert import Alert
 from models.base import bind
 from models.delivery import Delivery
 from query.service import QueryService
-from storage import host
+from storage import cache, host
 from storage.maintenance import Wait, waiter
 
 logger = logging.getLogger(__name__)
@@ -180,8 +180,9 @@ def build(settings: Settings, queries: QueryService) -> Rounds:
     longest = settings.query_timeout_seconds + settings.query_queue_seconds
     secrets = Secrets(master_key(settings.secret_key, settings.data_dir))
     key = PeerKey(secrets) if settings.advertise_url else None
+    layout = replace(host.layout(settings.data_dir, settings.storage_url, key), cached=cache.limits(settings))
     return Rounds(
-        evaluator=Evaluator(Windows(host.layout(settings.data_dir, settings.storage_url, key)), queries),
+        evaluator=Evaluator(Windows(layout), queries),
         dispatcher=Dispatcher(Policy.of(settings.alert_allowed_hosts), secrets, settings.public_url),
         evaluators=Crew("evaluate", EVALUATIONS),
         deliverers=Crew("deliver", DELIVERIES),

@@ -196,10 +196,10 @@ def expire(dataset_id: int, before: int, now: datetime) -> int:
         return len(removed)
 
 
-def removed_before(moment: datetime) -> list[str]:
-    """The paths of files that were removed before `moment` and may still be on disk."""
+def removed_before(moment: datetime, most: int) -> list[str]:
+    """The paths of files that were removed before `moment` and may still be on disk, at most so many."""
     with connection():
-        return [row.path for row in FileRow.select(FileRow.path).where(FileRow.removed_at < moment)]
+        return [row.path for row in FileRow.select(FileRow.path).where(FileRow.removed_at < moment).limit(most)]
 
 
 def forget(paths: Sequence[str]) -> None:

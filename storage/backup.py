@@ -7,7 +7,7 @@ deleted, so the copying may take its time. Segments grow; they are copied up to 
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -47,17 +47,42 @@ class _Moment:
     dumped: Sequence[Member]
 
 
-def backup(layout: Layout, target: Path, *, now: datetime | None = None) -> Manifest:
-    """Copy everything into the new or empty directory `target`; returns what was copied.
+@dataclass(frozen=True, slots=True)
+class _Earlier:
+    """An earlier backup, if any, and the Parquet files in it."""
+
+    root: Path
+    files: Mapping[str, Member]
+
+    @classmethod
+    def of(cls, root: Path | None) -> "_Earlier":
+        """Raises BackupRefused."""
+        if root is None:
+            return cls(Path(), {})
+        return cls(root, {each.path: each for each in archive.read(root).below(archive.FILES)})
+
+    def link(self, target: Path, entry: Entry) -> Member | None:
+        """The file from this backup, now in that one too; None if it has to be copied."""
+        known = self.files.get(f"{archive.FILES}/{entry.path}")
+        if known is None or known.bytes != entry.bytes or not archive.reuse(self.root, target, known):
+            return None
+        return known
+
+
+def backup(layout: Layout, target: Path, previous: Path | None = None, *, now: datetime | None = None) -> Manifest:
+    """Copy everything into the new or empty directory `target`; returns what is in it.
+
+    `previous`: an earlier backup on the same file system. What it has of the Parquet files is checked and linked.
 
     Events that were acknowledged before the call are in it, each once; later ones may be. Raises BackupRefused,
     StorageUnavailable, OSError; then `target` holds no complete backup.
     """
     begin = now or datetime.now(UTC)
+    earlier = _Earlier.of(previous)
     _require_apart(layout, target)
     with connection(), hold.held():
         found = _look(layout, target)
-        members = [*found.dumped, *_copy(layout, target, found)]
+        members = [*found.dumped, *_copy(layout, target, found, earlier)]
     manifest = Manifest(
         version=version.VERSION,
         created_at=begin.isoformat(),
@@ -109,10 +134,13 @@ def _dump(target: Path, shape: dump.Shape) -> tuple[int, Member]:
     return rows, member
 
 
-def _copy(layout: Layout, target: Path, found: _Moment) -> list[Member]:
+def _copy(layout: Layout, target: Path, found: _Moment, earlier: _Earlier) -> list[Member]:
     store = open_store(layout)
 
     def copy(entry: Entry) -> Member:
+        known = earlier.link(target, entry)
+        if known is not None:
+            return known
         member = archive.write_member(target, f"{archive.FILES}/{entry.path}", store.read(entry.path))
         if member.bytes != entry.bytes:
             raise BackupRefused(f"{entry.path} is damaged: {member.bytes} bytes instead of {entry.bytes}")
@@ -141,10 +169,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Back up the host whose settings are in the environment."""
     parser = argparse.ArgumentParser(prog="python -m storage.backup", description=main.__doc__)
     parser.add_argument("directory", type=Path, help="where to: a new or empty directory")
-    target = parser.parse_args(arguments).directory
+    parser.add_argument("--previous", type=Path, metavar="DIRECTORY", help="an earlier backup, to link what it has")
+    options = parser.parse_args(arguments)
+    target = options.directory
     try:
         with attended(Settings.from_env()) as layout:
-            manifest = backup(layout, target)
+            manifest = backup(layout, target, options.previous)
     except (WeirError, InvalidSetting, OSError) as error:
         print(f"backup: {error}", file=sys.stderr)
         return 1

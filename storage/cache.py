@@ -29,6 +29,9 @@ Read = Callable[[str], Iterator[bytes]]
 
 MIB: Final = 1024 * 1024
 SEEN_SUFFIX: Final = ".seen"
+# Held by whoever takes or makes room, and where they write down what is taken.
+LOCK: Final = "lock"
+LEDGER: Final = "taken"
 # Up to here a whole file takes about as many requests as the part of it that a query needs; a larger one is fetched
 # when it is wanted a second time (docs/decisions/storage.md).
 SMALL_BYTES: Final = 4 * MIB
@@ -37,6 +40,10 @@ FETCH_BYTES: Final = 64 * MIB
 FETCHERS: Final = 8
 # A file that a query was told of may be opened until the longest query is over.
 GRACE_MARGIN_SECONDS: Final = 60.0
+# A copy's time of use is as exact as this; the margin of the grace is larger.
+TOUCH_SECONDS: Final = 10.0
+# Large files that one query marks as wanted.
+MOST_MARKS: Final = 100
 # How long it counts that a file was wanted before.
 SEEN_SECONDS: Final = 3600.0
 
@@ -72,8 +79,10 @@ class Cache:
         """The copy of the file, which stays for the grace."""
         path = self.root / file.path
         try:
-            if path.stat().st_size == file.bytes:
-                os.utime(path)
+            status = path.stat()
+            if status.st_size == file.bytes:
+                if time.time() - status.st_mtime > TOUCH_SECONDS:
+                    os.utime(path)
                 return path
             path.unlink()
         except FileNotFoundError:
@@ -103,6 +112,13 @@ class Cache:
                 content.rename(target)
         content.unlink(missing_ok=True)
 
+    def tidy(self, is_known: Callable[[Sequence[str]], set[str]]) -> None:
+        """Delete the copies of objects that are not known any more, and count what is left."""
+        paths = self.paths()
+        self.drop(sorted(set(paths) - is_known(paths)))
+        with self._locked() as room:
+            room.count()
+
     def drop(self, paths: Sequence[str]) -> None:
         """Delete the copies of objects that are deleted."""
         for path in paths:
@@ -113,12 +129,15 @@ class Cache:
         return [str(each.path.relative_to(self.root)) for each in self._entries() if each.path.suffix == PARQUET_SUFFIX]
 
     def _worth_it(self, files: Sequence[File]) -> list[File]:
-        """Those to be copied now: together within what one query fetches."""
-        chosen, size = [], 0
-        for file in files:
-            if (file.bytes <= SMALL_BYTES or self._was_wanted(file)) and size + file.bytes <= FETCH_BYTES:
+        """Those to be copied now, the latest first: together within what one query fetches."""
+        chosen, left, marks = [], FETCH_BYTES, MOST_MARKS
+        for file in reversed(files):
+            if file.bytes > left or (file.bytes > SMALL_BYTES and not marks):
+                continue
+            marks -= file.bytes > SMALL_BYTES
+            if file.bytes <= SMALL_BYTES or self._was_wanted(file):
                 chosen.append(file)
-                size += file.bytes
+                left -= file.bytes
         return chosen
 
     def _was_wanted(self, file: File) -> bool:
@@ -171,20 +190,27 @@ class Cache:
         with self._lock():
             # A disk that fills up is for events that nobody has yet, not for copies.
             is_full = used_percent(self.root) >= self.limits.disk_percent
-            limit = 0 if is_full else self.limits.bytes
-            yield _Room(self._entries(), limit, time.time() - self.limits.grace_seconds)
+            ledger = self.root / LEDGER
+            before = time.time() - self.limits.grace_seconds
+            room = _Room(_read(ledger), self._entries, 0 if is_full else self.limits.bytes, before)
+            # Whoever is killed in the block leaves none, and the next one counts.
+            ledger.unlink(missing_ok=True)
+            try:
+                yield room
+            finally:
+                ledger.write_text(str(room.taken), "ascii")
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
         self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / "lock").open("a") as lock:
+        with (self.root / LOCK).open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def _entries(self) -> list["_Entry"]:
         found = []
         for directory, _, names in os.walk(self.root):
-            for name in names:
+            for name in set(names) - {LOCK, LEDGER}:
                 path = Path(directory, name)
                 with suppress(FileNotFoundError):
                     status = path.stat()
@@ -192,31 +218,61 @@ class Cache:
         return found
 
 
-class _Room:
-    """How much is taken, and what may go for more."""
+def _read(ledger: Path) -> int | None:
+    """The bytes taken as they were written down; None if they were not."""
+    try:
+        return int(ledger.read_text("ascii"))
+    except (FileNotFoundError, ValueError):
+        return None
 
-    def __init__(self, entries: Sequence[_Entry], limit_bytes: int, before: float) -> None:
-        self._left = limit_bytes - sum(each.size for each in entries)
-        unused = (each for each in entries if each.used_at < before and each.path.name != "lock")
-        # Sorted backwards, so that the one that was not used for longest is popped first.
-        self._evictable = sorted(unused, key=lambda each: -each.used_at)
-        self._forget_marks()
+
+class _Room:
+    """How much is taken, and what may go for more.
+
+    What is taken was written down when it was taken, and what was deleted since is not, so it is never too little; the
+    files themselves are looked at only when it seems too much.
+    """
+
+    def __init__(
+        self, taken: int | None, entries: Callable[[], Sequence[_Entry]], limit_bytes: int, before: float
+    ) -> None:
+        self._entries, self._limit_bytes, self._before = entries, limit_bytes, before
+        self._evictable: list[_Entry] | None = None
+        self.taken = taken or 0
+        if taken is None:
+            self.count()
 
     def make(self, size: int) -> bool:
         """Whether so many bytes fit, after evicting what was not used for longest; if so they are taken."""
-        while self._left < size and self._evictable:
-            oldest = self._evictable.pop()
+        if self.taken + size > self._limit_bytes:
+            self._evict(size)
+        if self.taken + size > self._limit_bytes:
+            return False
+        self.taken += size
+        return True
+
+    def count(self) -> None:
+        """Look at the files themselves. Marks that count no more are deleted."""
+        entries = self._entries()
+        self.taken = sum(each.size for each in entries)
+        for each in entries:
+            if each.path.suffix == SEEN_SUFFIX and each.used_at < time.time() - SEEN_SECONDS:
+                each.path.unlink(missing_ok=True)
+        unused = (each for each in entries if each.used_at < self._before and each.size)
+        # The one that was not used for longest is the last.
+        self._evictable = sorted(unused, key=lambda each: -each.used_at)
+
+    def _evict(self, size: int) -> None:
+        if self._evictable is None:
+            self.count()
+        evictable = self._evictable or []
+        # Nothing is given up for a file that does not fit anyway, unless the disk is full.
+        if self._limit_bytes and self.taken + size - sum(each.size for each in evictable) > self._limit_bytes:
+            return
+        while evictable and self.taken + size > self._limit_bytes:
+            oldest = evictable.pop()
             oldest.path.unlink(missing_ok=True)
             with suppress(OSError):
                 # As far as nothing else is left in them.
                 os.removedirs(oldest.path.parent)
-            self._left += oldest.size
-        if self._left < size:
-            return False
-        self._left -= size
-        return True
-
-    def _forget_marks(self) -> None:
-        for each in self._evictable:
-            if each.path.suffix == SEEN_SUFFIX and each.used_at < time.time() - SEEN_SECONDS:
-                each.path.unlink(missing_ok=True)
+            self.taken -= oldest.size

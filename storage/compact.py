@@ -25,6 +25,8 @@ SMALL_BYTES: Final = TARGET_BYTES // 2
 FAN_IN: Final = 8
 # Once nothing was added to a directory for so long, what is left of its small files is merged across levels.
 SETTLED: Final = timedelta(minutes=10)
+# Files deleted in one go, so that conversion does not wait until a deleted dataset's thousands are gone.
+MOST_REMOVED: Final = 1000
 
 
 def compact(layout: Layout, *, now: datetime | None = None) -> int:
@@ -85,7 +87,7 @@ def remove_replaced(layout: Layout, grace_seconds: float, *, now: datetime | Non
     None while a backup is being made, which may still have to read them.
     """
     before = (now or datetime.now(UTC)) - timedelta(seconds=grace_seconds)
-    paths = file.removed_before(before)
+    paths = file.removed_before(before, MOST_REMOVED)
     if not paths:
         return 0
     with deletion() as is_free:

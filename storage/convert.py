@@ -17,7 +17,7 @@ from models.file import File
 from models.hold import deletion
 from models.segment import Ingested
 from storage import parquet
-from storage.frames import Frame, decode, join_alike, to_few
+from storage.frames import Frame, beyond, decode, join_alike, to_few
 from storage.idempotency import read_notes
 from storage.names import SEGMENT_SUFFIX, Layout, partition
 from storage.parquet import Origin
@@ -59,10 +59,12 @@ def _convert_if_free(layout: Layout, staged: Staged) -> bool:
 def convert(layout: Layout, staged: Staged) -> bool:
     """Convert one segment, whose lock the caller holds. False: somebody else had done so already.
 
-    What stands after the first incomplete or damaged frame was never acknowledged and is left out.
+    What a crash has torn was never acknowledged and is left out. Whole frames behind it are taken: what is before
+    them was damaged afterwards, or nobody was told what became of them.
     """
     data = Path(staged.path).read_bytes()
     frames = list(decode(data, staged.name))
+    frames += _behind_damage(data, sum(frame.size for frame in frames), staged)
     ids = sorted({frame.dataset_id for frame in frames})
     targets = dataset.find_many(ids)
     written: list[File] = []
@@ -79,6 +81,21 @@ def convert(layout: Layout, staged: Staged) -> bool:
         raise
     open_store(layout).remove([each.path for each in written] if dead is None else dead)
     return dead is not None
+
+
+def _behind_damage(data: bytes, good: int, staged: Staged) -> list[Frame]:
+    found = list(beyond(data, good, staged.name))
+    if found:
+        events = sum(frame.rows for frame in found)
+        lost = len(data) - good - sum(frame.size for frame in found)
+        logger.error(
+            "segment %s: %d bytes from %d on are damaged; %d events after them are saved",
+            staged.name,
+            lost,
+            good,
+            events,
+        )
+    return found
 
 
 def _write(layout: Layout, target: Dataset, frames: Sequence[Frame]) -> list[File]:

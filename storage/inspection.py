@@ -91,6 +91,6 @@ def _segment(layout: Layout, staged: Staged) -> Iterator[Finding]:
     after = sum(frame.rows for frame in beyond(data, good, staged.name))
     name = str(path.relative_to(layout.root))
     if after:
-        yield Finding(Trouble.DAMAGED, name, f"unreadable from byte {good} on, with at least {after} events behind it")
+        yield Finding(Trouble.DAMAGED, name, f"unreadable from byte {good} on, with {after} events behind it")
     elif good != len(data):
         yield Finding(Trouble.TAIL, name, f"{len(data) - good} bytes after the last frame")

@@ -54,7 +54,7 @@ Wait = Callable[[float], bool]
 class Rare:
     """A duty that is due some time after there was nothing left of it, and in small portions until then."""
 
-    def __init__(self, duty: Callable[[], int], every_seconds: float) -> None:
+    def __init__(self, duty: Callable[[], int | None], every_seconds: float) -> None:
         self._duty = duty
         self._every_seconds = every_seconds
         self._due = 0.0
@@ -110,13 +110,13 @@ class Duties:
             *(partial(self._lead, each.perform) for each in self.led),
         )
 
-    def _lead(self, duty: Callable[[], object]) -> None:
+    def _lead(self, duty: Callable[[], int | None]) -> None:
         """Asked before each duty: who has lost the lead during the one before begins none any more."""
         if self.leads():
             duty()
 
 
-def _succeeds(duty: Callable[[], object]) -> bool:
+def _succeeds(duty: Callable[[], int | None]) -> bool:
     try:
         duty()
     except StorageUnavailable:

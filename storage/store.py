@@ -5,6 +5,7 @@ Paths are those of the manifest, relative and with `/`. A file is there whole or
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -24,6 +25,8 @@ from storage.segments import make_directory, sync_directory
 # A store that does not answer delays conversion; nobody waits for it.
 RETRIES: Final = 2
 TIMEOUT_SECONDS: Final = 60
+# Deletions under way at once.
+DELETERS: Final = 8
 # What is held in memory of a file that is copied.
 PIECE_BYTES: Final = 1024 * 1024
 
@@ -146,11 +149,16 @@ class ObjectStore:
         return {each.path: copy for each in files if (copy := self._cache.find(each)) is not None}
 
     def remove(self, paths: Sequence[str]) -> None:
-        for path in paths:
-            with _translated(f"deleting {path}"), suppress(FileNotFoundError):
-                obstore.delete(self._client, path)
+        # Not one request for many, which some stores do not have.
+        with ThreadPoolExecutor(DELETERS) as deleters:
+            for _ in deleters.map(self._delete, paths):
+                pass
         if self._cache is not None:
             self._cache.drop(paths)
+
+    def _delete(self, path: str) -> None:
+        with _translated(f"deleting {path}"), suppress(FileNotFoundError):
+            obstore.delete(self._client, path)
 
     def older(self, than: datetime) -> Iterator[list[str]]:
         with _translated("listing"):

@@ -42,15 +42,11 @@ def sweep_store(layout: Layout, older_than_seconds: float = ORPHAN_SECONDS) -> i
     return removed
 
 
-def sweep_cache(layout: Layout) -> int:
-    """Remove this host's copies of objects that are deleted: another host may have done that; return how many."""
+def sweep_cache(layout: Layout) -> None:
+    """Remove this host's copies of objects that are deleted: another host may have done that."""
     cache = Cache.of(layout)
-    if cache is None:
-        return 0
-    paths = cache.paths()
-    gone = sorted(set(paths) - file.known(paths))
-    cache.drop(gone)
-    return len(gone)
+    if cache is not None:
+        cache.tidy(file.known)
 
 
 def sweep_staging(layout: Layout, older_than_seconds: float = ORPHAN_SECONDS) -> int:

@@ -66,10 +66,15 @@ def _give_up(layout: Layout) -> int:
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-def backup(directory: Path) -> None:
+@click.option(
+    "--previous",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="An earlier backup on the same file system: the Parquet files that it has are linked, not copied.",
+)
+def backup(directory: Path, previous: Path | None) -> None:
     """Copy everything into a new or empty DIRECTORY. The server may run and take events."""
     with attended(Settings.from_env()) as layout:
-        show([_summary(back_up(layout, directory))])
+        show([_summary(back_up(layout, directory, previous))])
 
 
 @click.command()

@@ -1,10 +1,12 @@
 """Backup and restore: one moment of everything, taken while events come in; whole, or refused by name."""
 
 import itertools
+import shutil
 import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -192,6 +194,42 @@ def test_damaged_backup_is_not_restored(
         assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)
 
 
+@pytest.mark.parametrize("path", ["../outside", "/tmp/outside", "files/../../outside"])
+def test_forged_manifest_cannot_write_elsewhere(filled: Bench, tmp_path: Path, path: str):
+    manifest = backup(filled.layout, tmp_path / "backup")
+    forged = tmp_path / "forged"
+    forged.mkdir()
+    archive.finish(forged, replace(manifest, members=(archive.Member(path, 0, ""),)))
+
+    with pytest.raises(BackupRefused, match="outside of itself"):
+        archive.read(forged)
+
+
+def test_backup_of_a_newer_version_is_refused_by_name(filled: Bench, tmp_path: Path, database_url: str):
+    manifest = backup(filled.layout, tmp_path / "backup")
+    newer = tmp_path / "newer"
+    newer.mkdir()
+    archive.finish(newer, replace(manifest, migrations=(*manifest.migrations, "999_future")))
+
+    with pytest.raises(BackupRefused, match="999_future"):
+        restore(newer, settings(tmp_path / "restored", database_url))
+
+
+def test_backup_of_an_older_version_is_migrated_at_the_next_start(
+    database_url: str, tmp_path: Path, new_database: NewDatabase
+):
+    """Before the last migration, that is."""
+    base.bind(database_url)
+    names = [path.stem for path in sorted(base.MIGRATIONS.glob("*.sql"))]
+    base.migrate(names[:-1])
+    root, url = tmp_path / "restored", new_database()
+    backup(Layout(tmp_path / "data"), tmp_path / "backup")
+    restore(tmp_path / "backup", settings(root, url))
+    base.bind(url)
+
+    assert base.migrate() == names[-1:]
+
+
 def test_restore_is_refused_where_anything_is(filled: Bench, tmp_path: Path, new_database: NewDatabase):
     source, url = tmp_path / "backup", new_database()
     backup(filled.layout, source)
@@ -217,6 +255,27 @@ def test_backup_is_refused_where_anything_is(filled: Bench, tmp_path: Path):
         backup(filled.layout, filled.layout.root / "backup")
     with pytest.raises(BackupRefused, match="is not empty"):
         backup(filled.layout, tmp_path / "occupied")
+
+
+def test_files_of_an_earlier_backup_are_linked_unless_they_are_damaged(
+    filled: Bench, tmp_path: Path, new_database: NewDatabase
+):
+    first, second = tmp_path / "first", tmp_path / "second"
+    sound, damaged = sorted(each.path for each in backup(filled.layout, first).below(archive.FILES))
+    content = (first / damaged).read_bytes()
+    (first / damaged).write_bytes(bytes(len(content)))
+    filled.append(n=[102])
+    filled.convert()
+
+    backup(filled.layout, second, first)
+
+    assert (second / sound).samefile(first / sound)
+    assert (second / damaged).read_bytes() == content
+    assert len(archive.read(second).below(archive.FILES)) > 2
+    shutil.rmtree(first)
+    url, root = new_database(), tmp_path / "restored"
+    restore(second, settings(root, url))
+    assert read(root, url, "app")[0]["n"].to_list() == [*range(FAN_IN), 100, 101, 102]
 
 
 def test_interrupted_backup_is_none(filled: Bench, tmp_path: Path, new_database: NewDatabase):
@@ -264,7 +323,7 @@ def _restored(source: Path, wanted: Settings, at: int | None) -> Steps:
 
 
 def test_nothing_is_deleted_while_a_backup_holds(filled: Bench):
-    paths = [filled.layout.root / path for path in file.removed_before(NOON.replace(year=9999))]
+    paths = [filled.layout.root / path for path in file.removed_before(NOON.replace(year=9999), 1000)]
     assert len(paths) >= FAN_IN
     kept = []
 
@@ -309,6 +368,7 @@ def test_backup_under_load_has_each_acknowledged_event_once(
     known: list[set[int]] = []
     for number in range(3):
         while len(acked) < 30 * (number + 1):
+            assert all(each.is_alive() for each in senders)
             is_over.wait(0.01)
         known.append(set(acked))
         done = weirctl(None, "backup", str(tmp_path / f"backup-{number}"), **_environment(service))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,7 @@ def cache(root: Path, limit_bytes: int = 10 * SIZE, grace_seconds: float = -1, *
 
 
 def taken(made: Cache) -> int:
-    return sum(path.stat().st_size for path in made.root.rglob("*") if path.is_file())
+    return sum(path.stat().st_size for path in made.root.rglob("*") if path.is_file() and path.name != "taken")
 
 
 def test_file_is_fetched_once(tmp_path: Path, remote: Remote):
@@ -100,6 +101,39 @@ def test_file_larger_than_the_cache_is_read_remotely(tmp_path: Path, remote: Rem
     made.obtain([remote.add(1)], remote.read)
 
     assert made.obtain([remote.add(2, 11 * SIZE)], remote.read) == {}
+
+
+def test_nothing_is_given_up_for_a_file_that_does_not_fit_anyway(tmp_path: Path, remote: Remote):
+    made = cache(tmp_path)
+    kept = made.obtain([remote.add(1)], remote.read)
+
+    made.obtain([remote.add(2, 11 * SIZE)], remote.read)
+
+    assert made.paths() == list(kept)
+
+
+def test_files_are_counted_only_when_there_seems_to_be_no_room(tmp_path: Path, remote: Remote, monkeypatch: Any):
+    made = cache(tmp_path)
+    made.obtain([remote.add(1)], remote.read)
+    counted = []
+    real = Cache._entries
+    monkeypatch.setattr(Cache, "_entries", lambda self: counted.append(1) or real(self))
+
+    made.obtain([remote.add(number) for number in range(2, 11)], remote.read)
+    assert counted == []
+    made.drop(made.paths()[:5])
+    counted.clear()
+    assert len(made.obtain([remote.add(number) for number in range(20, 25)], remote.read)) == 5
+    assert counted == [1]
+
+
+def test_what_a_killed_process_took_is_counted(tmp_path: Path, remote: Remote):
+    """It may be killed between taking room and writing that down."""
+    made = cache(tmp_path, grace_seconds=60)
+    made.obtain([remote.add(1, 9 * SIZE)], remote.read)
+    (made.root / "taken").unlink()
+
+    assert made.obtain([remote.add(2, 2 * SIZE)], remote.read) == {}
 
 
 def test_large_file_is_fetched_when_it_is_wanted_again(tmp_path: Path, remote: Remote):
@@ -255,6 +289,6 @@ def test_without_room_conversion_keeps_nothing(bench: Bench):
     bench.seal()
     convert_all(layout)
 
-    assert [path.name for path in (bench.layout.root / "cache").rglob("*") if path.is_file()] == ["lock"]
+    assert [path.name for path in (bench.layout.root / "cache").rglob("*") if path.is_file() and path.suffix] == []
     assert list(bench.layout.staging.glob("*.new")) == []
     assert bench.rows()["x"].to_list() == [1]

@@ -112,6 +112,15 @@ def test_old_files_leave_the_disk_after_the_grace(bench: Bench) -> None:
         scan(early)
 
 
+def test_many_files_are_deleted_in_portions(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "MOST_REMOVED", 5)
+    fill(bench, FAN_IN)
+    bench.storage.delete("default", "app")
+
+    assert [remove_replaced(bench.layout, -1) for _ in range(3)] == [5, 3, 0]
+    assert on_disk(bench) == 0
+
+
 def test_file_that_was_removed_during_the_merge_stays_removed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Retention or deletion was faster: its events must not come back."""
     fill(bench, FAN_IN)

@@ -12,8 +12,9 @@ from pyarrow import parquet
 
 from errors import InternalError
 from models import dataset, file, segment
+from storage.account import account
 from storage.convert import convert_all, remove_converted
-from storage.frames import Frame, encode
+from storage.frames import HEADER_BYTES, Frame, decode, encode
 from storage.names import Layout, directory
 from storage.segments import stage
 from tests.storage.workbench import NOON, Bench
@@ -157,6 +158,23 @@ def test_rival_that_converts_at_the_same_time_leaves_nothing_behind(
 
     assert convert_all(bench.layout) == 0
     assert len(parquet_files(bench.layout)) == 1
+
+
+def test_events_behind_a_damaged_frame_are_saved(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """Of a disk that has changed a byte, not of a crash: only what that byte belongs to is lost."""
+    for value in (1, 2, 3):
+        bench.append(x=[value])
+    (staged,) = stage(bench.layout.staging)
+    content = bytearray(Path(staged.path).read_bytes())
+    first, second, _ = decode(bytes(content), staged.name)
+    content[first.size + HEADER_BYTES + 10] ^= 1
+    Path(staged.path).write_bytes(content)
+
+    assert bench.convert() == 1
+
+    assert sorted(bench.rows()["x"]) == [1, 3]
+    assert account(bench.layout, bench.app).lifetime_events == 2
+    assert f"{second.size} bytes from {first.size} on are damaged; 1 events after them are saved" in caplog.text
 
 
 def test_torn_tail_is_left_out(bench: Bench) -> None:

@@ -87,7 +87,7 @@ def test_torn_tail_is_told_from_damage_with_events_behind_it(stored: Bench):
     assert torn[0] is Trouble.TAIL
     assert torn[1].endswith(first.name)
     assert damaged[0] is Trouble.DAMAGED
-    assert damaged[2] == "unreadable from byte 0 on, with at least 2 events behind it"
+    assert damaged[2] == "unreadable from byte 0 on, with 2 events behind it"
 
 
 def test_store_that_is_away_is_no_damage(stored: Bench, monkeypatch: pytest.MonkeyPatch):
