@@ -319,10 +319,14 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """`relation` in order; the answer is its `outputs`, which may leave out columns used for sorting only."""
+    """`relation` in order; the answer is its `outputs`, which may leave out columns used for sorting only.
+
+    `repeatable`: the same rows give the same answer, whenever it is asked.
+    """
 
     relation: Relation
     outputs: tuple[Output, ...]
+    repeatable: bool = False
 
 
 Rewrite = Callable[[Scalar], Scalar | None]

@@ -6,13 +6,15 @@ from typing import Final
 
 import polars as pl
 
+from query.exactly import exactly
+
 END_OF_STREAM: Final = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 NUMERIC_DIGITS: Final = 38
 
 
 def for_interchange(frame: pl.LazyFrame) -> pl.LazyFrame:
     """The columns as types that Arrow and Parquet readers share."""
-    return frame.select(_shared(pl.col(name), dtype) for name, dtype in frame.collect_schema().items())
+    return frame.select(_shared(exactly(name), dtype) for name, dtype in frame.collect_schema().items())
 
 
 def _shared(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:

@@ -8,6 +8,7 @@ from typing import Final
 
 import polars as pl
 
+from query.exactly import exactly
 from query.lower.texts import float_text
 
 TIMESTAMP: Final = "%Y-%m-%d %H:%M:%S%.f"
@@ -31,7 +32,7 @@ class Csv:
     def rows(self, frame: pl.DataFrame) -> bytes:
         columns = zip(frame.schema.items(), self._types, strict=True)
         return _written(
-            frame.select(self._cell(pl.col(name), dtype, kind).alias(name) for (name, dtype), kind in columns)
+            frame.select(self._cell(exactly(name), dtype, kind).alias(name) for (name, dtype), kind in columns)
         )
 
     def end(self) -> bytes:

@@ -17,7 +17,7 @@ from query.bind.environment import Environment, Schema
 from query.bind.expressions import bind
 from query.bind.queries import bind_query
 from query.bound import Output, Query
-from query.folding import fold_constants
+from query.folding import fold_constants, is_volatile
 from query.limits import too_complex
 from query.lower.guards import translate
 from query.lower.output import answer, unique_names
@@ -78,7 +78,8 @@ def bound(statement: Statement, schemas: Mapping[str, Schema], now: datetime) ->
         query = bind_query(statement.tree, environment, {}, None)
     except RecursionError as error:
         raise too_complex() from error
-    return Query(query.relation, tuple(Output(name, field) for name, field in query.outputs))
+    outputs = tuple(Output(name, field) for name, field in query.outputs)
+    return Query(query.relation, outputs, environment.timeless and not is_volatile(query.relation))
 
 
 def lowered(statement: Statement, query: Query, tables: Mapping[str, Table]) -> Compiled:

@@ -1,5 +1,6 @@
 """Queries as a query process runs them: parse, prepare over scans, stream."""
 
+from collections import OrderedDict
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -9,10 +10,11 @@ from errors import InternalError, QueryTooLarge, WeirError
 from query import engine, results, worker
 from query.coding import Coded
 from query.conditions import compared_columns, file_conditions
-from query.engine import Compiled, Table
+from query.engine import Table
 from query.narrowing import Narrowing
 from query.parse import Statement, parse
 from query.protocol import Answer
+from query.remembered import Memory, Recorded, key_of
 from query.requests import Execute, Parse, Source
 from query.view import View, scanned
 from query.worker import Emit, Output
@@ -22,6 +24,8 @@ from storage.tails import Tails
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NS_PER_US = 1_000
 WARM_BYTES = 1_000
+MOST_PARSED = 256
+LONGEST_KEPT = 8 * 1024
 
 
 class Execution:
@@ -31,40 +35,63 @@ class Execution:
         self._statement: Statement | None = None
         self._tails = Tails()
         self._narrowing = Narrowing(self._tails)
+        self._memory = Memory(self._tails)
+        self._parsed_before: OrderedDict[tuple[str, str], Statement] = OrderedDict()
 
     def handle(self, request: object, output: Output) -> Answer:
         """Run one request. Raises what the client is to be told."""
         if isinstance(request, Parse):
-            self._statement = parse(request.sql, request.parameters)
+            self._statement = self._parsed(request)
             return {"datasets": list(self._statement.datasets), "columns": compared_columns(self._statement.tree)}
         if isinstance(request, Execute) and self._statement is not None:
             return self._execute(self._statement, request, output)
         raise InternalError("a query process was asked out of order")
 
+    def _parsed(self, request: Parse) -> Statement:
+        key = request.sql, repr(request.parameters)
+        statement = self._parsed_before.pop(key, None) or parse(request.sql, request.parameters)
+        if len(request.sql) <= LONGEST_KEPT:
+            self._parsed_before[key] = statement
+        if len(self._parsed_before) > MOST_PARSED:
+            self._parsed_before.popitem(last=False)
+        return statement
+
     def _execute(self, statement: Statement, request: Execute, output: Output) -> Answer:
-        coded = Coded(request.coding)
-        sink = _Capped(lambda data: output(coded.add(data)), request.largest_result_bytes)
         try:
-            compiled = self._compiled(statement, request, output)
-            results.stream(compiled.frame, compiled.fields, request.options, sink)
+            views = {name: View(source, self._visible(source)) for name, source in request.sources.items()}
+            rows = None if statement.explain else self._memory.rows(views)
+            if rows is None:
+                return self._run(statement, request, views, Recorded(output))
+            key = key_of(statement, request, views)
+            known = self._memory.recall(key, rows)
+            if known is None:
+                recorded = Recorded(output)
+                answer = self._run(statement, request, views, recorded)
+                if recorded.is_repeatable:
+                    self._memory.keep(key, recorded.remembered(answer, rows))
+                return answer
+            output.note(known.note)
+            output(known.data)
+            return known.answer
         except (SnapshotExpired, FileNotFoundError):
             return {"expired": True}
         except WeirError:
             raise
         except (Exception, pl.exceptions.PanicException) as error:
             raise engine.translate(error) from error
-        output(coded.finish())
-        return {"expired": False, "coding": coded.coding}
 
-    def _compiled(self, statement: Statement, request: Execute, output: Output) -> Compiled:
-        """The statement over what it has to read, which is told to the output."""
-        views = {name: View(source, self._visible(source)) for name, source in request.sources.items()}
-        schemas = {name: view.schema for name, view in views.items()}
-        query = engine.bound(statement, schemas, _moment(request.now_ns))
+    def _run(self, statement: Statement, request: Execute, views: dict[str, View], output: Recorded) -> Answer:
+        coded = Coded(request.coding)
+        sink = _Capped(lambda data: output(coded.add(data)), request.largest_result_bytes)
+        query = engine.bound(statement, {name: view.schema for name, view in views.items()}, _moment(request.now_ns))
         for name, conditions in file_conditions(query.relation).items():
             views[name] = replace(views[name], conditions=tuple(conditions))
+        output.is_repeatable = query.repeatable
         output.note(scanned([view.snapshot for view in views.values()]))
-        return engine.lowered(statement, query, {name: self._table(view) for name, view in views.items()})
+        compiled = engine.lowered(statement, query, {name: self._table(view) for name, view in views.items()})
+        results.stream(compiled.frame, compiled.fields, request.options, sink)
+        output(coded.finish())
+        return {"expired": False, "coding": coded.coding}
 
     def _visible(self, source: Source) -> frozenset[str]:
         """The columns that whoever asks may know of."""

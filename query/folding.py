@@ -1,10 +1,12 @@
 """Computes expressions of constants while a statement is bound, so that scans see plain literals."""
 
+from collections.abc import Container
+
 import polars as pl
 
 from errors import WeirError
 from query.bind.traverse import children
-from query.bound import ArrayOf, Call, Case, Cast, Coalesce, Column, Constant, IsNull, Logic, Not, Scalar
+from query.bound import ArrayOf, Call, Case, Cast, Coalesce, Column, Constant, IsNull, Logic, Not, Relation, Scalar
 from query.functions import (  # noqa: F401
     aggregates,
     arithmetic,
@@ -28,6 +30,21 @@ from query.lower.scalars import expression
 from query.lower.values import constant_of
 
 _FOLDABLE = (Call, Cast, Case, Coalesce, Logic, Not, IsNull)
+
+
+def is_volatile(relation: Relation) -> bool:
+    """True for a query that calls a function whose value differs between calls."""
+    names = {function.key for function in REGISTRY.all() if function.volatile}
+    return bool(names) and _calls(relation, names, set())
+
+
+def _calls(node: object, names: Container[str], seen: set[int]) -> bool:
+    if id(node) in seen:
+        return False
+    seen.add(id(node))
+    if isinstance(node, Call) and node.function in names:
+        return True
+    return any(_calls(child, names, seen) for child in children(node))
 
 
 def _is_constant(scalar: object) -> bool:

@@ -10,6 +10,8 @@ from typing import Final
 
 import polars as pl
 
+from query.exactly import exactly
+
 # RFC 3339 with Z; the fraction has 0, 3, 6 or 9 digits. Grafana and JavaScript read times without zone as local.
 RFC3339: Final = "%Y-%m-%dT%H:%M:%S%.fZ"
 
@@ -56,7 +58,7 @@ def lines(frame: pl.DataFrame, types: Sequence[str], *, send_null: bool) -> byte
         return b"{}\n" * frame.height
     columns = list(zip(frame.schema.items(), types, strict=True))
     raw = [name for (name, dtype), kind in columns if _is_raw(dtype, kind)]
-    prepared = frame.select(_prepared(pl.col(name), dtype, kind).alias(name) for (name, dtype), kind in columns)
+    prepared = frame.select(_prepared(exactly(name), dtype, kind).alias(name) for (name, dtype), kind in columns)
     if send_null and not raw:
         return prepared.write_ndjson().encode()
     members = _all_members(prepared.columns, raw) if send_null else _present_members(prepared.columns, raw)
@@ -117,7 +119,7 @@ def _all_members(names: Sequence[str], raw: Sequence[str]) -> pl.Expr:
         if run:
             parts.append(_encoded(run))
         run = []
-        parts.append(_pasted(name, pl.col(name).fill_null("null")))
+        parts.append(_pasted(name, exactly(name).fill_null("null")))
     if run:
         parts.append(_encoded(run))
     return pl.concat_str(parts, separator=",")
@@ -126,14 +128,14 @@ def _all_members(names: Sequence[str], raw: Sequence[str]) -> pl.Expr:
 def _present_members(names: Sequence[str], raw: Sequence[str]) -> pl.Expr:
     """The members that are not null, each written on its own."""
     parts = [
-        pl.when(pl.col(name).is_not_null()).then(_pasted(name, pl.col(name)) if name in raw else _encoded([name]))
+        pl.when(exactly(name).is_not_null()).then(_pasted(name, exactly(name)) if name in raw else _encoded([name]))
         for name in names
     ]
     return pl.concat_str(parts, separator=",", ignore_nulls=True)
 
 
 def _encoded(names: Sequence[str]) -> pl.Expr:
-    return pl.struct(names).struct.json_encode().str.strip_prefix("{").str.strip_suffix("}")
+    return pl.struct([exactly(name) for name in names]).struct.json_encode().str.strip_prefix("{").str.strip_suffix("}")
 
 
 def _pasted(name: str, text: pl.Expr) -> pl.Expr:

@@ -56,6 +56,7 @@ class Statement:
     tree: exp.Expr
     datasets: tuple[str, ...]
     explain: bool = False
+    parameters: tuple[Parameter, ...] = ()
 
 
 def parse(sql: str, parameters: Sequence[Parameter] = ()) -> Statement:
@@ -75,7 +76,7 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> Statement:
         datasets = tuple(dict.fromkeys(_datasets(tree, frozenset())))
     except RecursionError as error:
         raise too_complex() from error
-    return Statement(sql, tree, datasets, explain is not None)
+    return Statement(sql, tree, datasets, explain is not None, tuple(parameters))
 
 
 def _tree(sql: str) -> exp.Expr:

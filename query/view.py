@@ -26,11 +26,15 @@ class View:
         return schema_of([(name, types[name]) for name in self.columns], self.json_columns)
 
     @property
+    def part(self) -> Snapshot:
+        """Of the source's snapshot what is in the time range."""
+        whole, start, end = self.source.snapshot, self.source.start_ns, self.source.end_ns
+        return whole if self.source.only is None else whole.within(start, end)
+
+    @property
     def snapshot(self) -> Snapshot:
         """What is to be read for it."""
-        whole, start, end = self.source.snapshot, self.source.start_ns, self.source.end_ns
-        within = whole if self.source.only is None else whole.within(start, end)
-        return within.relevant(self.conditions)
+        return self.part.relevant(self.conditions)
 
     @property
     def columns(self) -> list[str]:

@@ -36,6 +36,14 @@ def scan(snapshot: Snapshot, tails: Tails | None = None) -> pl.LazyFrame:
     return _in_range(pl.concat(frames), snapshot, wanted)
 
 
+def unconverted(snapshot: Snapshot, tails: Tails) -> list[pl.DataFrame]:
+    """The rows of the snapshot's segments as they were sent, some of which may be outside its range.
+
+    As long as there are no others, the frames are the same objects each time. Raises SnapshotExpired.
+    """
+    return _staged(snapshot, tails)
+
+
 def _files(snapshot: Snapshot, wanted: dict[str, pl.DataType]) -> list[pl.LazyFrame]:
     copies: Mapping[str, Path] = {}
     if "://" not in snapshot.root:

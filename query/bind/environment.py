@@ -26,14 +26,24 @@ class CommonTable:
 
 @dataclass(slots=True)
 class Environment:
-    """`fold` computes an expression of constants; `bind_scalar` and `bind_query` are the binder's own entry points."""
+    """`moment` is what `now()` gives; a statement that never asks for it is `timeless`.
+
+    `fold` computes an expression of constants; `bind_scalar` and `bind_query` are the binder's own entry points.
+    """
 
     schemas: Mapping[str, Schema]
-    now: datetime
+    moment: datetime
     fold: Callable[[Scalar], Scalar]
     bind_scalar: Callable[..., Scalar]
     bind_query: Callable[..., "BoundQuery"]
     counter: "Iterator[int]" = field(default_factory=itertools.count)
+    timeless: bool = True
+
+    @property
+    def now(self) -> datetime:
+        """The moment; from here on the statement depends on it."""
+        self.timeless = False
+        return self.moment
 
     def field(self, kind: PgType) -> Field:
         """A column nobody else has."""

@@ -252,7 +252,7 @@ JSON_VALUES = st.recursive(
         ),
         max_size=5,
     ),
-    st.text(min_size=1, max_size=5),
+    st.text(min_size=1, max_size=5) | st.sampled_from(["*", "^.*$", "^$"]),
 )
 def test_what_is_rendered_parses_back_to_the_values(rows: list[tuple[Any, ...]], name: str) -> None:
     names = unique_names([name, "i", "j", "f"])
