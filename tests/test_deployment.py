@@ -2,13 +2,17 @@
 
 import json
 import re
+import shutil
+import subprocess
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from config import Settings, variable
+from metrics.meters import Meters
 from tests.running import ROOT
 
 DEPLOY = ROOT / "deploy"
@@ -104,6 +108,24 @@ def test_both_data_sources_send_the_key_as_a_secret():
         "X-API-Key",
         "$WEIR_API_KEY",
     )
+
+
+@pytest.mark.parametrize("page", ["deploy/prometheus/rules.yml", "docs/operations.md"])
+def test_every_metric_that_is_named_is_exported(page: str):
+    """Gauges are looked up in the source, since they need a service to have a value."""
+    gauges = re.findall(r'Gauge\("(\w+)"', (ROOT / "blueprints" / "metrics.py").read_text("utf-8"))
+    counted = [each.name.removeprefix("weir_") for each in Meters().registry.collect()]
+    known = {f"weir_{name}{suffix}" for name in [*gauges, *counted] for suffix in ("", "_total", "_sum", "_count")}
+
+    assert set(re.findall(r"\bweir_[a-z_]+", (ROOT / page).read_text("utf-8"))) <= known
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_rules_are_ones_that_prometheus_takes():
+    command = ["promtool", "check", "rules", str(DEPLOY / "prometheus" / "rules.yml")]
+    done = subprocess.run(command, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
 
 
 def _datasources(path: Path) -> list[dict[str, Any]]:
