@@ -49,10 +49,9 @@ def apply(function: Function, args: Sequence[Scalar], position: int | None) -> C
     """`function` over `args`, each converted to the parameter's type."""
     element = _element([arg.type for arg in args], function)
     if element is not None and element.name == "numeric":
-        args = [
-            _digits(arg, position) if function.parameter(index).type in ("anyelement", "anynonarray") else arg
-            for index, arg in enumerate(args)
-        ]
+        readers = {"anyelement": NUMERIC, "anynonarray": NUMERIC, "anyarray": array_of(NUMERIC)}
+        kinds = [readers.get(function.parameter(index).type) for index in range(len(args))]
+        args = [arg if kind is None else _digits(arg, position, kind) for arg, kind in zip(args, kinds, strict=True)]
         element = _element([arg.type for arg in args], function)
     converted = []
     for index, arg in enumerate(args):
@@ -300,11 +299,11 @@ def settled(values: Sequence[Scalar], position: int | None = None) -> list[Scala
     return [_digits(value, position) for value in values]
 
 
-def _digits(value: Scalar, position: int | None) -> Scalar:
-    """An untyped literal as the numeric that it spells."""
+def _digits(value: Scalar, position: int | None, kind: PgType = NUMERIC) -> Scalar:
+    """An untyped literal as the numeric, or array of them, that it spells."""
     if not isinstance(value, Constant) or value.type.name != "unknown" or value.value is None:
         return value
-    return parse_literal(str(value.value), NUMERIC, value.position or position)
+    return parse_literal(str(value.value), kind, value.position or position)
 
 
 def coerce(value: Scalar, target: PgType, position: int | None = None, construct: str = "") -> Scalar:
