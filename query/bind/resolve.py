@@ -42,7 +42,14 @@ def is_operator(name: str) -> bool:
 def call(name: str, args: Sequence[Scalar], position: int | None = None) -> Call:
     """The call that `name` means for arguments of these types, with the conversions PostgreSQL would add."""
     function = choose(name, [arg.type for arg in args], position)
+    if name in _OF_A_TYPE and args[0].type.name == "unknown":
+        message = "could not determine polymorphic type because input has type unknown"
+        raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
     return apply(function, args, position)
+
+
+_OF_A_TYPE: Final = ("to_json", "to_jsonb")
+"""Functions of anyelement, which an untyped literal is none of."""
 
 
 def apply(function: Function, args: Sequence[Scalar], position: int | None) -> Call:

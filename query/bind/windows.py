@@ -88,7 +88,7 @@ def _ranking(name: str, values: list[Scalar], position: int | None) -> WindowCal
         raise fault.invalid(
             fault.UNDEFINED_FUNCTION, f"function {name} does not take {len(values)} arguments", position
         )
-    if values[0].type.name == "unknown":
+    if values[0].type.name == "unknown" and len(values) < 3:
         raise untyped_argument(name, position)
     if len(values) > 1:
         values[1] = coerce(values[1], INT4, position)

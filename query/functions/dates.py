@@ -18,6 +18,10 @@ _FIRST_US: Final = -62_135_596_800_000_000
 _LAST_US: Final = 253_402_300_800_000_000
 """Years 1 to 9999 in microseconds since 1970: what results can show. PostgreSQL reaches further."""
 
+_FIRST_MOMENT: Final = -210_866_803_200_000_000
+_LAST_MOMENT: Final = 9_224_318_016_000_000_000
+"""PostgreSQL's timestamps in microseconds since 1970: from 4713 BC to the year 294276."""
+
 _FIRST_DAY: Final = -2_440_588
 _LAST_DAY: Final = 2_145_042_906
 """PostgreSQL's dates in days since 1970: from 4713 BC to the year 5874897."""
@@ -120,9 +124,14 @@ def _moved(site: Site, value: pl.Expr, amount: pl.Expr, sign: int, kind: PgType)
     text = pl.concat_str([months.cast(pl.String), pl.lit("mo")])
     shifted = pl.when(months == 0).then(value).otherwise(value.dt.offset_by(text))
     scale = 1000 if kind.unit == "ns" else 1
-    moved = shifted.to_physical().cast(pl.Int64) + (days * DAY + us) * scale
-    beyond = (moved < _FIRST_US * scale) | (moved >= _LAST_US * scale) if scale == 1 else moved.is_null()
-    return site.trap(moved.cast(kind.polars), beyond, "timestamp_range")
+    wide = shifted.to_physical().cast(pl.Int128) + (days.cast(pl.Int128) * DAY + us) * scale
+    first, last = (_FIRST_US, _LAST_US) if scale == 1 else (-(2**63), 2**63)
+    beyond = (wide < pl.lit(first, dtype=pl.Int128)) | (wide >= pl.lit(last, dtype=pl.Int128))
+    moved = wide.cast(pl.Int64, strict=False).cast(kind.polars)
+    never = (wide < pl.lit(_FIRST_MOMENT * scale, dtype=pl.Int128)) | (
+        wide >= pl.lit(_LAST_MOMENT * scale, dtype=pl.Int128)
+    )
+    return site.trap(site.trap(moved, never, "timestamp_range"), beyond, "far_date")
 
 
 @define(
