@@ -16,6 +16,7 @@ from query.functions import (  # noqa: F401
     formats,
     jsons,
     maths,
+    nthmatches,
     regexps,
     searching,
     series,

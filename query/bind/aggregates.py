@@ -7,6 +7,7 @@ from sqlglot import exp
 from query import fault
 from query.allowlist import position_of
 from query.bind.block import Block
+from query.bind.hypothetical import HYPOTHETICAL, bind_hypothetical
 from query.bind.operators import require_hashable, require_sortable
 from query.bind.resolve import coerce, untyped
 from query.bound import AggregateCall, ArrayOf, Constant, RowOf, Scalar, SortKey
@@ -34,7 +35,13 @@ def filtered_call(node: exp.Expr, block: Block) -> AggregateCall:
 
 
 def bind_within(node: exp.Expr, block: Block) -> Scalar:
-    """`percentile_cont(0.5) WITHIN GROUP (ORDER BY value)`."""
+    """`percentile_cont(0.5) WITHIN GROUP (ORDER BY value)`, `rank(100) WITHIN GROUP (ORDER BY value)`."""
+    name = str(node.this.this).lower()
+    if name in HYPOTHETICAL:
+        with block.arguments_of(name):
+            order = sort_keys(node.args["expression"], block)
+        direct = tuple(block.bind(argument) for argument in node.this.expressions)
+        return bind_hypothetical(name, direct, order, block, position_of(node))
     return block.aggregate(within_call(node, block))
 
 
@@ -71,7 +78,7 @@ def _ordered_set(
     require_sortable(key.value.type, position)
     fractions = tuple(_fraction(value, position) for value in direct)
     many = bool(fractions) and fractions[0].type.element is not None
-    kind = entry.result((key.value.type,))
+    kind = key.value.type if key.value.type.name == "interval" else entry.result((key.value.type,))
     return AggregateCall(
         array_of(kind) if many else kind, entry.name, (key.value,), order=(key,), direct=fractions, position=position
     )

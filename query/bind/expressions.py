@@ -10,7 +10,7 @@ from query import fault
 from query.allowlist import position_of
 from query.bind import aggregates, operators, patterns, predicates, special, windows
 from query.bind.block import Block
-from query.bind.resolve import call, coerce, common
+from query.bind.resolve import call, coerce, common, settled
 from query.bind.traverse import check_copies
 from query.bind.types import TypeName, type_name
 from query.bind.unicode import unescaped
@@ -184,7 +184,7 @@ def _case_of(node: exp.Expr, block: Block) -> Scalar:
         else:
             conditions.append(operators.comparison("=", tested, block.bind(branch.this), position_of(branch)))
     written = [node.args.get("default") or exp.Null(), *(branch.args["true"] for branch in node.args["ifs"])]
-    results = [block.bind(result) for result in written]
+    results = settled([block.bind(result) for result in written])
     places = list(map(position_of, written))
     target = common([result.type for result in results], "CASE", position_of(node), places)
     otherwise, *taken = [coerce(result, target) for result in results]
@@ -212,7 +212,7 @@ def _array(node: exp.Expr, block: Block) -> Scalar:
         raise fault.invalid(
             "42P18", "cannot determine type of empty array", position_of(node), "cast it: ARRAY[]::text[]"
         )
-    items = [block.bind(item) for item in node.expressions]
+    items = settled([block.bind(item) for item in node.expressions])
     element = common(
         [item.type for item in items], "ARRAY", position_of(node), list(map(position_of, node.expressions))
     )
@@ -292,7 +292,7 @@ def series(node: exp.Expr, block: Block) -> Scalar:
 
 def _coalesce(node: exp.Expr, block: Block) -> Scalar:
     with block.without_series("COALESCE"):
-        values = arguments(node, block)
+        values = settled(arguments(node, block))
     if not values:
         raise fault.invalid(fault.SYNTAX_ERROR, "COALESCE needs an argument", position_of(node))
     places = list(map(position_of, node.expressions))
@@ -302,7 +302,7 @@ def _coalesce(node: exp.Expr, block: Block) -> Scalar:
 
 def _extremum(node: exp.Expr, block: Block) -> Scalar:
     name = str(node.this).lower()
-    values = arguments(node, block)
+    values = settled(arguments(node, block))
     if not values:
         raise fault.invalid(fault.SYNTAX_ERROR, f"{name} needs an argument", position_of(node))
     places = list(map(position_of, node.expressions))

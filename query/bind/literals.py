@@ -10,7 +10,7 @@ from query.bound import Constant
 from query.intervals import BadInterval, parse_interval
 from query.jsontext import BadJson, normalised, parse_json
 from query.moments import US_PER_DAY, BadMoment, MomentOutOfRange, parse_date, parse_moment, parse_time
-from query.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType, numeric
+from query.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType, array_of, numeric
 from query.zones import UnknownZone, UnsupportedZone
 
 _INTEGER: Final = re.compile(r"\s*([-+]?)(?:(\d+(?:_\d+)*)|0[xX]([0-9a-fA-F]+)|0[oO]([0-7]+)|0[bB]([01]+))\s*$")
@@ -34,11 +34,22 @@ def parse_literal(text: str, target: PgType, position: int | None = None) -> Con
     try:
         if target.name == "numeric":
             return read_numeric(text, target)
+        if target.element is not None and target.element.name == "numeric":
+            return _numeric_array(text, target.element)
         return Constant(target, read(text, target))
     except BadLiteral as error:
         raise fault.invalid(error.sqlstate, error.message, position) from error
     except UnsupportedLiteral as error:
         raise error.refusal(position) from error
+
+
+def _numeric_array(text: str, element: PgType) -> Constant:
+    """An array of numerics with the scale of the one with most digits after the point, at least the element's."""
+    items = [None if item is None else read_numeric(item, element) for item in _items(text)]
+    scale = max([element.scale, *(item.type.scale for item in items if item is not None)])
+    exact = all(item is None or item.type.scale == scale for item in items)
+    values = tuple(None if item is None else rescaled(item, scale) for item in items)
+    return Constant(array_of(numeric(scale, exact)), values)
 
 
 class UnsupportedLiteral(ValueError):
@@ -185,11 +196,8 @@ def read_array(text: str, target: PgType) -> tuple[object, ...]:
     element = target.element
     if element is None:
         raise TypeError("not an array type")
-    items = split_array(text)
-    if items is None:
-        raise BadLiteral(fault.INVALID_TEXT, f'malformed array literal: "{text[:100]}"')
     values: list[object] = []
-    for item in items:
+    for item in _items(text):
         if item is None:
             values.append(None)
         elif element.name == "numeric":
@@ -197,6 +205,13 @@ def read_array(text: str, target: PgType) -> tuple[object, ...]:
         else:
             values.append(read(item, element))
     return tuple(values)
+
+
+def _items(text: str) -> list[str | None]:
+    items = split_array(text)
+    if items is None:
+        raise BadLiteral(fault.INVALID_TEXT, f'malformed array literal: "{text[:100]}"')
+    return items
 
 
 def rescaled(constant: Constant, scale: int) -> int:

@@ -8,7 +8,7 @@ from errors import InvalidSQL
 from query import fault
 from query.allowlist import position_of
 from query.bind.block import Block
-from query.bind.literals import parse_literal, rescaled
+from query.bind.literals import parse_literal
 from query.bind.resolve import call, coerce, comparable
 from query.bind.types import TypeName
 from query.bound import Call, Cast, Constant, Logic, RowOf, Scalar
@@ -19,9 +19,7 @@ from query.types import (
     INT8,
     INTEGERS,
     NUMBERS,
-    TEXT,
     PgType,
-    array_of,
     natural,
     numeric,
     same,
@@ -173,9 +171,11 @@ def require_hashable(kind: PgType, position: int | None) -> None:
 def cast(value: Scalar, wanted: TypeName, position: int | None, lenient: bool = False) -> Scalar:
     """An explicit cast. Raises 42846 for a pair of types PostgreSQL has no cast for."""
     target = wanted.type
+    if target.name in ("text", "bpchar"):
+        value = shown_field(value)
     if isinstance(value, Constant) and value.type.name == "unknown" and value.value is not None:
         try:
-            value = _literal(str(value.value), target, value.position or position)
+            value = parse_literal(str(value.value), target, value.position or position)
         except InvalidSQL:
             if not lenient:
                 raise
@@ -199,17 +199,21 @@ def cast(value: Scalar, wanted: TypeName, position: int | None, lenient: bool = 
     )
 
 
-def _literal(text: str, target: PgType, position: int | None) -> Scalar:
-    """A quoted constant in the cast's type; of numeric arrays the scale is that of the longest item."""
-    if target.element is not None and target.element.name == "numeric":
-        items = parse_literal(text, array_of(TEXT), position).value
-        if isinstance(items, tuple):
-            parts = [parse_literal(str(item), numeric(0), position) for item in items if item is not None]
-            scale = max((part.type.scale for part in parts), default=0)
-            rest = iter(rescaled(part, scale) for part in parts)
-            values = tuple(None if item is None else next(rest) for item in items)
-            return Constant(array_of(numeric(scale)), values)
-    return parse_literal(text, target, position)
+def shown_field(value: Scalar) -> Scalar:
+    """A field that extract gives, with the digits that PostgreSQL shows of it."""
+    if not isinstance(value, Call) or not value.function.startswith("extract("):
+        return value
+    field, source = value.args
+    name = str(field.value).lower().rstrip("s") if isinstance(field, Constant) else ""
+    digits = {"second": 6, "sec": 6, "millisecond": 3, "epoch": 0 if source.type.name == "date" else 6}.get(name, 0)
+    known = name in _WHOLE_FIELDS or name in ("second", "millisecond", "epoch")
+    return Cast(numeric(digits), value, position=value.position) if known else value
+
+
+_WHOLE_FIELDS: Final = (
+    *("year", "month", "day", "hour", "minute", "week", "quarter", "dow", "isodow", "doy", "isoyear", "decade"),
+    *("century", "millennium", "microsecond"),
+)
 
 
 def castable(source: PgType, target: PgType) -> bool:

@@ -243,13 +243,37 @@ def in_subquery(value: Scalar, query: BoundQuery, block: Block, position: int | 
         side = "too many" if len(query.outputs) > len(values) else "too few"
         raise fault.invalid(fault.SYNTAX_ERROR, f"subquery has {side} columns", position)
     if len(values) > 1:
-        raise fault.unsupported("a row IN a subquery outside of WHERE", position, "use EXISTS")
+        return _row_in_subquery(values, query, block, position)
     value, relation, column = _matched(values[0], query, block, position)
     found = _found(value, relation, column, block)
     rows, nulls = _counts(relation, column, block)
     unknown = Logic(BOOL, "or", (IsNull(BOOL, value), Call(BOOL, ">(any, any)", (nulls, Constant(INT8, 0)))))
     empty = Call(BOOL, "=(any, any)", (rows, Constant(INT8, 0)))
     return Case(BOOL, ((found, truth(True)), (empty, truth(False)), (unknown, truth(None))), truth(False))
+
+
+def _row_in_subquery(values: tuple[Scalar, ...], query: BoundQuery, block: Block, position: int | None) -> Scalar:
+    """Found if a row is equal, unknown if one could be, its differences being NULLs."""
+    tests = [
+        comparison("=", value, made.ref(), position) for value, (_, made) in zip(values, query.outputs, strict=True)
+    ]
+    for test in tests:
+        for side in getattr(test, "args", ()):
+            require_hashable(side.type, position)
+    perhaps = [
+        Logic(BOOL, "or", (test, IsNull(BOOL, value), IsNull(BOOL, made.ref())))
+        for test, value, (_, made) in zip(tests, values, query.outputs, strict=True)
+    ]
+    found, unknown = (_some(query.relation, Logic(BOOL, "and", tuple(part)), block) for part in (tests, perhaps))
+    return Case(BOOL, ((found, truth(True)), (unknown, truth(None))), truth(False))
+
+
+def _some(relation: Relation, predicate: Scalar, block: Block) -> Scalar:
+    """True if a row of the subquery fulfils the predicate."""
+    count = block.environment.field(INT8)
+    filtered = Filter(relation.fields, relation, predicate)
+    block.look_up(PendingLookup(Aggregate((count,), filtered, (), (AggregateCall(INT8, "count", ()),))))
+    return Call(BOOL, ">(any, any)", (count.ref(), Constant(INT8, 0)))
 
 
 def _matched(value: Scalar, query: BoundQuery, block: Block, position: int | None) -> tuple[Scalar, Relation, Field]:

@@ -10,7 +10,7 @@ from query.allowlist import position_of
 from query.bind.block import Block
 from query.bind.environment import BoundQuery, CommonTable, CommonTables, Environment
 from query.bind.operators import require_hashable, require_sortable
-from query.bind.resolve import coerce, common
+from query.bind.resolve import coerce, common, settled
 from query.bind.scope import FromItem, Scope
 from query.bind.select import bind_select
 from query.bind.tail import apply_limit
@@ -123,7 +123,9 @@ def _values(
         if len(row) != len(rows[0]):
             raise fault.invalid(fault.SYNTAX_ERROR, "VALUES lists must all be the same length", position_of(written))
     kinds, untyped = [], set()
-    for index, column in enumerate(zip(*rows, strict=True)):
+    settled_columns = [settled(column, position_of(node)) for column in zip(*rows, strict=True)]
+    rows = [list(row) for row in zip(*settled_columns, strict=True)]
+    for index, column in enumerate(settled_columns):
         if all(item.type.name == "unknown" for item in column):
             untyped.add(index)
             kinds.append(hints[index] if hints is not None and index < len(hints) else common([], "VALUES"))
@@ -159,6 +161,9 @@ def _combined(
         left = bind_query(sides[0], environment, tables, parent, kinds)
     if right.untyped:
         right = bind_query(sides[1], environment, tables, parent, kinds)
+    if left.untyped or right.untyped:
+        pairs = zip(left.outputs, right.outputs, strict=True)
+        kinds = [common([a.type, b.type], operator.upper(), position_of(node)) for (_, a), (_, b) in pairs]
     every = not node.args.get("distinct")
     for kind in kinds:
         if not (operator == "union" and every):

@@ -9,12 +9,13 @@ from typing import Final
 
 from errors import WeirError
 from query import fault
-from query.bind.literals import parse_literal
+from query.bind.literals import parse_literal, rescaled
 from query.bound import Call, Cast, Constant, Scalar
 from query.functions.known import PARTLY_KNOWN, postgresql_functions
 from query.functions.registry import AGGREGATES, POLYMORPHIC, REGISTRY, Function, type_named
 from query.types import (
     FLOAT8,
+    FLOATS,
     IMPLICIT,
     INTEGER_LIMITS,
     INTEGERS,
@@ -41,12 +42,24 @@ def is_operator(name: str) -> bool:
 def call(name: str, args: Sequence[Scalar], position: int | None = None) -> Call:
     """The call that `name` means for arguments of these types, with the conversions PostgreSQL would add."""
     function = choose(name, [arg.type for arg in args], position)
+    if name in _OF_A_TYPE and args[0].type.name == "unknown":
+        message = "could not determine polymorphic type because input has type unknown"
+        raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
     return apply(function, args, position)
+
+
+_OF_A_TYPE: Final = ("to_json", "to_jsonb")
+"""Functions of anyelement, which an untyped literal is none of."""
 
 
 def apply(function: Function, args: Sequence[Scalar], position: int | None) -> Call:
     """`function` over `args`, each converted to the parameter's type."""
     element = _element([arg.type for arg in args], function)
+    if element is not None and element.name == "numeric":
+        readers = {"anyelement": NUMERIC, "anynonarray": NUMERIC, "anyarray": array_of(NUMERIC)}
+        kinds = [readers.get(function.parameter(index).type) for index in range(len(args))]
+        args = [arg if kind is None else _digits(arg, position, kind) for arg, kind in zip(args, kinds, strict=True)]
+        element = _element([arg.type for arg in args], function)
     converted = []
     for index, arg in enumerate(args):
         converted.append(_argument(function, index, arg, element, position))
@@ -101,7 +114,7 @@ def choose(name: str, types: Sequence[PgType], position: int | None) -> Function
     if len(fitting) == 1:
         return fitting[0]
     guessed = _same_as_other(types)
-    best = [function for function in fitting if _matches(function, guessed) == len(types)]
+    best = [item for item in fitting if _matches(item, guessed) == len(types) and _fits(item, guessed)]
     if best:
         return best[0]
     best = _most(fitting, [_matches(function, types) for function in fitting])
@@ -273,7 +286,31 @@ def common(
             raise fault.invalid(fault.DATATYPE_MISMATCH, message, place or position)
     for kind in known:
         chosen = widest(natural(kind, chosen), chosen) if implicit(kind, chosen) else chosen
-    return chosen
+    return _as_shown(known, chosen)
+
+
+def _as_shown(kinds: Sequence[PgType], chosen: PgType) -> PgType:
+    """The chosen type; numeric as not exact if PostgreSQL would show some of the values with fewer digits: 1 beside
+    2.50 stays 1."""
+    if chosen.element is not None:
+        return array_of(_as_shown([kind.element or kind for kind in kinds], chosen.element))
+    shorter = any(kind.name in INTEGERS or (kind.name == "numeric" and kind.scale < chosen.scale) for kind in kinds)
+    return replace(chosen, exact=False) if chosen.name == "numeric" and chosen.scale and shorter else chosen
+
+
+def settled(values: Sequence[Scalar], position: int | None = None) -> list[Scalar]:
+    """The values, untyped literals among numerics read, so that their digits count for the common type."""
+    kinds = [value.type for value in values if value.type.name != "unknown"]
+    if not any(kind.name == "numeric" for kind in kinds) or any(kind.name in FLOATS for kind in kinds):
+        return list(values)
+    return [_digits(value, position) for value in values]
+
+
+def _digits(value: Scalar, position: int | None, kind: PgType = NUMERIC) -> Scalar:
+    """An untyped literal as the numeric, or array of them, that it spells."""
+    if not isinstance(value, Constant) or value.type.name != "unknown" or value.value is None:
+        return value
+    return parse_literal(str(value.value), kind, value.position or position)
 
 
 def coerce(value: Scalar, target: PgType, position: int | None = None, construct: str = "") -> Scalar:
@@ -301,6 +338,8 @@ def _holding(source: PgType, target: PgType) -> PgType:
     wanted = natural(source, target)
     if target.name == "numeric" and target.scale > wanted.scale:
         return target
+    if target.name == "numeric" and 0 < target.scale < wanted.scale:
+        raise fault.unsupported(f"a numeric of {wanted.scale} digits after the point among ones of {target.scale}")
     return widest(source, target) if same(source, target) and target.name in TIMESTAMPS else wanted
 
 
@@ -309,7 +348,7 @@ def _constant(value: Constant, target: PgType, position: int | None) -> Constant
     if value.value is None:
         return Constant(target, None)
     if value.type.name == "unknown":
-        return parse_literal(str(value.value), target, value.position or position)
+        return _spelled(parse_literal(str(value.value), target, value.position or position), target)
     if value.type.name in INTEGERS and isinstance(value.value, int):
         if target.name in INTEGERS:
             return Constant(target, value.value) if abs(value.value) < INTEGER_LIMITS[target.name] else None
@@ -326,6 +365,13 @@ def _constant(value: Constant, target: PgType, position: int | None) -> Constant
     return None
 
 
+def _spelled(constant: Constant, target: PgType) -> Constant:
+    """A numeric that was read, with at least as many digits after the point as the target."""
+    if target.name != "numeric" or constant.type.scale >= target.scale or not isinstance(constant.value, int):
+        return constant
+    return Constant(replace(target, exact=False), rescaled(constant, target.scale))
+
+
 def comparable(left: Scalar, right: Scalar, position: int | None, operator: str) -> tuple[Scalar, Scalar]:
     """Both sides of a comparison in one type. Raises 42883 as PostgreSQL does for types that do not compare."""
     if "bpchar" in (left.type.name, right.type.name):
@@ -334,9 +380,10 @@ def comparable(left: Scalar, right: Scalar, position: int | None, operator: str)
     if all(kind.name == "unknown" for kind in kinds):
         return coerce(left, TEXT), coerce(right, TEXT)
     if kinds[0].name == "unknown":
-        return coerce(left, kinds[1], position), right
-    if kinds[1].name == "unknown":
-        return left, coerce(right, kinds[0], position)
+        left = coerce(left, kinds[1], position)
+    elif kinds[1].name == "unknown":
+        right = coerce(right, kinds[0], position)
+    kinds = (left.type, right.type)
     if same(*kinds):
         target = widest(*kinds)
     elif kinds[0].element is None and kinds[1].element is None and kinds[1].name in IMPLICIT.get(kinds[0].name, ()):

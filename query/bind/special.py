@@ -8,6 +8,7 @@ from sqlglot import exp
 from query import fault
 from query.allowlist import position_of
 from query.bind.block import Block
+from query.bind.operators import shown_field
 from query.bind.resolve import call, coerce
 from query.bound import Cast, Constant, Scalar
 from query.dialect import NORMAL_FORMS
@@ -97,7 +98,8 @@ def at_time_zone(node: exp.Expr, block: Block) -> Scalar:
 
 def extract(node: exp.Expr, block: Block) -> Scalar:
     field = str(node.this.name).lower()
-    return call("extract", [Constant(TEXT, field), block.bind(node.args["expression"])], position_of(node))
+    made = call("extract", [Constant(TEXT, field), block.bind(node.args["expression"])], position_of(node))
+    return shown_field(made) if isinstance(made.args[1], Constant) else made
 
 
 def date_part(node: exp.Expr, block: Block) -> Scalar:
@@ -229,6 +231,9 @@ def make_interval(node: exp.Expr, block: Block) -> Scalar:
         named = isinstance(argument, exp.Kwarg)
         name = str(argument.this.name).lower() if named else _INTERVAL_PARTS[place : place + 1] or ("",)
         name = name if isinstance(name, str) else name[0]
+        if named and name in parts:
+            message = f'argument name "{name}" used more than once'
+            raise fault.invalid(fault.SYNTAX_ERROR, message, position_of(argument))
         if name not in _INTERVAL_PARTS or name in parts:
             message = "function make_interval does not exist with these arguments"
             raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position_of(node))

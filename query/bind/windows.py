@@ -9,7 +9,7 @@ from query import fault
 from query.allowlist import position_of
 from query.bind.aggregates import aggregate_call, filtered_call, sort_keys, untyped_argument
 from query.bind.block import Block
-from query.bind.resolve import coerce, common, untyped
+from query.bind.resolve import coerce, common, settled, untyped
 from query.bound import Bound, Constant, Frame, Scalar, SortKey, WindowCall
 from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS
 from query.parse import fold
@@ -88,13 +88,14 @@ def _ranking(name: str, values: list[Scalar], position: int | None) -> WindowCal
         raise fault.invalid(
             fault.UNDEFINED_FUNCTION, f"function {name} does not take {len(values)} arguments", position
         )
-    if values[0].type.name == "unknown":
+    if values[0].type.name == "unknown" and len(values) < 3:
         raise untyped_argument(name, position)
     if len(values) > 1:
         values[1] = coerce(values[1], INT4, position)
     kind = values[0].type
     if len(values) > 2:
-        kind = common([kind, values[2].type], name, position)
+        values[0], values[2] = settled([values[0], values[2]])
+        kind = common([values[0].type, values[2].type], name, position)
         values[0], values[2] = coerce(values[0], kind), coerce(values[2], kind)
     return _made(kind, name, tuple(values), position)
 

@@ -9,7 +9,7 @@ from query import fault
 from query.functions.registry import Site, define
 from query.functions.timefields import field_named, microseconds, quotient, rest
 from query.intervals import DAY, HOUR, MINUTE, Interval, days_justified, hours_justified, justified
-from query.lower.intervals import interval
+from query.lower.intervals import interval, interval_parts, scaled_interval, sum_of_intervals
 from query.types import PgType
 
 _FAMILY = "Date and time"
@@ -17,6 +17,10 @@ _MOMENTS = ("timestamp", "timestamptz")
 _FIRST_US: Final = -62_135_596_800_000_000
 _LAST_US: Final = 253_402_300_800_000_000
 """Years 1 to 9999 in microseconds since 1970: what results can show. PostgreSQL reaches further."""
+
+_FIRST_MOMENT: Final = -210_866_803_200_000_000
+_LAST_MOMENT: Final = 9_224_318_016_000_000_000
+"""PostgreSQL's timestamps in microseconds since 1970: from 4713 BC to the year 294276."""
 
 _FIRST_DAY: Final = -2_440_588
 _LAST_DAY: Final = 2_145_042_906
@@ -120,9 +124,14 @@ def _moved(site: Site, value: pl.Expr, amount: pl.Expr, sign: int, kind: PgType)
     text = pl.concat_str([months.cast(pl.String), pl.lit("mo")])
     shifted = pl.when(months == 0).then(value).otherwise(value.dt.offset_by(text))
     scale = 1000 if kind.unit == "ns" else 1
-    moved = shifted.to_physical().cast(pl.Int64) + (days * DAY + us) * scale
-    beyond = (moved < _FIRST_US * scale) | (moved >= _LAST_US * scale) if scale == 1 else moved.is_null()
-    return site.trap(moved.cast(kind.polars), beyond, "timestamp_range")
+    wide = shifted.to_physical().cast(pl.Int128) + (days.cast(pl.Int128) * DAY + us) * scale
+    first, last = (_FIRST_US, _LAST_US) if scale == 1 else (-(2**63), 2**63)
+    beyond = (wide < pl.lit(first, dtype=pl.Int128)) | (wide >= pl.lit(last, dtype=pl.Int128))
+    moved = wide.cast(pl.Int64, strict=False).cast(kind.polars)
+    never = (wide < pl.lit(_FIRST_MOMENT * scale, dtype=pl.Int128)) | (
+        wide >= pl.lit(_LAST_MOMENT * scale, dtype=pl.Int128)
+    )
+    return site.trap(site.trap(moved, never, "timestamp_range"), beyond, "far_date")
 
 
 @define(
@@ -219,51 +228,29 @@ def time_difference(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     return interval(zero, zero, us)
 
 
-def _parts(value: pl.Expr) -> list[pl.Expr]:
-    return [value.struct.field(part).cast(pl.Int64) for part in ("months", "days", "us")]
-
-
 @define("+(time, interval) -> time", "Later by an interval, around midnight.", family=_FAMILY)
 def time_add(site: Site, clock: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return ((clock.to_physical() // 1000 + _parts(amount)[2]) % DAY * 1000).cast(pl.Time)
+    return ((clock.to_physical() // 1000 + interval_parts(amount)[2]) % DAY * 1000).cast(pl.Time)
 
 
 @define("-(time, interval) -> time", "Earlier by an interval, around midnight.", family=_FAMILY)
 def time_subtract(site: Site, clock: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return ((clock.to_physical() // 1000 - _parts(amount)[2]) % DAY * 1000).cast(pl.Time)
+    return ((clock.to_physical() // 1000 - interval_parts(amount)[2]) % DAY * 1000).cast(pl.Time)
 
 
 @define("+(interval, interval) -> interval", "Sum.", family=_FAMILY)
 def add_intervals(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return interval(*(a + b for a, b in zip(_parts(left), _parts(right), strict=True)))
+    return sum_of_intervals(left, right)
 
 
 @define("-(interval, interval) -> interval", "Difference.", family=_FAMILY)
 def subtract_intervals(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return interval(*(a - b for a, b in zip(_parts(left), _parts(right), strict=True)))
+    return sum_of_intervals(left, right, -1)
 
 
 @define("-(interval) -> interval", "Negation.", family=_FAMILY)
 def negate_interval(site: Site, value: pl.Expr) -> pl.Expr:
-    return interval(*(-part for part in _parts(value)))
-
-
-def scaled_interval(value: pl.Expr, factor: pl.Expr) -> pl.Expr:
-    """Each field times the factor; fractions of months go to days, of days to microseconds."""
-    months, days, us = (part.cast(pl.Float64) * factor for part in _parts(value))
-    whole_months = _toward_zero(months)
-    month_days = ((months - whole_months) * 30).round(6)
-    whole_days = _toward_zero(days)
-    extra = month_days + (days - whole_days)
-    extra_days = _toward_zero(extra)
-    rest = ((extra - extra_days) * DAY).round(0)
-    return interval(
-        whole_months.cast(pl.Int64), (whole_days + extra_days).cast(pl.Int64), (us + rest).round(0).cast(pl.Int64)
-    )
-
-
-def _toward_zero(value: pl.Expr) -> pl.Expr:
-    return pl.when(value < 0).then(value.ceil()).otherwise(value.floor())
+    return interval(*(-part for part in interval_parts(value)))
 
 
 @define("*(interval, float8) -> interval", "So many times.", family=_FAMILY)
@@ -312,7 +299,7 @@ def _justified(site: Site, value: pl.Expr, rule: Callable[[int, int, int], Inter
     def parts(months: int, days: int, us: int) -> dict[str, int]:
         return dict(zip(("months", "days", "us"), rule(months, days, us), strict=True))
 
-    return site.rowwise(parts, *_parts(value))
+    return site.rowwise(parts, *interval_parts(value))
 
 
 @define("justify_hours(interval) -> interval", "24 hours become a day.", family=_FAMILY)

@@ -279,4 +279,5 @@ def width_bucket(site: Site, value: pl.Expr, low: pl.Expr, high: pl.Expr, count:
     below = pl.when(rising).then(value < low).otherwise(value > low)
     beyond = pl.when(rising).then(value >= high).otherwise(value <= high)
     bucket = pl.when(below).then(0).when(beyond).then(count + 1).otherwise(inside)
-    return pl.when(value.is_not_null()).then(bucket).cast(pl.Int32)
+    known = pl.all_horizontal(part.is_not_null() for part in (value, low, high, count))
+    return pl.when(known).then(bucket).cast(pl.Int32)

@@ -18,7 +18,7 @@ from query.types import TEXT, array_of
 _FAMILY = "Patterns"
 
 
-def _parsed(site: Site, pattern: object, flags: str = "") -> Regex:
+def parsed(site: Site, pattern: object, flags: str = "") -> Regex:
     try:
         return parse_regex(str(pattern), flags)
     except BadRegex as error:
@@ -52,7 +52,7 @@ def _found(site: Site, value: pl.Expr, regex: Regex) -> pl.Expr:
         raise fault.unsupported(str(error), site.position) from error
 
 
-def _searchable(site: Site, regex: Regex) -> "re.Pattern[str]":
+def searchable(site: Site, regex: Regex) -> "re.Pattern[str]":
     """The expression for finding what matches, if first and longest match agree."""
     if not same_match(regex):
         raise fault.unsupported(
@@ -135,7 +135,7 @@ def ilike_column(site: Site, value: pl.Expr, pattern: pl.Expr, escape: object) -
 @define("similar to(text, text!, text!) -> bool", "SIMILAR TO.", family=_FAMILY)
 def similar_to(site: Site, value: pl.Expr, pattern: object, escape: object) -> pl.Expr:
     try:
-        return _found(site, value, _parsed(site, similar(str(pattern), str(escape))))
+        return _found(site, value, parsed(site, similar(str(pattern), str(escape))))
     except BadPattern as error:
         raise fault.invalid(fault.INVALID_ESCAPE, str(error), site.position) from error
 
@@ -145,20 +145,20 @@ def similar_to(site: Site, value: pl.Expr, pattern: object, escape: object) -> p
 
 @define("~(text, text!) -> bool; regexp_like(text, text!) -> bool", "Matches a regular expression.", family=_FAMILY)
 def matches(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
-    return _found(site, value, _parsed(site, pattern))
+    return _found(site, value, parsed(site, pattern))
 
 
 @define("~*(text, text!) -> bool", "Matches a regular expression, case ignored.", family=_FAMILY)
 def matches_ignoring_case(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
-    return _found(site, value, _parsed(site, pattern, "i"))
+    return _found(site, value, parsed(site, pattern, "i"))
 
 
 @define("regexp_like(text, text!, text!) -> bool", "Matches a regular expression with flags.", family=_FAMILY)
 def regexp_like(site: Site, value: pl.Expr, pattern: object, flags: object) -> pl.Expr:
-    return _found(site, value, _parsed(site, pattern, _flags(site, flags)))
+    return _found(site, value, parsed(site, pattern, checked_flags(site, flags)))
 
 
-def _flags(site: Site, flags: object, allow_global: bool = False) -> str:
+def checked_flags(site: Site, flags: object, allow_global: bool = False) -> str:
     text = str(flags)
     if "g" in text and not allow_global:
         message = 'this function does not support the "global" option'
@@ -172,8 +172,8 @@ def _flags(site: Site, flags: object, allow_global: bool = False) -> str:
 
 @define("substring(text, text!) -> text", "Part that matches: the first group, or all.", family=_FAMILY)
 def substring(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
-    regex = _parsed(site, pattern)
-    compiled = _searchable(site, regex)
+    regex = parsed(site, pattern)
+    compiled = searchable(site, regex)
     if not needs_python(regex.root):
         return value.str.extract(rust(regex), 1 if regex.groups else 0)
 
@@ -185,7 +185,7 @@ def substring(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class _Replacement:
+class Replacement:
     """A replacement text: literal parts and group numbers; group 0 is the whole match."""
 
     parts: tuple[str | int, ...]
@@ -194,7 +194,7 @@ class _Replacement:
         return "".join((match[part] or "") if isinstance(part, int) else part for part in self.parts)
 
 
-def _replacement(text: str, groups: int) -> _Replacement:
+def replacement_of(text: str, groups: int) -> Replacement:
     parts: list[str | int] = [""]
     place = 0
     while place < len(text):
@@ -210,20 +210,20 @@ def _replacement(text: str, groups: int) -> _Replacement:
             continue
         parts.append(letter)
         place += 1
-    return _Replacement(tuple(parts))
+    return Replacement(tuple(parts))
 
 
 def _replaced(site: Site, value: pl.Expr, pattern: object, new: object, flags: str) -> pl.Expr:
-    regex = _parsed(site, pattern, _flags(site, flags, allow_global=True))
-    compiled = _searchable(site, regex)
-    replacement = _replacement(str(new), regex.groups)
+    regex = parsed(site, pattern, checked_flags(site, flags, allow_global=True))
+    compiled = searchable(site, regex)
+    replacement = replacement_of(str(new), regex.groups)
     count = 0 if "g" in flags else 1
     if not needs_python(regex.root):
         return _replaced_natively(value, regex, replacement, everywhere=count == 0)
     return site.rowwise(lambda text: compiled.sub(replacement.render, text, count=count), value)
 
 
-def _replaced_natively(value: pl.Expr, regex: Regex, replacement: _Replacement, everywhere: bool) -> pl.Expr:
+def _replaced_natively(value: pl.Expr, regex: Regex, replacement: Replacement, everywhere: bool) -> pl.Expr:
     text = "".join(f"${{{part}}}" if isinstance(part, int) else part.replace("$", "$$") for part in replacement.parts)
     return value.str.replace_all(rust(regex), text) if everywhere else value.str.replace(rust(regex), text)
 
@@ -238,25 +238,10 @@ def regexp_replace_flags(site: Site, value: pl.Expr, pattern: object, new: objec
     return _replaced(site, value, pattern, new, str(flags))
 
 
-@define("regexp_count(text, text!) -> int4", "Number of matches.", family=_FAMILY)
-def regexp_count(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
-    return regexp_count_flags(site, value, pattern, 1, "")
-
-
-@define("regexp_count(text, text!, int4!, text!) -> int4", "Number of matches from a place on.", family=_FAMILY)
-def regexp_count_flags(site: Site, value: pl.Expr, pattern: object, start: object, flags: object) -> pl.Expr:
-    regex = _parsed(site, pattern, _flags(site, flags))
-    compiled = _searchable(site, regex)
-    first = start - 1 if isinstance(start, int) and start > 0 else 0
-    if not needs_python(regex.root) and first == 0:
-        return value.str.count_matches(rust(regex)).cast(pl.Int32)
-    return site.rowwise(lambda text: len(list(compiled.finditer(text, first))), value)
-
-
 def _over_matches(
     site: Site, value: pl.Expr, pattern: object, flags: str, build: Callable[["re.Pattern[str]", str], object]
 ) -> pl.Expr:
-    compiled = _searchable(site, _parsed(site, pattern, flags))
+    compiled = searchable(site, parsed(site, pattern, flags))
     return site.rowwise(lambda text: build(compiled, text), value)
 
 
@@ -285,7 +270,7 @@ def regexp_match_flags(site: Site, value: pl.Expr, pattern: object, flags: objec
         match = compiled.search(text)
         return None if match is None else _groups(match)
 
-    return _over_matches(site, value, pattern, _flags(site, flags), build)
+    return _over_matches(site, value, pattern, checked_flags(site, flags), build)
 
 
 @define(
@@ -304,24 +289,6 @@ def regexp_split_to_array(site: Site, value: pl.Expr, pattern: object) -> pl.Exp
             parts.append(text[place : match.start()])
             place = match.end()
         return [*parts, text[place:]]
-
-    return _over_matches(site, value, pattern, "", build)
-
-
-@define("regexp_substr(text, text!) -> text", "First match.", family=_FAMILY)
-def regexp_substr(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
-    def build(compiled: "re.Pattern[str]", text: str) -> object:
-        match = compiled.search(text)
-        return None if match is None else match[0]
-
-    return _over_matches(site, value, pattern, "", build)
-
-
-@define("regexp_instr(text, text!) -> int4", "Place of the first match, 0 without one.", family=_FAMILY)
-def regexp_instr(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
-    def build(compiled: "re.Pattern[str]", text: str) -> object:
-        match = compiled.search(text)
-        return 0 if match is None else match.start() + 1
 
     return _over_matches(site, value, pattern, "", build)
 
@@ -349,4 +316,4 @@ def regexp_matches_flags(site: Site, value: pl.Expr, pattern: object, flags: obj
         found = [_groups(match) for match in compiled.finditer(text)]
         return found if "g" in text_flags else found[:1]
 
-    return _over_matches(site, value, pattern, _flags(site, flags, allow_global=True), build)
+    return _over_matches(site, value, pattern, checked_flags(site, flags, allow_global=True), build)

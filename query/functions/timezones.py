@@ -44,7 +44,7 @@ def _offset(site: Site, amount: object) -> Zone:
 def _to_local(site: Site, value: pl.Expr, zone: Zone) -> pl.Expr:
     """What the zone's clock shows at an instant."""
     if not zone.name:
-        return value.dt.replace_time_zone(None) + pl.duration(seconds=zone.seconds)
+        return _moved(site, value, zone.seconds)
     near = value.dt.convert_time_zone(zone.name).dt.replace_time_zone(None)
 
     def shift(seconds: int) -> int:
@@ -58,7 +58,7 @@ def _to_utc(site: Site, local: pl.Expr, zone: Zone) -> pl.Expr:
     """The instant at which the zone's clock shows a time. A reading that occurs twice means standard time; one that is
     skipped is moved forward by the gap."""
     if not zone.name:
-        return local.dt.replace_time_zone("UTC") - pl.duration(seconds=zone.seconds)
+        return _moved(site, local, -zone.seconds)
     direct = local.dt.replace_time_zone(zone.name, ambiguous="latest", non_existent="null")
     hour = pl.duration(hours=1)
     skipped = (local - hour).dt.replace_time_zone(zone.name, ambiguous="latest", non_existent="null") + hour
@@ -69,6 +69,11 @@ def _to_utc(site: Site, local: pl.Expr, zone: Zone) -> pl.Expr:
         return int((moment - EPOCH).total_seconds())
 
     return _with_far(site, local, near, shift)
+
+
+def _moved(site: Site, value: pl.Expr, seconds: int) -> pl.Expr:
+    unit = 10**9 if site.result.unit == "ns" else 10**6
+    return (value.to_physical() + seconds * unit).cast(site.result.polars)
 
 
 def _with_far(site: Site, value: pl.Expr, near: pl.Expr, shift: Callable[[int], int]) -> pl.Expr:

@@ -11,7 +11,7 @@ from query import fault
 from query.bound import Aggregate, AggregateCall, Column, Constant, Field, Scalar, SortKey
 from query.jsontext import normalised
 from query.lower.guards import trap
-from query.lower.intervals import interval
+from query.lower.intervals import interval, scaled_interval, sum_of_intervals
 from query.lower.jsonvalues import quoted as quoted_text
 from query.lower.jsonvalues import to_json
 from query.lower.matching import groups_of, match_key, once
@@ -462,15 +462,18 @@ def _percentile_disc(call: AggregateCall, made: Field) -> Plan:
 
 def _percentile_cont(call: AggregateCall, made: Field) -> Plan:
     """Between the two nearest values in proportion; PostgreSQL computes lo + fraction * (hi - lo)."""
-    if call.order[0].value.type.name == "interval":
-        raise fault.unsupported("percentile_cont over intervals", call.position, "use extract(epoch FROM ...)")
+    spans = call.order[0].value.type.name == "interval"
 
     def pick(values: pl.Expr, count: pl.Expr, fraction: float) -> pl.Expr:
         place = (count - 1) * fraction
         low, high = place.floor(), place.ceil()
         first = values.list.get(low.cast(pl.Int64).clip(0, None), null_on_oob=True)
         second = values.list.get(high.cast(pl.Int64).clip(0, None), null_on_oob=True)
-        return pl.when(low == high).then(first).otherwise(first + (place - low) * (second - first))
+        if spans:
+            between = sum_of_intervals(scaled_interval(sum_of_intervals(second, first, -1), place - low), first)
+        else:
+            between = first + (place - low) * (second - first)
+        return pl.when(low == high).then(first).otherwise(between)
 
     return _fractions(call, made, pick)
 

@@ -6,6 +6,7 @@ import polars as pl
 
 from query.bind.traverse import conjuncts
 from query.bound import Among, Call, Column, Constant, IsNull, Logic, Not, Scalar
+from query.lower.ordering import is_keyed
 from query.lower.scalars import expression
 from query.lower.stage import Stage
 from query.types import BOOL
@@ -42,9 +43,14 @@ def conjunction(parts: list[Scalar]) -> Scalar:
 
 
 def is_plain(scalar: Scalar) -> bool:
-    """Comparisons of columns with constants and constant patterns, and their combinations."""
+    """Comparisons of columns with constants and constant patterns, and their combinations.
+
+    Not those of values that compare by a key: a document that is cut is none, and its key cannot be made.
+    """
     if isinstance(scalar, Call):
-        return scalar.function.startswith(_PUSHED) and all(isinstance(arg, Column | Constant) for arg in scalar.args)
+        if not scalar.function.startswith(_PUSHED) or any(is_keyed(arg.type) for arg in scalar.args):
+            return False
+        return all(isinstance(arg, Column | Constant) for arg in scalar.args)
     if isinstance(scalar, Logic):
         return all(is_plain(operand) for operand in scalar.operands)
     if isinstance(scalar, Not | IsNull | Among):

@@ -135,8 +135,14 @@ def _cross(left: pl.LazyFrame, right: pl.LazyFrame, statements: Statements) -> p
 def _outer(
     relation: Join, left: pl.LazyFrame, right: pl.LazyFrame, condition: Condition, statements: Statements
 ) -> pl.LazyFrame:
-    """Left, full, semi and anti joins with conditions beyond equality: by the numbers of the rows that match."""
-    left, right = left.with_row_index("ln"), right.with_row_index("rn")
+    """Left, full, semi and anti joins with conditions beyond equality: by the numbers of the rows that match.
+
+    A side is read twice, to match its rows and to take them, and has to have the same order both times. Polars would
+    compute it anew for each, and the order of a join or a group is another every time; so it is computed once.
+    """
+    left, right = left.with_row_index("ln").cache(), right.with_row_index("rn")
+    if relation.kind == "full":
+        right = right.cache()
     matches = _checked(_equal(left, right, condition, "inner", statements), condition.rest)
     if relation.kind in ("semi", "anti"):
         found = matches.select("ln").unique()

@@ -8,7 +8,8 @@ from query import fault
 from query.functions.registry import Site
 from query.intervals import format_interval
 from query.jsontext import normalised
-from query.types import PgType
+from query.lower.site import CallSite
+from query.types import TEXT, PgType
 
 
 def float_text(value: float) -> str:
@@ -128,9 +129,16 @@ def interval_text(site: Site, value: pl.Expr) -> pl.Expr:
 def _array(site: Site, value: pl.Expr, kind: PgType) -> pl.Expr:
     """`{a,NULL,"b c"}`."""
     element = kind.element
-    if element is None or element.name not in ("text", "int2", "int4", "int8", "bool", "float8"):
+    if element is None or element.name in ("array", "record", "bytea"):
         raise fault.unsupported(f"the text of {kind.sql_name}")
-    return site.rowwise(lambda items: array_text(items, element.name), value)
+    if element.name in _SHOWN:
+        return site.rowwise(lambda items: array_text(items, element.name), value)
+    texts = value.list.eval(to_text(CallSite((element,), TEXT, site.position), pl.element(), element))
+    return site.rowwise(lambda items: array_text(items, "text"), texts)
+
+
+_SHOWN = ("text", "int2", "int4", "int8", "bool", "float8")
+"""Types whose elements are written one by one; others are made texts by Polars first."""
 
 
 def array_text(items: list[object], element: str) -> str:

@@ -397,7 +397,8 @@ def _over_partition(frame: pl.LazyFrame, call: WindowCall, made: Field) -> pl.La
 def _listed(frame: pl.LazyFrame, call: WindowCall, made: Field, bounds: Frame) -> pl.LazyFrame:
     """Any aggregate over any frame: the frame's rows are written out and grouped by the row they belong to."""
     entry = plan(_as_aggregate(call), made)
-    frame = frame.with_columns(entry.columns)
+    # Read three times, by row numbers: computed once, since rows that tie come in another order every time.
+    frame = frame.with_columns(entry.columns).cache()
     names = [column.meta.output_name() for column in entry.columns]
     members = (
         frame.select(

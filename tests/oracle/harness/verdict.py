@@ -13,6 +13,9 @@ from tests.oracle.harness.values import Plain, read_ours, read_theirs, same
 TEXT_FAMILY = frozenset({"text", "varchar", "name", "unknown", "regtype"})
 
 
+_FAMILY_OF = {False: TEXT_FAMILY, True: frozenset(f"{name}[]" for name in TEXT_FAMILY)}
+
+
 class Verdict(StrEnum):
     """`WRONG`: both answer, differently. `MISSED_ERROR`: PostgreSQL fails, we answer. `REFUSED`: PostgreSQL answers, we
     name a construct that we do not support. `WRONG_ERROR`: we fail otherwise than PostgreSQL, or for no reason."""
@@ -72,7 +75,7 @@ def _shape_difference(theirs: Answer, ours: Answer) -> str:
     if unique_names(theirs.names) != unique_names(ours.names):
         return f"names: got {list(ours.names)} instead of {list(theirs.names)}"
     for name, expected, got in zip(theirs.names, theirs.types, ours.types, strict=True):
-        if got is not None and expected != got and not {expected, got} <= TEXT_FAMILY:
+        if got is not None and expected != got and not {expected, got} <= _FAMILY_OF[expected.endswith("[]")]:
             return f"types: {name} is {got} instead of {expected}"
     return ""
 
