@@ -116,7 +116,7 @@ class Duties:
             duty()
 
 
-def _succeeds(duty: Callable[[], int | None]) -> bool:
+def _succeeds(duty: Callable[[], object]) -> bool:
     try:
         duty()
     except StorageUnavailable:
