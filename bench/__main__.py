@@ -14,11 +14,17 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "benchmarks.md"
 BENCHMARKS = {
-    "ingest": "Durable ingestion over HTTP against its ceilings",
+    "ingest": "Durable ingestion over HTTP against its ceilings, one worker",
+    "ingest --workers 2 --connections 32": "Durable ingestion over HTTP against its ceilings, two workers",
     "json_decode": "JSON decoding against the bare parser",
     "otlp_decode": "OTLP logs against a plain walk",
     "remote_write_decode": "Remote write against a dict per sample",
+    "telemetry_http": "OTLP and remote write over HTTP until durable, against the decode alone",
+    "storage": "Conversion, choice of files, unconverted rows and compaction, against the bare work",
     "sql": "SQL against hand-written Polars and DuckDB",
+    "query_service": "Queries over HTTP against the same in process",
+    "alerts": "A thousand alerts beside ingestion at full load",
+    "hosts": "What a second host costs a query",
     "meters": "What counting costs a request",
 }
 SECONDS = 900
@@ -43,7 +49,8 @@ def main() -> int:
 
 def run(name: str) -> tuple[int, str]:
     """The benchmark's exit code and what it printed."""
-    command = [sys.executable, "-m", f"bench.{name}"]
+    module, *arguments = name.split()
+    command = [sys.executable, "-m", f"bench.{module}", *arguments]
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
