@@ -44,8 +44,13 @@ def moment() -> Iterator[None]:
     """Everything read in the block is of one moment. Raises StorageUnavailable."""
     with connection(), database.atomic():
         database.execute_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        database.execute_sql(PLAIN)
+        speak_plainly()
         yield
+
+
+def speak_plainly() -> None:
+    """Have every value of this transaction written in the same way by any server."""
+    database.execute_sql(PLAIN)
 
 
 def shapes() -> list[Shape]:
@@ -114,7 +119,7 @@ def load(
     that those migrations make.
     """
     with connection(), database.atomic():
-        database.execute_sql(PLAIN)
+        speak_plainly()
         migrate(names)
         made = {shape.name: shape for shape in shapes()}
         _require_same(made, [shape for shape, _ in content])

@@ -10,6 +10,7 @@ from config import Settings
 from errors import InvalidRequest
 from models import base, server
 from storage import host
+from storage.exchange import Signer
 from storage.names import Layout
 
 # Held shared by every server of the data directory (gunicorn.conf.py).
@@ -31,10 +32,11 @@ def require_restored(data_dir: Path) -> None:
 
 
 @contextmanager
-def attended(settings: Settings, *, alone: bool = False) -> Iterator[Layout]:
+def attended(settings: Settings, *, alone: bool = False, signer: Signer | None = None) -> Iterator[Layout]:
     """The data directory with its database running and bound; started and stopped here when no server does.
 
-    `alone`: no server may run. Raises NotNow, StorageUnavailable.
+    `alone`: no server may run. `signer`: for a layout that reads what the other hosts have, too. Raises NotNow,
+    StorageUnavailable.
     """
     if not settings.data_dir.is_dir():
         raise NotNow(f"{settings.data_dir} is no data directory; WEIR_DATA_DIR names it")
@@ -44,7 +46,7 @@ def attended(settings: Settings, *, alone: bool = False) -> Iterator[Layout]:
         if alone and not is_alone:
             raise NotNow(f"a server uses {settings.data_dir}; stop it first")
         with database(settings, is_ours=is_alone):
-            yield host.layout(settings.data_dir, settings.storage_url)
+            yield host.layout(settings.data_dir, settings.storage_url, signer)
 
 
 @contextmanager

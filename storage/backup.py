@@ -17,7 +17,7 @@ from typing import Final
 import version
 from config import InvalidSetting, Settings
 from errors import WeirError
-from models import census, dump, hold, segment
+from models import census, dump, hold
 from models.base import connection
 from models.census import Entry
 from models.dump import Counter
@@ -26,8 +26,9 @@ from storage.archive import BackupRefused, Manifest, Member, Table
 from storage.attendance import attended
 from storage.host import NAME_FILE
 from storage.names import SEGMENT_SUFFIX, Layout
-from storage.segments import Staged, stage
+from storage.segments import Staged
 from storage.store import open_store, pieces
+from storage.unconverted import unconverted
 
 # Of the data directory: what a host is called, and what seals its API keys unless a setting does.
 OWN_FILES: Final = (NAME_FILE, "secret.key")
@@ -74,8 +75,9 @@ def backup(layout: Layout, target: Path, previous: Path | None = None, *, now: d
 
     `previous`: an earlier backup on the same file system. What it has of the Parquet files is checked and linked.
 
-    Events that were acknowledged before the call are in it, each once; later ones may be. Raises BackupRefused,
-    StorageUnavailable, OSError; then `target` holds no complete backup.
+    Events that were acknowledged before the call are in it, each once; later ones may be: those of all hosts, if the
+    layout has peers. Raises BackupRefused, HostMissing, StorageUnavailable, OSError; then `target` holds no complete
+    backup.
     """
     begin = now or datetime.now(UTC)
     earlier = _Earlier.of(previous)
@@ -108,10 +110,9 @@ def _require_apart(layout: Layout, target: Path) -> None:
 
 
 def _look(layout: Layout, target: Path) -> _Moment:
-    staged = stage(layout.staging)
-    with dump.moment():
+    with unconverted(layout) as staged:
+        dump.speak_plainly()
         live = census.live()
-        converted = segment.converted([each.name for each in staged])
         migrations = dump.migrations()
         tables, dumped = [], []
         for shape in dump.shapes():
@@ -119,8 +120,7 @@ def _look(layout: Layout, target: Path) -> _Moment:
             tables.append(Table(shape.name, shape.columns, rows))
             dumped.append(member)
         counters = dump.counters()
-    waiting = [each for each in staged if each.name not in converted and each.size]
-    return _Moment(live, waiting, migrations, tables, counters, dumped)
+    return _Moment(live, staged, migrations, tables, counters, dumped)
 
 
 def _dump(target: Path, shape: dump.Shape) -> tuple[int, Member]:
@@ -173,7 +173,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     target = options.directory
     try:
-        with attended(Settings.from_env()) as layout:
+        settings = Settings.from_env()
+        if settings.advertise_url is not None:
+            raise BackupRefused("this is one of several hosts, whose segments belong into it: use `weirctl backup`")
+        with attended(settings) as layout:
             manifest = backup(layout, target, options.previous)
     except (WeirError, InvalidSetting, OSError) as error:
         print(f"backup: {error}", file=sys.stderr)

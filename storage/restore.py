@@ -25,6 +25,7 @@ from storage import archive
 from storage.archive import BackupRefused, Manifest, Member, Table
 from storage.attendance import SERVER_LOCK, UNFINISHED_RESTORE, database
 from storage.backup import COPIERS, OWN_FILES
+from storage.host import NAME_FILE
 from storage.names import SEGMENT_SUFFIX, UNFINISHED_SUFFIX, Layout
 from storage.segments import make_directory, sync_directory
 from storage.store import open_store
@@ -165,12 +166,15 @@ def _put_own_files(source: Path, manifest: Manifest, layout: Layout) -> None:
 
     Two living hosts of one name would forget each other's work, but those share a database, and this one is new.
     """
+    own = {NAME_FILE: [manifest.node.encode()]}
     for name in OWN_FILES:
         member = manifest.member(name)
         if member is not None:
-            unfinished = layout.root / (name + UNFINISHED_SUFFIX)
-            _write(unfinished, archive.content(source, member))
-            unfinished.rename(layout.root / name)
+            own[name] = list(archive.content(source, member))
+    for name, content in own.items():
+        unfinished = layout.root / (name + UNFINISHED_SUFFIX)
+        _write(unfinished, content)
+        unfinished.rename(layout.root / name)
     sync_directory(layout.root)
 
 

@@ -56,8 +56,9 @@ MAY_IMPORT = {
     "metrics": {"prometheus_client"},
     # Makes rows of log lines and numbers; the application says where they go.
     "observing": {"metrics", "orjson", "polars"},
-    # A client of the HTTP contract like any other, but for the commands that look after a data directory.
-    "weirctl": {"click", "models", "requests", "rich", "storage"},
+    # A client of the HTTP contract like any other, but for the commands that look after a data directory, of which
+    # the backup asks the other hosts too (auth).
+    "weirctl": {"auth", "click", "models", "requests", "rich", "storage"},
     # Reads the URL map and the schemas; only a blueprint asks for it.
     "openapi": {"apispec", "flask", "marshmallow", "schemas", "werkzeug"},
     "columns": {"polars"},

@@ -7,6 +7,8 @@ from typing import Final
 
 import click
 
+from auth.peers import PeerKey
+from auth.secrets import Secrets, master_key
 from config import Settings, variable
 from models import census
 from storage import archive
@@ -71,10 +73,19 @@ def _give_up(layout: Layout) -> int:
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="An earlier backup on the same file system: the Parquet files that it has are linked, not copied.",
 )
-def backup(directory: Path, previous: Path | None) -> None:
+@click.option("--own-segments", is_flag=True, help="Of several hosts: leave out what the others have not converted.")
+def backup(directory: Path, previous: Path | None, own_segments: bool) -> None:
     """Copy everything into a new or empty DIRECTORY. The server may run and take events."""
-    with attended(Settings.from_env()) as layout:
+    effective = Settings.from_env()
+    with attended(effective, signer=None if own_segments else _signer(effective)) as layout:
         show([_summary(back_up(layout, directory, previous))])
+
+
+def _signer(effective: Settings) -> PeerKey | None:
+    """What the other hosts know this one by, if it is one of several."""
+    if effective.advertise_url is None:
+        return None
+    return PeerKey(Secrets(master_key(effective.secret_key, effective.data_dir)))
 
 
 @click.command()

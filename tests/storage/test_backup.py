@@ -14,8 +14,9 @@ import psycopg
 import pytest
 
 from config import Settings
+from errors import HostMissing
 from models import base, dataset, file, hold
-from storage import archive
+from storage import archive, peers
 from storage.account import account
 from storage.archive import BackupRefused
 from storage.attendance import NotNow, attended, require_restored
@@ -30,6 +31,7 @@ from storage.snapshot import take
 from storage.store import open_store
 from tests.running import Service
 from tests.storage.faults import Crash, Steps, injected
+from tests.storage.test_peers import HostBench, Wire
 from tests.storage.workbench import NOON, Bench
 from tests.weirctl.test_commands import rows as printed
 from tests.weirctl.test_commands import weirctl
@@ -276,6 +278,30 @@ def test_files_of_an_earlier_backup_are_linked_unless_they_are_damaged(
     url, root = new_database(), tmp_path / "restored"
     restore(second, settings(root, url))
     assert read(root, url, "app")[0]["n"].to_list() == [*range(FAN_IN), 100, 101, 102]
+
+
+def test_backup_has_what_the_other_hosts_have_not_converted(
+    bench: Bench, tmp_path: Path, new_database: NewDatabase, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(peers, "RESTART_SECONDS", 0)
+    wire = Wire()
+    here, there = HostBench(tmp_path / "a", "a", wire), HostBench(tmp_path / "b", "b", wire)
+    here.append(x=[1])
+    there.append(x=[2, 3])
+    url, root = new_database(), tmp_path / "restored"
+
+    backup(here.layout, tmp_path / "backup")
+    del wire.layouts["b"]
+    with pytest.raises(HostMissing):
+        backup(here.layout, tmp_path / "incomplete")
+    here.close()
+    there.close()
+    restore(tmp_path / "backup", settings(root, url))
+    base.bind(url)
+    converted = convert_all(layout_of(root))
+
+    assert converted == 2
+    assert sorted(scan(take(layout_of(root), here.app)).collect()["x"]) == [1, 2, 3]
 
 
 def test_interrupted_backup_is_none_or_whole(filled: Bench, tmp_path: Path):
