@@ -6,7 +6,7 @@ from dataclasses import replace as replaced
 from datetime import datetime
 from typing import Any, Final
 
-from peewee import BigIntegerField, ModelSelect, SmallIntegerField, TextField, fn
+from peewee import BigIntegerField, ModelSelect, SmallIntegerField, TextField
 from playhouse.postgres_ext import BinaryJSONField, DateTimeTZField
 
 from models.base import Table, connection, database
@@ -45,6 +45,7 @@ PLAIN: Final = (
     FileRow.body_bytes,
     FileRow.level,
 )
+PLAIN_NAMES: Final = ", ".join(each.column_name for each in PLAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +108,21 @@ def find(dataset_id: int, start: int | None, end: int | None, columns: Sequence[
 
     Each comes with the statistics of `columns`.
     """
-    chosen = (FileRow.dataset_id == dataset_id) & FileRow.removed_at.is_null()
+    # Written out, because every query comes by here, and Peewee takes longer to write it than PostgreSQL to answer.
+    chosen, values = "dataset_id = %s AND removed_at IS NULL", [*columns, dataset_id]
     if start is not None:
         # No file spans two hours, which bounds tmin from below too and keeps this one short index range.
-        chosen &= (FileRow.tmax >= start) & (FileRow.tmin >= start - HOUR_NS)
+        chosen += " AND tmax >= %s AND tmin >= %s"
+        values += [start, start - HOUR_NS]
     if end is not None:
-        chosen &= FileRow.tmin < end
-    statistics = [fn.jsonb_extract_path(FileRow.stats, name) for name in columns]
+        chosen += " AND tmin < %s"
+        values.append(end)
+    statistics = ", jsonb_extract_path(stats, %s)" * len(columns)
     with connection():
-        query = FileRow.select(*PLAIN, *statistics).where(chosen).order_by(FileRow.tmin, FileRow.path)
-        return [_file(row, columns) for row in _tuples(query)]
+        rows = database.execute_sql(
+            f"SELECT {PLAIN_NAMES}{statistics} FROM file WHERE {chosen} ORDER BY tmin, path", values
+        )
+        return [_file(row, columns) for row in rows.fetchall()]
 
 
 def _tuples(query: "ModelSelect[FileRow]") -> Iterator[tuple[Any, ...]]:

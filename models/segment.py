@@ -33,7 +33,8 @@ class Ingested:
 def converted(names: Iterable[str]) -> set[str]:
     """Those of the segments that are converted."""
     with connection():
-        return {row.name for row in SegmentRow.select(SegmentRow.name).where(SegmentRow.name.in_(list(names)))}
+        rows = database.execute_sql("SELECT name FROM segment WHERE name = ANY(%s)", (list(names),))
+        return {name for (name,) in rows.fetchall()}
 
 
 def switch(

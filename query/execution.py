@@ -24,8 +24,9 @@ from storage.tails import Tails
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NS_PER_US = 1_000
 WARM_BYTES = 1_000
-MOST_PARSED = 256
-LONGEST_KEPT = 8 * 1024
+# A parsed statement takes several hundred times the memory of its text: 2 KiB about half a MiB.
+MOST_PARSED = 128
+LONGEST_KEPT = 2 * 1024
 
 
 class Execution:

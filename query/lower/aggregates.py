@@ -132,9 +132,10 @@ def _count_rows(call: AggregateCall, made: Field) -> Plan:
     if call.where is None:
         return Plan((), (pl.len().cast(pl.Int64).alias(made.id),), pl.col(made.id), (f'COUNT(*) AS "{made.id}"',))
     name = f"{made.id}a0"
-    column = expression(call.where).fill_null(False).cast(pl.Int64).alias(name)
+    column = expression(call.where).alias(name)
     total = pl.col(name).sum().alias(made.id)
-    return Plan((column,), (total,), pl.col(made.id).fill_null(0), (f'SUM("{name}") AS "{made.id}"',))
+    result = pl.col(made.id).cast(pl.Int64).fill_null(0)
+    return Plan((column,), (total,), result, (f'SUM("{name}") AS "{made.id}"',))
 
 
 def _count(call: AggregateCall, made: Field) -> Plan:
