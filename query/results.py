@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import IO, Final, Protocol, cast
 
 import polars as pl
@@ -19,6 +20,8 @@ MIB: Final = 1024 * 1024
 # an export of any length. Larger pieces are not faster (docs/decisions/query-processes.md).
 BATCH_ROWS: Final = 32_768
 PIECE_BYTES: Final = 4 * MIB
+# Bytes that are kept back until it is known that the plan does not panic, or that the answer is larger than this.
+HELD_BYTES: Final = 256 * 1024
 
 
 class Format(Enum):
@@ -74,11 +77,14 @@ def stream(
         sink = cast(IO[bytes], _Emitter(emit))
         for_interchange(frame).sink_parquet(sink, compression="zstd", engine="streaming")
         return
-    renderer = _renderer(options, columns, frame)
-    emit(renderer.begin())
-    for piece in _pieces(frame):
-        emit(renderer.rows(piece))
-    emit(renderer.end())
+    held = _Held(emit)
+    try:
+        _render(_renderer(options, columns, frame), partial(_streamed, frame), held)
+    except pl.exceptions.PanicException:
+        if not held.drop():
+            raise
+        _render(_renderer(options, columns, frame), partial(_in_memory, frame), held)
+    held.release()
 
 
 def _renderer(options: Options, columns: Sequence[ResultColumn], frame: pl.LazyFrame) -> Renderer:
@@ -94,12 +100,66 @@ def _renderer(options: Options, columns: Sequence[ResultColumn], frame: pl.LazyF
             return ArrowStream(frame)
 
 
-def _pieces(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """The rows in order, in non-empty frames of about PIECE_BYTES at most."""
-    for batch in frame.collect_batches(engine="streaming", chunk_size=BATCH_ROWS, maintain_order=True):
-        if batch.height:
-            rows = max(1, batch.height * PIECE_BYTES // max(PIECE_BYTES, int(batch.estimated_size())))
-            yield from batch.iter_slices(rows)
+Rows = Callable[[pl.DataFrame], None]
+
+
+def _render(renderer: Renderer, run: Callable[[Rows], None], emit: Callable[[bytes], None]) -> None:
+    def rows(batch: pl.DataFrame) -> None:
+        for piece in _pieces(batch):
+            emit(renderer.rows(piece))
+
+    emit(renderer.begin())
+    run(rows)
+    emit(renderer.end())
+
+
+def _streamed(frame: pl.LazyFrame, rows: Rows) -> None:
+    """The rows in order, batch by batch. Polars' other way, `collect_batches`, keeps a panic of its threads to itself:
+    the rows that came before it would pass for the whole answer (Polars 2.1)."""
+    frame.sink_batches(rows, engine="streaming", chunk_size=BATCH_ROWS, maintain_order=True)
+
+
+def _in_memory(frame: pl.LazyFrame, rows: Rows) -> None:
+    """The same rows by Polars' other engine, for a plan at which the streaming one panics."""
+    rows(frame.collect(engine="in-memory"))
+
+
+def _pieces(batch: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """A batch in non-empty frames of about PIECE_BYTES at most."""
+    if batch.height:
+        rows = max(1, batch.height * PIECE_BYTES // max(PIECE_BYTES, int(batch.estimated_size())))
+        yield from batch.iter_slices(rows)
+
+
+class _Held:
+    """Keeps the first bytes back, so that a small answer can begin anew when its plan fails."""
+
+    def __init__(self, emit: Callable[[bytes], None]) -> None:
+        self._emit = emit
+        self._kept: list[bytes] | None = []
+        self._size = 0
+
+    def __call__(self, data: bytes) -> None:
+        if self._kept is None:
+            self._emit(data)
+            return
+        self._kept.append(data)
+        self._size += len(data)
+        if self._size > HELD_BYTES:
+            self.release()
+
+    def release(self) -> None:
+        """Emits what is kept, and from now on everything at once."""
+        kept, self._kept = self._kept or [], None
+        for data in kept:
+            self._emit(data)
+
+    def drop(self) -> bool:
+        """Forgets what is kept; False when something has been emitted already."""
+        if self._kept is None:
+            return False
+        self._kept, self._size = [], 0
+        return True
 
 
 class _Emitter(io.RawIOBase):

@@ -182,7 +182,8 @@ def _case_of(node: exp.Expr, block: Block) -> Scalar:
         if tested is None:
             conditions.append(block.bind_boolean(branch.this, "CASE/WHEN"))
         else:
-            conditions.append(operators.comparison("=", tested, block.bind(branch.this), position_of(branch)))
+            equal = operators.comparison("=", tested, block.bind(branch.this), position_of(branch))
+            conditions.append(block.environment.fold(equal))
     written = [node.args.get("default") or exp.Null(), *(branch.args["true"] for branch in node.args["ifs"])]
     results = settled([block.bind(result) for result in written])
     places = list(map(position_of, written))
@@ -316,7 +317,7 @@ def _nullif(node: exp.Expr, block: Block) -> Scalar:
     if len(values) != 2:
         raise fault.invalid(fault.SYNTAX_ERROR, "NULLIF takes two arguments", position_of(node))
     check_copies(values[0], position_of(node))
-    equal = operators.comparison("=", values[0], values[1], position_of(node))
+    equal = block.environment.fold(operators.comparison("=", values[0], values[1], position_of(node)))
     result = values[0]
     if result.type.name == "unknown":
         result = coerce(result, values[1].type if values[1].type.name != "unknown" else TEXT)

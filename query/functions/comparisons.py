@@ -1,11 +1,39 @@
 """Comparison operators and the n-ary GREATEST and LEAST, on values that are already of one type."""
 
+import operator
+from collections.abc import Callable
+from typing import Final
+
 import polars as pl
 
 from query.functions.registry import Site, define
-from query.lower.ordering import sort_key
+from query.lower.ordering import is_keyed, sort_key
 
 _FAMILY = "Comparison"
+
+
+_OPERATIONS: Final[dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def compared(site: Site, symbol: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    """`left symbol right`, never with a constant on the left: against a column that is the same on all rows of a batch
+    Polars 2.1 would give one row for the batch (`pl.lit(2) < pl.col("a")`, select)."""
+    if _is_constant(site, left) and not _is_constant(site, right):
+        left, right, symbol = right, left, _FLIPPED.get(symbol, symbol)
+    return _OPERATIONS[symbol](*_keys(site, left, right))
+
+
+def _is_constant(site: Site, value: pl.Expr) -> bool:
+    """True for a literal; one of a type that compares by a key is an expression."""
+    return value.meta.is_literal() or (is_keyed(site.types[0]) and not value.meta.root_names())
 
 
 def _keys(site: Site, *values: pl.Expr) -> list[pl.Expr]:
@@ -15,43 +43,37 @@ def _keys(site: Site, *values: pl.Expr) -> list[pl.Expr]:
 
 @define("=(any, any) -> bool", "Equal.", family=_FAMILY)
 def equal(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    a, b = _keys(site, left, right)
-    return a == b
+    return compared(site, "=", left, right)
 
 
 @define("<>(any, any) -> bool", "Not equal; `!=` is the same.", family=_FAMILY)
 def not_equal(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    a, b = _keys(site, left, right)
-    return a != b
+    return compared(site, "<>", left, right)
 
 
 @define("<(any, any) -> bool", "Less than.", family=_FAMILY)
 def less(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    a, b = _keys(site, left, right)
-    return a < b
+    return compared(site, "<", left, right)
 
 
 @define("<=(any, any) -> bool", "Less than or equal.", family=_FAMILY)
 def less_or_equal(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    a, b = _keys(site, left, right)
-    return a <= b
+    return compared(site, "<=", left, right)
 
 
 @define(">(any, any) -> bool", "Greater than.", family=_FAMILY)
 def greater(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    a, b = _keys(site, left, right)
-    return a > b
+    return compared(site, ">", left, right)
 
 
 @define(">=(any, any) -> bool", "Greater than or equal.", family=_FAMILY)
 def greater_or_equal(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    a, b = _keys(site, left, right)
-    return a >= b
+    return compared(site, ">=", left, right)
 
 
 @define("is not distinct from(any, any) -> bool", "Equal, NULL counting as a value.", family=_FAMILY)
 def not_distinct(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    a, b = _keys(site, left, right)
+    a, b = _keys(site, right, left) if _is_constant(site, left) else _keys(site, left, right)
     either = a.is_null() | b.is_null()
     return pl.when(either).then(a.is_null() & b.is_null()).otherwise(a == b)
 
@@ -70,8 +92,7 @@ def _extreme(site: Site, values: tuple[pl.Expr, ...], largest: bool) -> pl.Expr:
     """Polars' own horizontal extremes know neither intervals nor that NaN is the greatest."""
     result = values[0]
     for value in values[1:]:
-        a, b = _keys(site, result, value)
-        better = b > a if largest else b < a
+        better = compared(site, ">" if largest else "<", value, result)
         take = better.fill_null(False) | result.is_null()
         result = pl.when(take).then(value).otherwise(result)
     return result

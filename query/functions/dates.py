@@ -345,14 +345,14 @@ def make_timestamp(
     bad = (hour < 0) | (hour > 23) | (minute < 0) | (minute > 59) | (second < 0) | (second >= 60)
     clock = hour.cast(pl.Int64) * HOUR + minute.cast(pl.Int64) * MINUTE
     us = date * DAY + clock + (second * 1_000_000).round(0).cast(pl.Int64)
-    return site.trap(us.cast(site.result.polars), bad, "field_range")
+    return site.trap(us.cast(site.result.polars), bad & us.is_not_null(), "field_range")
 
 
 @define("make_time(int4, int4, float8) -> time", "A time of its fields.", family=_FAMILY)
 def make_time(site: Site, hour: pl.Expr, minute: pl.Expr, second: pl.Expr) -> pl.Expr:
     bad = (hour < 0) | (hour > 23) | (minute < 0) | (minute > 59) | (second < 0) | (second >= 60)
     us = hour.cast(pl.Int64) * HOUR + minute.cast(pl.Int64) * MINUTE + (second * 1_000_000).round(0).cast(pl.Int64)
-    return site.trap((us * 1000).cast(pl.Time), bad, "field_range")
+    return site.trap((us * 1000).cast(pl.Time), bad & us.is_not_null(), "field_range")
 
 
 @define(

@@ -186,7 +186,8 @@ def log(site: Site, value: pl.Expr) -> pl.Expr:
     "log(numeric, numeric) -> numeric", "Logarithm of the second to the first as base.", family=_FAMILY, result=_root
 )
 def log_base(site: Site, base: pl.Expr, value: pl.Expr) -> pl.Expr:
-    base, value = _positive(site, base), _positive(site, value)
+    both = base.is_not_null() & value.is_not_null()
+    base, value = (_positive(site, pl.when(both).then(part)) for part in (base, value))
     base = site.trap(base, base == 10 ** site.types[0].scale, "division_by_zero")
     return _decimal(site, lambda b, v: v.ln() / b.ln(), base, value)
 
@@ -271,13 +272,13 @@ def lcm(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     family=_FAMILY,
 )
 def width_bucket(site: Site, value: pl.Expr, low: pl.Expr, high: pl.Expr, count: pl.Expr) -> pl.Expr:
-    count = site.trap(count, count <= 0, "bucket_count")
-    low = site.trap(low, low == high, "bucket_bounds")
+    known = pl.all_horizontal(part.is_not_null() for part in (value, low, high, count))
+    count = site.trap(count, known & (count <= 0), "bucket_count")
+    low = site.trap(low, known & (low == high), "bucket_bounds")
     rising = low < high
     share = pl.when(rising).then((value - low) / (high - low)).otherwise((low - value) / (low - high))
     inside = (share * count.cast(pl.Float64)).floor().cast(pl.Int32, strict=False) + 1
     below = pl.when(rising).then(value < low).otherwise(value > low)
     beyond = pl.when(rising).then(value >= high).otherwise(value <= high)
     bucket = pl.when(below).then(0).when(beyond).then(count + 1).otherwise(inside)
-    known = pl.all_horizontal(part.is_not_null() for part in (value, low, high, count))
     return pl.when(known).then(bucket).cast(pl.Int32)

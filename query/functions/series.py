@@ -37,7 +37,7 @@ def generate_series(site: Site, start: pl.Expr, end: pl.Expr) -> pl.Expr:
 )
 def generate_series_step(site: Site, start: pl.Expr, end: pl.Expr, step: pl.Expr) -> pl.Expr:
     first, last, by = (value.cast(pl.Int64) for value in (start, end, step))
-    by = site.trap(by, by == 0, "step_zero")
+    by = site.trap(by, (by == 0) & first.is_not_null() & last.is_not_null(), "step_zero")
     count = _count(site, first, last, by)
     result = pl.when(count.is_not_null()).then(pl.int_ranges(first, first + by * count, by))
     return result.cast(site.result.polars)

@@ -90,7 +90,8 @@ def padded_length(site: Site, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
 )
 def substring_count(site: Site, value: pl.Expr, start: pl.Expr, count: pl.Expr) -> pl.Expr:
-    count = site.trap(count, count < 0, "negative_length").cast(pl.Int64)
+    present = value.is_not_null() & start.is_not_null()
+    count = site.trap(count, present & (count < 0), "negative_length").cast(pl.Int64)
     start = start.cast(pl.Int64)
     first = pl.max_horizontal(start, pl.lit(1, dtype=pl.Int64))
     kept = pl.max_horizontal(start + count - first, pl.lit(0, dtype=pl.Int64))
@@ -225,7 +226,8 @@ def reverse(site: Site, value: pl.Expr) -> pl.Expr:
     "split_part(text, text, int4) -> text", "A field between delimiters; negative counts from the end.", family=_FAMILY
 )
 def split_part(site: Site, value: pl.Expr, delimiter: pl.Expr, place: pl.Expr) -> pl.Expr:
-    place = site.trap(place, place == 0, "field_zero")
+    present = value.is_not_null() & delimiter.is_not_null()
+    place = site.trap(place, present & (place == 0), "field_zero")
 
     def part(text: str, by: str, number: int) -> str:
         fields = text.split(by) if by else [text]
@@ -247,7 +249,8 @@ def overlay(site: Site, value: pl.Expr, new: pl.Expr, start: pl.Expr) -> pl.Expr
 
 @define("overlay(text, text, int4, int4) -> text", "So many characters from a place replaced.", family=_FAMILY)
 def overlay_count(site: Site, value: pl.Expr, new: pl.Expr, start: pl.Expr, count: pl.Expr) -> pl.Expr:
-    start = site.trap(start, start <= 0, "negative_length")
+    present = value.is_not_null() & new.is_not_null() & count.is_not_null()
+    start = site.trap(start, present & (start <= 0), "negative_length")
     before = value.str.slice(0, start.cast(pl.Int64) - 1)
     after = value.str.slice((start.cast(pl.Int64) + count - 1).clip(0, None))
     return pl.concat_str([before, new, after])

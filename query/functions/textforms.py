@@ -6,10 +6,12 @@ from typing import Final, Literal, cast
 
 import polars as pl
 
+from query import fault
 from query.functions.registry import Site, define
 from query.jsontext import BadJson, parse_json
 
 _FAMILY = "Text"
+_SIZES: Final = ("bytes", "kB", "MB", "GB", "TB", "PB")
 _Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 
@@ -47,3 +49,27 @@ def _once(members: list[tuple[str, object]]) -> dict[str, object]:
     if len(made) < len(members):
         raise _TwiceError
     return made
+
+
+@define(
+    "pg_size_pretty(int8) -> text; pg_size_pretty(numeric) -> text",
+    "A number of bytes in the unit that suits it.",
+    family=_FAMILY,
+)
+def pg_size_pretty(site: Site, value: pl.Expr) -> pl.Expr:
+    if site.types[0].scale:
+        raise fault.unsupported("pg_size_pretty of a fraction", site.position, "round it first")
+    return site.rowwise(_size_text, value)
+
+
+def _size_text(size: int) -> str:
+    """Bytes up to 10 kB, then up to 20,479 of a unit, rounded half away from zero from one more binary digit."""
+    if abs(size) < 10 * 1024:
+        return f"{size} bytes"
+    sign, halves = (1, size) if size >= 0 else (-1, -size)
+    halves >>= 9
+    for unit in _SIZES[1:]:
+        if halves < 20 * 1024 - 1 or unit == _SIZES[-1]:
+            break
+        halves >>= 10
+    return f"{sign * ((halves + 1) // 2)} {unit}"

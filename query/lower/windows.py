@@ -26,10 +26,11 @@ from query.bound import (
     WindowCall,
     truth,
 )
-from query.lower.aggregates import plan, quotient
+from query.lower.aggregates import plan
 from query.lower.contenders import can_contend, contenders, is_stored
 from query.lower.guards import trap
 from query.lower.ordering import is_keyed, sort_value
+from query.lower.plans import quotient
 from query.lower.scalars import computed, expression
 from query.lower.stage import Stage
 from query.lower.statements import Statements

@@ -3,9 +3,10 @@
 import csv
 import io
 import json
+from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import polars as pl
 import pyarrow as pa
@@ -270,3 +271,38 @@ def test_what_is_rendered_parses_back_to_the_values(rows: list[tuple[Any, ...]],
     finite = [row[3] if row[3] is not None and abs(row[3]) < float("inf") else None for row in rows]
     assert [list(row.values()) for row in found] == [[*row[:3], f] for row, f in zip(rows, finite, strict=True)]
     assert all(list(row) == names for row in found)
+
+
+class Panicking:
+    """A plan at which the streaming engine panics after a number of rows, and which runs in memory."""
+
+    def __init__(self, rows: pl.DataFrame, before: int) -> None:
+        self._rows, self._before = rows, before
+
+    def sink_batches(self, function: Callable[[pl.DataFrame], None], **_: object) -> None:
+        function(self._rows.head(self._before))
+        raise pl.exceptions.PanicException("assertion failed")
+
+    def collect(self, *, engine: str) -> pl.DataFrame:
+        assert engine == "in-memory"
+        return self._rows
+
+
+def test_plan_that_panics_is_run_anew_in_memory() -> None:
+    """Polars panics at a few plans that are right: the answer is neither cut short nor lost."""
+    pieces: list[bytes] = []
+    frame = cast(pl.LazyFrame, Panicking(pl.DataFrame({"a": [1, 2, 3]}), before=2))
+
+    results.stream(frame, [Column("a", "int8")], Options(Format.CSV), pieces.append)
+
+    assert b"".join(pieces).split() == [b"a", b"1", b"2", b"3"]
+
+
+def test_plan_that_panics_after_much_was_sent_is_an_error() -> None:
+    pieces: list[bytes] = []
+    frame = cast(pl.LazyFrame, Panicking(pl.DataFrame({"a": ["x" * 1000] * 1000}), before=1000))
+
+    with pytest.raises(pl.exceptions.PanicException):
+        results.stream(frame, [Column("a", "text")], Options(Format.CSV), pieces.append)
+
+    assert pieces

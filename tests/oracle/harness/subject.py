@@ -29,7 +29,7 @@ class Subject:
         """Our answer, values as Polars hands them out."""
         try:
             compiled = engine.prepare(parse.parse(query), self._tables, now=NOW)
-            rows = _rows(compiled.frame.collect(engine="streaming"))
+            rows = _rows(_collected(compiled.frame))
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # Polars' panics are no Exceptions, and a crash is a finding, not the end.
@@ -37,6 +37,14 @@ class Subject:
             return Failure(_first_line(error), crash=True) if isinstance(known, InternalError) else _failure(known)
         names = tuple(field.name for field in compiled.fields)
         return Answer(names, tuple(field.type for field in compiled.fields), rows)
+
+
+def _collected(frame: pl.LazyFrame) -> pl.DataFrame:
+    """The rows as query.results runs a plan: by the streaming engine, and in memory if that one panics."""
+    try:
+        return frame.collect(engine="streaming")
+    except pl.exceptions.PanicException:
+        return frame.collect(engine="in-memory")
 
 
 def _scan(table: tables.Table, folder: Path) -> pl.LazyFrame:
