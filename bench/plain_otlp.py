@@ -50,11 +50,10 @@ def place(row: dict[str, Any], prefix: str, pairs: Any) -> None:
         value = plain(pair.value)
         if value[1] is not None:
             own.setdefault(pair.key, value)
-    for name in sorted(own, key=lambda name: name in COLUMNS):
-        target = name
-        while target in COLUMNS or target in row:
-            target = prefix + target
-        row[target] = own[name]
+    while own:
+        left = {prefix + name: value for name, value in own.items() if name in COLUMNS or name in row}
+        row |= {name: value for name, value in own.items() if prefix + name not in left}
+        own = left
 
 
 def rows(body: bytes) -> list[dict[str, tuple[str, Any]]]:

@@ -126,28 +126,26 @@ class Table:
             self.add(name, type, series)
 
     def add_attributes(self, prefix: str, attributes: Mapping[str, Sparse], level: Level | None = None) -> None:
-        """Attributes of one level. Levels are added in the order in which they have a right to their names."""
+        """Attributes of one level. Levels are added in the order in which they have a right to their names.
+
+        Every attribute asks for its own name before any asks for a prefixed one, so that where a value goes does not
+        depend on what else is in the request.
+        """
         if len(attributes) + len(self._parts) > self._max_columns:
             raise TooManyColumns(f"the request has more than {self._max_columns} different attribute names")
         require_size(self.height, len(self._columns) + len(self._parts) + len(attributes))
-        free = {name: given for name, given in attributes.items() if name not in self._own}
-        for name, given in free.items():
-            self._place(name, prefix, _Part(given, level))
-        for name, given in attributes.items():
-            if name not in free:
-                self._place(prefix + name, prefix, _Part(given, level))
+        waiting = {name: _Part(given, level) for name, given in attributes.items()}
+        while waiting:
+            left = {prefix + name: self._place(name, part) for name, part in waiting.items()}
+            waiting = {name: part for name, part in left.items() if part is not None}
 
-    def _place(self, name: str, prefix: str, part: _Part) -> None:
-        """Gives the name to `part`, and a longer one to those of its rows in which it is taken."""
-        remaining: _Part | None = part
-        while remaining is not None:
-            objection = _objection(name)
-            if objection is not None:
-                self._refuse(remaining.by_row().given.rows, *objection)
-                return
-            if name not in self._own:
-                remaining = self._claim(name, remaining)
-            name = prefix + name
+    def _place(self, name: str, part: _Part) -> _Part | None:
+        """Gives the name to `part`; what is left of it are the rows in which the name is taken."""
+        objection = _objection(name)
+        if objection is not None:
+            self._refuse(part.by_row().given.rows, *objection)
+            return None
+        return part if name in self._own else self._claim(name, part)
 
     def _claim(self, name: str, part: _Part) -> _Part | None:
         """What is left of `part` once the rows in which nobody has the name have got it."""

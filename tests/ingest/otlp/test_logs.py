@@ -94,6 +94,24 @@ def test_columns_hold_what_a_plain_walk_over_the_records_finds(requests, data):
     assert in_order(found) == in_order(expected)
 
 
+def test_where_an_attribute_goes_does_not_depend_on_the_rest_of_the_request():
+    """docs/ingestion-otlp.md: a row depends on its record, scope and resource alone."""
+    scope_logs = {
+        "scope": {"attributes": [text("a", "of the scope"), text("scope_a", "its own")]},
+        "logRecords": [{"attributes": [text("a", "of the record")]}],
+    }
+    other = {"scope": {"attributes": [text("scope_a", "elsewhere")]}, "logRecords": [{}]}
+
+    for scopes in ([scope_logs], [other, scope_logs], [scope_logs, other]):
+        decoded = rows(decode_json({"resourceLogs": [{"scopeLogs": scopes}]}))
+        (row,) = [each for each in decoded if "a" in each and each["a"] is not None]
+        assert (row["a"], row["scope_a"], row["scope_scope_a"]) == ("of the record", "its own", "of the scope")
+
+
+def text(key: str, value: str) -> dict:
+    return {"key": key, "value": {"stringValue": value}}
+
+
 def test_a_full_record_fills_every_column():
     body = orjson.dumps(
         {
