@@ -1,6 +1,7 @@
 """What every test may use: a real PostgreSQL, one for the run, and a fresh database in it for each test."""
 
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,8 +13,10 @@ from hypothesis import HealthCheck, settings
 from models import base, server
 from tests.running import ADMIN, Service
 
-# No verdict depends on how fast the machine is.
-settings.register_profile("weir", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# No verdict depends on how fast the machine is. A gate tries the same cases each time; at home they are drawn anew.
+settings.register_profile(
+    "weir", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="SAME_CASES" in os.environ
+)
 settings.load_profile("weir")
 
 _numbers = itertools.count(1)
