@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from columns import Batch
 from errors import InternalError, InvalidRequest, TooLarge, WeirError
 from ingest import json_events, json_small
 from models.dataset import Dataset
@@ -20,19 +19,19 @@ from storage.engine import Storage
 
 logger = logging.getLogger(__name__)
 
-# Building so many rows takes a few milliseconds of the hub's time; the rest waits for the next group.
-MOST_EVENTS: Final = 1000
+# Building so much takes a few milliseconds of the hub's time; the rest waits for the next group.
+MOST_BYTES: Final = 512 * 1024
 MOST_REQUESTS: Final = 64
 
 
 @dataclass(slots=True)
 class Small:
-    """One small request: its body, the events read from it, and how it ended."""
+    """One small request: its body, how many events that turned out to have, and how it ended."""
 
     target: Dataset
     body: bytes
-    events: Sequence[Any]
     arrival: Arrival
+    events: int = 0
     answered: threading.Event = field(default_factory=threading.Event)
     error: WeirError | None = None
 
@@ -51,8 +50,11 @@ class Gathering:
         self._waiting: list[Small] = []
         self._thread: threading.Thread | None = None
 
-    def store(self, request: Small) -> None:
-        """Return when the request's events are on stable storage. Raises what `Storage.append` or decoding raises."""
+    def store(self, request: Small) -> int:
+        """The number of the request's events, when they are on stable storage.
+
+        Raises what `Storage.append` or decoding raises.
+        """
         with self._changed:
             self._waiting.append(request)
             if self._thread is None:
@@ -62,6 +64,7 @@ class Gathering:
         request.answered.wait()
         if request.error is not None:
             raise request.error
+        return request.events
 
     def _run(self) -> None:
         while True:
@@ -83,22 +86,26 @@ class Gathering:
         """The next requests of one dataset, in the order of arrival."""
         first = self._waiting[0].target.id
         taken: list[Small] = []
-        events = 0
+        size = 0
         for request in self._waiting:
-            if request.target.id == first and (not taken or events + len(request.events) <= MOST_EVENTS):
+            if request.target.id == first and (not taken or size + len(request.body) <= MOST_BYTES):
                 taken.append(request)
-                events += len(request.events)
+                size += len(request.body)
         chosen = set(map(id, taken))
         self._waiting = [request for request in self._waiting if id(request) not in chosen]
         return taken
 
     def _store(self, group: Sequence[Small]) -> None:
-        """Answer the whole group. A refusal that may be one request's own is found out one by one."""
+        """Answer the whole group. Whose a refusal is is found out by halves: one bad body costs the others little."""
         try:
             self._append(group)
         except (InvalidRequest, TooLarge, json_small.NotTogether):
-            for request in group:
-                request.answer(_outcome(self._append_alone, request))
+            if len(group) == 1:
+                group[0].answer(_outcome(self._append_alone, group[0]))
+            else:
+                middle = len(group) // 2
+                self._store(group[:middle])
+                self._store(group[middle:])
         except WeirError as error:
             _answer_all(group, error)
         except Exception as error:
@@ -108,14 +115,16 @@ class Gathering:
             _answer_all(group, None)
 
     def _append(self, group: Sequence[Small]) -> None:
-        events = [event for request in group for event in request.events]
-        batch = json_small.decode(events, max_columns=self._max_columns)
-        shares = [Share(request.arrival, len(request.events)) for request in group]
+        batch, counts = json_small.decode([request.body for request in group], max_columns=self._max_columns)
+        shares = [Share(request.arrival, count) for request, count in zip(group, counts, strict=True) if count]
         self._storage.append_shared(group[0].target, batch, shares)
+        for request, count in zip(group, counts, strict=True):
+            request.events = count
 
     def _append_alone(self, request: Small) -> None:
-        batch: Batch = json_events.decode(request.body, max_columns=self._max_columns)
+        batch = json_events.decode(request.body, max_columns=self._max_columns)
         self._storage.append(request.target, batch, request.arrival)
+        request.events = batch.height
 
 
 def _outcome(store: Any, request: Small) -> WeirError | None:

@@ -12,7 +12,7 @@ from blueprints.gathering import Small
 from blueprints.parts import parts
 from blueprints.reception import arrival_of
 from errors import InvalidHeader
-from ingest import json_events, json_small
+from ingest import json_events
 from models.dataset import Dataset
 from runtime import offload
 from storage.arrival import Arrival
@@ -60,10 +60,7 @@ def _store(name: str, body: bytes, arrival: Arrival, scope: scopes.Scope) -> int
 
 def _store_small(target: Dataset, body: bytes, arrival: Arrival) -> int:
     """Store a small body together with others that wait."""
-    events = json_small.read(body)
-    if events:
-        parts().gathering.store(Small(target, body, events, arrival))
-    return len(events)
+    return parts().gathering.store(Small(target, body, arrival))
 
 
 def _store_alone(name: str, body: bytes, arrival: Arrival, scope: scopes.Scope) -> int:

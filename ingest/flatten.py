@@ -34,7 +34,7 @@ class Rules:
 
     max_depth: int = MAX_DEPTH
     max_columns: int = MAX_COLUMNS
-    reserved: Collection[str] = ()
+    reserved: frozenset[str] = frozenset()
 
 
 def flatten(events: Sequence[Event], rules: Rules, *, first_index: int = 0) -> list[Column]:

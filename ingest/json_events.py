@@ -8,6 +8,7 @@ from columns import Batch, ColumnType
 from errors import InvalidEvent
 from ingest.builder import MAX_COLUMNS, BatchBuilder
 from ingest.flatten import MAX_DEPTH, Rules, flatten
+from ingest.json_alike import Alike, shapes
 from ingest.json_framing import Run, runs
 from ingest.routing import Column, RoutedColumn, route
 
@@ -35,20 +36,22 @@ def decode(
     >>> [(field.name, column.to_list()) for field, column in zip(batch.fields, batch.columns)]
     [('a_b', [1, 2]), ('c', [None, 'x'])]
     """
-    rules = Rules(max_depth, max_columns, reserved)
+    rules = Rules(max_depth, max_columns, frozenset(reserved))
     builder = BatchBuilder(max_columns=max_columns)
-    for run in runs(body):
-        builder.add(_columns(run, rules, builder.height), len(run.events))
+    for run in runs(body, shapes(rules).read):
+        alike = run if isinstance(run, Alike) else _exactly(run, rules, builder.height)
+        builder.add(*alike)
     return builder.finish()
 
 
-def _columns(run: Run, rules: Rules, first_index: int) -> Sequence[RoutedColumn]:
+def _exactly(run: Run, rules: Rules, first_index: int) -> Alike:
     require_objects(run.events, first_index)
     flat = flatten(run.events, rules, first_index=first_index)
     routed = route(flat, first_index=first_index)
     if run.text is not None and has_rounded(flat, routed):
-        return _columns(run.exactly(), rules, first_index)
-    return routed
+        return _exactly(run.exactly(), rules, first_index)
+    shapes(rules).learn(run.events, routed)
+    return Alike(routed, len(run.events))
 
 
 def require_objects(events: Sequence[Any], first_index: int) -> None:

@@ -7,7 +7,7 @@ Where a guess fails, the standard library reads the rest value by value.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 
 from errors import InvalidJSON, TooLarge
+from ingest.json_alike import Alike
 from ingest.json_text import ExactReader, loads, repeats_a_key, replace_lone_surrogates
 
 RUN_BYTES: Final = 512 * 1024
@@ -53,8 +54,12 @@ class Run:
         return self if self.text is None else Run(list(ExactReader(self.text).events()), None)
 
 
-def runs(body: bytes) -> Iterator[Run]:
-    """The events of a body in order. Raises InvalidJSON, also after some runs.
+Read = Callable[[bytes], Alike | None]
+"""Reads the text of an array whose events are alike, or leaves it to us."""
+
+
+def runs(body: bytes, read: Read = lambda text: None) -> Iterator[Run | Alike]:
+    """The events of a body in order; already as columns where `read` knows how. Raises InvalidJSON, also after some.
 
     >>> [run.events for run in runs(b'{"a": 1}{"a": 2}')]
     [[{'a': 1}, {'a': 2}]]
@@ -63,16 +68,18 @@ def runs(body: bytes) -> Iterator[Run]:
     first = _FIRST.match(body)
     if not first:
         raise InvalidJSON("the body is empty")
-    return _array_runs(body) if first[1] == b"[" else _sequence_runs(body)
+    return _array_runs(body, read) if first[1] == b"[" else _sequence_runs(body, read)
 
 
-def _array_runs(body: bytes) -> Iterator[Run]:
+def _array_runs(body: bytes, read: Read) -> Iterator[Run | Alike]:
     separators = (_separator(_FIRST_KEY.match(body)), _separator(None))
     start = body.index(b"[") + 1
-    while run_and_end := _guessed_run(body, start, separators):
+    while run_and_end := _guessed_run(body, start, separators, read):
         run, start = run_and_end
         yield run
-    yield from _rest(b"[" + body[start:], start - 1)
+    text = b"[" + body[start:].rstrip()
+    alike = read(text) if len(text) <= LARGEST_RUN_BYTES else None
+    yield from (alike,) if alike is not None else _rest(text, start - 1)
 
 
 def _separator(first_key: re.Match[bytes] | None) -> re.Pattern[bytes]:
@@ -81,7 +88,9 @@ def _separator(first_key: re.Match[bytes] | None) -> re.Pattern[bytes]:
     return re.compile(rb"\}(?:[ \t\n\r]*,[ \t\n\r]*)(?=" + opening + rb")")
 
 
-def _guessed_run(body: bytes, start: int, separators: Iterable[re.Pattern[bytes]]) -> tuple[Run, int] | None:
+def _guessed_run(
+    body: bytes, start: int, separators: Iterable[re.Pattern[bytes]], read: Read
+) -> tuple[Run | Alike, int] | None:
     """The elements of an array from `start` to a separator a run further on, and where the next element begins."""
     if len(body) - start <= LARGEST_RUN_BYTES:
         return None
@@ -90,24 +99,49 @@ def _guessed_run(body: bytes, start: int, separators: Iterable[re.Pattern[bytes]
         for cut in islice(separator.finditer(body, target, start + LARGEST_RUN_BYTES), GUESSES):
             text = b"[" + body[start : cut.start() + 1] + b"]"
             try:
-                return Run(loads(text), text), cut.end()
+                return read(text) or Run(loads(text), text), cut.end()
             except InvalidJSON:
                 continue
     return None
 
 
-def _sequence_runs(body: bytes) -> Iterator[Run]:
+def _sequence_runs(body: bytes, read: Read) -> Iterator[Run | Alike]:
     """Objects, each on its line or one directly behind the other."""
     start = 0
     while start < len(body):
         end = _line_end(body, start + RUN_BYTES)
         text = body[start:end]
-        values = _separate(text)
-        if values is None:
+        run = _read_lines(text, read) or _separated_run(text)
+        if run is None:
             yield from _rest(body[start:], start)
             return
-        yield Run(_elements(values), text)
+        yield run
         start = end
+
+
+def as_array(text: bytes) -> tuple[bytes, int]:
+    """A text as the array that `Read` takes, and how many events that has to have for it to be the same; 0: any.
+
+    >>> as_array(b'{"a":1}\\n{"a":2}\\n')
+    (b'[{"a":1},{"a":2}]', 2)
+    """
+    text = text.strip()
+    if text.startswith(b"["):
+        return text, 0
+    lines = text.split(b"}\n{")
+    return b"[" + b"},{".join(lines) + b"]", len(lines)
+
+
+def _read_lines(text: bytes, read: Read) -> Alike | None:
+    """The events of a text with one object to a line, if they are alike."""
+    array, lines = as_array(text)
+    alike = read(array)
+    return alike if alike is not None and alike.height == lines else None
+
+
+def _separated_run(text: bytes) -> Run | None:
+    values = _separate(text)
+    return None if values is None else Run(_elements(values), text)
 
 
 def _line_end(body: bytes, target: int) -> int:
