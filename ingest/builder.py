@@ -76,13 +76,13 @@ class BatchBuilder:
         pieces: list[pl.Series] = []
         end = 0
         for start, part in parts:
-            pieces += [_nulls(name, kind, start - end), part]
+            pieces += [*_nulls(name, kind, start - end), part]
             end = start + len(part)
-        return pl.concat([*pieces, _nulls(name, kind, self.height - end)])
+        return pl.concat([*pieces, *_nulls(name, kind, self.height - end)])
 
 
-def _nulls(name: str, kind: Kind, height: int) -> pl.Series:
-    return series(name, [None], kind).new_from_index(0, height)
+def _nulls(name: str, kind: Kind, height: int) -> Sequence[pl.Series]:
+    return [series(name, [None], kind).new_from_index(0, height)] if height else []
 
 
 def _settled(name: str, variants: Mapping[Kind, pl.Series]) -> Mapping[ColumnType, pl.Series]:

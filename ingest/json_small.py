@@ -1,6 +1,6 @@
 """Small JSON bodies of several requests, decoded together: Polars costs the same for one event as for twenty."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from columns import Batch
@@ -23,37 +23,30 @@ def decode(bodies: Sequence[bytes], *, max_columns: int) -> tuple[Batch, list[in
     is about is for the caller to find out, by decoding the bodies one by one.
     """
     rules = Rules(max_columns=max_columns, reserved=RESERVED)
+    alike, counts = _alike(bodies, rules) or _exactly(bodies, rules)
     builder = BatchBuilder(max_columns=max_columns)
-    counts = []
-    for alike, heights in _alike(bodies, rules) or [_exactly(bodies, rules)]:
-        builder.add(*alike)
-        counts += heights
+    builder.add(*alike)
     return builder.finish(), counts
 
 
-def _alike(bodies: Sequence[bytes], rules: Rules) -> list[tuple[Alike, list[int]]]:
-    """The bodies' events and their numbers, if those of each body are all alike; else nothing."""
-    found = []
-    for text, heights in _arrays(bodies):
-        alike = shapes(rules).read(text)
-        if alike is None or (heights and sum(heights) != alike.height):
-            return []
-        found.append((alike, heights or [alike.height]))
-    return found
+def _alike(bodies: Sequence[bytes], rules: Rules) -> tuple[Alike, list[int]] | None:
+    """The bodies' events, read as one array, and how many each body has; None if they are not all alike.
 
-
-def _arrays(bodies: Sequence[bytes]) -> Iterator[tuple[bytes, list[int]]]:
-    """The bodies as arrays, with the number of events of each body in them where that is known.
-
-    Those of one object to a line make one array together. Where an array of events that are alike, and so have no
-    lists of objects, has been joined between a `}` and a `{`, one event ends and another begins: if it has as many
-    events as there were lines, each line was one.
+    Where an array of such events, which have no lists of objects, was joined between a `}` and a `{`, one event ends
+    and the next begins, as at each `},{` that is not in a string. So no body has more events than were counted, and
+    if all have as many together, each has.
     """
     arrays = [as_array(body) for body in bodies]
-    if all(lines and text.startswith(b"[{") and text.endswith(b"}]") for text, lines in arrays):
-        yield b"[" + b",".join(text[1:-1] for text, _ in arrays) + b"]", [lines for _, lines in arrays]
-        return
-    yield from ((text, [lines] if lines else []) for text, lines in arrays)
+    counts = [text.count(b"},{") + 1 for text, _ in arrays]
+    if not all(map(_is_countable, arrays, counts)):
+        return None
+    alike = shapes(rules).read(b"[" + b",".join([text[1:-1] for text, _ in arrays]) + b"]")
+    return None if alike is None or alike.height != sum(counts) else (alike, counts)
+
+
+def _is_countable(array: tuple[bytes, int], count: int) -> bool:
+    text, lines = array
+    return text.startswith(b"[{") and text.endswith(b"}]") and lines in (0, count)
 
 
 def _exactly(bodies: Sequence[bytes], rules: Rules) -> tuple[Alike, list[int]]:

@@ -351,15 +351,26 @@ def test_several_bodies_are_decoded_together_and_counted(bodies, is_known, short
     [
         pytest.param([b'{"a":1', b'"b":2}', b'{"a":1,"b":2},{"a":1,"b":2}'], id="as many events as bodies"),
         pytest.param([b'{"a":1,"b":2},{"a":1,"b":2}'], id="two in one"),
+        pytest.param([b'{"a":1,"b":"x"},{"a":1,"b":"x"}', b'[{"a":1,"b":"},{"}]'], id="two in one, one that seems two"),
         pytest.param([b'[{"a":1,"b":2}', b'{"a":1,"b":2}]'], id="an array over two"),
         pytest.param([b'{"a":1,"b":2', b"}"], id="a brace too late"),
     ],
 )
 def test_bodies_that_are_json_only_together_are_refused(bodies):
-    decode(b'[{"a":1,"b":2}]')
+    decode(b'[{"a":1,"b":"x"}]' if b"x" in bodies[0] else b'[{"a":1,"b":2}]')
 
     with pytest.raises(InvalidJSON):
         json_small.decode(bodies, max_columns=MAX_COLUMNS)
+
+
+def test_what_stands_between_events_does_not_in_a_string():
+    bodies = [b'[{"a":1,"b":"x"},{"a":2,"b":"},{"}]', b'{"a":3,"b":"z"}']
+    decode(bodies[1])
+
+    batch, counts = json_small.decode(bodies, max_columns=MAX_COLUMNS)
+
+    assert counts == [2, 1]
+    assert stored(batch)["b", "utf8"] == ["x", "},{", "z"]
 
 
 def test_an_empty_body_among_others_has_no_events():
