@@ -30,7 +30,7 @@ MOST_PLANS: Final = 1000
 # A new column costs one more round; rivals can force another one, but not for ever, since schemas only grow.
 MOST_ROUNDS: Final = 20
 # Below this many values, resolving takes less than a switch of threads and is done in place.
-SMALL_BATCH: Final = 2_000
+SMALL_BATCH: Final = 100_000
 
 R = TypeVar("R")
 
