@@ -23,7 +23,7 @@ from config import Settings
 from errors import InternalError, StorageUnavailable, WeirError
 from models import receipt, server
 from models.base import bind
-from storage import cache, host, peers
+from storage import cache, host, peers, pressure
 from storage.compact import compact, remove_replaced
 from storage.convert import convert_all, remove_converted
 from storage.leadership import Leadership
@@ -37,8 +37,10 @@ logger = logging.getLogger(__name__)
 IDLE_SECONDS: Final = 0.5
 BACK_OFF_SECONDS: Final = 30.0
 COMPACT_SECONDS: Final = 5.0
-# How many times as long as it worked a rare duty rests. With 4, it takes at most a fifth of one core from ingestion.
+# How many times as long as it worked a rare duty rests. So it takes at most a fifth of one core, and where requests
+# wait for the cores, a twentieth: what is not compacted costs queries a little, and waits for a quieter hour.
 REST: Final = 4.0
+BUSY_REST: Final = 19.0
 RETAIN_SECONDS: Final = 60.0
 SWEEP_SECONDS: Final = 3600.0
 # Added to the longest query: how long after its removal a file may still be read.
@@ -68,7 +70,7 @@ class Rare:
         self._due = begin + self._every_seconds
         if self._duty():
             end = monotonic()
-            self._due = end + REST * (end - begin)
+            self._due = end + (BUSY_REST if pressure.is_busy() else REST) * (end - begin)
 
 
 def alone() -> bool:

@@ -12,7 +12,7 @@ import pytest
 
 from errors import InternalError, StorageUnavailable
 from models import file
-from storage import maintenance
+from storage import maintenance, pressure
 from storage.maintenance import IDLE_SECONDS, Duties, Rare
 from tests.storage.workbench import Bench
 
@@ -133,7 +133,16 @@ def test_duty_that_fails_does_not_keep_the_others_from_being_done(bench: Bench) 
     assert done == ["second"]
 
 
-def test_rare_duty_is_due_again_after_a_rest_while_it_has_more_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("is_busy", "rounds", "expected"),
+    [
+        pytest.param(False, (0.0, 2.0, 5.0, 6.0, 64.0, 65.0), [0.0, 5.0, 65.0], id="free cores"),
+        pytest.param(True, (0.0, 5.0, 19.0, 20.0, 79.0, 80.0), [0.0, 20.0, 80.0], id="cores that requests wait for"),
+    ],
+)
+def test_rare_duty_is_due_again_after_a_rest_while_it_has_more_to_do(
+    monkeypatch: pytest.MonkeyPatch, is_busy: bool, rounds: tuple[float, ...], expected: list[float]
+) -> None:
     now, left, performed = [0.0], [2], []
 
     def work() -> int:
@@ -143,9 +152,32 @@ def test_rare_duty_is_due_again_after_a_rest_while_it_has_more_to_do(monkeypatch
         return max(0, left[0])
 
     monkeypatch.setattr(maintenance, "monotonic", lambda: now[0])
+    monkeypatch.setattr(pressure, "is_busy", lambda: is_busy)
     rare = Rare(work, every_seconds=60)
 
-    for now[0] in (0.0, 2.0, 5.0, 6.0, 64.0, 65.0):
+    for now[0] in rounds:
         rare.perform()
 
-    assert performed == [0.0, 5.0, 65.0]
+    assert performed == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            "some avg10=91.26 avg60=88.01 avg300=60.85 total=1\nfull avg10=0.00 avg60=0.00\n", True, id="busy"
+        ),
+        pytest.param("some avg10=3.10 avg60=88.01 avg300=60.85 total=1\n", False, id="busy before"),
+        pytest.param("", False, id="nothing"),
+        pytest.param("some of another kernel\n", False, id="another form"),
+        pytest.param(None, False, id="no such file"),
+    ],
+)
+def test_whether_processors_are_wanted_is_what_the_kernel_says(
+    tmp_path: Path, text: str | None, expected: bool
+) -> None:
+    source = tmp_path / "cpu"
+    if text is not None:
+        source.write_text(text)
+
+    assert pressure.is_busy(source) is expected
