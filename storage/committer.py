@@ -28,6 +28,8 @@ MIB: Final = 1024 * 1024
 SEGMENT_BYTES: Final = 32 * MIB
 # One write; what is queued beyond it waits for the next sync, which keeps the first ones' acknowledgement early.
 COMMIT_BYTES: Final = 16 * MIB
+# Rows of this size are a frame of their own.
+LARGE_BYTES: Final = 128 * 1024
 
 
 class Offload(Protocol):
@@ -165,7 +167,7 @@ class Committer:
         error: BaseException | None = None
         started = monotonic()
         try:
-            sync_seconds = self._offload(lambda: self._write([request.rows for request in batch]))
+            sync_seconds = self._offload(lambda: self._write(batch))
         except Exception as caught:
             # Whatever it was, nothing was acknowledged, and the next commit starts with a fresh segment.
             logger.exception("commit of %d requests failed", len(batch))
@@ -183,9 +185,9 @@ class Committer:
         except Exception:
             logger.exception("a commit could not be counted")
 
-    def _write(self, rows: Sequence[Rows]) -> float:
+    def _write(self, batch: Sequence[_Request]) -> float:
         """Return the seconds of the sync."""
-        frames = [_frame(group) for group in _groups(rows)]
+        frames = [_frame(group) for group in _groups(batch)]
         if self._segment is not None and self._segment.size + sum(f.size for f in frames) > self._segment_bytes:
             self._roll()
         if self._segment is None:
@@ -198,12 +200,17 @@ class Committer:
             segment.seal()
 
 
-def _groups(rows: Sequence[Rows]) -> list[list[Rows]]:
-    """The rows that may stand in one frame: of one dataset, with the same columns; in the order of arrival."""
+def _groups(requests: Sequence[_Request]) -> list[list[Rows]]:
+    """The rows that are to stand in one frame: of one dataset, with the same columns; in the order of arrival.
+
+    Large ones have a frame of their own, since joining them would cost a copy and save next to nothing.
+    """
     groups: dict[tuple[object, ...], list[Rows]] = {}
-    for each in rows:
-        key = (each.dataset_id, tuple(each.frame.columns), tuple(each.frame.dtypes))
-        groups.setdefault(key, []).append(each)
+    for number, request in enumerate(requests):
+        rows = request.rows
+        alone = number if request.size > LARGE_BYTES else None
+        key = (rows.dataset_id, tuple(rows.frame.columns), tuple(rows.frame.dtypes), alone)
+        groups.setdefault(key, []).append(rows)
     return list(groups.values())
 
 
