@@ -1,8 +1,10 @@
-"""Durable JSON ingestion against its ceilings, in one run: `python -m bench.ingest [--seconds 5] [--workers 1]`.
+"""Durable JSON ingestion against its ceilings, in one run: `python -m bench.ingest [--workers 1] [--rounds 5]`.
 
-- 1,000-event bodies: events/s through HTTP, acknowledged after fdatasync, against what one core can do in process
-  with the parser alone (Polars `read_json` with full inference, plus unnest).
+- Bodies of 1,000 and 100 events: events/s through HTTP, acknowledged after fdatasync, against what one core can do in
+  process with the parser alone (Polars `read_json` with full inference, plus unnest).
 - Single events: requests/s against a bare Flask view under the same gunicorn.
+
+Ceiling and load take turns in short rounds, because machines change their speed; each ratio is the rounds' median.
 """
 
 import argparse
@@ -13,8 +15,11 @@ import sys
 import tempfile
 import time
 from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
@@ -36,10 +41,19 @@ def bare():
 
 @dataclass(frozen=True)
 class Measured:
-    """A run and the processor seconds that the workers spent on one request of it."""
+    """A round of load, and the processor seconds that the workers spent on one request of it."""
 
     outcome: load.Outcome
     cpu_per_request: float
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round and its ratios to its ceiling: by the clock, and by processor time."""
+
+    outcome: load.Outcome
+    by_clock: float
+    by_processor: float
 
 
 def ceiling(kind: str, seconds: float) -> float:
@@ -63,15 +77,23 @@ def workers_cpu_seconds(master: int) -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def measure(master: int, url: str, headers: dict[str, str], bodies: list[bytes], arguments: Namespace) -> Measured:
-    prepared = [load.request(url, headers, body) for body in bodies]
-    load.run(url, prepared, connections=2, seconds=0.5)
-    before = workers_cpu_seconds(master)
-    outcome = load.run(url, prepared, connections=arguments.connections, seconds=arguments.seconds)
-    return Measured(outcome, (workers_cpu_seconds(master) - before) / max(1, outcome.succeeded))
+class Target:
+    """A server under load: one URL, and the bodies for it."""
+
+    def __init__(self, master: int, url: str, headers: dict[str, str], bodies: list[bytes]) -> None:
+        self._master = master
+        self._url = url
+        self._requests = [load.request(url, headers, body) for body in bodies]
+        load.run(url, self._requests, connections=2, seconds=0.5)
+
+    def measure(self, arguments: Namespace) -> Measured:
+        before = workers_cpu_seconds(self._master)
+        outcome = load.run(self._url, self._requests, connections=arguments.connections, seconds=arguments.seconds)
+        return Measured(outcome, (workers_cpu_seconds(self._master) - before) / max(1, outcome.succeeded))
 
 
-def bare_flask(arguments: Namespace) -> Measured:
+@contextmanager
+def bare_flask(arguments: Namespace) -> Iterator[Target]:
     """A Flask view that reads the body and does nothing, under the same server and options."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
@@ -82,21 +104,21 @@ def bare_flask(arguments: Namespace) -> Measured:
         try:
             time.sleep(2)
             headers = {"Content-Type": "application/json"}
-            return measure(server.pid, f"http://127.0.0.1:{port}/bare", headers, load.bodies("flat", 1), arguments)
+            yield Target(server.pid, f"http://127.0.0.1:{port}/bare", headers, load.bodies("flat", 1))
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait()
 
 
-def durable(service: Service, key: str, kind: str, events: int, arguments: Namespace) -> Measured:
+def durable(service: Service, key: str, kind: str, events: int) -> Target:
     headers = {"Content-Type": "application/json", "X-API-Key": key, "X-P-Stream": f"bench_{kind}_{events}"}
-    url = f"{service.url}/api/v1/ingest"
-    return measure(service.process.pid, url, headers, load.bodies(kind, events), arguments)
+    return Target(service.process.pid, f"{service.url}/api/v1/ingest", headers, load.bodies(kind, events))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--seconds", type=float, default=2, help="of load in one round")
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--connections", type=int, default=16)
     arguments = parser.parse_args()
@@ -113,25 +135,47 @@ def report(service: Service, arguments: Namespace) -> None:
     key = service.make_key("bench", {"privilege": "ingestor"})
     print("ratios: by the clock (the load generator has its share of the cores) and by processor time")
     for kind in ("flat", "nested"):
-        parser = ceiling(kind, arguments.seconds / 2)
         for events in (1000, 100):
-            found = durable(service, key, kind, events, arguments)
-            rate = found.outcome.requests_per_second * events
-            against = f"{rate * parser:5.2f} / {parser * events / found.cpu_per_request:5.2f} of one core's parser"
-            print(f"{kind:6} {events:5} events/request {rate:10,.0f} events/s   {against}  {_latency(found.outcome)}")
-    bare = bare_flask(arguments)
-    single = durable(service, key, "flat", 1, arguments)
-    by_clock = single.outcome.requests_per_second / bare.outcome.requests_per_second
-    against = f"{by_clock:5.2f} / {bare.cpu_per_request / single.cpu_per_request:5.2f} of a bare Flask view"
+            rounds = list(against_parser(durable(service, key, kind, events), kind, events, arguments))
+            rate = median(each.outcome.requests_per_second for each in rounds) * events
+            print(f"{kind:6} {events:5} events/request {rate:10,.0f} events/s   {_ratios(rounds)} of one core's parser")
+            print(f"{'':22} {_latency([each.outcome for each in rounds])}")
+    with bare_flask(arguments) as bare:
+        pairs = [
+            (bare.measure(arguments), durable(service, key, "flat", 1).measure(arguments))
+            for _ in range(arguments.rounds)
+        ]
+    rounds = [against_bare(*pair) for pair in pairs]
+    rate = median(each.outcome.requests_per_second for each in rounds)
+    print(f"single events         {rate:10,.0f} requests/s {_ratios(rounds)} of a bare Flask view")
     print(
-        f"single events        {single.outcome.requests_per_second:10,.0f} requests/s {against}"
-        f"  {_latency(single.outcome)}; bare: {_latency(bare.outcome)}"
+        f"{'':22} {_latency([each.outcome for each in rounds])}; bare: {_latency([each.outcome for each, _ in pairs])}"
     )
 
 
-def _latency(outcome: load.Outcome) -> str:
-    milliseconds = [outcome.percentile(fraction) * 1000 for fraction in (0.5, 0.99)]
-    return f"p50 {milliseconds[0]:.1f} ms, p99 {milliseconds[1]:.1f} ms, {outcome.failed} failed"
+def against_parser(target: Target, kind: str, events: int, arguments: Namespace) -> Iterator[Round]:
+    for _ in range(arguments.rounds):
+        before = ceiling(kind, arguments.seconds / 4)
+        found = target.measure(arguments)
+        parser = (before + ceiling(kind, arguments.seconds / 4)) / 2 * events
+        yield Round(found.outcome, found.outcome.requests_per_second * parser, parser / found.cpu_per_request)
+
+
+def against_bare(bare: Measured, found: Measured) -> Round:
+    by_clock = found.outcome.requests_per_second / bare.outcome.requests_per_second
+    return Round(found.outcome, by_clock, bare.cpu_per_request / found.cpu_per_request)
+
+
+def _ratios(rounds: Sequence[Round]) -> str:
+    clock = sorted(each.by_clock for each in rounds)
+    by_processor = median(each.by_processor for each in rounds)
+    return f"{median(clock):5.2f} / {by_processor:5.2f} ({clock[0]:.2f} to {clock[-1]:.2f})"
+
+
+def _latency(outcomes: Sequence[load.Outcome]) -> str:
+    milliseconds = [median(each.percentile(fraction) for each in outcomes) * 1000 for fraction in (0.5, 0.99)]
+    failed = sum(each.failed for each in outcomes)
+    return f"p50 {milliseconds[0]:.1f} ms, p99 {milliseconds[1]:.1f} ms, {failed} failed"
 
 
 if __name__ == "__main__":
