@@ -9,6 +9,7 @@ Ceiling and load take turns in short rounds, because machines change their speed
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -68,13 +69,24 @@ def ceiling(kind: str, seconds: float) -> float:
     return (time.process_time() - cpu) / (1000 * done)
 
 
+def workers(master: int) -> list[Path]:
+    """Of the master's children, without their own children (maintenance, queries), what the kernel tells."""
+    return [Path("/proc", child) for child in Path(f"/proc/{master}/task/{master}/children").read_text().split()]
+
+
 def workers_cpu_seconds(master: int) -> float:
-    """Processor time so far of the master's children, without their own children (maintenance, queries)."""
+    """Processor time of the workers so far."""
     total = 0
-    for child in Path(f"/proc/{master}/task/{master}/children").read_text().split():
-        numbers = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+    for worker in workers(master):
+        numbers = (worker / "stat").read_text().rpartition(")")[2].split()
         total += int(numbers[11]) + int(numbers[12])
     return total / os.sysconf("SC_CLK_TCK")
+
+
+def workers_peak_mib(master: int) -> list[int]:
+    """The most memory that each worker has had."""
+    peaks = [re.search(r"VmHWM:\s+(\d+) kB", (worker / "status").read_text()) for worker in workers(master)]
+    return [int(peak[1]) // 1024 for peak in peaks if peak]
 
 
 class Target:
@@ -139,18 +151,19 @@ def report(service: Service, arguments: Namespace) -> None:
             rounds = list(against_parser(durable(service, key, kind, events), kind, events, arguments))
             rate = median(each.outcome.requests_per_second for each in rounds) * events
             print(f"{kind:6} {events:5} events/request {rate:10,.0f} events/s   {_ratios(rounds)} of one core's parser")
-            print(f"{'':22} {_latency([each.outcome for each in rounds])}")
+            print(f"{'':22} {_latency([each.outcome for each in rounds])}", flush=True)
+    report_single_events(durable(service, key, "flat", 1), arguments)
+    print(f"most memory of a worker: {max(workers_peak_mib(service.process.pid))} MiB")
+
+
+def report_single_events(target: Target, arguments: Namespace) -> None:
     with bare_flask(arguments) as bare:
-        pairs = [
-            (bare.measure(arguments), durable(service, key, "flat", 1).measure(arguments))
-            for _ in range(arguments.rounds)
-        ]
+        pairs = [(bare.measure(arguments), target.measure(arguments)) for _ in range(arguments.rounds)]
     rounds = [against_bare(*pair) for pair in pairs]
     rate = median(each.outcome.requests_per_second for each in rounds)
     print(f"single events         {rate:10,.0f} requests/s {_ratios(rounds)} of a bare Flask view")
-    print(
-        f"{'':22} {_latency([each.outcome for each in rounds])}; bare: {_latency([each.outcome for each, _ in pairs])}"
-    )
+    bare_latency = _latency([each.outcome for each, _ in pairs])
+    print(f"{'':22} {_latency([each.outcome for each in rounds])}; bare: {bare_latency}")
 
 
 def against_parser(target: Target, kind: str, events: int, arguments: Namespace) -> Iterator[Round]:
