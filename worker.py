@@ -36,8 +36,11 @@ class Joining:
             return
         if self._head is not None and len(data) <= LARGEST_JOINED:
             data, self._head = self._head + data, None
+            # All of it nearly always; gevent's sendall first asks the kernel for the size of its buffer.
+            data = data[self._connection.send(data) :]
         self.flush()
-        self._connection.sendall(data)
+        if data:
+            self._connection.sendall(data)
 
     def sendfile(self, *args: Any, **kwargs: Any) -> Any:
         self.flush()
