@@ -47,16 +47,20 @@ Keys = tuple[Any, ...]
 """The keys of an event in their order, each nested object as a pair of its key and its own keys."""
 
 
-@dataclass(slots=True)
-class _Shape:
-    """What events of the same keys were like, and how often lately others were not.
-
-    `schema`: that of the events; `kinds`: the types of the columns they are flattened to, and `lists` those of lists.
-    """
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What events were like: their schema, the types of the columns they are flattened to, and those that are lists."""
 
     schema: Mapping[str, pl.DataType]
     kinds: Mapping[str, ColumnType]
     lists: Sequence[str]
+
+
+@dataclass(slots=True)
+class _Shape:
+    """The form of events with certain keys, and how often lately others with these keys were not like that."""
+
+    form: _Form
     failures: int = 0
     resting: int = 0
     is_doubtful: bool = False
@@ -71,10 +75,9 @@ class _Shape:
         self.resting = 0 if succeeded else min(LONGEST_REST, 2**self.failures)
         self.is_doubtful = not succeeded
 
-    def relearn(self, shape: "_Shape | None") -> None:
-        """Take over what the text that failed was like, if that is a shape."""
-        if shape is not None:
-            self.schema, self.kinds, self.lists = shape.schema, shape.kinds, shape.lists
+    def relearn(self, form: _Form | None) -> None:
+        """Take over what the text that failed was like, if that is a form."""
+        self.form = form or self.form
         self.is_doubtful = False
 
 
@@ -88,26 +91,26 @@ class Shapes:
     def read(self, text: bytes) -> Alike | None:
         """The events of a JSON array, if they have a known shape; None for any text that the exact path has to read."""
         first = _first_event(text)
-        shape = None if first is None else self._shapes.get(_keys(first))
+        shape = None if first is None else self._shapes.get(_keys(first, self._rules.max_depth))
         if shape is None or shape.rests():
             return None
-        alike = _proven(text, shape)
+        alike = _proven(text, shape.form)
         shape.tried(succeeded=alike is not None)
         return alike
 
     def learn(self, events: Sequence[Event], columns: Sequence[RoutedColumn]) -> None:
         """Remember the shape of the first of the events, of which the exact path made these columns."""
-        keys = _keys(events[0]) if events else ()
+        keys = _keys(events[0], self._rules.max_depth) if events else ()
         known = self._shapes.get(keys)
         if known is not None and not known.is_doubtful:
             return
-        shape = _shape(events[0], columns) if keys else None
+        form = _form(events[0], columns) if keys else None
         if known is not None:
-            known.relearn(shape)
-        elif shape is not None:
+            known.relearn(form)
+        elif form is not None:
             if len(self._shapes) >= MOST_SHAPES:
                 self._shapes.clear()
-            self._shapes[keys] = shape
+            self._shapes[keys] = _Shape(form)
 
 
 @lru_cache(maxsize=16)
@@ -120,19 +123,25 @@ def _first_event(text: bytes) -> Event | None:
     """The first event of an array; None if it is long, or not easily told from the next."""
     end = 0
     for _ in range(GUESSES):
-        end = text.find(b"},{", end, FIRST_BYTES) + 1 or min(len(text) - 1, FIRST_BYTES)
+        between = text.find(b"},{", end, FIRST_BYTES)
+        end = between + 1 if between >= 0 else len(text) - 1
+        if end > FIRST_BYTES:
+            return None
         with suppress(orjson.JSONDecodeError):
             first = orjson.loads(text[1:end])
             return first if type(first) is dict else None
     return None
 
 
-def _keys(event: Event) -> Keys:
-    return tuple((key, _keys(value)) if type(value) is dict else key for key, value in event.items())
+def _keys(event: Event, depth: int) -> Keys:
+    """The keys down to that depth. What is below it is kept as JSON, and so has no form."""
+    return tuple(
+        (key, _keys(value, depth - 1)) if type(value) is dict and depth else key for key, value in event.items()
+    )
 
 
-def _shape(first: Event, columns: Sequence[RoutedColumn]) -> _Shape | None:
-    """The shape of events like the first one; None if Polars has no schema for them.
+def _form(first: Event, columns: Sequence[RoutedColumn]) -> _Form | None:
+    """The form of events like the first one; None if Polars has no schema for them.
 
     Those are events whose columns are not simply the members of the first event, of one type each: with collisions of
     names, objects below the greatest depth, or values that are kept as JSON.
@@ -141,7 +150,7 @@ def _shape(first: Event, columns: Sequence[RoutedColumn]) -> _Shape | None:
     if not kinds or len(kinds) < len(columns) or list(_names(first)) != list(kinds):
         return None
     schema = {key: _dtype(key, value, kinds) for key, value in first.items()}
-    return _Shape(schema, kinds, [name for name, kind in kinds.items() if isinstance(POLARS_TYPES[kind], pl.List)])
+    return _Form(schema, kinds, [name for name, kind in kinds.items() if isinstance(POLARS_TYPES[kind], pl.List)])
 
 
 def _only(variants: Mapping[Kind, pl.Series]) -> ColumnType | None:
@@ -165,28 +174,28 @@ def _dtype(name: str, value: Any, kinds: Mapping[str, ColumnType]) -> pl.DataTyp
     return pl.Struct({key: _dtype(f"{name}_{key}", inner, kinds) for key, inner in value.items()})
 
 
-def _proven(text: bytes, shape: _Shape) -> Alike | None:
+def _proven(text: bytes, form: _Form) -> Alike | None:
     """The events of the text, if it is what they are written as."""
-    if len(text) // _LEAST_EVENT * len(shape.kinds) > MAX_CELLS:
+    if len(text) // _LEAST_EVENT * len(form.kinds) > MAX_CELLS:
         # As many rows as the text may have would be a bomb.
         return None
     try:
-        frame = pl.read_json(text, schema=shape.schema)
-    except pl.exceptions.PolarsError:
+        frame = pl.read_json(text, schema=form.schema)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
     written = io.BytesIO()
     frame.write_json(written)
     if written.getvalue() != text:
         return None
-    return _routed(frame, shape)
+    return _routed(frame, form)
 
 
-def _routed(frame: pl.DataFrame, shape: _Shape) -> Alike | None:
-    columns = dict(zip(shape.kinds, _leaves(frame, shape.schema.values()), strict=True))
-    if any(_lacks_elements(columns[name]) for name in shape.lists):
+def _routed(frame: pl.DataFrame, form: _Form) -> Alike | None:
+    columns = dict(zip(form.kinds, _leaves(frame, form.schema.values()), strict=True))
+    if any(_lacks_elements(columns[name]) for name in form.lists):
         return None
     routed: list[RoutedColumn] = [
-        (name, {} if column.null_count() == frame.height else {shape.kinds[name]: column})
+        (name, {} if column.null_count() == frame.height else {form.kinds[name]: column})
         for name, column in columns.items()
     ]
     return Alike(routed, frame.height)

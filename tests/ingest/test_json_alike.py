@@ -18,6 +18,13 @@ from ingest.json_events import RESERVED, decode
 from tests.ingest.test_json_events import SCALARS, TEXT, comparable, model, stored
 
 
+def nested(depth: int) -> dict:
+    event: dict = {"a": 1}
+    for _ in range(depth):
+        event = {"a": event}
+    return event
+
+
 @pytest.fixture(autouse=True)
 def nothing_learned():
     json_alike.shapes.cache_clear()
@@ -203,6 +210,7 @@ def test_what_is_no_json_stays_so(body):
         pytest.param(
             RESERVED, [{"a": {"b": {"c": {"d": {"e": {"f": {"g": {"h": {"i": {"j": {"k": 1}}}}}}}}}}}], id="deep"
         ),
+        pytest.param(RESERVED, [nested(200)], id="very deep"),
         pytest.param(RESERVED, [{"a": 1}, {"a": "x"}], id="two types"),
         pytest.param(RESERVED, [{"a": 1}, {"b": 1}], id="two sets of keys"),
         pytest.param(RESERVED, [{"a": []}], id="nothing but empty lists"),
@@ -308,6 +316,21 @@ def test_a_body_of_more_rows_than_its_columns_allow_is_not_handed_to_polars(monk
         decode(b"[" + orjson.dumps(first) + b",{}" * 400_000 + b"]")
 
     assert texts == []
+
+
+def test_a_body_of_one_long_event_is_not_searched_for_its_shape(monkeypatch):
+    event = {"a": "x" * json_alike.FIRST_BYTES}
+    decode(orjson.dumps([event]))
+    texts = reads(monkeypatch)
+
+    assert decode(orjson.dumps([event])).height == 1
+    assert texts == []
+
+
+def test_an_event_as_deep_as_the_parser_goes_is_refused_as_ever():
+    body = b'[{"a":' * 400 + b"1" + b"}]" * 400
+
+    assert after(b'[{"a":1}]', body) == exactly(body)
 
 
 def test_endless_shapes_are_not_remembered():
