@@ -35,7 +35,7 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
 
     `addresses` are those that the server will listen on.
     """
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    settings.make_data_dir()
     require_restored(settings.data_dir)
     if settings.database_url is None:
         server.ensure_running(settings.data_dir)

@@ -172,6 +172,10 @@ class Settings:
         }
         return cls(**given)._checked()
 
+    def make_data_dir(self) -> None:
+        """Create the data directory for this account alone. One that root makes, PostgreSQL's account has to enter."""
+        self.data_dir.mkdir(mode=0o700 if os.geteuid() else 0o755, parents=True, exist_ok=True)
+
     def _checked(self) -> "Settings":
         if (self.oidc_issuer is None) != (self.oidc_client_id is None):
             raise InvalidSetting("WEIR_OIDC_ISSUER and WEIR_OIDC_CLIENT_ID belong together: set both or none")

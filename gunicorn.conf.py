@@ -47,7 +47,7 @@ logger_class = Logs
 def on_starting(server: Any) -> None:
     """Start PostgreSQL, migrate, create the administrator: in a process of its own, since the master must fork."""
     lock = settings.data_dir / "server.lock"
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    settings.make_data_dir()
     server.weir_lock = lock.open("w")
     _begin_alone(server.weir_lock)
     fcntl.flock(server.weir_lock, fcntl.LOCK_SH)
