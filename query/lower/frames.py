@@ -1,0 +1,96 @@
+"""Window frames: each is a half-open range of row numbers, two columns over the sorted rows."""
+
+from typing import Final
+
+import polars as pl
+
+from query import fault
+from query.bound import Bound, Call, Constant, Frame, SortKey
+from query.lower.scalars import expression
+from query.lower.windowrows import END, FIRST, LAST, PEER, PEER_END, ROW, START, Spec
+from query.types import INTEGERS, PgType
+
+WHOLE: Final = Frame("range", Bound("unbounded_preceding"), Bound("unbounded_following"))
+DEFAULT: Final = Frame("range", Bound("unbounded_preceding"), Bound("current"))
+
+
+def framed(frame: pl.LazyFrame, bounds: Frame, spec: Spec) -> pl.LazyFrame:
+    """Rows [w_start, w_end) of each row's frame, never empty backwards."""
+    start = _edge(bounds.mode, bounds.start, spec, is_start=True)
+    end = _edge(bounds.mode, bounds.end, spec, is_start=False)
+    frame = frame.with_columns(start.cast(pl.Int64).alias(START), end.cast(pl.Int64).alias(END))
+    return frame.with_columns(pl.max_horizontal(START, END).alias(END))
+
+
+def _edge(mode: str, bound: Bound, spec: Spec, is_start: bool) -> pl.Expr:
+    first, last = pl.col(FIRST), pl.col(LAST)
+    if bound.kind == "unbounded_preceding":
+        return first
+    if bound.kind == "unbounded_following":
+        return last
+    if bound.kind == "current":
+        if mode == "rows":
+            return pl.col(ROW) if is_start else pl.col(ROW) + 1
+        return pl.col(PEER) if is_start else pl.col(PEER_END)
+    sign = -1 if bound.kind == "preceding" else 1
+    if mode == "rows":
+        place = pl.col(ROW) + sign * _offset(bound) + (0 if is_start else 1)
+        return pl.max_horizontal(pl.min_horizontal(place, last), first)
+    if mode == "groups":
+        return _group_edge(sign * _offset(bound), is_start)
+    return _value_edge(bound, spec, sign, is_start)
+
+
+def _offset(bound: Bound) -> int:
+    value = getattr(bound.offset, "value", None)
+    if not isinstance(value, int):
+        raise fault.unsupported("this frame offset")
+    return value
+
+
+def _group_edge(groups: int, is_start: bool) -> pl.Expr:
+    """Peer groups are numbered; the frame's edge is the first row of the n-th one away."""
+    number = pl.col("w_peers").cast(pl.Int64).cum_sum()
+    target = number + groups + (0 if is_start else 1)
+    place = number.search_sorted(target, side="left").cast(pl.Int64)
+    return pl.max_horizontal(pl.min_horizontal(place, pl.col(LAST)), pl.col(FIRST))
+
+
+def _value_edge(bound: Bound, spec: Spec, sign: int, is_start: bool) -> pl.Expr:
+    """RANGE with an offset: where the first row at or beyond value ± offset stands in the sorted partition."""
+    key = spec.order[0]
+    kind = key.value.type
+    moved = _moved(key, bound, -sign if key.descending else sign)
+    physical, target = _whole(pl.col("w_o0"), kind), _whole(moved, kind)
+    if key.descending:
+        zero = pl.lit(0, dtype=pl.Int128)
+        physical, target = zero - physical, zero - target
+    run = pl.col("w_starts").cast(pl.Int128).cum_sum() * pl.lit(4, dtype=pl.Int128)
+    step = pl.lit(1 << 70, dtype=pl.Int128)
+    null_rank = pl.lit(0 if key.nulls_first else 2, dtype=pl.Int128)
+    position = pl.when(physical.is_null()).then((run + null_rank) * step).otherwise((run + 1) * step + physical)
+    sought = (run + 1) * step + target
+    place = position.search_sorted(sought.fill_null(0), side="left" if is_start else "right").cast(pl.Int64)
+    place = pl.max_horizontal(pl.min_horizontal(place, pl.col(LAST)), pl.col(FIRST))
+    peer = pl.col(PEER) if is_start else pl.col(PEER_END)
+    return pl.when(physical.is_null()).then(peer).otherwise(place)
+
+
+def _moved(key: SortKey, bound: Bound, sign: int) -> pl.Expr:
+    """The ordering value plus or minus the frame's offset."""
+    kind, offset = key.value.type, bound.offset
+    if offset is None or not isinstance(offset, Constant):
+        raise fault.unsupported("this frame offset")
+    if kind.name in INTEGERS and isinstance(offset.value, int) and offset.type.name in INTEGERS:
+        return pl.col("w_o0").cast(pl.Int128) + sign * offset.value
+    if kind.name == "numeric" and isinstance(offset.value, int) and kind.scale >= offset.type.scale:
+        factor: int = 10 ** (kind.scale - offset.type.scale)
+        return pl.col("w_o0") + sign * offset.value * factor
+    if kind.name in ("timestamp", "timestamptz") and offset.type.name == "interval":
+        name = f"{'+' if sign > 0 else '-'}({kind.name}, interval)"
+        return expression(Call(kind, name, (key.value, offset)))
+    raise fault.unsupported(f"RANGE with an offset over {kind.sql_name}", None, "order by an integer or timestamp")
+
+
+def _whole(value: pl.Expr, kind: PgType) -> pl.Expr:
+    return value.to_physical().cast(pl.Int128) if kind.name in ("timestamp", "timestamptz") else value.cast(pl.Int128)
