@@ -5,7 +5,8 @@ gives. For a test (does it match?) both agree; for what is cut out or replaced t
 an ordered set of states: if a lower-priority path could go on where a higher one accepts, the two could differ.
 """
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,7 +14,9 @@ from query.patterns.tree import Any, Assertion, Chars, Choice, Group, Look, Node
 
 _MOST_STATES: Final = 400
 _MOST_EXPANSION: Final = 60
-_SAMPLES: Final = [*(chr(code) for code in range(1, 128)), "é", "Ж", "中", "\u2003", "٣"]
+_OTHER: Final = "a"
+_SAMPLES: Final = {*(chr(code) for code in range(1, 128)), "é", "Ж", "中", "\u2003", "٣"}
+"""Characters of every class, and of those that have another case."""
 
 
 @dataclass(slots=True)
@@ -75,6 +78,7 @@ def _ordered(regex: Regex) -> bool:
     _build(automaton, regex.root, start, end)
     if len(automaton.empty) > _MOST_STATES:
         return False
+    letters = _letters(automaton, regex.ignore_case)
     first = _closure(automaton, [start])
     seen = {first}
     pending = [first]
@@ -82,7 +86,7 @@ def _ordered(regex: Regex) -> bool:
         states = pending.pop()
         if end in states and states[-1] != end:
             return False
-        for letter in _SAMPLES:
+        for letter in letters:
             following = _step(automaton, states, letter, regex.ignore_case)
             if following and following not in seen:
                 seen.add(following)
@@ -90,6 +94,18 @@ def _ordered(regex: Regex) -> bool:
                 if len(seen) > _MOST_STATES:
                     return False
     return True
+
+
+def _letters(automaton: _Automaton, ignore_case: bool) -> list[str]:
+    """A character of each kind that the expression tells apart."""
+    nodes = {move[0] for move in automaton.moves if move is not None}
+    sets = [node for node in nodes if isinstance(node, Chars)]
+    ends = {code for node in sets for low, high in node.ranges for code in (low - 1, low, high, high + 1)}
+    found = {chr(code) for code in ends if 0 < code <= sys.maxunicode} | {_OTHER}
+    if ignore_case or any(node.classes for node in sets):
+        found |= _SAMPLES
+    kinds = {tuple(_reads(node, letter, ignore_case) for node in nodes): letter for letter in sorted(found)}
+    return list(kinds.values())
 
 
 def _build(automaton: _Automaton, node: Node, start: int, end: int) -> None:
@@ -185,17 +201,20 @@ def _in_set(node: Chars, letter: str) -> bool:
 
 
 def _in_class(name: str, letter: str) -> bool:
-    tests = {
-        "digit": letter in "0123456789",
-        "word": letter.isalnum() or letter == "_",
-        "space": letter.isspace(),
-        "alpha": letter.isalpha(),
-        "alnum": letter.isalnum(),
-        "lower": letter.islower(),
-        "upper": letter.isupper(),
-        "blank": letter in " \t",
-        "xdigit": letter in "0123456789abcdefABCDEF",
-        "punct": letter.isascii() and letter.isprintable() and not letter.isalnum() and letter != " ",
-        "cntrl": ord(letter) < 32 or ord(letter) == 127,
-    }
-    return tests.get(name, True)
+    test = _CLASSES.get(name)
+    return test is None or test(letter)
+
+
+_CLASSES: Final[dict[str, Callable[[str], bool]]] = {
+    "digit": lambda letter: letter in "0123456789",
+    "word": lambda letter: letter.isalnum() or letter == "_",
+    "space": str.isspace,
+    "alpha": str.isalpha,
+    "alnum": str.isalnum,
+    "lower": str.islower,
+    "upper": str.isupper,
+    "blank": lambda letter: letter in " \t",
+    "xdigit": lambda letter: letter in "0123456789abcdefABCDEF",
+    "punct": lambda letter: letter.isascii() and letter.isprintable() and not letter.isalnum() and letter != " ",
+    "cntrl": lambda letter: ord(letter) < 32 or ord(letter) == 127,
+}
