@@ -1,6 +1,7 @@
 """Computes expressions of constants while a statement is bound, so that scans see plain literals."""
 
 from collections.abc import Container
+from functools import cache
 
 import polars as pl
 
@@ -35,8 +36,12 @@ _FOLDABLE = (Call, Cast, Case, Coalesce, Logic, Not, IsNull)
 
 def is_volatile(relation: Relation) -> bool:
     """True for a query that calls a function whose value differs between calls."""
-    names = {function.key for function in REGISTRY.all() if function.volatile}
-    return bool(names) and _calls(relation, names, set())
+    return _calls(relation, _volatile(), set())
+
+
+@cache
+def _volatile() -> frozenset[str]:
+    return frozenset(function.key for function in REGISTRY.all() if function.volatile)
 
 
 def _calls(node: object, names: Container[str], seen: set[int]) -> bool:

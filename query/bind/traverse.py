@@ -2,30 +2,42 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
-from query.bound import Column, Relation, Scalar, SortKey
+from query import bound
+from query.bound import Bound, Column, Field, Frame, Relation, Scalar, SortKey
 from query.limits import MAX_COPIED, too_complex
+from query.types import PgType
 
 Node = TypeVar("Node")
 
+_NODES: Final = (Scalar, Relation, SortKey)
+_PARTS: Final = (Frame, Bound)
+_LEAVES: Final = (str, bool, int, int | None, PgType, tuple[int, ...], tuple[str, ...], tuple[Field, ...])
+_SLOTS: Final[dict[type[object], tuple[str, ...]]] = {
+    kind: tuple(slot.name for slot in fields(kind) if slot.type not in _LEAVES)
+    for kind in vars(bound).values()
+    if isinstance(kind, type) and is_dataclass(kind)
+}
+"""By class of nodes the fields in which nodes can be. Walks are many, and reflection is slow."""
 
-def children(node: object) -> Iterator[object]:
+
+def children(node: object) -> list[object]:
     """The scalars, sort keys and relations directly under a node."""
-    if not is_dataclass(node):
-        return
-    for slot in fields(node):
-        yield from _flattened(getattr(node, slot.name))
+    found: list[object] = []
+    for name in _SLOTS.get(type(node), ()):
+        _gather(getattr(node, name), found)
+    return found
 
 
-def _flattened(value: object) -> Iterator[object]:
-    if isinstance(value, Scalar | Relation | SortKey):
-        yield value
+def _gather(value: object, found: list[object]) -> None:
+    if isinstance(value, _NODES):
+        found.append(value)
     elif isinstance(value, tuple):
         for item in value:
-            yield from _flattened(item)
-    elif is_dataclass(value) and type(value).__name__ in ("Frame", "Bound"):
-        yield from children(value)
+            _gather(item, found)
+    elif isinstance(value, _PARTS):
+        found.extend(children(value))
 
 
 def columns(node: object) -> Iterator[Column]:
