@@ -53,6 +53,15 @@ def _count(site: Site, first: pl.Expr, last: pl.Expr, by: pl.Expr) -> pl.Expr:
     return site.trap(count, too_many, "series_size").cast(pl.Int64)
 
 
+def _constant_count(site: Site, by: int) -> int | None:
+    """The steps between constants, which the plan would otherwise work out in some forty operations."""
+    first, last = site.constant(0), site.constant(1)
+    if not isinstance(first, int) or not isinstance(last, int) or site.types[0].unit != site.types[1].unit:
+        return None
+    steps = max((last - first) // by + 1, 0)
+    return steps if steps <= MAX_SERIES_ROWS else None
+
+
 def _moment_series(site: Site, start: pl.Expr, end: pl.Expr, step: object) -> pl.Expr:
     months, days, us = step if isinstance(step, tuple) else (0, 0, 0)
     kind = site.types[0]
@@ -64,7 +73,8 @@ def _moment_series(site: Site, start: pl.Expr, end: pl.Expr, step: object) -> pl
     scale = 1000 if kind.unit == "ns" else 1
     first, last = start.to_physical().cast(pl.Int64), end.cast(kind.polars).to_physical().cast(pl.Int64)
     by = pl.lit(width * scale, dtype=pl.Int64)
-    count = _count(site, first, last, by)
+    known = _constant_count(site, width * scale)
+    count = _count(site, first, last, by) if known is None else pl.lit(known, dtype=pl.Int64)
     return pl.int_ranges(first, first + by * count, width * scale).cast(site.result.polars)
 
 

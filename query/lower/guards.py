@@ -56,12 +56,13 @@ _CODES: Final = {name: index for index, name in enumerate(FAULTS, 1)}
 _NAMES: Final = dict(enumerate(FAULTS, 1))
 _PLACES: Final = 1_000_000
 """Positions in a statement fit below this; the code is kind * _PLACES + position."""
+_QUIET: Final = pl.lit(0, dtype=pl.Int64)
 
 
 def trap(value: pl.Expr, bad: pl.Expr, name: str, position: int | None) -> pl.Expr:
     """`value`, unless `bad` holds on some row: then collecting fails with the fault `name`."""
     code = pl.lit(-(_CODES[name] * _PLACES + (position or 0)), dtype=pl.Int64)
-    alarm = pl.when(bad).then(code).otherwise(pl.lit(0, dtype=pl.Int64)).cast(pl.UInt8, strict=True)
+    alarm = pl.when(bad).then(code).otherwise(_QUIET).cast(pl.UInt8, strict=True)
     return pl.when(alarm == 0).then(value)
 
 

@@ -1,5 +1,6 @@
 """Arithmetic that fails where PostgreSQL fails, over the 128-bit form of numeric too."""
 
+from functools import cache
 from typing import Final
 
 import polars as pl
@@ -12,6 +13,7 @@ _LARGEST: Final = 1.0e38
 """Beyond 38 digits a 128-bit product could wrap around, so it is refused before."""
 
 
+@cache
 def power_of_ten(exponent: int) -> pl.Expr:
     return pl.lit(10**exponent, dtype=pl.Int128)
 
