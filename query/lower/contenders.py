@@ -31,6 +31,9 @@ _ORDERED: Final = (*INTEGERS, *FLOATS, "numeric", "text", "date", "timestamp", "
 _GROUPED: Final = (*_ORDERED, "bool")
 _RANKS: Final = ("row_number", "rank")
 _MOST: Final = 100
+_PARTS: Final = 4
+"""Parts of a group per row wanted: the fewer, the more often the best rows share one, and the lower the threshold."""
+_EDGE, _PRESENT = "t_edge", "t_present"
 
 
 def can_contend(groups: Sequence[PgType], key: PgType) -> bool:
@@ -46,16 +49,31 @@ def contenders(
     Stored rows are read twice, which costs less than keeping all of them until the thresholds are known.
     """
     plain = value.fill_nan(None) if key.value.type.name in FLOATS else value
+    if groups and is_stored:
+        thresholds = _thresholds(frame, groups, plain, key, count)
+        wanted = _reaches(value, plain, pl.col(_EDGE), pl.col(_PRESENT), key, count)
+        names = frame.collect_schema().names()
+        return frame.join(thresholds, on=groups, nulls_equal=True).filter(wanted).select(names)
     edge, present = _edge(plain, key, count), plain.count()
-    if not groups:
-        return frame.filter(_reaches(value, plain, edge, present, key, count))
-    if not is_stored:
-        return frame.filter(_reaches(value, plain, edge.over(groups), present.over(groups), key, count))
-    names = frame.collect_schema().names()
-    thresholds = frame.group_by(groups).agg(edge.alias("t_edge"), present.alias("t_present"))
-    joined = frame.join(thresholds, on=groups, nulls_equal=True)
-    wanted = _reaches(value, plain, pl.col("t_edge"), pl.col("t_present"), key, count)
-    return joined.filter(wanted).select(names)
+    if groups:
+        edge, present = edge.over(groups), present.over(groups)
+    return frame.filter(_reaches(value, plain, edge, present, key, count))
+
+
+def _thresholds(frame: pl.LazyFrame, groups: Sequence[str], plain: pl.Expr, key: SortKey, count: int) -> pl.LazyFrame:
+    """Per group a value that its first `count` reach, null if any may, and how many values it has.
+
+    The best of each of several parts of a group are values of as many rows, so the group's n-th best is at least the
+    n-th best of them. Extremes are found while the rows stream by; the best n of all rows are not.
+    """
+    best = (plain.max() if key.descending else plain.min()).alias(_EDGE)
+    present = plain.count().alias(_PRESENT)
+    if count == 1:
+        return frame.group_by(groups).agg(best, present)
+    part = pl.col("t_row").hash() % (_PARTS * count)
+    parts = frame.with_row_index("t_row").group_by(*groups, part.alias("t_part")).agg(best, present)
+    edge = pl.when(pl.col(_EDGE).count() >= count).then(_edge(pl.col(_EDGE), key, count))
+    return parts.group_by(groups).agg(edge.alias(_EDGE), pl.col(_PRESENT).sum())
 
 
 def _edge(value: pl.Expr, key: SortKey, count: int) -> pl.Expr:
@@ -68,7 +86,7 @@ def _edge(value: pl.Expr, key: SortKey, count: int) -> pl.Expr:
 
 def _reaches(value: pl.Expr, plain: pl.Expr, edge: pl.Expr, present: pl.Expr, key: SortKey, count: int) -> pl.Expr:
     """True for a value that is at or before the edge, and for NaN and NULLs that may be."""
-    kept = plain >= edge if key.descending else plain <= edge
+    kept = (plain >= edge if key.descending else plain <= edge) | edge.is_null()
     nulls = pl.lit(True) if key.nulls_first else present < count
     kept = kept.fill_null(False) | (value.is_null() & nulls)
     return kept | value.is_nan().fill_null(False) if key.value.type.name in FLOATS else kept
