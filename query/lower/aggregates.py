@@ -1,6 +1,6 @@
 """Aggregation: the plain aggregates in a generated GROUP BY statement, the others as compiled expressions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -11,7 +11,7 @@ from query.bound import Aggregate, AggregateCall, Column, Constant, Field, Scala
 from query.lower.gathering import LISTS
 from query.lower.guards import trap
 from query.lower.matching import groups_of, match_key
-from query.lower.orderedsets import ORDERED
+from query.lower.orderedsets import ORDERED, PERCENTILES
 from query.lower.ordering import is_keyed, sort_key
 from query.lower.plans import Plan, argument, quotient
 from query.lower.scalars import expression
@@ -28,7 +28,7 @@ def aggregate(relation: Aggregate, frame: pl.LazyFrame, statements: Statements) 
     keys = [key.id for key in relation.keys]
     made = relation.fields[len(keys) :]
     stage = Stage()
-    plans = [plan(_staged(call, stage), field) for call, field in zip(relation.calls, made, strict=True)]
+    plans = _plans([_staged(call, stage) for call in relation.calls], made)
     frame = stage.before(frame).with_columns(column for entry in plans for column in entry.columns)
     groups = groups_of(frame, relation.keys)
     if groups.firsts:
@@ -43,6 +43,17 @@ def aggregate(relation: Aggregate, frame: pl.LazyFrame, statements: Statements) 
     if not relation.fields:
         return grouped
     return grouped.select(*keys, *results)
+
+
+def _plans(calls: Sequence[AggregateCall], made: Sequence[Field]) -> list[Plan]:
+    """A plan per call. Percentiles of the same values read one list, which is sorted once."""
+    first: dict[object, Field] = {}
+    plans = []
+    for call, field in zip(calls, made, strict=True):
+        source = first.setdefault((call.order, call.where), field) if call.function in PERCENTILES else field
+        entry = plan(call, source)
+        plans.append(entry if source is field else Plan((), (), entry.result))
+    return plans
 
 
 def _staged(call: AggregateCall, stage: Stage) -> AggregateCall:

@@ -75,6 +75,9 @@ def _mode(call: AggregateCall, made: Field) -> Plan:
     return Plan((column,), (found.alias(made.id),), pl.col(made.id))
 
 
+PERCENTILES: Final = ("percentile_cont", "percentile_disc")
+"""Of the same values in the same order, one plan's list serves the others."""
+
 ORDERED: Final[dict[str, Callable[[AggregateCall, Field], Plan]]] = {
     "percentile_cont": _percentile_cont,
     "percentile_disc": _percentile_disc,
