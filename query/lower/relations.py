@@ -33,6 +33,7 @@ from query.bound import (
 from query.lower.aggregates import aggregate
 from query.lower.contenders import can_contend, contenders, is_stored, ranks_only, rows_wanted
 from query.lower.filters import conjunction, filtered, is_plain
+from query.lower.groupingsets import regrouping
 from query.lower.joins import join, lookup
 from query.lower.matching import distinct, first_rows, matched_sets
 from query.lower.ordering import is_keyed, sort_value
@@ -248,6 +249,7 @@ class Lowering:
         return kept.drop("n")
 
     def combine(self, relation: Combine) -> pl.LazyFrame:
+        self._regroup(relation)
         sides = [self._aligned(side, relation.fields) for side in (relation.left, relation.right)]
         keyed = any(is_keyed(made.type) for made in relation.fields)
         if relation.operator == "union" and (relation.all or keyed):
@@ -261,6 +263,16 @@ class Lowering:
             return self.statements.run(text)
         self.statements.note(relation.operator.upper())
         return matched_sets(relation, sides)
+
+    def _regroup(self, relation: Combine) -> None:
+        """Grouping sets: the coarser ones from the groups of the finest, which are kept for all of them."""
+        sets = regrouping(relation)
+        if sets is None or id(sets.finest) in self.done:
+            return
+        self.statements.note("grouping sets from the groups of the finest")
+        self.done[id(sets.finest)] = sets.finest, self.aggregate(sets.finest).cache()
+        for aggregation, groups in sets.coarser:
+            self.done[id(aggregation)] = aggregation, self.frame(groups)
 
     def _aligned(self, side: Relation, fields: tuple[Field, ...]) -> pl.LazyFrame:
         return self.frame(side).select(
