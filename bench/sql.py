@@ -1,8 +1,10 @@
 """The SQL engine against hand-written Polars and DuckDB, on the same Parquet files: `python -m bench.sql`.
 
-Prints, from one run: the time of each question on each side (best of several interleaved rounds), the geometric means
-and the worst ratios, the time to parse and compile, and a 1-minute range out of 4 million rows. Ratios within a run are
-what counts; the absolute times are those of the machine. DuckDB is left out when it is not installed.
+Prints, from one run and for each number of rows: the time of each question on each side (medians of interleaved
+rounds), and the ratio of ours to the others, which is the median of the rounds' ratios: neighbours in time share what
+else the machine does. Then the time to parse and compile, and a 1-minute range out of 4 million rows. Statements are
+parsed and compiled anew in each round; schemas are known beforehand, as the service has them from its manifests. The
+answers have to be equal, or the run fails. DuckDB is left out when it is not installed.
 """
 
 import argparse
@@ -12,38 +14,60 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 import polars as pl
+from polars.testing import assert_frame_equal
 
 from bench.sql_questions import QUESTIONS, START, Frames, Question
 from query import engine, parse
+from query.bind.environment import Schema
 
 FILES: Final = 12
 DAYS: Final = 6
 ROWS_PER_GROUP: Final = 50_000
 RANGE_ROWS: Final = 4_000_000
 NOW: Final = dt.datetime(2025, 1, 5, tzinfo=dt.UTC)
+RATIOS: Final = ("/ polars", "/ polars cpu", "/ duckdb")
+JSON_COLUMNS: Final = {"logs": frozenset({"attributes"})}
 SERVICES: Final = ["checkout", "cart", "auth", "search", "billing", "gateway", "inventory"]
-Run = Callable[[], object]
+Run = Callable[[], pl.DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One side's rounds: elapsed seconds, and the processor time of the whole process."""
+
+    elapsed: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
+
+    @property
+    def typical(self) -> float:
+        """Elapsed seconds, the median of the rounds."""
+        return statistics.median(self.elapsed)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=2_000_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rows", type=int, nargs="*", default=[4_000_000, 1_000_000])
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default="", help="only questions whose name contains this")
     options = parser.parse_args()
+    questions = [question for question in QUESTIONS if options.only in question.name]
     with tempfile.TemporaryDirectory(prefix="weir-bench-sql-") as folder:
-        directory = Path(folder)
-        write_logs(directory / "logs", options.rows, FILES)
-        write_services(directory / "services.parquet")
-        compare(directory, [question for question in QUESTIONS if options.only in question.name], options.rounds)
+        for rows in options.rows:
+            directory = Path(folder) / str(rows)
+            directory.mkdir()
+            write_logs(directory / "logs", rows, FILES)
+            write_services(directory / "services.parquet")
+            print(f"{rows:,} rows in {FILES} files")
+            compare(directory, questions, options.rounds)
         if not options.only:
             compiling(directory)
-            short_range(directory, options.rounds)
+            short_range(Path(folder), options.rounds)
 
 
 def write_logs(folder: Path, rows: int, files: int) -> None:
@@ -110,38 +134,41 @@ def frames(directory: Path) -> Frames:
 
 
 def tables(directory: Path) -> Mapping[str, engine.Table]:
-    json_columns = {"logs": frozenset({"attributes"})}
-    return {name: engine.Table(frame, json_columns.get(name, frozenset())) for name, frame in frames(directory).items()}
+    return {name: engine.Table(frame, JSON_COLUMNS.get(name, frozenset())) for name, frame in frames(directory).items()}
 
 
-def answer(sql: str, directory: Path) -> pl.DataFrame:
+def schemas(directory: Path) -> Mapping[str, Schema]:
+    """What a manifest tells of the datasets' columns."""
+    columns = {name: frame.collect_schema().items() for name, frame in frames(directory).items()}
+    return {name: engine.schema_of(found, JSON_COLUMNS.get(name, frozenset())) for name, found in columns.items()}
+
+
+def answer(sql: str, directory: Path, known: Mapping[str, Schema]) -> pl.DataFrame:
     """Our engine, from the text to the rows."""
-    compiled = engine.prepare(parse.parse(sql), tables(directory), now=NOW)
+    statement = parse.parse(sql)
+    compiled = engine.lowered(statement, engine.bound(statement, known, NOW), tables(directory))
     return compiled.frame.collect(engine="streaming")
 
 
 def compare(directory: Path, questions: Sequence[Question], rounds: int) -> None:
     duckdb = _duckdb(directory)
-    to_polars, to_duckdb = {}, {}
-    print(f"{'question':32}{'ours ms':>10}{'polars':>10}{'duckdb':>10}{'/polars':>9}{'/duckdb':>9}")
+    found: dict[str, dict[str, float]] = {heading: {} for heading in RATIOS}
+    print(f"{'question':30}{'ours ms':>9}{'polars':>9}{'duckdb':>9}" + "".join(f"{heading:>13}" for heading in RATIOS))
     for question in questions:
         runs = _runs(question, directory, duckdb)
-        try:
-            seconds = interleaved(runs, rounds)
-        except Exception as error:  # One question that fails must not hide the others.
-            print(f"{question.name:32}{type(error).__name__}: {str(error)[:90]}")
-            continue
         _check(question, runs)
-        to_polars[question.name] = seconds["ours"] / seconds["polars"]
-        if "duckdb" in seconds:
-            to_duckdb[question.name] = seconds["ours"] / seconds["duckdb"]
-        print(_line(question.name, seconds))
-    print(f"\nours / Polars: {_summary(to_polars)}\nours / DuckDB: {_summary(to_duckdb)}")
+        measured = interleaved(runs, rounds)
+        for heading, ratio in _ratios(measured).items():
+            found[heading][question.name] = ratio
+        print(_line(question.name, measured))
+    for heading, ratios in found.items():
+        print(f"ours {heading}: {_summary(ratios)}")
 
 
-def _runs(question: Question, directory: Path, duckdb: Callable[[str], object] | None) -> dict[str, Run]:
+def _runs(question: Question, directory: Path, duckdb: Callable[[str], pl.DataFrame] | None) -> dict[str, Run]:
+    known = schemas(directory)
     runs: dict[str, Run] = {
-        "ours": lambda: answer(question.sql, directory),
+        "ours": lambda: answer(question.sql, directory, known),
         "polars": lambda: question.polars(frames(directory)).collect(engine="streaming"),
     }
     if duckdb is not None:
@@ -149,7 +176,7 @@ def _runs(question: Question, directory: Path, duckdb: Callable[[str], object] |
     return runs
 
 
-def _duckdb(directory: Path) -> Callable[[str], object] | None:
+def _duckdb(directory: Path) -> Callable[[str], pl.DataFrame] | None:
     """A runner over views of the same files; the answer becomes a frame, as ours is."""
     if find_spec("duckdb") is None:
         return None
@@ -162,28 +189,50 @@ def _duckdb(directory: Path) -> Callable[[str], object] | None:
     return lambda sql: connection.sql(sql).pl()
 
 
-def interleaved(runs: Mapping[str, Run], rounds: int) -> dict[str, float]:
-    """The best time of each in seconds; the sides take turns, so that a busy machine slows all of them."""
-    best = dict.fromkeys(runs, math.inf)
-    for _ in range(rounds):
-        for name, run in runs.items():
-            begin = time.perf_counter()
-            run()
-            best[name] = min(best[name], time.perf_counter() - begin)
-    return best
+def interleaved(runs: Mapping[str, Run], rounds: int) -> dict[str, Measured]:
+    """The sides take turns, each time another one first."""
+    measured = {name: Measured() for name in runs}
+    names = list(runs)
+    for number in range(rounds):
+        shift = number % len(names)
+        for name in names[shift:] + names[:shift]:
+            begin, processor = time.perf_counter(), time.process_time()
+            runs[name]()
+            measured[name].elapsed.append(time.perf_counter() - begin)
+            measured[name].processor.append(time.process_time() - processor)
+    return measured
 
 
 def _check(question: Question, runs: Mapping[str, Run]) -> None:
-    """Both sides answer the same question: as many rows, or the comparison is void."""
-    heights = {name: run().height for name, run in runs.items()}  # type: ignore[attr-defined]
-    if len(set(heights.values())) > 1:
-        print(f"  {question.name}: NOT the same answer, rows {heights}")
+    """The answers are the same, with the same types, or the comparison is void. Only numeric, which is exact with us,
+    may be a float or an integer in Polars; of DuckDB, whose types are others, the rows are counted."""
+    answers = {name: run() for name, run in runs.items()}
+    ours, polars = (answers[side].with_columns(_plain(answers["ours"])) for side in ("ours", "polars"))
+    assert_frame_equal(ours, polars, check_row_order=False)
+    if any(found.height != ours.height for found in answers.values()):
+        raise ValueError(f"{question.name}: rows { ({name: found.height for name, found in answers.items()}) }")
 
 
-def _line(name: str, seconds: Mapping[str, float]) -> str:
-    ours, polars, duckdb = (seconds.get(side, math.nan) for side in ("ours", "polars", "duckdb"))
-    times = "".join(f"{1000 * side:10.1f}" for side in (ours, polars, duckdb))
-    return f"{name:32}{times}{ours / polars:9.2f}{ours / duckdb:9.2f}"
+def _plain(ours: pl.DataFrame) -> list[pl.Expr]:
+    """Our columns of type numeric as floats."""
+    return [pl.col(name).cast(pl.Float64) for name, dtype in ours.schema.items() if dtype == pl.Decimal]
+
+
+def _ratios(measured: Mapping[str, Measured]) -> dict[str, float]:
+    ours, polars, duckdb = (measured.get(side, Measured()) for side in ("ours", "polars", "duckdb"))
+    sides = ((ours.elapsed, polars.elapsed), (ours.processor, polars.processor), (ours.elapsed, duckdb.elapsed))
+    return {
+        heading: statistics.median(a / b for a, b in zip(*pair, strict=True))
+        for heading, pair in zip(RATIOS, sides, strict=True)
+        if pair[1]
+    }
+
+
+def _line(name: str, measured: Mapping[str, Measured]) -> str:
+    times = "".join(f"{1000 * side.typical:9.1f}" for side in measured.values())
+    ratios = _ratios(measured)
+    missing = 9 * (3 - len(measured)) * " "
+    return f"{name:30}{times}{missing}" + "".join(f"{ratios.get(heading, math.nan):13.2f}" for heading in RATIOS)
 
 
 def _summary(ratios: Mapping[str, float]) -> str:
@@ -195,19 +244,20 @@ def _summary(ratios: Mapping[str, float]) -> str:
 
 
 def compiling(directory: Path) -> None:
-    """The time from the text to a lazy frame, over all questions."""
-    loaded = tables(directory)
-    times = []
+    """The time from the text to a lazy frame over all questions, and that of a statement that is parsed already."""
+    loaded, known = tables(directory), schemas(directory)
+    first, again = [], []
     for question in QUESTIONS * 20:
         begin = time.perf_counter()
-        try:
-            engine.prepare(parse.parse(question.sql), loaded, now=NOW)
-        except Exception:  # Named by `compare` already.
-            continue
-        times.append(time.perf_counter() - begin)
-    if times:
+        statement = parse.parse(question.sql)
+        parsed = time.perf_counter()
+        engine.lowered(statement, engine.bound(statement, known, NOW), loaded)
+        end = time.perf_counter()
+        first.append(end - begin)
+        again.append(end - parsed)
+    for name, times in (("parse and compile", first), ("compile what was parsed before", again)):
         p50, p95 = (1000 * statistics.quantiles(times, n=100)[place] for place in (49, 94))
-        print(f"parse and compile: median {p50:.2f} ms, p95 {p95:.2f} ms, of {len(times)}")
+        print(f"{name}: median {p50:.2f} ms, p95 {p95:.2f} ms, of {len(times)}")
 
 
 def short_range(directory: Path, rounds: int) -> None:
@@ -221,17 +271,20 @@ def short_range(directory: Path, rounds: int) -> None:
         return pl.scan_parquet(directory / "range" / "*.parquet")
 
     def ours() -> pl.DataFrame:
-        loaded = {"logs": engine.Table(scan(), frozenset({"attributes"}))}
-        return engine.prepare(parse.parse(sql), loaded, now=NOW).frame.collect(engine="streaming")
+        statement, loaded = parse.parse(sql), {"logs": engine.Table(scan(), JSON_COLUMNS["logs"])}
+        query = engine.bound(statement, known, NOW)
+        return engine.lowered(statement, query, loaded).frame.collect(engine="streaming")
 
+    known = {"logs": engine.schema_of(scan().collect_schema().items(), JSON_COLUMNS["logs"])}
     runs: dict[str, Run] = {
         "ours": ours,
         "filter": lambda: scan().filter(wanted).collect(engine="streaming"),
         "all": lambda: scan().collect(engine="streaming"),
     }
-    seconds = interleaved(runs, rounds)
-    ratio = seconds["ours"] / seconds["filter"]
-    shown = ", ".join(f"{name} {1000 * value:.1f} ms" for name, value in seconds.items())
+    measured = interleaved(runs, rounds)
+    pairs = zip(measured["ours"].elapsed, measured["filter"].elapsed, strict=True)
+    ratio = statistics.median(a / b for a, b in pairs)
+    shown = ", ".join(f"{name} {1000 * side.typical:.1f} ms" for name, side in measured.items())
     print(f"1 minute of {RANGE_ROWS:,} rows ({ours().height} rows): {shown}; ours / filter {ratio:.2f}")
 
 

@@ -8,6 +8,9 @@ from typing import Final
 import polars as pl
 from polars import col
 
+COUNT: Final = pl.len().cast(pl.Int64)
+"""SQL counts in 64 bits, so that the answer has one type however many rows there are."""
+
 START: Final = dt.datetime(2024, 12, 30, tzinfo=dt.UTC)
 Frames = dict[str, pl.LazyFrame]
 
@@ -34,23 +37,27 @@ def _ratio(part: pl.Expr) -> pl.Expr:
     return part.cast(pl.Int64).sum() * 100.0 / pl.len()
 
 
+def _how_many(part: pl.Expr) -> pl.Expr:
+    return part.sum().cast(pl.Int64)
+
+
 HOUR: Final = "p_timestamp >= '2024-12-30T05:00:00Z' AND p_timestamp < '2024-12-30T06:00:00Z'"
 QUESTIONS: Final = (
-    Question("count", "SELECT count(*) FROM logs", lambda f: f["logs"].select(pl.len())),
+    Question("count", "SELECT count(*) FROM logs", lambda f: f["logs"].select(count=COUNT)),
     Question(
         "count of an hour",
         f"SELECT count(*) FROM logs WHERE {HOUR}",
-        lambda f: f["logs"].filter(_between(5, 6)).select(pl.len()),
+        lambda f: f["logs"].filter(_between(5, 6)).select(count=COUNT),
     ),
     Question(
         "events per hour",
         "SELECT date_trunc('hour', p_timestamp) AS h, count(*) AS n FROM logs GROUP BY 1 ORDER BY 1",
-        lambda f: f["logs"].group_by(h=col("p_timestamp").dt.truncate("1h")).agg(n=pl.len()).sort("h"),
+        lambda f: f["logs"].group_by(h=col("p_timestamp").dt.truncate("1h")).agg(n=COUNT).sort("h"),
     ),
     Question(
         "events per level",
         "SELECT level, count(*) AS n FROM logs GROUP BY level ORDER BY n DESC",
-        lambda f: f["logs"].group_by("level").agg(n=pl.len()).sort("n", descending=True),
+        lambda f: f["logs"].group_by("level").agg(n=COUNT).sort("n", descending=True),
     ),
     Question(
         "errors per hour and service",
@@ -60,7 +67,7 @@ QUESTIONS: Final = (
             f["logs"]
             .filter(col("level") == "ERROR")
             .group_by(h=col("p_timestamp").dt.truncate("1h"), service="service")
-            .agg(n=pl.len())
+            .agg(n=COUNT)
             .sort("h", "service")
         ),
     ),
@@ -69,7 +76,7 @@ QUESTIONS: Final = (
         "SELECT service, count(*) AS n, 100.0 * count(*) FILTER (WHERE status >= 500) / count(*) AS pct FROM logs "
         "GROUP BY service ORDER BY pct DESC",
         lambda f: (
-            f["logs"].group_by("service").agg(n=pl.len(), pct=_ratio(col("status") >= 500)).sort("pct", descending=True)
+            f["logs"].group_by("service").agg(n=COUNT, pct=_ratio(col("status") >= 500)).sort("pct", descending=True)
         ),
     ),
     Question(
@@ -98,14 +105,14 @@ QUESTIONS: Final = (
         lambda f: (
             f["logs"]
             .group_by(d=col("p_timestamp").dt.truncate("1d"))
-            .agg(n=col("user_id").drop_nulls().n_unique())
+            .agg(n=col("user_id").drop_nulls().n_unique().cast(pl.Int64))
             .sort("d")
         ),
     ),
     Question(
         "ten busiest hosts",
         "SELECT host, count(*) AS n FROM logs GROUP BY host ORDER BY n DESC, host LIMIT 10",
-        lambda f: f["logs"].group_by("host").agg(n=pl.len()).sort(["n", "host"], descending=[True, False]).limit(10),
+        lambda f: f["logs"].group_by("host").agg(n=COUNT).sort(["n", "host"], descending=[True, False]).limit(10),
     ),
     Question(
         "ten busiest users",
@@ -115,7 +122,7 @@ QUESTIONS: Final = (
             f["logs"]
             .filter(col("user_id").is_not_null())
             .group_by("user_id")
-            .agg(n=pl.len(), b=col("bytes").sum())
+            .agg(n=COUNT, b=col("bytes").sum())
             .sort(["b", "user_id"], descending=[True, False])
             .limit(10)
         ),
@@ -134,17 +141,17 @@ QUESTIONS: Final = (
     Question(
         "text search",
         "SELECT count(*) AS n FROM logs WHERE message LIKE '%timeout%'",
-        lambda f: f["logs"].filter(col("message").str.contains("timeout", literal=True)).select(n=pl.len()),
+        lambda f: f["logs"].filter(col("message").str.contains("timeout", literal=True)).select(n=COUNT),
     ),
     Question(
         "text search without case",
         "SELECT count(*) AS n FROM logs WHERE message ILIKE '%payment%failed%'",
-        lambda f: f["logs"].filter(col("message").str.contains(r"(?is)payment.*failed")).select(n=pl.len()),
+        lambda f: f["logs"].filter(col("message").str.contains(r"(?is)payment.*failed")).select(n=COUNT),
     ),
     Question(
         "regular expression",
         "SELECT count(*) AS n FROM logs WHERE message ~ 'took [0-9]+ms$'",
-        lambda f: f["logs"].filter(col("message").str.contains(r"took [0-9]+ms$")).select(n=pl.len()),
+        lambda f: f["logs"].filter(col("message").str.contains(r"took [0-9]+ms$")).select(n=COUNT),
     ),
     Question(
         "number out of a message",
@@ -165,7 +172,7 @@ QUESTIONS: Final = (
             f["logs"]
             .filter(col("level") == "ERROR")
             .group_by(m=col("message").str.replace_all(r"[0-9]+", "#"))
-            .agg(n=pl.len())
+            .agg(n=COUNT)
             .sort(["n", "m"], descending=[True, False])
             .limit(20)
         ),
@@ -178,7 +185,7 @@ QUESTIONS: Final = (
             f["logs"]
             .filter(col("latency").is_not_null())
             .group_by(bin=(col("latency") / 50).floor() * 50)
-            .agg(n=pl.len())
+            .agg(n=COUNT)
             .sort("bin")
         ),
     ),
@@ -191,9 +198,9 @@ QUESTIONS: Final = (
             f["logs"]
             .group_by("service")
             .agg(
-                ok=(col("status") < 300).sum(),
-                client=col("status").is_between(400, 499).sum(),
-                server=(col("status") >= 500).sum(),
+                ok=_how_many(col("status") < 300),
+                client=_how_many(col("status").is_between(400, 499)),
+                server=_how_many(col("status") >= 500),
             )
         ),
     ),
@@ -212,26 +219,26 @@ QUESTIONS: Final = (
                     .otherwise(pl.lit("server"))
                 }
             )
-            .agg(n=pl.len())
+            .agg(n=COUNT)
         ),
     ),
     Question(
         "join with a dimension",
         "SELECT s.team, count(*) AS n, avg(l.latency) AS a FROM logs l JOIN services s ON s.service = l.service "
         "GROUP BY s.team",
-        lambda f: f["logs"].join(f["services"], on="service").group_by("team").agg(n=pl.len(), a=col("latency").mean()),
+        lambda f: f["logs"].join(f["services"], on="service").group_by("team").agg(n=COUNT, a=col("latency").mean()),
     ),
     Question(
         "services without an owner",
         "SELECT l.service, count(*) AS n FROM logs l WHERE NOT EXISTS (SELECT 1 FROM services s WHERE s.service = "
         "l.service) "
         "GROUP BY l.service",
-        lambda f: f["logs"].join(f["services"], on="service", how="anti").group_by("service").agg(n=pl.len()),
+        lambda f: f["logs"].join(f["services"], on="service", how="anti").group_by("service").agg(n=COUNT),
     ),
     Question(
         "above the mean",
         "SELECT count(*) AS n FROM logs WHERE latency > (SELECT avg(latency) FROM logs)",
-        lambda f: f["logs"].filter(col("latency") > col("latency").mean()).select(n=pl.len()),
+        lambda f: f["logs"].filter(col("latency") > col("latency").mean()).select(n=COUNT),
     ),
     Question(
         "latest of each host",
@@ -256,7 +263,7 @@ QUESTIONS: Final = (
     Question(
         "share of each level",
         "SELECT level, count(*) AS n, 100.0 * count(*) / sum(count(*)) OVER () AS pct FROM logs GROUP BY level",
-        lambda f: f["logs"].group_by("level").agg(n=pl.len()).with_columns(pct=100.0 * col("n") / col("n").sum()),
+        lambda f: f["logs"].group_by("level").agg(n=COUNT).with_columns(pct=100.0 * col("n") / col("n").sum()),
     ),
     Question(
         "moving average",
@@ -265,7 +272,7 @@ QUESTIONS: Final = (
         lambda f: (
             f["logs"]
             .group_by(h=col("p_timestamp").dt.truncate("1m"))
-            .agg(n=pl.len())
+            .agg(n=COUNT)
             .sort("h")
             .select("h", m=col("n").cast(pl.Float64).rolling_mean(6, min_samples=1))
         ),
@@ -279,10 +286,7 @@ QUESTIONS: Final = (
         lambda f: (
             pl.LazyFrame({"h": pl.datetime_range(_at(-24), _at(119), "1h", eager=True, time_unit="us")})
             .join(
-                f["logs"]
-                .filter(col("level") == "FATAL")
-                .group_by(h=col("p_timestamp").dt.truncate("1h"))
-                .agg(n=pl.len()),
+                f["logs"].filter(col("level") == "FATAL").group_by(h=col("p_timestamp").dt.truncate("1h")).agg(n=COUNT),
                 on="h",
                 how="left",
             )
@@ -303,7 +307,7 @@ QUESTIONS: Final = (
             f["logs"]
             .filter(col("p_timestamp") < _at(-12))
             .group_by(route=col("attributes").str.json_path_match("$.route"))
-            .agg(n=pl.len())
+            .agg(n=COUNT)
         ),
     ),
     Question(
@@ -311,9 +315,9 @@ QUESTIONS: Final = (
         "SELECT service, level, count(*) AS n FROM logs GROUP BY ROLLUP (service, level)",
         lambda f: pl.concat(
             [
-                f["logs"].group_by("service", "level").agg(n=pl.len()),
-                f["logs"].group_by("service").agg(n=pl.len()),
-                f["logs"].select(n=pl.len()),
+                f["logs"].group_by("service", "level").agg(n=COUNT),
+                f["logs"].group_by("service").agg(n=COUNT),
+                f["logs"].select(n=COUNT),
             ],
             how="diagonal",
         ),
@@ -324,8 +328,8 @@ QUESTIONS: Final = (
         "SELECT 'failed', count(*) FROM logs WHERE status >= 500",
         lambda f: pl.concat(
             [
-                f["logs"].filter(col("latency") > 500).select(what=pl.lit("slow"), n=pl.len()),
-                f["logs"].filter(col("status") >= 500).select(what=pl.lit("failed"), n=pl.len()),
+                f["logs"].filter(col("latency") > 500).select(what=pl.lit("slow"), n=COUNT),
+                f["logs"].filter(col("status") >= 500).select(what=pl.lit("failed"), n=COUNT),
             ]
         ),
     ),
@@ -342,7 +346,7 @@ QUESTIONS: Final = (
         lambda f: (
             f["logs"]
             .group_by(h=col("p_timestamp").dt.truncate("1h"))
-            .agg(n=pl.len(), a=col("latency").mean())
+            .agg(n=COUNT, a=col("latency").mean())
             .filter(col("n") > col("n").mean())
             .sort(["n", "h"], descending=[True, False])
             .limit(20)
@@ -354,7 +358,7 @@ QUESTIONS: Final = (
         lambda f: f["logs"].select(
             kbit=(col("bytes") * 8 // 1000).sum(),
             x=(col("latency") * 2 + 1).sum(),
-            l=col("message").str.len_chars().max(),
+            l=col("message").str.len_chars().max().cast(pl.Int32),
         ),
         duckdb="SELECT sum(bytes * 8 // 1000) AS kbit, sum(latency * 2 + 1) AS x, max(length(message)) AS l FROM logs",
     ),
