@@ -52,8 +52,7 @@ def contenders(
     if groups and is_stored:
         thresholds = _thresholds(frame, groups, plain, key, count)
         wanted = _reaches(value, plain, pl.col(_EDGE), pl.col(_PRESENT), key, count)
-        names = frame.collect_schema().names()
-        return frame.join(thresholds, on=groups, nulls_equal=True).filter(wanted).select(names)
+        return frame.join(thresholds, on=groups, nulls_equal=True).filter(wanted).drop(_EDGE, _PRESENT)
     edge, present = _edge(plain, key, count), plain.count()
     if groups:
         edge, present = edge.over(groups), present.over(groups)

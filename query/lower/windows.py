@@ -19,18 +19,20 @@ from query.lower.windowrows import Spec, marked, with_arguments
 def window(relation: Window, frame: pl.LazyFrame, statements: Statements, first: int | None = None) -> pl.LazyFrame:
     """The input's columns and one per call. Of each partition only the `first` rows and some others may be wanted."""
     made = relation.fields[len(relation.input.fields) :]
+    kept = [field.id for field in relation.input.fields]
     groups: dict[Spec, list[tuple[WindowCall, Field]]] = {}
     for call, field in zip(relation.calls, made, strict=True):
         groups.setdefault(Spec(call.partition, call.order), []).append((call, field))
     for spec, calls in groups.items():
         statements.note(f"{len(calls)} window functions over one sorting")
-        kept = frame.collect_schema().names()
         stored = is_stored(relation.input) and all(isinstance(value, Column) for value in spec.values)
         frame = marked(frame, spec, first, stored)
         for call, field in calls:
             frame = _computed(frame, call, field, spec)
-        frame = frame.select(*kept, *(field.id for _, field in calls))
-    return frame.select([field.id for field in relation.fields])
+        kept += [field.id for _, field in calls]
+        frame = frame.select(kept)
+    wanted = [field.id for field in relation.fields]
+    return frame if kept == wanted else frame.select(wanted)
 
 
 def _computed(frame: pl.LazyFrame, call: WindowCall, made: Field, spec: Spec) -> pl.LazyFrame:
