@@ -34,7 +34,7 @@ def filtered(frame: pl.LazyFrame, predicate: Scalar) -> pl.LazyFrame:
         return frame
     stage = Stage()
     holds = expression(predicate, stage).alias(_HOLDS)
-    return stage.after(stage.before(frame).with_columns(holds).filter(_HOLDS).drop(_HOLDS))
+    return stage.after(stage.before(frame).with_columns(holds).filter(pl.col(_HOLDS)).drop(_HOLDS))
 
 
 def conjunction(parts: list[Scalar]) -> Scalar:

@@ -1,19 +1,35 @@
 """Aggregates over window frames: by running totals where those are exact, else over the frame's rows written out."""
 
+from typing import Final
+
 import polars as pl
 
 from query.bound import AggregateCall, Field, Frame, WindowCall
 from query.lower.aggregates import plan
-from query.lower.frames import DEFAULT
+from query.lower.frames import DEFAULT, WHOLE
 from query.lower.ordering import is_keyed
 from query.lower.plans import quotient
 from query.lower.windowrows import END, FIRST, PEER, ROW, START, argument
 from query.types import FLOATS, INT8, INTEGERS
 
+_REDUCTIONS: Final = ("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every")
+
+
+def is_total(call: WindowCall) -> bool:
+    """True for an aggregate of all rows, `OVER ()`, that is one value."""
+    if call.partition or call.order or not _is_whole(call.frame or WHOLE):
+        return False
+    return call.function in _REDUCTIONS and not any(is_keyed(arg.type) for arg in call.args)
+
+
+def total(frame: pl.LazyFrame, call: WindowCall, made: Field) -> pl.LazyFrame:
+    """The frame with an aggregate of all its rows: nothing has to be sorted or numbered for it."""
+    entry = plan(_as_aggregate(call), made)
+    return frame.with_columns(entry.columns).with_columns(entry.aggregates).with_columns(entry.result.alias(made.id))
+
 
 def aggregated(frame: pl.LazyFrame, call: WindowCall, made: Field, bounds: Frame) -> pl.LazyFrame:
-    whole = bounds.start.kind == "unbounded_preceding" and bounds.end.kind == "unbounded_following"
-    if whole and not bounds.exclude:
+    if _is_whole(bounds):
         return _over_partition(frame, call, made)
     if call.function == "count" and not bounds.exclude:
         return frame.with_columns(_running(_counted(call)).alias(made.id))
@@ -24,6 +40,12 @@ def aggregated(frame: pl.LazyFrame, call: WindowCall, made: Field, bounds: Frame
     if grows and call.function in ("sum", "avg", "min", "max") and not is_keyed(call.args[0].type):
         return _growing(frame, call, made)
     return _listed(frame, call, made, bounds)
+
+
+def _is_whole(bounds: Frame) -> bool:
+    """True for frames that are their whole partition."""
+    ends = bounds.start.kind, bounds.end.kind
+    return ends == ("unbounded_preceding", "unbounded_following") and not bounds.exclude
 
 
 def _masked(call: WindowCall) -> pl.Expr:

@@ -9,7 +9,7 @@ import polars as pl
 from query import fault
 from query.bound import Column, Field, Window, WindowCall
 from query.lower.contenders import is_stored
-from query.lower.frameaggregates import aggregated
+from query.lower.frameaggregates import aggregated, is_total, total
 from query.lower.frames import DEFAULT, WHOLE, framed
 from query.lower.rankings import RANKINGS, neighbour, placed
 from query.lower.statements import Statements
@@ -24,15 +24,23 @@ def window(relation: Window, frame: pl.LazyFrame, statements: Statements, first:
     for call, field in zip(relation.calls, made, strict=True):
         groups.setdefault(Spec(call.partition, call.order), []).append((call, field))
     for spec, calls in groups.items():
-        statements.note(f"{len(calls)} window functions over one sorting")
-        stored = is_stored(relation.input) and all(isinstance(value, Column) for value in spec.values)
-        frame = marked(frame, spec, first, stored)
-        for call, field in calls:
-            frame = _computed(frame, call, field, spec)
+        if all(is_total(call) for call, _ in calls):
+            statements.note(f"{len(calls)} aggregates of all rows")
+            for call, field in calls:
+                frame = total(frame, call, field)
+        else:
+            statements.note(f"{len(calls)} window functions over one sorting")
+            frame = marked(frame, spec, first, _is_stored(relation, spec))
+            for call, field in calls:
+                frame = _computed(frame, call, field, spec)
         kept += [field.id for _, field in calls]
         frame = frame.select(kept)
     wanted = [field.id for field in relation.fields]
     return frame if kept == wanted else frame.select(wanted)
+
+
+def _is_stored(relation: Window, spec: Spec) -> bool:
+    return is_stored(relation.input) and all(isinstance(value, Column) for value in spec.values)
 
 
 def _computed(frame: pl.LazyFrame, call: WindowCall, made: Field, spec: Spec) -> pl.LazyFrame:
