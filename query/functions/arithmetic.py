@@ -7,6 +7,7 @@ from query.functions.registry import Site, define
 from query.lower.constants import (
     constant_divisor,
     factor_bounds,
+    finite_limit,
     quotient_by,
     remainder_by,
     shift_bounds,
@@ -67,8 +68,11 @@ def _float(site: Site, result: pl.Expr, operator: str, left: pl.Expr, right: pl.
     constants = site.constant(0), site.constant(1)
     if stays_finite(operator, constants, site.result):
         return result
-    operands = (value for value, constant in zip((left, right), constants, strict=True) if constant is None)
-    return checked_float(site, result, *operands)
+    varying = [value for value, constant in zip((left, right), constants, strict=True) if constant is None]
+    limit = finite_limit(operator, constants, site.result)
+    if limit is not None and len(varying) == 1:
+        return site.trap(result, (varying[0].abs() > limit) & varying[0].is_finite(), "float_overflow")
+    return checked_float(site, result, *varying)
 
 
 def _with_constant(site: Site, left: pl.Expr, right: pl.Expr) -> tuple[pl.Expr, int | None]:

@@ -5,6 +5,7 @@ A 128-bit detour costs three to four times the plain operation, a comparison wit
 """
 
 import math
+import sys
 from typing import Final
 
 import polars as pl
@@ -84,3 +85,24 @@ def stays_finite(operator: str, constants: tuple[Value, Value], kind: PgType) ->
     if not math.isfinite(size):
         return True
     return {"*": size <= 1, "/": size >= 1}.get(operator, size < _HALF_LAST_PLACE[kind.name])
+
+
+def finite_limit(operator: str, constants: tuple[Value, Value], kind: PgType) -> float | None:
+    """The largest float8 that multiplied by a constant, or divided by one, is finite; None for other operations.
+
+    >>> finite_limit("*", (None, 2.0), FLOAT8) == sys.float_info.max / 2
+    True
+    """
+    left, right = constants
+    constant = left if right is None else right
+    known = operator == "*" or (operator == "/" and right is not None)
+    if not known or kind.name != "float8" or not isinstance(constant, int | float) or not constant:
+        return None
+    size = abs(float(constant))
+    apply = size.__mul__ if operator == "*" else size.__rtruediv__
+    limit = sys.float_info.max / size if operator == "*" else sys.float_info.max * size
+    while math.isinf(apply(limit)):
+        limit = math.nextafter(limit, 0)
+    while math.isfinite(apply(math.nextafter(limit, math.inf))):
+        limit = math.nextafter(limit, math.inf)
+    return limit

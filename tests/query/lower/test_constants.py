@@ -1,6 +1,7 @@
 """Arithmetic with a constant operand answers, and fails, exactly as the same arithmetic over two columns."""
 
 import itertools
+import math
 from datetime import UTC, datetime
 from typing import Final
 
@@ -9,7 +10,8 @@ import pytest
 
 from errors import InvalidSQL
 from query import engine
-from query.lower.constants import factor_bounds, shift_bounds
+from query.lower.constants import factor_bounds, finite_limit, shift_bounds
+from query.types import FLOAT8
 
 LEAST: Final = -(2**63)
 MOST: Final = 2**63 - 1
@@ -49,6 +51,24 @@ def test_double_with_a_constant_is_double_with_a_column(operator: str) -> None:
         literal = f"('{constant!r}'::float8)"
         found = outcome(f"SELECT a {operator} {literal} AS r FROM t", frame)
         assert repr(found) == repr(expected), (value, operator, constant)
+
+
+@pytest.mark.parametrize("operator", ["*", "/"])
+@pytest.mark.parametrize("constant", [50.0, -3.0, 1.1, 0.7, -1e-300, 5e-324, 1e308, 1.0000000000000002])
+def test_overflow_begins_where_a_column_s_begins(operator: str, constant: float) -> None:
+    limit = finite_limit(operator, (None, constant), FLOAT8) if (operator == "*") == (abs(constant) > 1) else None
+    for value in [] if limit is None else [math.nextafter(limit, 0), limit, math.nextafter(limit, math.inf)]:
+        for signed in (value, -value):
+            frame = pl.DataFrame({"a": [signed], "b": [constant]})
+            expected = outcome(f"SELECT a {operator} b AS r FROM t", frame)
+            assert outcome(f"SELECT a {operator} ('{constant!r}'::float8) AS r FROM t", frame) == expected
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, None])
+def test_what_is_infinite_already_is_no_overflow(value: float | None) -> None:
+    frame = pl.DataFrame({"a": [value]}, schema={"a": pl.Float64})
+    expected = None if value is None else value * 50
+    assert repr(outcome("SELECT a * 50 AS r FROM t", frame)) == repr(expected)
 
 
 def test_a_value_that_is_not_needed_does_not_overflow() -> None:
