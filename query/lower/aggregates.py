@@ -51,7 +51,7 @@ def _plans(calls: Sequence[AggregateCall], made: Sequence[Field]) -> list[Plan]:
     plans = []
     for call, field in zip(calls, made, strict=True):
         source = first.setdefault((call.order, call.where), field) if call.function in PERCENTILES else field
-        entry = plan(call, source)
+        entry = plan(call, replace(field, id=source.id))
         plans.append(entry if source is field else Plan((), (), entry.result))
     return plans
 

@@ -25,6 +25,13 @@ def test_percentiles_of_the_same_values_sort_them_once() -> None:
     assert asked.collect().rows() == [("a", 2.0, 4.0, 2.5), ("b", 9.0, 9.0, 9.0)]
 
 
+def test_several_fractions_at_once_read_the_same_list() -> None:
+    asked = compiled(f"{MEDIAN} AS x, percentile_cont(ARRAY[0, 1]) WITHIN GROUP (ORDER BY v) AS y")
+
+    assert asked.explain().count("implode()") == 1
+    assert asked.collect().rows() == [("a", 2.0, [1.0, 4.0]), ("b", 9.0, [9.0, 9.0])]
+
+
 @pytest.mark.parametrize(
     ("other", "expected"),
     [
