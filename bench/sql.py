@@ -35,6 +35,7 @@ RATIOS: Final = ("/ polars", "/ polars cpu", "/ duckdb")
 JSON_COLUMNS: Final = {"logs": frozenset({"attributes"})}
 SERVICES: Final = ["checkout", "cart", "auth", "search", "billing", "gateway", "inventory"]
 Run = Callable[[], pl.DataFrame]
+Clocks = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,11 @@ class Measured:
 
     elapsed: list[float] = field(default_factory=list)
     processor: list[float] = field(default_factory=list)
+
+    def add(self, begin: Clocks, end: Clocks) -> None:
+        """One more round, by what the clocks showed before and after it."""
+        self.elapsed.append(end[0] - begin[0])
+        self.processor.append(end[1] - begin[1])
 
     @property
     def typical(self) -> float:
@@ -196,11 +202,14 @@ def interleaved(runs: Mapping[str, Run], rounds: int) -> dict[str, Measured]:
     for number in range(rounds):
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
-            begin, processor = time.perf_counter(), time.process_time()
+            begin = _clocks()
             runs[name]()
-            measured[name].elapsed.append(time.perf_counter() - begin)
-            measured[name].processor.append(time.process_time() - processor)
+            measured[name].add(begin, _clocks())
     return measured
+
+
+def _clocks() -> Clocks:
+    return time.perf_counter(), time.process_time()
 
 
 def _check(question: Question, runs: Mapping[str, Run]) -> None:
@@ -246,18 +255,21 @@ def _summary(ratios: Mapping[str, float]) -> str:
 def compiling(directory: Path) -> None:
     """The time from the text to a lazy frame over all questions, and that of a statement that is parsed already."""
     loaded, known = tables(directory), schemas(directory)
-    first, again = [], []
+    first, again = Measured(), Measured()
     for question in QUESTIONS * 20:
-        begin = time.perf_counter()
+        begin = _clocks()
         statement = parse.parse(question.sql)
-        parsed = time.perf_counter()
+        parsed = _clocks()
         engine.lowered(statement, engine.bound(statement, known, NOW), loaded)
-        end = time.perf_counter()
-        first.append(end - begin)
-        again.append(end - parsed)
-    for name, times in (("parse and compile", first), ("compile what was parsed before", again)):
-        p50, p95 = (1000 * statistics.quantiles(times, n=100)[place] for place in (49, 94))
-        print(f"{name}: median {p50:.2f} ms, p95 {p95:.2f} ms, of {len(times)}")
+        end = _clocks()
+        first.add(begin, end)
+        again.add(parsed, end)
+    for name, side in (("parse and compile", first), ("compile what was parsed before", again)):
+        parts = [f"{name}, of {len(side.elapsed)}:"]
+        for clock, seconds in (("elapsed", side.elapsed), ("cpu", side.processor)):
+            p50, p95 = (1000 * statistics.quantiles(seconds, n=100)[place] for place in (49, 94))
+            parts.append(f"{clock} median {p50:.2f} ms, p95 {p95:.2f} ms")
+        print(" ".join(parts))
 
 
 def short_range(directory: Path, rounds: int) -> None:
