@@ -117,6 +117,13 @@ class WeirParser(PostgresParser):
         made = super()._parse_paren()
         return marked(made, start, START) if isinstance(made, exp.Subquery) else made
 
+    def _parse_join(self, *args: Any, **options: Any) -> Any:
+        """`JOIN ... USING (columns) AS alias`."""
+        made = super()._parse_join(*args, **options)
+        if isinstance(made, exp.Join) and made.args.get("using") and self._match(TokenType.ALIAS):
+            made.set("alias", self._parse_id_var())
+        return made
+
     def _parse_case(self) -> Any:
         start = self._prev.start
         return marked(super()._parse_case(), start, START)

@@ -163,6 +163,8 @@ def _check_pair(before: Token, token: Token, after: Token | None) -> None:
         untyped = after is not None and after.token_type == TokenType.STRING
         state, problem = (AMBIGUOUS_FUNCTION, "is not unique") if untyped else (UNDEFINED_FUNCTION, "does not exist")
         raise invalid(state, f"operator {problem}: {before.text}=", before.start + 1)
+    if before.token_type in (TokenType.FROM, TokenType.JOIN) and token.token_type == TokenType.VALUES:
+        raise _near(after or token)
     if before.token_type == TokenType.FETCH and token.text.upper() not in ("FIRST", "NEXT"):
         raise _near(token)
     empty = token.token_type == TokenType.L_PAREN and after is not None and after.token_type == TokenType.R_PAREN
