@@ -40,7 +40,7 @@ ALLOWED: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.Unnest: frozenset({"expressions", "alias", "offset"}),
     exp.Where: _UNARY,
     exp.Having: _UNARY,
-    exp.Group: frozenset({"expressions", "rollup", "cube", "grouping_sets", "all"}) - {"all"},
+    exp.Group: frozenset({"expressions", "rollup", "cube", "grouping_sets", "all"}),
     exp.Rollup: _LIST,
     exp.Cube: _LIST,
     exp.GroupingSets: _LIST,

@@ -12,7 +12,7 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from query.placing import OPERATOR, START, Placing, marked
+from query.placing import BRACKETED, DEFINITION, OPERATOR, START, Placing, marked
 
 _SPECIAL_SYNTAX = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "OVERLAY", "TRY_CAST")
 """Calls with keywords between the arguments; all others are ordinary."""
@@ -116,6 +116,17 @@ class WeirParser(PostgresParser):
         start = self._curr.start if self._curr else 0
         made = super()._parse_paren()
         return marked(made, start, START) if isinstance(made, exp.Subquery) else made
+
+    def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> Any:
+        """A window, marked with the place of its definition: `OVER w` is not `OVER (w)`."""
+        index = self._index
+        made = super()._parse_window(this, alias)
+        if isinstance(made, exp.Window) and DEFINITION not in made.meta:
+            kinds = [token.token_type for token in self._tokens[index : self._index]]
+            token = self._tokens[index + 1 + (0 if alias else kinds.index(TokenType.OVER))]
+            made.meta[DEFINITION] = token.start
+            made.meta[BRACKETED] = token.token_type == TokenType.L_PAREN
+        return made
 
     def _parse_join(self, *args: Any, **options: Any) -> Any:
         """`JOIN ... USING (columns) AS alias`."""

@@ -12,6 +12,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 OPERATOR: Final = "operator"
 START: Final = "start"
+DEFINITION: Final = "definition"
+BRACKETED: Final = "bracketed"
 
 Build = Callable[..., Any]
 
@@ -19,6 +21,12 @@ Build = Callable[..., Any]
 def operator_of(node: exp.Expr) -> int | None:
     """The place of a node's operator, from 1; None for a node without one."""
     start = node.meta.get(OPERATOR)
+    return None if start is None else int(start) + 1
+
+
+def definition_of(window: exp.Expr) -> int | None:
+    """The place of what stands behind OVER, or of a named window's definition, from 1."""
+    start = window.meta.get(DEFINITION)
     return None if start is None else int(start) + 1
 
 

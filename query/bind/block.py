@@ -1,6 +1,6 @@
 """One query block while it is bound: its scope, and what its expressions asked the block to compute for them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -17,9 +17,11 @@ from query.bound import (
     Call,
     Column,
     Field,
+    Frame,
     Lookup,
     Relation,
     Scalar,
+    SortKey,
     Unnest,
     WindowCall,
 )
@@ -36,6 +38,15 @@ class PendingLookup:
     relation: Relation
     keys: tuple[tuple[Scalar, Column], ...] = ()
     single: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WindowDefinition:
+    """What stands behind OVER, or behind a name in the WINDOW clause."""
+
+    partition: tuple[Scalar, ...] = ()
+    order: tuple[SortKey, ...] = ()
+    frame: Frame | None = None
 
 
 @dataclass(slots=True)
@@ -57,7 +68,7 @@ class Block:
     group_series: list[tuple[Scalar, Field]] = field(default_factory=list)
     lookups: list[PendingLookup] = field(default_factory=list)
     inner_lookups: list[PendingLookup] = field(default_factory=list)
-    window_names: Mapping[str, exp.Window] = field(default_factory=dict)
+    window_names: dict[str, WindowDefinition] = field(default_factory=dict)
     grouping: list[Call] = field(default_factory=list)
     group_keys: list[Scalar] = field(default_factory=list)
 
@@ -89,24 +100,37 @@ class Block:
             self.clause, self.series_allowed = before
 
     @contextmanager
-    def arguments_of(self, name: str) -> Iterator[None]:
-        """While an aggregate's arguments are bound. One that is a window function may hold plain aggregates."""
-        if self.windowing:
-            self.windowing = False
-            try:
-                yield
-            finally:
-                self.windowing = True
-            return
-        self.inside_aggregate = True
+    def arguments_of(self, name: str, windowing: bool = True) -> Iterator[None]:
+        """While an aggregate's arguments are bound. Those of one that is a window function may hold plain aggregates,
+        but its FILTER may not."""
+        before = (self.windowing, self.inside_aggregate)
+        plain = not self.windowing
+        self.windowing, self.inside_aggregate = False, plain
         try:
-            with self.binding(f"the arguments of {name}"):
+            if plain or not windowing:
+                with self.binding(f"the arguments of {name}" if plain else name):
+                    yield
+            else:
                 yield
         finally:
-            self.inside_aggregate = False
+            self.windowing, self.inside_aggregate = before
 
     def aggregate(self, call: AggregateCall) -> Column:
-        """The column that will hold the aggregate's value; equal calls share one."""
+        """The column that will hold the aggregate's value, in the block whose rows it is over."""
+        level = self.scope.level_of(call)
+        if level is self.scope:
+            return self._collect(call)
+        if level.collect is None:
+            message = "aggregate functions are not allowed in FROM clause of their own query level"
+            raise fault.invalid(fault.GROUPING_ERROR, message, call.position)
+        return level.collect(call)
+
+    def __post_init__(self) -> None:
+        if self.clause == "SELECT":
+            self.scope.collect = self._collect
+
+    def _collect(self, call: AggregateCall) -> Column:
+        """The column of an aggregate over this block's rows; equal calls share one."""
         if not self.aggregates_allowed:
             message = f"aggregate functions are not allowed in {self.clause}"
             raise fault.invalid(fault.GROUPING_ERROR, message, call.position)
@@ -127,6 +151,8 @@ class Block:
 
     def rows_of(self, array: Scalar, position: int | None) -> Column:
         """The column that will hold one element of `array` per row; equal arrays share one."""
+        if self.clause.startswith("the arguments of "):
+            raise fault.unsupported(f"a set-returning function in {self.clause}", position, "put it into FROM")
         if not self.series_allowed or array.type.element is None:
             message = f"set-returning functions are not allowed in {self.clause}"
             raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position)

@@ -223,15 +223,16 @@ class _Pusher:
             keys = tuple(renamed(key, self._refs(mapping)) for key in source.keys)
         else:
             child, mapping = self.push(source)
-        number = self._environment.field(INT8)
-        call = WindowCall(INT8, "row_number", (), self._columns(mapping), keys, None)
-        numbered: Relation = Window((*child.fields, number), child, (call,))
+        names = ("row_number", "rank") if relation.ties else ("row_number",)
+        numbers = tuple(self._environment.field(INT8) for _ in names)
+        calls = tuple(WindowCall(INT8, name, (), self._columns(mapping), keys, None) for name in names)
+        numbered: Relation = Window((*child.fields, *numbers), child, calls)
         tests: list[Scalar] = []
         if relation.offset:
-            tests.append(Call(BOOL, ">(any, any)", (number.ref(), Constant(INT8, relation.offset))))
+            tests.append(Call(BOOL, ">(any, any)", (numbers[0].ref(), Constant(INT8, relation.offset))))
         if relation.count is not None:
             last = Constant(INT8, relation.offset + relation.count)
-            tests.append(Call(BOOL, "<=(any, any)", (number.ref(), last)))
+            tests.append(Call(BOOL, "<=(any, any)", (numbers[-1].ref(), last)))
         if tests:
             numbered = Filter(numbered.fields, numbered, Logic(BOOL, "and", tuple(tests)))
         return numbered, mapping

@@ -10,7 +10,7 @@ from query import fault
 from query.allowlist import position_of
 from query.bind import aggregates, operators, patterns, predicates, special, windows
 from query.bind.block import Block
-from query.bind.resolve import call, coerce, common, settled
+from query.bind.resolve import call, coerce, common, settled, untyped
 from query.bind.traverse import check_copies
 from query.bind.types import TypeName, type_name
 from query.bind.unicode import unescaped
@@ -174,7 +174,7 @@ def _case(node: exp.Expr, block: Block) -> Scalar:
 
 
 def _case_of(node: exp.Expr, block: Block) -> Scalar:
-    tested = block.bind(node.this) if node.this is not None else None
+    tested = untyped(block.bind(node.this)) if node.this is not None else None
     if tested is not None:
         check_copies(tested, position_of(node))
     conditions: list[Scalar] = []

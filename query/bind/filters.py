@@ -92,7 +92,8 @@ def _subquery_test(node: exp.Expr, block: Block) -> tuple[str, Relation, Scalar 
         if isinstance(inner, exp.Exists):
             return "anti", block.subquery(inner.this).relation, None
         return None
-    if isinstance(node, exp.In) and node.args.get("query") is not None and not node.args.get("negate"):
+    is_in = isinstance(node, exp.In) and node.args.get("query") is not None and not node.args.get("negate")
+    if is_in and node.this.find(exp.Query) is None:
         return _in(block.bind(node.this), block.subquery(node.args["query"]), node)
     return None
 

@@ -9,8 +9,8 @@ from sqlglot import exp
 from query import fault
 from query.allowlist import position_of
 from query.bind.block import Block, PendingLookup, unfolded
-from query.bind.names import column_name
 from query.bind.operators import require_hashable
+from query.bind.outputs import Target, bare_name, place, targets
 from query.bind.resolve import untyped
 from query.bind.traverse import columns, rewrite
 from query.bound import (
@@ -22,11 +22,11 @@ from query.bound import (
     Field,
     Project,
     Relation,
+    RowOf,
     Scalar,
     WindowCall,
 )
 from query.limits import MAX_GROUPING_SETS
-from query.parse import fold
 from query.types import INT4
 
 Sets = tuple[tuple[int, ...], ...]
@@ -48,15 +48,19 @@ class Replaced:
         return result
 
     def _key(self, value: Scalar) -> Scalar | None:
-        if isinstance(value, Call) and value.function == "grouping":
-            return self.keys.get(value)
-        return self.keys.get(value)
+        key = self.keys.get(value)
+        if key is None and isinstance(value, RowOf) and value.table:
+            self._check_row(value)
+        return key
+
+    def _check_row(self, row: RowOf) -> None:
+        """A whole row is not grouped by its columns, even by all of them."""
+        if any(column.id in self.source for column in columns(row)):
+            raise _ungrouped(f"{row.table}.*", row.position)
 
     def _check(self, column: Column) -> None:
         if column.id in self.source and column.id not in self.known:
-            name = self.name_of(column.id)
-            message = f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function'
-            raise fault.invalid(fault.GROUPING_ERROR, message, column.position)
+            raise _ungrouped(self.name_of(column.id), column.position)
 
     def window(self, call: WindowCall) -> WindowCall:
         result = rewrite(call, lambda value: None if value is call else self._key(value))
@@ -70,6 +74,11 @@ class Replaced:
         for column in columns(relation):
             self._check(column)
         return replace(pending, relation=relation, keys=tuple((self(value), inner) for value, inner in pending.keys))
+
+
+def _ungrouped(name: str, position: int | None) -> Exception:
+    message = f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function'
+    return fault.invalid(fault.GROUPING_ERROR, message, position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +175,8 @@ def bind_grouping(node: exp.Expr, block: Block) -> Grouping | None:
     if clause is None:
         return None
     elements = [[part] for part in _elements(clause, node, block)]
+    if not elements:
+        raise fault.invalid(fault.SYNTAX_ERROR, "GROUP BY names nothing", position_of(clause))
     combinations = 1
     for (element,) in elements:
         combinations *= len(element)
@@ -175,7 +186,9 @@ def bind_grouping(node: exp.Expr, block: Block) -> Grouping | None:
     sets = []
     for chosen in itertools.product(*(element for (element,) in elements)):
         flat = [keys.setdefault(value, len(keys)) for part in chosen for value in part]
-        sets.append(tuple(dict.fromkeys(flat)))
+        sets.append(tuple(sorted(set(flat))))
+    if clause.args.get("all") is False:  # GROUP BY DISTINCT; without either word there is no such argument.
+        sets = list(dict.fromkeys(sets))
     for key in keys:
         require_hashable(key.type, position_of(clause))
     block.group_keys = list(keys)
@@ -225,38 +238,20 @@ def _joined(units: list[tuple[Scalar, ...]]) -> tuple[Scalar, ...]:
 
 def _key(part: exp.Expr, node: exp.Expr, block: Block) -> Scalar:
     """A grouping expression: an input column, else an output's name or position, else an expression."""
-    while isinstance(part, exp.Paren):
-        part = part.this
     with block.binding("GROUP BY", series=True):
-        if isinstance(part, exp.Literal):
-            return untyped(block.bind(_by_position(part, node)))
-        if isinstance(part, exp.Column) and part.args.get("table") is None and not _is_input(part, block):
-            named = [
-                item
-                for item in node.expressions
-                if isinstance(item, exp.Alias) and column_name(item) == fold(part.this)
-            ]
-            if named:
-                if len({item.this.sql() for item in named}) > 1:
-                    message = f'GROUP BY "{fold(part.this)}" is ambiguous'
-                    raise fault.invalid(fault.AMBIGUOUS_COLUMN, message, position_of(part))
-                return untyped(block.bind(named[0].this))
-        return untyped(block.bind(part))
+        target = _output(part, targets(node, block), block)
+        return untyped(target.bind(block) if target is not None else block.bind(part))
 
 
-def _is_input(part: exp.Column, block: Block) -> bool:
-    name = fold(part.this)
-    return any(visible.name == name for visible in block.scope.item.visible)
-
-
-def _by_position(part: exp.Literal, node: exp.Expr) -> exp.Expr:
-    text = str(part.this)
-    if part.args.get("is_string") or not text.isdigit():
-        raise fault.invalid(fault.SYNTAX_ERROR, "non-integer constant in GROUP BY", position_of(part))
-    if not 1 <= int(text) <= len(node.expressions):
-        message = f"GROUP BY position {text} is not in select list"
-        raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(part))
-    chosen: exp.Expr = node.expressions[int(text) - 1]
-    if isinstance(chosen, exp.Star):
-        raise fault.unsupported("GROUP BY a position with *", position_of(part))
-    return chosen.this if isinstance(chosen, exp.Alias) else chosen
+def _output(part: exp.Expr, outputs: list[Target], block: Block) -> Target | None:
+    """The output that a position means, or a name that no column of FROM has."""
+    index = place(part, len(outputs), "GROUP BY")
+    if index is not None:
+        return outputs[index]
+    name = bare_name(part)
+    if name is None or any(column.name == name for column in block.scope.item.visible):
+        return None
+    named = [target for target in outputs if target.name == name]
+    if len(named) > 1 and len({target.bind(block) for target in named}) > 1:
+        raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'GROUP BY "{name}" is ambiguous', position_of(part))
+    return named[0] if named else None

@@ -19,6 +19,11 @@ from query.parse import fold
 from query.types import BOOL
 
 
+def is_comma(join: exp.Expr) -> bool:
+    """True for a mere comma between two items of FROM, which sqlglot has among the joins."""
+    return not any(join.args.get(part) for part in ("side", "kind", "method", "on", "using"))
+
+
 def beside(left: FromItem, right: FromItem) -> FromItem:
     """The names of both; the rows are yet those of the left."""
     return FromItem(left.relation, (*left.sources, *right.sources), (*left.visible, *right.visible))

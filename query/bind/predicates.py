@@ -9,6 +9,7 @@ from query import fault
 from query.allowlist import position_of
 from query.bind.block import Block, PendingLookup
 from query.bind.environment import BoundQuery
+from query.bind.names import BOUND_NAME
 from query.bind.operators import COMPARISONS, comparison, require_hashable, require_sortable
 from query.bind.resolve import call, coerce, common, comparable
 from query.bind.traverse import check_copies
@@ -207,6 +208,7 @@ def bind_scalar_subquery(node: exp.Expr, block: Block) -> Scalar:
     if isinstance(node, exp.Subquery) and node.args.get("alias"):
         raise fault.invalid(fault.SYNTAX_ERROR, "a subquery in an expression has no alias", position_of(node))
     made = _only_column(query, position_of(node))
+    node.meta[BOUND_NAME] = query.outputs[0][0]
     block.look_up(PendingLookup(query.relation, single=not _at_most_one_row(query.relation)))
     return made.ref()
 

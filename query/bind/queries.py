@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from sqlglot import exp
 
@@ -10,6 +11,7 @@ from query.allowlist import position_of
 from query.bind.block import Block
 from query.bind.environment import BoundQuery, CommonTable, CommonTables, Environment
 from query.bind.operators import require_hashable, require_sortable
+from query.bind.recursion import entry_name, in_order, mentions, recursive_union
 from query.bind.resolve import coerce, common, settled
 from query.bind.scope import FromItem, Scope
 from query.bind.select import bind_select
@@ -28,6 +30,7 @@ from query.parse import fold
 from query.types import PgType, same
 
 _OPERATORS: dict[type[exp.Expr], str] = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
+_TAIL: Final = {"order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET"}
 Hints = Sequence[PgType] | None
 
 
@@ -35,16 +38,36 @@ def bind_query(
     node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None, hints: Hints = None
 ) -> BoundQuery:
     """A query as a relation. `hints` are types for output columns that are bare literals."""
+    if isinstance(node, exp.Subquery):
+        inner = _bare(node)
+        return bind_query(inner, environment, _with(node, environment, tables, parent), parent, hints)
     tables = _with(node, environment, tables, parent)
     if isinstance(node, exp.Select):
         return bind_select(node, environment, tables, parent, hints)
-    if isinstance(node, exp.Subquery):
-        return _ordered(node, bind_query(node.this, environment, tables, parent, hints), environment, tables)
+    if isinstance(node, exp.Values) and node.args.get("order") is not None:
+        return bind_select(_selected(node), environment, tables, parent, hints)
     if isinstance(node, exp.Values):
         return _ordered(node, _values(node, environment, tables, parent, hints), environment, tables)
     if isinstance(node, exp.SetOperation):
         return _ordered(node, _combined(node, environment, tables, parent, hints), environment, tables)
     raise fault.unsupported(type(node).__name__, position_of(node))
+
+
+def _bare(node: exp.Subquery) -> exp.Expr:
+    """The query in the brackets with the clauses behind them as its own: PostgreSQL sorts before it cuts, wherever the
+    brackets stand. Raises 42601 for a clause that it has already."""
+    inner: exp.Expr = node.this
+    outside = [part for part in _TAIL if node.args.get(part) is not None]
+    for part in (*outside, *(["with_"] if node.args.get("with_") is not None else [])):
+        if inner.args.get(part) is not None:
+            message = f"multiple {_TAIL.get(part, 'WITH')} clauses not allowed"
+            raise fault.invalid(fault.SYNTAX_ERROR, message, position_of(node.args[part]))
+    if not outside:
+        return inner
+    whole = inner.copy()
+    for part in outside:
+        whole.set(part, node.args[part].copy())
+    return whole
 
 
 def _with(node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None) -> CommonTables:
@@ -54,12 +77,15 @@ def _with(node: exp.Expr, environment: Environment, tables: CommonTables, parent
     known = dict(tables)
     own: set[str] = set()
     for entry in clause.expressions:
-        name = fold(entry.args["alias"].this)
+        name = entry_name(entry)
         if name in own:
             message = f'WITH query name "{name}" specified more than once'
             raise fault.invalid(fault.DUPLICATE_ALIAS, message, position_of(entry))
         own.add(name)
-        if clause.args.get("recursive") and _mentions(entry.this, name):
+    recursive = bool(clause.args.get("recursive"))
+    for entry in in_order(clause.expressions) if recursive else clause.expressions:
+        name = entry_name(entry)
+        if recursive and mentions(entry.this, name):
             known[name] = _recursive(name, entry, environment, known, parent)
         else:
             query = bind_query(entry.this, environment, known, parent)
@@ -71,28 +97,15 @@ def _names(entry: exp.Expr, query: BoundQuery) -> tuple[str, ...]:
     """The column names of a WITH entry: its column list first, then the query's own names."""
     listed = [fold(column) for column in entry.args["alias"].args.get("columns") or []]
     if len(listed) > len(query.outputs):
-        message = f'WITH query "{fold(entry.args["alias"].this)}" has {len(query.outputs)} columns available'
+        message = f'WITH query "{entry_name(entry)}" has {len(query.outputs)} columns available'
         raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(entry))
     return (*listed, *(name for name, _ in query.outputs[len(listed) :]))
-
-
-def _mentions(node: exp.Expr, name: str) -> bool:
-    return any(
-        isinstance(table.this, exp.Identifier) and fold(table.this) == name for table in node.find_all(exp.Table)
-    )
 
 
 def _recursive(
     name: str, entry: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None
 ) -> CommonTable:
-    union = entry.this
-    while isinstance(union, exp.Subquery):
-        union = union.this
-    if not isinstance(union, exp.Union) or _mentions(union.this, name):
-        message = f'recursive query "{name}" does not have the form non-recursive-term UNION [ALL] recursive-term'
-        raise fault.invalid("42P19", message, position_of(entry))
-    if any(union.args.get(part) for part in ("order", "limit", "offset")):
-        raise fault.unsupported("ORDER BY and LIMIT in a recursive query", position_of(entry))
+    union = recursive_union(entry)
     base = bind_query(union.this, environment, tables, parent)
     names = _names(entry, base)
     kinds = [made.type for _, made in base.outputs]
@@ -140,6 +153,13 @@ def _values(
     return BoundQuery(Rows(fields, made), outputs, frozenset(untyped))
 
 
+def _selected(node: exp.Expr) -> exp.Expr:
+    """VALUES with an order, as a SELECT from them: any expression over their columns may order them."""
+    bare = node.copy()
+    tail = {part: bare.args.pop(part) for part in _TAIL if part in bare.args}
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=bare), **tail)
+
+
 def _items(row: exp.Expr) -> list[exp.Expr]:
     return list(row.expressions) if isinstance(row, exp.Tuple) else [row]
 
@@ -153,6 +173,7 @@ def _combined(
 ) -> BoundQuery:
     operator = _OPERATORS[type(node)]
     sides = [node.this, node.args["expression"]]
+    _check_bracketed(sides, operator)
     left, right = (bind_query(side, environment, tables, parent, hints) for side in sides)
     if len(left.outputs) != len(right.outputs):
         raise _column_count(operator.upper(), _place(sides[1], 0))
@@ -173,6 +194,15 @@ def _combined(
     combined = Combine(fields, left.relation, right.relation, operator, every)
     outputs = tuple((name, made) for (name, _), made in zip(left.outputs, fields, strict=True))
     return BoundQuery(combined, outputs)
+
+
+def _check_bracketed(sides: Sequence[exp.Expr], operator: str) -> None:
+    """A side with clauses of its own stands in brackets."""
+    for side in sides:
+        own = [side.args[part] for part in (*_TAIL, "with_") if side.args.get(part) is not None]
+        if own and not isinstance(side, exp.Subquery):
+            message = f'syntax error at or near "{operator.upper()}"'
+            raise fault.invalid(fault.SYNTAX_ERROR, message, position_of(own[0]), "put the query in brackets")
 
 
 def _column_count(operator: str, position: int | None) -> Exception:

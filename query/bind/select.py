@@ -11,12 +11,13 @@ from query.bind.block import Block, unfolded
 from query.bind.environment import BoundQuery, CommonTables, Environment
 from query.bind.filters import bind_where
 from query.bind.grouping import Grouping, bind_grouping
-from query.bind.names import column_name
 from query.bind.operators import require_hashable, require_sortable
+from query.bind.outputs import bare_name, place, targets
 from query.bind.resolve import coerce, untyped
 from query.bind.scope import Scope
 from query.bind.sources import FromBinder
 from query.bind.tail import apply_limit
+from query.bind.windows import bind_named
 from query.bound import (
     Column,
     Constant,
@@ -33,7 +34,6 @@ from query.bound import (
     WorkTable,
 )
 from query.limits import MAX_SELECT_ITEMS
-from query.parse import fold
 from query.types import TEXT, PgType
 
 Hints = Sequence[PgType] | None
@@ -62,9 +62,9 @@ def bind_select(
     """A SELECT as a relation whose fields are its output columns."""
     item = FromBinder(environment, tables, parent).bind(node)
     block = Block(environment, tables, Scope(item, parent))
-    block.window_names = {fold(window.this): window for window in node.args.get("windows") or []}
     relation = bind_where(node.args.get("where"), item.relation, block)
     grouping = bind_grouping(node, block)
+    bind_named(node.args.get("windows") or [], block)
     items = _items(node, block, hints)
     having = _having(node, block)
     order = _order(node, block, items)
@@ -106,12 +106,9 @@ def _windows(relation: Relation, block: Block) -> Relation:
 def _items(node: exp.Expr, block: Block, hints: Hints) -> Items:
     items = Items()
     with block.binding("the select list", aggregates=True, windows=True, series=True):
-        for expression in node.expressions:
-            if _is_star(expression):
-                _expand(expression, block, items, hints)
-                continue
-            inner = expression.this if isinstance(expression, exp.Alias) else expression
-            items.add(column_name(expression), block.bind(inner), hints)
+        for target in targets(node, block):
+            value = target.bind(block)
+            items.add(target.name, value, hints)
     if len(items.values) > MAX_SELECT_ITEMS:
         message = f"target lists can have at most {MAX_SELECT_ITEMS} entries"
         raise fault.invalid(fault.PROGRAM_LIMIT, message, position_of(node))
@@ -119,29 +116,6 @@ def _items(node: exp.Expr, block: Block, hints: Hints) -> Items:
         if value.type.name == "record":
             raise fault.unsupported("a row as output", position_of(node), "select its fields")
     return items
-
-
-def _is_star(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
-
-
-def _expand(node: exp.Expr, block: Block, items: Items, hints: Hints) -> None:
-    if isinstance(node, exp.Star):
-        columns = block.scope.item.visible
-        if not block.scope.item.sources:
-            message = "SELECT * with no tables specified is not valid"
-            raise fault.invalid(fault.SYNTAX_ERROR, message, position_of(node))
-    else:
-        alias = fold(node.args["table"])
-        source = block.scope.source(alias)
-        if source is None:
-            message = f'missing FROM-clause entry for table "{alias}"'
-            raise fault.invalid(fault.UNDEFINED_TABLE, message, position_of(node))
-        columns = source.columns
-    place = position_of(node)
-    for column in columns:
-        value = column.value
-        items.add(column.name, replace(value, position=place) if isinstance(value, Column) else value, hints)
 
 
 def _having(node: exp.Expr, block: Block) -> Scalar | None:
@@ -168,17 +142,10 @@ def _order(node: exp.Expr, block: Block, items: Items) -> list[SortKey]:
 
 def _by_name(node: exp.Expr, items: Items, clause: str) -> Scalar | None:
     """The output that a position or a bare name stands for."""
-    if isinstance(node, exp.Literal):
-        text = str(node.this)
-        if node.args.get("is_string") or not text.isdigit():
-            raise fault.invalid(fault.SYNTAX_ERROR, f"non-integer constant in {clause}", position_of(node))
-        if not 1 <= int(text) <= len(items.values):
-            message = f"{clause} position {text} is not in select list"
-            raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(node))
-        return items.values[int(text) - 1]
-    if not isinstance(node, exp.Column) or node.args.get("table") is not None or isinstance(node.this, exp.Star):
-        return None
-    name = fold(node.this)
+    index = place(node, len(items.values), clause)
+    if index is not None:
+        return items.values[index]
+    name = bare_name(node)
     found = list(dict.fromkeys(value for known, value in zip(items.names, items.values, strict=True) if known == name))
     if len(found) > 1:
         raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'{clause} "{name}" is ambiguous', position_of(node))
@@ -192,13 +159,7 @@ def _distinct_on(node: exp.Expr, block: Block, items: Items) -> list[Scalar] | N
     listed = distinct.args["on"]
     parts = listed.expressions if isinstance(listed, exp.Tuple) else [listed]
     with block.binding("DISTINCT ON", aggregates=True, windows=True):
-        return [untyped(_by_name(part, items, "DISTINCT ON") or block.bind(_unwrapped(part))) for part in parts]
-
-
-def _unwrapped(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
+        return [untyped(_by_name(part, items, "DISTINCT ON") or block.bind(part)) for part in parts]
 
 
 def _finished(

@@ -12,7 +12,7 @@ from query.bind import resolve
 from query.bind.block import Block
 from query.bind.environment import CommonTable, CommonTables, Environment
 from query.bind.expressions import SERIES_FUNCTIONS, arguments, series
-from query.bind.joins import beside, joined, merged
+from query.bind.joins import beside, is_comma, joined, merged
 from query.bind.resolve import coerce
 from query.bind.scope import FromItem, Scope, Source, Visible
 from query.bound import ArrayOf, Field, Relation, Rows, Scalar, Scan, Shared, Unnest, WorkTable
@@ -180,7 +180,7 @@ def _listed(first: exp.Expr, joins: Sequence[exp.Expr]) -> Iterator[tuple[exp.Ex
     """The items between the commas of FROM, each with its joins: JOIN binds tighter than the comma."""
     item, own = first, []
     for join in joins:
-        if any(join.args.get(part) for part in ("side", "kind", "method", "on", "using")):
+        if not is_comma(join):
             own.append(join)
             continue
         yield item, own

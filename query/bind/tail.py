@@ -6,7 +6,7 @@ from query import fault
 from query.allowlist import position_of
 from query.bind.block import Block
 from query.bind.resolve import coerce
-from query.bound import Cast, Constant, Limit, Relation, SortKey
+from query.bound import Cast, Constant, Limit, Relation, Scalar, SortKey
 from query.types import INT8, INTEGERS, NUMBERS
 
 
@@ -39,12 +39,19 @@ def _count(limit: exp.Expr | None, keys: tuple[SortKey, ...], block: Block) -> t
     return _constant(value, "LIMIT", fault.INVALID_LIMIT, block), ()
 
 
+def count_of(value: Scalar, construct: str, position: int | None) -> Scalar:
+    """A number of rows as bigint, to which PostgreSQL converts it as an assignment would. Raises 42804."""
+    if value.type.name in NUMBERS and value.type.name not in INTEGERS:
+        return Cast(INT8, value, position=position)
+    if value.type.name not in (*INTEGERS, "unknown"):
+        message = f"{construct} must be type bigint, not type {value.type.sql_name}"
+        raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
+    return coerce(value, INT8, position)
+
+
 def _constant(node: exp.Expr, clause: str, sqlstate: str, block: Block) -> int | None:
     with block.binding(clause):
-        value = block.bind(node)
-        if value.type.name in NUMBERS and value.type.name not in INTEGERS:
-            value = block.environment.fold(Cast(INT8, value, position=position_of(node)))
-        value = coerce(value, INT8, position_of(node), f"argument of {clause}")
+        value = block.environment.fold(count_of(block.bind(node), f"argument of {clause}", position_of(node)))
     if not isinstance(value, Constant):
         raise fault.unsupported(f"{clause} that is not a constant", position_of(node))
     if isinstance(value.value, int) and value.value < 0:
