@@ -128,6 +128,7 @@ _WRITTEN: Final = {
     "from_": "FROM",
     "with_": "WITH",
     "sample": "TABLESAMPLE",
+    "search": "SEARCH",
     "locks": "FOR UPDATE",
     "into": "SELECT INTO",
 }

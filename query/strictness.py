@@ -163,6 +163,9 @@ def _check_pair(before: Token, token: Token, after: Token | None) -> None:
         untyped = after is not None and after.token_type == TokenType.STRING
         state, problem = (AMBIGUOUS_FUNCTION, "is not unique") if untyped else (UNDEFINED_FUNCTION, "does not exist")
         raise invalid(state, f"operator {problem}: {before.text}=", before.start + 1)
+    named = after is not None and after.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
+    if before.token_type == TokenType.R_PAREN and token.text.upper() == "CYCLE" and named:
+        raise unsupported("CYCLE", token.start + 1, "keep the path in an array and test it with <> ALL")
     if before.token_type in (TokenType.FROM, TokenType.JOIN) and token.token_type == TokenType.VALUES:
         raise _near(after or token)
     if before.token_type == TokenType.FETCH and token.text.upper() not in ("FIRST", "NEXT"):

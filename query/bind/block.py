@@ -51,7 +51,11 @@ class WindowDefinition:
 
 @dataclass(slots=True)
 class Block:
-    """State of one SELECT. `clause` names the clause being bound, for messages; aggregates are refused in some."""
+    """State of one SELECT. `clause` names the clause being bound, for messages; aggregates are refused in some.
+
+    `phase` is what it is computed over: "rows" of FROM (WHERE), the same rows for "groups" (GROUP BY), then "outputs".
+    `subqueries` are those bound for groups or outputs, which are the same wherever they are repeated.
+    """
 
     environment: Environment
     tables: CommonTables
@@ -66,9 +70,11 @@ class Block:
     windows: dict[WindowCall, Field] = field(default_factory=dict)
     series: list[tuple[Scalar, Field]] = field(default_factory=list)
     group_series: list[tuple[Scalar, Field]] = field(default_factory=list)
+    phase: str = "rows"
     lookups: list[PendingLookup] = field(default_factory=list)
     inner_lookups: list[PendingLookup] = field(default_factory=list)
     window_names: dict[str, WindowDefinition] = field(default_factory=dict)
+    subqueries: dict[exp.Expr, Scalar] = field(default_factory=dict)
     grouping: list[Call] = field(default_factory=list)
     group_keys: list[Scalar] = field(default_factory=list)
 
@@ -165,7 +171,7 @@ class Block:
 
     def look_up(self, pending: PendingLookup) -> None:
         """Notes a subquery; one inside an aggregate's arguments or a group key is needed before grouping."""
-        early = self.inside_aggregate or self.clause == "GROUP BY"
+        early = self.inside_aggregate or self.phase == "groups"
         (self.inner_lookups if early else self.lookups).append(pending)
 
     def attach(self, relation: Relation, lookups: list[PendingLookup]) -> Relation:
@@ -180,7 +186,11 @@ class Block:
 
     def bind(self, node: exp.Expr) -> Scalar:
         """The bound form of an expression; string literals without a context keep type unknown."""
-        return self.environment.bind_scalar(node, self)
+        if not isinstance(node, exp.Subquery | exp.Exists | exp.In) or self.inside_aggregate or self.phase == "rows":
+            return self.environment.bind_scalar(node, self)
+        if node not in self.subqueries:
+            self.subqueries[node] = self.environment.bind_scalar(node, self)
+        return self.subqueries[node]
 
     def bind_typed(self, node: exp.Expr, target: PgType, construct: str = "") -> Scalar:
         """The bound expression converted to `target` as PostgreSQL would implicitly."""

@@ -69,11 +69,15 @@ class Replaced:
         return result
 
     def lookup(self, pending: PendingLookup) -> PendingLookup:
-        """A subquery over the groups: what it took from FROM has to be a group key."""
-        relation = rewrite(pending.relation, self._key)
+        """A subquery over the groups: what it took from FROM has to be a column that is grouped by."""
+        relation = rewrite(pending.relation, lambda value: self.keys.get(value) if _is_grouping(value) else None)
         for column in columns(relation):
             self._check(column)
         return replace(pending, relation=relation, keys=tuple((self(value), inner) for value, inner in pending.keys))
+
+
+def _is_grouping(value: Scalar) -> bool:
+    return isinstance(value, Call) and value.function == "grouping"
 
 
 def _ungrouped(name: str, position: int | None) -> Exception:

@@ -63,7 +63,9 @@ def bind_select(
     item = FromBinder(environment, tables, parent).bind(node)
     block = Block(environment, tables, Scope(item, parent))
     relation = bind_where(node.args.get("where"), item.relation, block)
+    block.phase = "groups"
     grouping = bind_grouping(node, block)
+    block.phase = "outputs"
     bind_named(node.args.get("windows") or [], block)
     items = _items(node, block, hints)
     having = _having(node, block)
@@ -158,6 +160,8 @@ def _distinct_on(node: exp.Expr, block: Block, items: Items) -> list[Scalar] | N
         return None
     listed = distinct.args["on"]
     parts = listed.expressions if isinstance(listed, exp.Tuple) else [listed]
+    if not parts:
+        raise fault.invalid(fault.SYNTAX_ERROR, "DISTINCT ON names nothing", position_of(node))
     with block.binding("DISTINCT ON", aggregates=True, windows=True):
         return [untyped(_by_name(part, items, "DISTINCT ON") or block.bind(part)) for part in parts]
 
