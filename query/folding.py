@@ -12,6 +12,7 @@ from query.functions import (  # noqa: F401
     arithmetic,
     arrays,
     comparisons,
+    cuts,
     dates,
     formats,
     jsons,

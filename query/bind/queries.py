@@ -47,9 +47,9 @@ def bind_query(
     if isinstance(node, exp.Values) and node.args.get("order") is not None:
         return bind_select(_selected(node), environment, tables, parent, hints)
     if isinstance(node, exp.Values):
-        return _ordered(node, _values(node, environment, tables, parent, hints), environment, tables)
+        return _ordered(node, _values(node, environment, tables, parent, hints), environment, tables, parent)
     if isinstance(node, exp.SetOperation):
-        return _ordered(node, _combined(node, environment, tables, parent, hints), environment, tables)
+        return _ordered(node, _combined(node, environment, tables, parent, hints), environment, tables, parent)
     raise fault.unsupported(type(node).__name__, position_of(node))
 
 
@@ -242,7 +242,9 @@ def _converted(query: BoundQuery, kinds: Sequence[PgType], environment: Environm
     return replace(query, relation=Project(made, query.relation, values), outputs=outputs)
 
 
-def _ordered(node: exp.Expr, query: BoundQuery, environment: Environment, tables: CommonTables) -> BoundQuery:
+def _ordered(
+    node: exp.Expr, query: BoundQuery, environment: Environment, tables: CommonTables, parent: Scope | None
+) -> BoundQuery:
     """ORDER BY and LIMIT after a set operation, VALUES or brackets: by output name or position."""
     order = node.args.get("order")
     relation = query.relation
@@ -250,7 +252,7 @@ def _ordered(node: exp.Expr, query: BoundQuery, environment: Environment, tables
     if order is not None:
         keys = tuple(_output_key(ordered, query) for ordered in order.expressions)
         relation = Sort(relation.fields, relation, keys)
-    block = Block(environment, tables, Scope(_nothing()))
+    block = Block(environment, tables, Scope(_nothing(), parent))
     return replace(query, relation=apply_limit(node, relation, keys, block))
 
 
