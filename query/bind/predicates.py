@@ -190,16 +190,10 @@ def bind_exists(node: exp.Expr, block: Block) -> Scalar:
     """`EXISTS (SELECT ...)` as a value: the number of rows, cut at one, is not zero."""
     query = block.subquery(node.this)
     count = block.environment.field(INT8)
-    inner = without_outputs(query.relation)
     calls = (AggregateCall(INT8, "count", ()),)
-    counted = Aggregate((count,), inner, (), calls)
+    counted = Aggregate((count,), query.relation, (), calls)
     block.look_up(PendingLookup(counted))
     return Call(BOOL, ">(any, any)", (count.ref(), Constant(INT8, 0)))
-
-
-def without_outputs(relation: Relation) -> Relation:
-    """A relation with the same number of rows, cheaper: order and select list do not matter to EXISTS."""
-    return relation
 
 
 def bind_scalar_subquery(node: exp.Expr, block: Block) -> Scalar:

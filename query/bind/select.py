@@ -84,7 +84,7 @@ def bind_select(
         block.windows = {replaced.window(call): made for call, made in block.windows.items()}
         block.series = [(replaced(array), made) for array, made in block.series]
         block.lookups = [replaced.lookup(pending) for pending in block.lookups]
-    relation = block.attach(relation, [*block.inner_lookups, *block.lookups])
+    relation = block.attach(block.attach(relation, block.inner_lookups), block.lookups)
     if having is not None:
         relation = Filter(relation.fields, relation, having)
     relation = _windows(relation, block)
@@ -116,7 +116,7 @@ def _items(node: exp.Expr, block: Block, hints: Hints) -> Items:
         raise fault.invalid(fault.PROGRAM_LIMIT, message, position_of(node))
     for value in items.values:
         if value.type.name == "record":
-            raise fault.unsupported("a row as output", position_of(node), "select its fields")
+            raise fault.unsupported("a row as output", position_of(node), "select its fields, or row_to_json of it")
     return items
 
 

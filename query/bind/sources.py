@@ -9,9 +9,9 @@ from sqlglot import exp
 from query import fault
 from query.allowlist import position_of
 from query.bind import resolve
+from query.bind.arguments import SERIES_FUNCTIONS, arguments, series
 from query.bind.block import Block
 from query.bind.environment import CommonTable, CommonTables, Environment
-from query.bind.expressions import SERIES_FUNCTIONS, arguments, series
 from query.bind.joins import beside, is_comma, joined, merged
 from query.bind.resolve import coerce
 from query.bind.scope import FromItem, Scope, Source, Visible
@@ -191,7 +191,8 @@ def _listed(first: exp.Expr, joins: Sequence[exp.Expr]) -> Iterator[tuple[exp.Ex
 def _is_bracketed(node: exp.Subquery) -> bool:
     """True for brackets around a table or a join; a query in brackets has no alias of its own inside them."""
     inner = node.this
-    return isinstance(inner, exp.Table) or bool(inner.args.get("joins") or inner.args.get("alias"))
+    item = isinstance(inner, exp.Subquery | exp.Values | exp.Lateral | exp.Unnest)
+    return isinstance(inner, exp.Table) or (item and bool(inner.args.get("joins") or inner.args.get("alias")))
 
 
 def _has_tail(node: exp.Expr) -> bool:
