@@ -104,7 +104,8 @@ class WeirParser(PostgresParser):
         for table in _BY_OPERATOR:
             setattr(self, table, Placing(getattr(type(self), table), self._operator))
         for table in ("PRIMARY_PARSERS", "PLACEHOLDER_PARSERS"):
-            setattr(self, table, Placing(getattr(type(self), table), lambda: self._prev, START))
+            entries = getattr(type(self), table)
+            setattr(self, table, Placing(entries, lambda: self._prev, START, lambda: self._curr))
         setattr(self, "COLUMN_OPERATORS", Placing(type(self).COLUMN_OPERATORS, lambda: self._curr))  # noqa: B010
 
     def _operator(self) -> Token:

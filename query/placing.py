@@ -31,16 +31,30 @@ def definition_of(window: exp.Expr) -> int | None:
 
 
 class Placing(dict[TokenType, Any]):
-    """A parser's table by token whose entries mark what they build with the place of the token, read by `token`."""
+    """A parser's table by token whose entries mark what they build with the place of the token, read by `token`.
 
-    def __init__(self, entries: Mapping[TokenType, Any], token: Callable[[], Token], mark: str = OPERATOR) -> None:
+    Where the parser asks with `get`, it has not read the token yet: it is read by `coming`, if that is given.
+    """
+
+    def __init__(
+        self,
+        entries: Mapping[TokenType, Any],
+        token: Callable[[], Token],
+        mark: str = OPERATOR,
+        coming: Callable[[], Token] | None = None,
+    ) -> None:
         super().__init__(entries)
         self._token = token
         self._mark = mark
+        self._coming = coming
 
     def __getitem__(self, kind: TokenType) -> Any:
         build = super().__getitem__(kind)
         return None if build is None else _marking(build, self._token().start, self._mark)
+
+    def get(self, kind: TokenType, default: Any = None) -> Any:
+        build = super().get(kind, default)
+        return build if build is None or self._coming is None else _marking(build, self._coming().start, self._mark)
 
 
 def _marking(build: Build, start: int, mark: str) -> Build:

@@ -36,7 +36,15 @@ _SORTS: Final = {TokenType.LT: TokenType.ASC, TokenType.GT: TokenType.DESC}
 
 def reworded(tokens: Sequence[Token], sql: str) -> list[Token]:
     """The tokens as the parser reads them."""
-    return _sorts(_scales(_labels(_numbers(tokens, sql))))
+    return _named(_sorts(_scales(_labels(_numbers(tokens, sql)))))
+
+
+def _named(tokens: list[Token]) -> list[Token]:
+    """`name := value`, the older way to write `name => value`."""
+    return [
+        _made(TokenType.FARROW, "=>", token, token.end) if token.token_type == TokenType.COLON_EQ else token
+        for token in tokens
+    ]
 
 
 def _made(kind: TokenType, text: str, first: Token, end: int) -> Token:

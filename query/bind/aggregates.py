@@ -159,6 +159,8 @@ def sort_keys(node: exp.Expr, block: Block) -> tuple[SortKey, ...]:
 def _resolved(name: str, values: list[Scalar], position: int | None) -> AggregateCall:
     types = [value.type for value in values]
     fitting = [entry for entry in AGGREGATES[name] if not entry.ordered_set and _fits(entry, types)]
+    if not fitting and any(kind.name == "record" for kind in types):
+        raise fault.unsupported(f"{name} of rows", position)
     if not fitting:
         raise _no_such(name, types, position)
     best = max(fitting, key=lambda entry: _score(entry, types))

@@ -36,7 +36,7 @@ def bind(node: exp.Expr, block: Block) -> Scalar:
 
 
 def _column(node: exp.Expr, block: Block) -> Scalar:
-    if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+    if not isinstance(node, exp.Column):
         raise fault.invalid(fault.SYNTAX_ERROR, "* is not an expression", position_of(node))
     found = block.scope.column(node)
     return replace(found, position=position_of(node)) if isinstance(found, Column) else found

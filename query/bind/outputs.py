@@ -14,6 +14,7 @@ from query.bind.names import column_name
 from query.bind.scope import Visible
 from query.bound import Column, Scalar
 from query.parse import fold
+from query.placing import operator_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +77,14 @@ def place(node: exp.Expr, outputs: int, clause: str) -> int | None:
     constant = unwrapped(node.this) if negative else node
     if not isinstance(constant, exp.Literal | exp.Null | exp.Boolean) or (negative and constant.args.get("is_string")):
         return None
+    start = operator_of(node) if negative else position_of(node)
     text = str(constant.this) if isinstance(constant, exp.Literal) and not constant.is_string else ""
     if not text.isdigit() or int(text) > MOST_POSITION:
-        raise fault.invalid(fault.SYNTAX_ERROR, f"non-integer constant in {clause}", position_of(node))
+        raise fault.invalid(fault.SYNTAX_ERROR, f"non-integer constant in {clause}", start)
     position = -int(text) if negative else int(text)
     if not 1 <= position <= outputs:
         message = f"{clause} position {position} is not in select list"
-        raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(node))
+        raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, start)
     return position - 1
 
 

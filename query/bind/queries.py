@@ -18,6 +18,7 @@ from query.bind.select import bind_select
 from query.bind.tail import apply_limit
 from query.bound import (
     Combine,
+    Constant,
     Field,
     Project,
     Recursive,
@@ -37,19 +38,19 @@ Hints = Sequence[PgType] | None
 def bind_query(
     node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None, hints: Hints = None
 ) -> BoundQuery:
-    """A query as a relation. `hints` are types for output columns that are bare literals."""
+    """A query as a relation. `hints` are types for the columns of VALUES that hold nothing but bare literals."""
     if isinstance(node, exp.Subquery):
         inner = _bare(node)
         return bind_query(inner, environment, _with(node, environment, tables, parent), parent, hints)
     tables = _with(node, environment, tables, parent)
     if isinstance(node, exp.Select):
-        return bind_select(node, environment, tables, parent, hints)
+        return bind_select(node, environment, tables, parent)
     if isinstance(node, exp.Values) and node.args.get("order") is not None:
-        return bind_select(_selected(node), environment, tables, parent, hints)
+        return bind_select(_selected(node), environment, tables, parent)
     if isinstance(node, exp.Values):
         return _ordered(node, _values(node, environment, tables, parent, hints), environment, tables, parent)
     if isinstance(node, exp.SetOperation):
-        return _ordered(node, _combined(node, environment, tables, parent, hints), environment, tables, parent)
+        return _ordered(node, _combined(node, environment, tables, parent), environment, tables, parent)
     raise fault.unsupported(type(node).__name__, position_of(node))
 
 
@@ -111,7 +112,7 @@ def _recursive(
     kinds = [made.type for _, made in base.outputs]
     source = tuple(environment.field(kind) for kind in kinds)
     inner = {**tables, name: CommonTable(WorkTable(source, name, source), names)}
-    step = bind_query(union.args["expression"], environment, inner, parent, kinds)
+    step = _typed(bind_query(union.args["expression"], environment, inner, parent), kinds, environment)
     if len(step.outputs) != len(kinds):
         raise _column_count("UNION", position_of(entry))
     for index, (kind, (_, made)) in enumerate(zip(kinds, step.outputs, strict=True), 1):
@@ -135,12 +136,13 @@ def _values(
     for row, written in zip(rows, node.expressions, strict=True):
         if len(row) != len(rows[0]):
             raise fault.invalid(fault.SYNTAX_ERROR, "VALUES lists must all be the same length", position_of(written))
-    kinds, untyped = [], set()
+    kinds: list[PgType] = []
+    untyped: dict[int, Constant | None] = {}
     settled_columns = [settled(column, position_of(node)) for column in zip(*rows, strict=True)]
     rows = [list(row) for row in zip(*settled_columns, strict=True)]
     for index, column in enumerate(settled_columns):
         if all(item.type.name == "unknown" for item in column):
-            untyped.add(index)
+            untyped[index] = None
             kinds.append(hints[index] if hints is not None and index < len(hints) else common([], "VALUES"))
         else:
             places = [position_of(_items(row)[index]) for row in node.expressions]
@@ -150,7 +152,7 @@ def _values(
     if block.lookups:
         raise fault.unsupported("a subquery in VALUES", position_of(node), "use SELECT ... UNION ALL")
     outputs = tuple((f"column{index + 1}", made_field) for index, made_field in enumerate(fields))
-    return BoundQuery(Rows(fields, made), outputs, frozenset(untyped))
+    return BoundQuery(Rows(fields, made), outputs, untyped)
 
 
 def _selected(node: exp.Expr) -> exp.Expr:
@@ -168,21 +170,21 @@ def _nothing() -> FromItem:
     return FromItem(Rows((), ((),)), (), ())
 
 
-def _combined(
-    node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None, hints: Hints
-) -> BoundQuery:
+def _combined(node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None) -> BoundQuery:
     operator = _OPERATORS[type(node)]
     sides = [node.this, node.args["expression"]]
     _check_bracketed(sides, operator)
-    left, right = (bind_query(side, environment, tables, parent, hints) for side in sides)
+    left, right = (bind_query(side, environment, tables, parent) for side in sides)
     if len(left.outputs) != len(right.outputs):
         raise _column_count(operator.upper(), _place(sides[1], 0))
-    kinds = _common_types(left, right, operator, hints, node)
-    if left.untyped:
-        left = bind_query(sides[0], environment, tables, parent, kinds)
-    if right.untyped:
-        right = bind_query(sides[1], environment, tables, parent, kinds)
+    kinds = _common_types(left, right, operator, node)
     if left.untyped or right.untyped:
+        left, right = (
+            bind_query(side, environment, tables, parent, kinds)
+            if None in query.untyped.values()
+            else _typed(query, kinds, environment)
+            for side, query in zip(sides, (left, right), strict=True)
+        )
         pairs = zip(left.outputs, right.outputs, strict=True)
         kinds = [common([a.type, b.type], operator.upper(), position_of(node)) for (_, a), (_, b) in pairs]
     every = not node.args.get("distinct")
@@ -217,7 +219,7 @@ def _place(side: exp.Expr, index: int) -> int | None:
     return position_of(items[index]) if index < len(items) else position_of(side)
 
 
-def _common_types(left: BoundQuery, right: BoundQuery, operator: str, hints: Hints, node: exp.Expr) -> list[PgType]:
+def _common_types(left: BoundQuery, right: BoundQuery, operator: str, node: exp.Expr) -> list[PgType]:
     kinds = []
     for index, ((_, a), (_, b)) in enumerate(zip(left.outputs, right.outputs, strict=True)):
         known = []
@@ -225,10 +227,22 @@ def _common_types(left: BoundQuery, right: BoundQuery, operator: str, hints: Hin
             known.append(a.type)
         if index not in right.untyped:
             known.append(b.type)
-        if not known and hints is not None:
-            known.append(hints[index])
         kinds.append(common(known, operator.upper(), _place(node.args["expression"], index)))
     return kinds
+
+
+def _typed(query: BoundQuery, kinds: Sequence[PgType], environment: Environment) -> BoundQuery:
+    """The query with its bare literals read as these types."""
+    if not query.untyped:
+        return query
+    values = [made.ref() for _, made in query.outputs]
+    typed = [
+        coerce(query.untyped.get(index) or value, kind) if index in query.untyped else value
+        for index, (value, kind) in enumerate(zip(values, kinds, strict=True))
+    ]
+    made = tuple(environment.field(value.type) for value in typed)
+    outputs = tuple((name, new) for (name, _), new in zip(query.outputs, made, strict=True))
+    return BoundQuery(Project(made, query.relation, tuple(typed)), outputs)
 
 
 def _converted(query: BoundQuery, kinds: Sequence[PgType], environment: Environment) -> BoundQuery:

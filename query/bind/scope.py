@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -89,6 +89,8 @@ class Scope:
     def _qualified(self, node: exp.Column) -> Scalar:
         table, name = fold(node.args["table"]), fold(node.this)
         source = self.table(table, position_of(node))
+        if isinstance(node.this, exp.Star):
+            return _whole(replace(source, scalar=False), position_of(node))
         found = _picked(source.columns, node) or _picked(source.columns, node, by_case=False)
         if found is not None:
             return found

@@ -1,6 +1,5 @@
 """One SELECT: its clauses in the order in which they take effect."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -34,9 +33,7 @@ from query.bound import (
     WorkTable,
 )
 from query.limits import MAX_SELECT_ITEMS
-from query.types import TEXT, PgType
-
-Hints = Sequence[PgType] | None
+from query.types import TEXT
 
 
 @dataclass(slots=True)
@@ -45,20 +42,22 @@ class Items:
 
     names: list[str] = field(default_factory=list)
     values: list[Scalar] = field(default_factory=list)
-    untyped: set[int] = field(default_factory=set)
+    untyped: dict[int, Constant | None] = field(default_factory=dict)
 
-    def add(self, name: str, value: Scalar, hints: Hints) -> None:
+    def add(self, name: str, value: Scalar) -> None:
         if value.type.name == "unknown":
-            index = len(self.values)
-            self.untyped.add(index)
-            value = coerce(value, hints[index] if hints is not None and index < len(hints) else TEXT)
+            if isinstance(value, Constant):
+                self.untyped[len(self.values)] = value
+            value = coerce(value, TEXT)
         self.names.append(name)
         self.values.append(value)
 
+    def untyped_but(self, compared: set[Scalar]) -> dict[int, Constant | None]:
+        """The bare literals whose type is still open: one that is compared with others has become text."""
+        return {index: literal for index, literal in self.untyped.items() if self.values[index] not in compared}
 
-def bind_select(
-    node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None, hints: Hints
-) -> BoundQuery:
+
+def bind_select(node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None) -> BoundQuery:
     """A SELECT as a relation whose fields are its output columns."""
     item = FromBinder(environment, tables, parent).bind(node)
     block = Block(environment, tables, Scope(item, parent))
@@ -67,7 +66,7 @@ def bind_select(
     grouping = bind_grouping(node, block)
     block.phase = "outputs"
     bind_named(node.args.get("windows") or [], block)
-    items = _items(node, block, hints)
+    items = _items(node, block)
     having = _having(node, block)
     order = _order(node, block, items)
     if block.aggregates and _recurs(item.relation):
@@ -105,12 +104,12 @@ def _windows(relation: Relation, block: Block) -> Relation:
     return Window((*relation.fields, *block.windows.values()), relation, tuple(block.windows))
 
 
-def _items(node: exp.Expr, block: Block, hints: Hints) -> Items:
+def _items(node: exp.Expr, block: Block) -> Items:
     items = Items()
     with block.binding("the select list", aggregates=True, windows=True, series=True):
         for target in targets(node, block):
             value = target.bind(block)
-            items.add(target.name, value, hints)
+            items.add(target.name, value)
     if len(items.values) > MAX_SELECT_ITEMS:
         message = f"target lists can have at most {MAX_SELECT_ITEMS} entries"
         raise fault.invalid(fault.PROGRAM_LIMIT, message, position_of(node))
@@ -206,7 +205,8 @@ def _finished(
     if extra:
         relation = Project(outputs, relation, tuple(made.ref() for made in outputs))
     named = tuple(zip(items.names, outputs, strict=True))
-    return BoundQuery(relation, named, frozenset(items.untyped))
+    compared = {*(key.value for key in order), *(unique or items.values * (distinct is not None)), *block.group_keys}
+    return BoundQuery(relation, named, items.untyped_but(compared))
 
 
 def _check_distinct_on(unique: list[Scalar], order: list[SortKey], node: exp.Expr) -> None:
