@@ -232,10 +232,19 @@ def _check_joins(tokens: Sequence[Token]) -> None:
         elif kind in (TokenType.ON, TokenType.USING) and not _is_distinct_on(tokens, index):
             if not waiting or depth_of[-1] != depth:
                 raise _near(token)
+            _check_condition(token, tokens[index + 1] if index + 1 < len(tokens) else None)
             waiting.pop()
             depth_of.pop()
     if waiting:
         raise invalid(SYNTAX_ERROR, "a join needs ON or USING", waiting[-1].start + 1)
+
+
+def _check_condition(word: Token, after: Token | None) -> None:
+    """Something has to follow ON and USING."""
+    if after is None:
+        raise invalid(SYNTAX_ERROR, "syntax error at end of input", word.end + 2)
+    if after.token_type in (TokenType.R_PAREN, TokenType.WHERE, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.JOIN):
+        raise _near(after)
 
 
 def _unconditional(tokens: Sequence[Token], index: int) -> bool:

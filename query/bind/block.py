@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from sqlglot import exp
 
@@ -38,6 +39,10 @@ class PendingLookup:
     relation: Relation
     keys: tuple[tuple[Scalar, Column], ...] = ()
     single: bool = False
+
+
+_REPEATED: Final = (exp.Subquery, exp.Exists, exp.In)
+"""Nodes that hold a subquery, of which equal ones are computed once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +191,7 @@ class Block:
 
     def bind(self, node: exp.Expr) -> Scalar:
         """The bound form of an expression; string literals without a context keep type unknown."""
-        if not isinstance(node, exp.Subquery | exp.Exists | exp.In) or self.inside_aggregate or self.phase == "rows":
+        if self.phase == "rows" or self.inside_aggregate or not isinstance(node, _REPEATED):
             return self.environment.bind_scalar(node, self)
         if node not in self.subqueries:
             self.subqueries[node] = self.environment.bind_scalar(node, self)

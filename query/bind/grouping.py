@@ -24,6 +24,7 @@ from query.bound import (
     Relation,
     RowOf,
     Scalar,
+    SortKey,
     WindowCall,
 )
 from query.limits import MAX_GROUPING_SETS
@@ -61,6 +62,11 @@ class Replaced:
     def _check(self, column: Column) -> None:
         if column.id in self.source and column.id not in self.known:
             raise _ungrouped(self.name_of(column.id), column.position)
+
+    def check(self, partition: tuple[Scalar, ...], order: tuple[SortKey, ...]) -> None:
+        """Raises 42803 for a window's definition, used or not, that is not over the groups."""
+        for value in (*partition, *(key.value for key in order)):
+            self(value)
 
     def window(self, call: WindowCall) -> WindowCall:
         result = rewrite(call, lambda value: None if value is call else self._key(value))

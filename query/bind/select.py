@@ -81,6 +81,8 @@ def bind_select(node: exp.Expr, environment: Environment, tables: CommonTables, 
         unique = [replaced(value) for value in unique] if unique is not None else None
         having = replaced(having) if having is not None else None
         block.windows = {replaced.window(call): made for call, made in block.windows.items()}
+        for window in block.window_names.values():
+            replaced.check(window.partition, window.order)
         block.series = [(replaced(array), made) for array, made in block.series]
         block.lookups = [replaced.lookup(pending) for pending in block.lookups]
     relation = block.attach(block.attach(relation, block.inner_lookups), block.lookups)
