@@ -129,6 +129,7 @@ _WRITTEN: Final = {
     "with_": "WITH",
     "sample": "TABLESAMPLE",
     "search": "SEARCH",
+    "rows_from": "ROWS FROM",
     "locks": "FOR UPDATE",
     "into": "SELECT INTO",
 }

@@ -13,6 +13,7 @@ from query.bind.decorrelate import decorrelated
 from query.bind.environment import BoundQuery, CommonTables, Environment
 from query.bind.resolve import coerce
 from query.bind.scope import Scope
+from query.bind.traverse import columns, free_columns
 from query.bound import (
     AggregateCall,
     Call,
@@ -39,6 +40,12 @@ class PendingLookup:
     relation: Relation
     keys: tuple[tuple[Scalar, Column], ...] = ()
     single: bool = False
+
+    def depends_on(self, outer: Relation) -> bool:
+        """Whether it refers to columns of these rows."""
+        here = {made.id for made in outer.fields}
+        used = (*free_columns(self.relation), *(column for value, _ in self.keys for column in columns(value)))
+        return any(column.id in here for column in used)
 
 
 _REPEATED: Final = (exp.Subquery, exp.Exists, exp.In)

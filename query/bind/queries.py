@@ -22,7 +22,9 @@ from query.bound import (
     Field,
     Project,
     Recursive,
+    Relation,
     Rows,
+    Scalar,
     Sort,
     SortKey,
     WorkTable,
@@ -149,10 +151,20 @@ def _values(
             kinds.append(common([item.type for item in column], "VALUES", position_of(node), places))
     fields = tuple(environment.field(kind) for kind in kinds)
     made = tuple(tuple(coerce(item, kind) for item, kind in zip(row, kinds, strict=True)) for row in rows)
-    if block.lookups:
-        raise fault.unsupported("a subquery in VALUES", position_of(node), "use SELECT ... UNION ALL")
+    relation = _computed(fields, made, block) if block.lookups else Rows(fields, made)
     outputs = tuple((f"column{index + 1}", made_field) for index, made_field in enumerate(fields))
-    return BoundQuery(Rows(fields, made), outputs, untyped)
+    return BoundQuery(relation, outputs, untyped)
+
+
+def _computed(fields: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]], block: Block) -> Relation:
+    """Rows that subqueries take part in, one after the other."""
+    base = block.attach(_nothing().relation, block.lookups)
+    relation: Relation = Project(fields, base, rows[0])
+    for row in rows[1:]:
+        branch = Project(tuple(block.environment.field(made.type) for made in fields), base, row)
+        merged = tuple(block.environment.field(made.type) for made in fields)
+        relation = Combine(merged, relation, branch, "union", True)
+    return Project(fields, relation, tuple(made.ref() for made in relation.fields)) if len(rows) > 1 else relation
 
 
 def _selected(node: exp.Expr) -> exp.Expr:

@@ -63,17 +63,20 @@ class FromBinder:
         right = self._chain(node.this, (), beside(seen, left) if seen is not NOTHING else left)
         if method or node.args.get("using"):
             return merged(left, right, side, node, self._environment)
-        condition = self._condition(node, beside(left, right))
-        return joined(left, right, side, condition, self._environment)
-
-    def _condition(self, node: exp.Expr, item: FromItem) -> Scalar | None:
         if node.args.get("on") is None:
-            return None
-        block = Block(self._environment, self._tables, Scope(item, self._parent), "JOIN conditions")
+            return joined(left, right, side, None, self._environment)
+        scope = Scope(beside(left, right), self._parent)
+        block = Block(self._environment, self._tables, scope, "JOIN conditions")
         condition = block.bind_boolean(node.args["on"], "JOIN/ON")
-        if block.lookups:
-            raise fault.unsupported("a subquery in a join condition", position_of(node), "move it to WHERE")
-        return condition
+        for pending in block.lookups:
+            if not pending.depends_on(left.relation):
+                right = replace(right, relation=block.attach(right.relation, [pending]))
+            elif not pending.depends_on(right.relation):
+                left = replace(left, relation=block.attach(left.relation, [pending]))
+            else:
+                construct = "a subquery over both sides in a join condition"
+                raise fault.unsupported(construct, position_of(node), "move it to WHERE")
+        return joined(left, right, side, condition, self._environment)
 
     # --- items -------------------------------------------------------------------------------------------------
 
@@ -136,8 +139,7 @@ class FromBinder:
         block = Block(self._environment, self._tables, Scope(seen, self._parent), "functions in FROM")
         call = _called(node)
         arrays, names = self._arrays(call, block)
-        if block.lookups:
-            raise fault.unsupported("a subquery as argument of a function in FROM", position_of(node))
+        base = block.attach(NOTHING.relation, block.lookups)
         ordinality = bool(node.args.get("ordinality")) or bool(_offset(node))
         made = tuple(self._environment.field(array.type.element or TEXT) for array in arrays)
         counter = (self._environment.field(INT8),) if ordinality else ()
@@ -146,7 +148,7 @@ class FromBinder:
         if alias is not None and alias.this is not None and len(arrays) == 1 and names == [default]:
             names = [fold(alias.this)]
         item_names = [*names, *(["ordinality"] if ordinality else [])]
-        relation = Unnest((*made, *counter), NOTHING.relation, tuple(arrays), ordinality)
+        relation = Unnest((*base.fields, *made, *counter), base, tuple(arrays), ordinality)
         item = _named(relation, item_names, (*made, *counter), alias, default)
         if len(made) + len(counter) > 1:
             return item
