@@ -118,6 +118,13 @@ class WeirParser(PostgresParser):
         made = super()._parse_paren()
         return marked(made, start, START) if isinstance(made, exp.Subquery) else made
 
+    def _negate_range(self, this: exp.Expr | None = None) -> Any:
+        """`!~` is one operator: against ANY it is each match that it negates, where NOT negates the whole."""
+        if isinstance(this, exp.RegexpLike | exp.RegexpILike):
+            this.set("negate", True)
+            return this
+        return super()._negate_range(this)
+
     def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> Any:
         """A window, marked with the place of its definition: `OVER w` is not `OVER (w)`."""
         index = self._index

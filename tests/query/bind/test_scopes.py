@@ -1,4 +1,4 @@
-"""Names and levels: PostgreSQL documentation, "Identifiers and Key Words", "Aggregate Expressions"; api.md section 5."""
+"""Names and levels: PostgreSQL documentation, "Identifiers and Key Words", "Aggregate Expressions" (api.md 5)."""
 
 from datetime import UTC, datetime
 
