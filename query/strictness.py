@@ -166,6 +166,9 @@ def _check_pair(before: Token, token: Token, after: Token | None) -> None:
     named = after is not None and after.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
     if before.token_type == TokenType.R_PAREN and token.text.upper() == "CYCLE" and named:
         raise unsupported("CYCLE", token.start + 1, "keep the path in an array and test it with <> ALL")
+    directions = (TokenType.ASC, TokenType.DESC)
+    if before.token_type in directions and token.token_type in directions:
+        raise _near(token)
     if before.token_type in (TokenType.FROM, TokenType.JOIN) and token.token_type == TokenType.VALUES:
         raise _near(after or token)
     if before.token_type == TokenType.FETCH and token.text.upper() not in ("FIRST", "NEXT"):
