@@ -10,7 +10,7 @@ from query import fault
 from query.allowlist import position_of
 from query.bind.block import Block, PendingLookup, unfolded
 from query.bind.operators import require_hashable
-from query.bind.outputs import Target, bare_name, place, targets
+from query.bind.outputs import Outputs
 from query.bind.resolve import untyped
 from query.bind.traverse import columns, rewrite
 from query.bound import (
@@ -184,7 +184,7 @@ def bind_grouping(node: exp.Expr, block: Block) -> Grouping | None:
     clause = node.args.get("group")
     if clause is None:
         return None
-    elements = [[part] for part in _elements(clause, node, block)]
+    elements = [[part] for part in _elements(clause, Outputs(node, block), block)]
     if not elements:
         raise fault.invalid(fault.SYNTAX_ERROR, "GROUP BY names nothing", position_of(clause))
     combinations = 1
@@ -210,58 +210,44 @@ Element = list[tuple[Scalar, ...]]
 """One item of GROUP BY: the alternatives it stands for. A plain expression is one alternative."""
 
 
-def _elements(clause: exp.Expr, node: exp.Expr, block: Block) -> list[Element]:
+def _elements(clause: exp.Expr, outputs: Outputs, block: Block) -> list[Element]:
     found: list[Element] = []
     parts = [
         *clause.expressions,
         *(part for name in ("rollup", "cube", "grouping_sets") for part in clause.args.get(name) or []),
     ]
     for part in parts:
-        found.append(_element(part, node, block))
+        found.append(_element(part, outputs, block))
     return found
 
 
-def _element(part: exp.Expr, node: exp.Expr, block: Block) -> Element:
+def _element(part: exp.Expr, outputs: Outputs, block: Block) -> Element:
     if isinstance(part, exp.Rollup):
-        units = [_unit(item, node, block) for item in part.expressions]
+        units = [_unit(item, outputs, block) for item in part.expressions]
         return [_joined(units[:count]) for count in range(len(units), -1, -1)]
     if isinstance(part, exp.Cube):
-        units = [_unit(item, node, block) for item in part.expressions]
+        units = [_unit(item, outputs, block) for item in part.expressions]
         if 2 ** len(units) > MAX_GROUPING_SETS:
             raise fault.unsupported(f"more than {MAX_GROUPING_SETS} grouping sets", position_of(part))
         masks = itertools.product((True, False), repeat=len(units))
         return [_joined([unit for unit, taken in zip(units, mask, strict=True) if taken]) for mask in masks]
     if isinstance(part, exp.GroupingSets):
-        return [choice for item in part.expressions for choice in _element(item, node, block)]
-    return [_unit(part, node, block)]
+        return [choice for item in part.expressions for choice in _element(item, outputs, block)]
+    return [_unit(part, outputs, block)]
 
 
-def _unit(part: exp.Expr, node: exp.Expr, block: Block) -> tuple[Scalar, ...]:
+def _unit(part: exp.Expr, outputs: Outputs, block: Block) -> tuple[Scalar, ...]:
     if isinstance(part, exp.Tuple):
-        return tuple(_key(item, node, block) for item in part.expressions)
-    return (_key(part, node, block),)
+        return tuple(_key(item, outputs, block) for item in part.expressions)
+    return (_key(part, outputs, block),)
 
 
 def _joined(units: list[tuple[Scalar, ...]]) -> tuple[Scalar, ...]:
     return tuple(value for unit in units for value in unit)
 
 
-def _key(part: exp.Expr, node: exp.Expr, block: Block) -> Scalar:
+def _key(part: exp.Expr, outputs: Outputs, block: Block) -> Scalar:
     """A grouping expression: an input column, else an output's name or position, else an expression."""
     with block.binding("GROUP BY", series=True):
-        target = _output(part, targets(node, block), block)
+        target = outputs.meant(part)
         return untyped(target.bind(block) if target is not None else block.bind(part))
-
-
-def _output(part: exp.Expr, outputs: list[Target], block: Block) -> Target | None:
-    """The output that a position means, or a name that no column of FROM has."""
-    index = place(part, len(outputs), "GROUP BY")
-    if index is not None:
-        return outputs[index]
-    name = bare_name(part)
-    if name is None or any(column.name == name for column in block.scope.item.visible):
-        return None
-    named = [target for target in outputs if target.name == name]
-    if len(named) > 1 and len({target.bind(block) for target in named}) > 1:
-        raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'GROUP BY "{name}" is ambiguous', position_of(part))
-    return named[0] if named else None

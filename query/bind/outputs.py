@@ -53,6 +53,31 @@ def _targets(node: exp.Expr, block: Block) -> list[Target]:
     return [Target(node)]
 
 
+class Outputs:
+    """The outputs of a select list, for GROUP BY to choose from."""
+
+    def __init__(self, node: exp.Expr, block: Block) -> None:
+        self._block = block
+        self._targets = targets(node, block)
+        self._named: dict[str, list[Target]] = {}
+        for target in self._targets:
+            self._named.setdefault(target.name, []).append(target)
+
+    def meant(self, node: exp.Expr) -> Target | None:
+        """The output that a position means, or a name that no column of FROM has. Raises 42702 for a name of several
+        outputs that differ."""
+        index = place(node, len(self._targets), "GROUP BY")
+        if index is not None:
+            return self._targets[index]
+        name = bare_name(node)
+        if name is None or any(column.name == name for column in self._block.scope.item.visible):
+            return None
+        named = self._named.get(name, [])
+        if len(named) > 1 and len({target.bind(self._block) for target in named}) > 1:
+            raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'GROUP BY "{name}" is ambiguous', position_of(node))
+        return named[0] if named else None
+
+
 def unwrapped(node: exp.Expr) -> exp.Expr:
     """An expression without the brackets around it."""
     while isinstance(node, exp.Paren):

@@ -5,6 +5,7 @@ Source: checkWellFormedRecursion in PostgreSQL's parse_cte.c.
 
 import itertools
 from collections.abc import Iterator, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from sqlglot import exp
 
@@ -30,19 +31,24 @@ def mentions(node: exp.Expr, name: str) -> bool:
 
 def in_order(entries: Sequence[exp.Expr]) -> list[exp.Expr]:
     """The entries of WITH RECURSIVE, each behind those that it reads. Raises 0A000 for two that read each other."""
-    waiting, ordered = list(entries), []
-    while waiting:
-        ready = [
-            entry
-            for entry in waiting
-            if not any(mentions(entry.this, entry_name(o)) for o in waiting if o is not entry)
-        ]
-        if not ready:
-            message = "mutual recursion between WITH items is not implemented"
-            raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position_of(waiting[0]))
-        ordered += ready
-        waiting = [entry for entry in waiting if entry not in ready]
-    return ordered
+    named = {entry_name(entry): entry for entry in entries}
+    needed = {name: set(_read(entry.this, frozenset())) & named.keys() - {name} for name, entry in named.items()}
+    try:
+        return [named[name] for name in TopologicalSorter(needed).static_order()]
+    except CycleError as error:
+        message = "mutual recursion between WITH items is not implemented"
+        raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position_of(entries[0])) from error
+
+
+def _read(node: exp.Expr, hidden: frozenset[str]) -> Iterator[str]:
+    """The tables that a query names, but those of its own WITH clauses."""
+    clause = node.args.get("with_")
+    if clause is not None:
+        hidden |= {entry_name(entry) for entry in clause.expressions}
+    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and fold(node.this) not in hidden:
+        yield fold(node.this)
+    for child in node.iter_expressions():
+        yield from _read(child, hidden)
 
 
 def recursive_union(entry: exp.Expr) -> exp.Union:
