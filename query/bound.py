@@ -103,7 +103,11 @@ class ArrayOf(Scalar):
 
 @dataclass(frozen=True, slots=True)
 class RowOf(Scalar):
+    """`table` is the one whose whole row this is; a row that was written out has none."""
+
     items: tuple[Scalar, ...]
+    table: str = ""
+    position: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

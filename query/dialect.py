@@ -12,7 +12,7 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from query.placing import OPERATOR, START, Placing, marked
+from query.placing import BRACKETED, DEFINITION, OPERATOR, START, Placing, marked
 
 _SPECIAL_SYNTAX = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "OVERLAY", "TRY_CAST")
 """Calls with keywords between the arguments; all others are ordinary."""
@@ -104,7 +104,8 @@ class WeirParser(PostgresParser):
         for table in _BY_OPERATOR:
             setattr(self, table, Placing(getattr(type(self), table), self._operator))
         for table in ("PRIMARY_PARSERS", "PLACEHOLDER_PARSERS"):
-            setattr(self, table, Placing(getattr(type(self), table), lambda: self._prev, START))
+            entries = getattr(type(self), table)
+            setattr(self, table, Placing(entries, lambda: self._prev, START, lambda: self._curr))
         setattr(self, "COLUMN_OPERATORS", Placing(type(self).COLUMN_OPERATORS, lambda: self._curr))  # noqa: B010
 
     def _operator(self) -> Token:
@@ -116,6 +117,31 @@ class WeirParser(PostgresParser):
         start = self._curr.start if self._curr else 0
         made = super()._parse_paren()
         return marked(made, start, START) if isinstance(made, exp.Subquery) else made
+
+    def _negate_range(self, this: exp.Expr | None = None) -> Any:
+        """`!~` is one operator: against ANY it is each match that it negates, where NOT negates the whole."""
+        if isinstance(this, exp.RegexpLike | exp.RegexpILike):
+            this.set("negate", True)
+            return this
+        return super()._negate_range(this)
+
+    def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> Any:
+        """A window, marked with the place of its definition: `OVER w` is not `OVER (w)`."""
+        index = self._index
+        made = super()._parse_window(this, alias)
+        if isinstance(made, exp.Window) and DEFINITION not in made.meta:
+            kinds = [token.token_type for token in self._tokens[index : self._index]]
+            token = self._tokens[index + 1 + (0 if alias else kinds.index(TokenType.OVER))]
+            made.meta[DEFINITION] = token.start
+            made.meta[BRACKETED] = token.token_type == TokenType.L_PAREN
+        return made
+
+    def _parse_join(self, *args: Any, **options: Any) -> Any:
+        """`JOIN ... USING (columns) AS alias`."""
+        made = super()._parse_join(*args, **options)
+        if isinstance(made, exp.Join) and made.args.get("using") and self._match(TokenType.ALIAS):
+            made.set("alias", self._parse_id_var())
+        return made
 
     def _parse_case(self) -> Any:
         start = self._prev.start

@@ -17,6 +17,7 @@ from query.bind.environment import Environment, Schema
 from query.bind.expressions import bind
 from query.bind.queries import bind_query
 from query.bound import Output, Query
+from query.fault import unsupported
 from query.folding import fold_constants, is_volatile
 from query.limits import too_complex
 from query.lower.guards import translate
@@ -78,6 +79,8 @@ def bound(statement: Statement, schemas: Mapping[str, Schema], now: datetime) ->
         query = bind_query(statement.tree, environment, {}, None)
     except RecursionError as error:
         raise too_complex() from error
+    if not query.outputs:
+        raise unsupported("an answer without columns", None, "select a constant")
     outputs = tuple(Output(name, field) for name, field in query.outputs)
     return Query(query.relation, outputs, environment.timeless and not is_volatile(query.relation))
 

@@ -13,6 +13,7 @@ from query.functions import (  # noqa: F401
     arithmetic,
     arrays,
     comparisons,
+    cuts,
     dates,
     formats,
     jsons,

@@ -7,6 +7,7 @@ of them reaches the next.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
 from sqlglot import exp
@@ -142,10 +143,13 @@ def _syntax_error(error: SqlglotError, sql: str) -> WeirError:
     return invalid(SYNTAX_ERROR, message, position)
 
 
+_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
 def fold(identifier: exp.Expr) -> str:
-    """The name that PostgreSQL gives an identifier: unquoted ones in lower case."""
+    """The name that PostgreSQL gives an identifier: unquoted ones with the letters A to Z in lower case."""
     name = str(identifier.name)
-    return name if identifier.args.get("quoted") else name.lower()
+    return name if identifier.args.get("quoted") else name.translate(_LOWER)
 
 
 def _datasets(node: exp.Expr, shadowed: frozenset[str]) -> Iterator[str]:

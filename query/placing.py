@@ -12,6 +12,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 OPERATOR: Final = "operator"
 START: Final = "start"
+DEFINITION: Final = "definition"
+BRACKETED: Final = "bracketed"
 
 Build = Callable[..., Any]
 
@@ -22,17 +24,37 @@ def operator_of(node: exp.Expr) -> int | None:
     return None if start is None else int(start) + 1
 
 
-class Placing(dict[TokenType, Any]):
-    """A parser's table by token whose entries mark what they build with the place of the token, read by `token`."""
+def definition_of(window: exp.Expr) -> int | None:
+    """The place of what stands behind OVER, or of a named window's definition, from 1."""
+    start = window.meta.get(DEFINITION)
+    return None if start is None else int(start) + 1
 
-    def __init__(self, entries: Mapping[TokenType, Any], token: Callable[[], Token], mark: str = OPERATOR) -> None:
+
+class Placing(dict[TokenType, Any]):
+    """A parser's table by token whose entries mark what they build with the place of the token, read by `token`.
+
+    Where the parser asks with `get`, it has not read the token yet: it is read by `coming`, if that is given.
+    """
+
+    def __init__(
+        self,
+        entries: Mapping[TokenType, Any],
+        token: Callable[[], Token],
+        mark: str = OPERATOR,
+        coming: Callable[[], Token] | None = None,
+    ) -> None:
         super().__init__(entries)
         self._token = token
         self._mark = mark
+        self._coming = coming
 
     def __getitem__(self, kind: TokenType) -> Any:
         build = super().__getitem__(kind)
         return None if build is None else _marking(build, self._token().start, self._mark)
+
+    def get(self, kind: TokenType, default: Any = None) -> Any:
+        build = super().get(kind, default)
+        return build if build is None or self._coming is None else _marking(build, self._coming().start, self._mark)
 
 
 def _marking(build: Build, start: int, mark: str) -> Build:

@@ -23,9 +23,11 @@ it is never answered differently. This page is generated from the compiler's own
 One `SELECT`, `WITH`, `VALUES`, `TABLE` or set operation, or `EXPLAIN` of one.
 
 - FROM: datasets, subqueries, `JOIN` (inner, left, right, full, cross, `USING`, `NATURAL`), `LATERAL`,
-  set-returning functions, `WITH ORDINALITY`, `VALUES`.
-- `WHERE`, `GROUP BY` (`ROLLUP`, `CUBE`, `GROUPING SETS`), `HAVING`, `DISTINCT`, `DISTINCT ON`, `ORDER BY`, `LIMIT`,
-  `OFFSET`, `FETCH FIRST ... ROWS ONLY | WITH TIES`, `UNION`, `INTERSECT`, `EXCEPT`, with or without `ALL`.
+  set-returning functions, `WITH ORDINALITY`, `VALUES`, joins in brackets with an alias.
+- `WHERE`, `GROUP BY` (`ROLLUP`, `CUBE`, `GROUPING SETS`, `DISTINCT`), `HAVING`, `DISTINCT`, `DISTINCT ON`,
+  `ORDER BY`, `LIMIT`, `OFFSET`, `FETCH FIRST ... ROWS ONLY | WITH TIES`, `UNION`, `INTERSECT`, `EXCEPT`, with or
+  without `ALL`.
+- `LIMIT` and `OFFSET` take expressions, subqueries and, in LATERAL, columns of the outer query.
 - Subqueries as values, in `IN`, `EXISTS`, `ANY`, `ALL`, `ARRAY(...)`, correlated or not. `WITH RECURSIVE` up to
   1,000 rounds.
 - Windows with `ROWS`, `RANGE`, `GROUPS`, `EXCLUDE`, named windows. Aggregates with `DISTINCT`, `ORDER BY`,

@@ -20,6 +20,12 @@ _WORD: Final = re.compile(r"\w+")
 _RESERVED: Final = ("SELECT", "FETCH", "JOIN", "NOT", "ON", "USING")
 """Keywords that sqlglot does not take for names even where nothing else can stand."""
 
+_AFTER_AS: Final = (
+    *("DAY", "HOUR", "MINUTE", "MONTH", "SECOND", "YEAR", "OVER", "FILTER", "WITHIN", "OVERLAPS", "TO"),
+    *("CHAR", "CHARACTER"),
+)
+"""Keywords that are labels behind AS only."""
+
 _VALUE_ENDS: Final = (
     *(TokenType.NUMBER, TokenType.STRING, TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN),
     *(TokenType.R_BRACKET, TokenType.NULL, TokenType.TRUE, TokenType.FALSE, TokenType.END),
@@ -30,7 +36,15 @@ _SORTS: Final = {TokenType.LT: TokenType.ASC, TokenType.GT: TokenType.DESC}
 
 def reworded(tokens: Sequence[Token], sql: str) -> list[Token]:
     """The tokens as the parser reads them."""
-    return _sorts(_scales(_labels(_numbers(tokens, sql))))
+    return _named(_sorts(_scales(_labels(_numbers(tokens, sql)))))
+
+
+def _named(tokens: list[Token]) -> list[Token]:
+    """`name := value`, the older way to write `name => value`."""
+    return [
+        _made(TokenType.FARROW, "=>", token, token.end) if token.token_type == TokenType.COLON_EQ else token
+        for token in tokens
+    ]
 
 
 def _made(kind: TokenType, text: str, first: Token, end: int) -> Token:
@@ -72,6 +86,8 @@ def _labels(tokens: list[Token]) -> list[Token]:
             if _is_name(before, kind, after, in_list[-1]):
                 made.append(_made(TokenType.VAR, token.text, token, token.end))
                 continue
+        if in_list[-1] and token.text.upper() in _AFTER_AS and kind != TokenType.IDENTIFIER:
+            _check_label(tokens, index)
         if kind in (TokenType.L_PAREN, TokenType.L_BRACKET):
             in_list.append(False)
         elif kind in (TokenType.R_PAREN, TokenType.R_BRACKET) and len(in_list) > 1:
@@ -80,6 +96,17 @@ def _labels(tokens: list[Token]) -> list[Token]:
             in_list[-1] = kind == TokenType.SELECT or (in_list[-1] and _is_distinct(before))
         made.append(token)
     return made
+
+
+def _check_label(tokens: Sequence[Token], index: int) -> None:
+    """Raises 42601 for a label that wants AS before it. The unit of an interval is none."""
+    before, after = tokens[index - 1], tokens[index + 1] if index + 1 < len(tokens) else None
+    unit = before.token_type == TokenType.STRING and index > 1 and tokens[index - 2].token_type == TokenType.INTERVAL
+    ended = after is None or after.token_type in _LIST_ENDS
+    if before.token_type in _VALUE_ENDS and ended and not unit:
+        text = tokens[index].text
+        message = f'syntax error at or near "{text}"'
+        raise invalid(SYNTAX_ERROR, message, tokens[index].start + 1, f"write AS {text}")
 
 
 def _is_name(before: Token, kind: TokenType, after: Token | None, in_list: bool) -> bool:

@@ -163,6 +163,14 @@ def _check_pair(before: Token, token: Token, after: Token | None) -> None:
         untyped = after is not None and after.token_type == TokenType.STRING
         state, problem = (AMBIGUOUS_FUNCTION, "is not unique") if untyped else (UNDEFINED_FUNCTION, "does not exist")
         raise invalid(state, f"operator {problem}: {before.text}=", before.start + 1)
+    named = after is not None and after.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
+    if before.token_type == TokenType.R_PAREN and token.text.upper() == "CYCLE" and named:
+        raise unsupported("CYCLE", token.start + 1, "keep the path in an array and test it with <> ALL")
+    directions = (TokenType.ASC, TokenType.DESC)
+    if before.token_type in directions and token.token_type in directions:
+        raise _near(token)
+    if before.token_type in (TokenType.FROM, TokenType.JOIN) and token.token_type == TokenType.VALUES:
+        raise _near(after or token)
     if before.token_type == TokenType.FETCH and token.text.upper() not in ("FIRST", "NEXT"):
         raise _near(token)
     empty = token.token_type == TokenType.L_PAREN and after is not None and after.token_type == TokenType.R_PAREN
@@ -227,10 +235,19 @@ def _check_joins(tokens: Sequence[Token]) -> None:
         elif kind in (TokenType.ON, TokenType.USING) and not _is_distinct_on(tokens, index):
             if not waiting or depth_of[-1] != depth:
                 raise _near(token)
+            _check_condition(token, tokens[index + 1] if index + 1 < len(tokens) else None)
             waiting.pop()
             depth_of.pop()
     if waiting:
         raise invalid(SYNTAX_ERROR, "a join needs ON or USING", waiting[-1].start + 1)
+
+
+def _check_condition(word: Token, after: Token | None) -> None:
+    """Something has to follow ON and USING."""
+    if after is None:
+        raise invalid(SYNTAX_ERROR, "syntax error at end of input", word.end + 2)
+    if after.token_type in (TokenType.R_PAREN, TokenType.WHERE, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.JOIN):
+        raise _near(after)
 
 
 def _unconditional(tokens: Sequence[Token], index: int) -> bool:

@@ -29,7 +29,7 @@ def bind_filtered(node: exp.Expr, block: Block) -> Scalar:
 
 def filtered_call(node: exp.Expr, block: Block) -> AggregateCall:
     call = within_call(node.this, block) if isinstance(node.this, exp.WithinGroup) else aggregate_call(node.this, block)
-    with block.arguments_of("FILTER"):
+    with block.arguments_of("FILTER", windowing=False):
         condition = block.bind_boolean(node.args["expression"].this, "FILTER")
     return replace(call, where=condition)
 
@@ -112,10 +112,6 @@ def aggregate_call(node: exp.Expr, block: Block) -> AggregateCall:
         arguments = []
     elif not arguments and name == "count":
         raise fault.invalid("42809", "count(*) must be used to call a parameterless aggregate function", position)
-    if block.inside_aggregate:
-        raise fault.invalid(fault.GROUPING_ERROR, "aggregate function calls cannot be nested", position)
-    if not block.aggregates_allowed and not block.windowing:
-        raise fault.invalid(fault.GROUPING_ERROR, f"aggregate functions are not allowed in {block.clause}", position)
     with block.arguments_of(name):
         values = [block.bind(argument) for argument in arguments]
         order = sort_keys(order_node, block) if order_node is not None else ()
@@ -163,6 +159,8 @@ def sort_keys(node: exp.Expr, block: Block) -> tuple[SortKey, ...]:
 def _resolved(name: str, values: list[Scalar], position: int | None) -> AggregateCall:
     types = [value.type for value in values]
     fitting = [entry for entry in AGGREGATES[name] if not entry.ordered_set and _fits(entry, types)]
+    if not fitting and any(kind.name == "record" for kind in types):
+        raise fault.unsupported(f"{name} of rows", position)
     if not fitting:
         raise _no_such(name, types, position)
     best = max(fitting, key=lambda entry: _score(entry, types))

@@ -1,8 +1,9 @@
 """One query block while it is bound: its scope, and what its expressions asked the block to compute for them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from sqlglot import exp
 
@@ -12,14 +13,17 @@ from query.bind.decorrelate import decorrelated
 from query.bind.environment import BoundQuery, CommonTables, Environment
 from query.bind.resolve import coerce
 from query.bind.scope import Scope
+from query.bind.traverse import columns, free_columns
 from query.bound import (
     AggregateCall,
     Call,
     Column,
     Field,
+    Frame,
     Lookup,
     Relation,
     Scalar,
+    SortKey,
     Unnest,
     WindowCall,
 )
@@ -37,10 +41,33 @@ class PendingLookup:
     keys: tuple[tuple[Scalar, Column], ...] = ()
     single: bool = False
 
+    def depends_on(self, outer: Relation) -> bool:
+        """Whether it refers to columns of these rows."""
+        here = {made.id for made in outer.fields}
+        used = (*free_columns(self.relation), *(column for value, _ in self.keys for column in columns(value)))
+        return any(column.id in here for column in used)
+
+
+_REPEATED: Final = (exp.Subquery, exp.Exists, exp.In)
+"""Nodes that hold a subquery, of which equal ones are computed once."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowDefinition:
+    """What stands behind OVER, or behind a name in the WINDOW clause."""
+
+    partition: tuple[Scalar, ...] = ()
+    order: tuple[SortKey, ...] = ()
+    frame: Frame | None = None
+
 
 @dataclass(slots=True)
 class Block:
-    """State of one SELECT. `clause` names the clause being bound, for messages; aggregates are refused in some."""
+    """State of one SELECT. `clause` names the clause being bound, for messages; aggregates are refused in some.
+
+    `phase` is what it is computed over: "rows" of FROM (WHERE), the same rows for "groups" (GROUP BY), then "outputs".
+    `subqueries` are those bound for groups or outputs, which are the same wherever they are repeated.
+    """
 
     environment: Environment
     tables: CommonTables
@@ -55,9 +82,11 @@ class Block:
     windows: dict[WindowCall, Field] = field(default_factory=dict)
     series: list[tuple[Scalar, Field]] = field(default_factory=list)
     group_series: list[tuple[Scalar, Field]] = field(default_factory=list)
+    phase: str = "rows"
     lookups: list[PendingLookup] = field(default_factory=list)
     inner_lookups: list[PendingLookup] = field(default_factory=list)
-    window_names: Mapping[str, exp.Window] = field(default_factory=dict)
+    window_names: dict[str, WindowDefinition] = field(default_factory=dict)
+    subqueries: dict[exp.Expr, Scalar] = field(default_factory=dict)
     grouping: list[Call] = field(default_factory=list)
     group_keys: list[Scalar] = field(default_factory=list)
 
@@ -89,24 +118,37 @@ class Block:
             self.clause, self.series_allowed = before
 
     @contextmanager
-    def arguments_of(self, name: str) -> Iterator[None]:
-        """While an aggregate's arguments are bound. One that is a window function may hold plain aggregates."""
-        if self.windowing:
-            self.windowing = False
-            try:
-                yield
-            finally:
-                self.windowing = True
-            return
-        self.inside_aggregate = True
+    def arguments_of(self, name: str, windowing: bool = True) -> Iterator[None]:
+        """While an aggregate's arguments are bound. Those of one that is a window function may hold plain aggregates,
+        but its FILTER may not."""
+        before = (self.windowing, self.inside_aggregate)
+        plain = not self.windowing
+        self.windowing, self.inside_aggregate = False, plain
         try:
-            with self.binding(f"the arguments of {name}"):
+            if plain or not windowing:
+                with self.binding(f"the arguments of {name}" if plain else name):
+                    yield
+            else:
                 yield
         finally:
-            self.inside_aggregate = False
+            self.windowing, self.inside_aggregate = before
 
     def aggregate(self, call: AggregateCall) -> Column:
-        """The column that will hold the aggregate's value; equal calls share one."""
+        """The column that will hold the aggregate's value, in the block whose rows it is over."""
+        level = self.scope.level_of(call)
+        if level is self.scope:
+            return self._collect(call)
+        if level.collect is None:
+            message = "aggregate functions are not allowed in FROM clause of their own query level"
+            raise fault.invalid(fault.GROUPING_ERROR, message, call.position)
+        return level.collect(call)
+
+    def __post_init__(self) -> None:
+        if self.clause == "SELECT":
+            self.scope.collect = self._collect
+
+    def _collect(self, call: AggregateCall) -> Column:
+        """The column of an aggregate over this block's rows; equal calls share one."""
         if not self.aggregates_allowed:
             message = f"aggregate functions are not allowed in {self.clause}"
             raise fault.invalid(fault.GROUPING_ERROR, message, call.position)
@@ -127,6 +169,8 @@ class Block:
 
     def rows_of(self, array: Scalar, position: int | None) -> Column:
         """The column that will hold one element of `array` per row; equal arrays share one."""
+        if self.clause.startswith("the arguments of "):
+            raise fault.unsupported(f"a set-returning function in {self.clause}", position, "put it into FROM")
         if not self.series_allowed or array.type.element is None:
             message = f"set-returning functions are not allowed in {self.clause}"
             raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position)
@@ -139,7 +183,7 @@ class Block:
 
     def look_up(self, pending: PendingLookup) -> None:
         """Notes a subquery; one inside an aggregate's arguments or a group key is needed before grouping."""
-        early = self.inside_aggregate or self.clause == "GROUP BY"
+        early = self.inside_aggregate or self.phase == "groups"
         (self.inner_lookups if early else self.lookups).append(pending)
 
     def attach(self, relation: Relation, lookups: list[PendingLookup]) -> Relation:
@@ -154,7 +198,11 @@ class Block:
 
     def bind(self, node: exp.Expr) -> Scalar:
         """The bound form of an expression; string literals without a context keep type unknown."""
-        return self.environment.bind_scalar(node, self)
+        if self.phase == "rows" or self.inside_aggregate or not isinstance(node, _REPEATED):
+            return self.environment.bind_scalar(node, self)
+        if node not in self.subqueries:
+            self.subqueries[node] = self.environment.bind_scalar(node, self)
+        return self.subqueries[node]
 
     def bind_typed(self, node: exp.Expr, target: PgType, construct: str = "") -> Scalar:
         """The bound expression converted to `target` as PostgreSQL would implicitly."""

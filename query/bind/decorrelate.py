@@ -168,9 +168,17 @@ class _Pusher:
             return self._joined(relation, relation.left, right, mapping, None), mapping
         left, mapping = self.push(relation.left)
         right, right_mapping = self.push(relation.right)
-        if relation.kind == "full":
-            raise fault.unsupported("a correlated subquery over a full join")
-        return self._joined(relation, left, right, mapping, right_mapping), mapping
+        joined = self._joined(relation, left, right, mapping, right_mapping)
+        return self._whole(joined, mapping, right_mapping) if relation.kind == "full" else (joined, mapping)
+
+    def _whole(self, joined: Relation, left: Mapping, right: Mapping) -> tuple[Relation, Mapping]:
+        """A full join's rows with the outer values of whichever side there is."""
+        sides = zip(self._columns(left), self._columns(right), strict=True)
+        values = tuple(Coalesce(a.type, (a, b)) for a, b in sides)
+        made = tuple(self._environment.field(value.type) for value in values)
+        kept = tuple(field.ref() for field in joined.fields)
+        fresh = {column.id: field.id for column, field in zip(self._free, made, strict=True)}
+        return Project((*joined.fields, *made), joined, (*kept, *values)), fresh
 
     def _joined(
         self, relation: Join, left: Relation, right: Relation, mapping: Mapping, other: Mapping | None
@@ -223,15 +231,16 @@ class _Pusher:
             keys = tuple(renamed(key, self._refs(mapping)) for key in source.keys)
         else:
             child, mapping = self.push(source)
-        number = self._environment.field(INT8)
-        call = WindowCall(INT8, "row_number", (), self._columns(mapping), keys, None)
-        numbered: Relation = Window((*child.fields, number), child, (call,))
+        names = ("row_number", "rank") if relation.ties else ("row_number",)
+        numbers = tuple(self._environment.field(INT8) for _ in names)
+        calls = tuple(WindowCall(INT8, name, (), self._columns(mapping), keys, None) for name in names)
+        numbered: Relation = Window((*child.fields, *numbers), child, calls)
         tests: list[Scalar] = []
         if relation.offset:
-            tests.append(Call(BOOL, ">(any, any)", (number.ref(), Constant(INT8, relation.offset))))
+            tests.append(Call(BOOL, ">(any, any)", (numbers[0].ref(), Constant(INT8, relation.offset))))
         if relation.count is not None:
             last = Constant(INT8, relation.offset + relation.count)
-            tests.append(Call(BOOL, "<=(any, any)", (number.ref(), last)))
+            tests.append(Call(BOOL, "<=(any, any)", (numbers[-1].ref(), last)))
         if tests:
             numbered = Filter(numbered.fields, numbered, Logic(BOOL, "and", tuple(tests)))
         return numbered, mapping

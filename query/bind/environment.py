@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from query.bound import Field, Relation, Scalar
+from query.bound import Constant, Field, Relation, Scalar
 from query.types import PgType
 
 
@@ -54,12 +54,13 @@ class Environment:
 class BoundQuery:
     """A query as a relation; `outputs` are the names and columns of its answer, the first fields of the relation.
 
-    `untyped` are the positions of outputs that are bare literals, whose type a set operation may still decide.
+    `untyped` are the outputs that are bare literals, by position, whose type a set operation may still decide; None
+    stands for those of VALUES, one in every row.
     """
 
     relation: Relation
     outputs: tuple[tuple[str, Field], ...]
-    untyped: frozenset[int] = frozenset()
+    untyped: "Mapping[int, Constant | None]" = field(default_factory=dict)
 
 
 CommonTables = Mapping[str, CommonTable]

@@ -10,6 +10,7 @@ from query.bind.block import Block
 from query.bind.decorrelate import decorrelated, same
 from query.bind.environment import BoundQuery
 from query.bind.operators import comparison
+from query.bind.predicates import queried
 from query.bind.traverse import columns, free_columns
 from query.bound import Filter, Join, Logic, Project, Relation, RowOf, Scalar, Sort, Unnest
 from query.placing import operator_of
@@ -92,8 +93,9 @@ def _subquery_test(node: exp.Expr, block: Block) -> tuple[str, Relation, Scalar 
         if isinstance(inner, exp.Exists):
             return "anti", block.subquery(inner.this).relation, None
         return None
-    if isinstance(node, exp.In) and node.args.get("query") is not None and not node.args.get("negate"):
-        return _in(block.bind(node.this), block.subquery(node.args["query"]), node)
+    query = queried(node) if isinstance(node, exp.In) and not node.args.get("negate") else None
+    if query is not None and node.this.find(exp.Query) is None:
+        return _in(block.bind(node.this), block.subquery(query), node)
     return None
 
 

@@ -9,8 +9,8 @@ from sqlglot import exp
 from query import fault
 from query.allowlist import position_of
 from query.bind.block import Block, PendingLookup, unfolded
-from query.bind.names import column_name
 from query.bind.operators import require_hashable
+from query.bind.outputs import Outputs
 from query.bind.resolve import untyped
 from query.bind.traverse import columns, rewrite
 from query.bound import (
@@ -22,11 +22,12 @@ from query.bound import (
     Field,
     Project,
     Relation,
+    RowOf,
     Scalar,
+    SortKey,
     WindowCall,
 )
 from query.limits import MAX_GROUPING_SETS
-from query.parse import fold
 from query.types import INT4
 
 Sets = tuple[tuple[int, ...], ...]
@@ -48,15 +49,24 @@ class Replaced:
         return result
 
     def _key(self, value: Scalar) -> Scalar | None:
-        if isinstance(value, Call) and value.function == "grouping":
-            return self.keys.get(value)
-        return self.keys.get(value)
+        key = self.keys.get(value)
+        if key is None and isinstance(value, RowOf) and value.table:
+            self._check_row(value)
+        return key
+
+    def _check_row(self, row: RowOf) -> None:
+        """A whole row is not grouped by its columns, even by all of them."""
+        if any(column.id in self.source for column in columns(row)):
+            raise _ungrouped(f"{row.table}.*", row.position)
 
     def _check(self, column: Column) -> None:
         if column.id in self.source and column.id not in self.known:
-            name = self.name_of(column.id)
-            message = f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function'
-            raise fault.invalid(fault.GROUPING_ERROR, message, column.position)
+            raise _ungrouped(self.name_of(column.id), column.position)
+
+    def check(self, partition: tuple[Scalar, ...], order: tuple[SortKey, ...]) -> None:
+        """Raises 42803 for a window's definition, used or not, that is not over the groups."""
+        for value in (*partition, *(key.value for key in order)):
+            self(value)
 
     def window(self, call: WindowCall) -> WindowCall:
         result = rewrite(call, lambda value: None if value is call else self._key(value))
@@ -65,11 +75,20 @@ class Replaced:
         return result
 
     def lookup(self, pending: PendingLookup) -> PendingLookup:
-        """A subquery over the groups: what it took from FROM has to be a group key."""
-        relation = rewrite(pending.relation, self._key)
+        """A subquery over the groups: what it took from FROM has to be a column that is grouped by."""
+        relation = rewrite(pending.relation, lambda value: self.keys.get(value) if _is_grouping(value) else None)
         for column in columns(relation):
             self._check(column)
         return replace(pending, relation=relation, keys=tuple((self(value), inner) for value, inner in pending.keys))
+
+
+def _is_grouping(value: Scalar) -> bool:
+    return isinstance(value, Call) and value.function == "grouping"
+
+
+def _ungrouped(name: str, position: int | None) -> Exception:
+    message = f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function'
+    return fault.invalid(fault.GROUPING_ERROR, message, position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +184,9 @@ def bind_grouping(node: exp.Expr, block: Block) -> Grouping | None:
     clause = node.args.get("group")
     if clause is None:
         return None
-    elements = [[part] for part in _elements(clause, node, block)]
+    elements = [[part] for part in _elements(clause, Outputs(node, block), block)]
+    if not elements:
+        raise fault.invalid(fault.SYNTAX_ERROR, "GROUP BY names nothing", position_of(clause))
     combinations = 1
     for (element,) in elements:
         combinations *= len(element)
@@ -175,7 +196,9 @@ def bind_grouping(node: exp.Expr, block: Block) -> Grouping | None:
     sets = []
     for chosen in itertools.product(*(element for (element,) in elements)):
         flat = [keys.setdefault(value, len(keys)) for part in chosen for value in part]
-        sets.append(tuple(dict.fromkeys(flat)))
+        sets.append(tuple(sorted(set(flat))))
+    if clause.args.get("all") is False:  # GROUP BY DISTINCT; without either word there is no such argument.
+        sets = list(dict.fromkeys(sets))
     for key in keys:
         require_hashable(key.type, position_of(clause))
     block.group_keys = list(keys)
@@ -187,76 +210,44 @@ Element = list[tuple[Scalar, ...]]
 """One item of GROUP BY: the alternatives it stands for. A plain expression is one alternative."""
 
 
-def _elements(clause: exp.Expr, node: exp.Expr, block: Block) -> list[Element]:
+def _elements(clause: exp.Expr, outputs: Outputs, block: Block) -> list[Element]:
     found: list[Element] = []
     parts = [
         *clause.expressions,
         *(part for name in ("rollup", "cube", "grouping_sets") for part in clause.args.get(name) or []),
     ]
     for part in parts:
-        found.append(_element(part, node, block))
+        found.append(_element(part, outputs, block))
     return found
 
 
-def _element(part: exp.Expr, node: exp.Expr, block: Block) -> Element:
+def _element(part: exp.Expr, outputs: Outputs, block: Block) -> Element:
     if isinstance(part, exp.Rollup):
-        units = [_unit(item, node, block) for item in part.expressions]
+        units = [_unit(item, outputs, block) for item in part.expressions]
         return [_joined(units[:count]) for count in range(len(units), -1, -1)]
     if isinstance(part, exp.Cube):
-        units = [_unit(item, node, block) for item in part.expressions]
+        units = [_unit(item, outputs, block) for item in part.expressions]
         if 2 ** len(units) > MAX_GROUPING_SETS:
             raise fault.unsupported(f"more than {MAX_GROUPING_SETS} grouping sets", position_of(part))
         masks = itertools.product((True, False), repeat=len(units))
         return [_joined([unit for unit, taken in zip(units, mask, strict=True) if taken]) for mask in masks]
     if isinstance(part, exp.GroupingSets):
-        return [choice for item in part.expressions for choice in _element(item, node, block)]
-    return [_unit(part, node, block)]
+        return [choice for item in part.expressions for choice in _element(item, outputs, block)]
+    return [_unit(part, outputs, block)]
 
 
-def _unit(part: exp.Expr, node: exp.Expr, block: Block) -> tuple[Scalar, ...]:
+def _unit(part: exp.Expr, outputs: Outputs, block: Block) -> tuple[Scalar, ...]:
     if isinstance(part, exp.Tuple):
-        return tuple(_key(item, node, block) for item in part.expressions)
-    return (_key(part, node, block),)
+        return tuple(_key(item, outputs, block) for item in part.expressions)
+    return (_key(part, outputs, block),)
 
 
 def _joined(units: list[tuple[Scalar, ...]]) -> tuple[Scalar, ...]:
     return tuple(value for unit in units for value in unit)
 
 
-def _key(part: exp.Expr, node: exp.Expr, block: Block) -> Scalar:
+def _key(part: exp.Expr, outputs: Outputs, block: Block) -> Scalar:
     """A grouping expression: an input column, else an output's name or position, else an expression."""
-    while isinstance(part, exp.Paren):
-        part = part.this
     with block.binding("GROUP BY", series=True):
-        if isinstance(part, exp.Literal):
-            return untyped(block.bind(_by_position(part, node)))
-        if isinstance(part, exp.Column) and part.args.get("table") is None and not _is_input(part, block):
-            named = [
-                item
-                for item in node.expressions
-                if isinstance(item, exp.Alias) and column_name(item) == fold(part.this)
-            ]
-            if named:
-                if len({item.this.sql() for item in named}) > 1:
-                    message = f'GROUP BY "{fold(part.this)}" is ambiguous'
-                    raise fault.invalid(fault.AMBIGUOUS_COLUMN, message, position_of(part))
-                return untyped(block.bind(named[0].this))
-        return untyped(block.bind(part))
-
-
-def _is_input(part: exp.Column, block: Block) -> bool:
-    name = fold(part.this)
-    return any(visible.name == name for visible in block.scope.item.visible)
-
-
-def _by_position(part: exp.Literal, node: exp.Expr) -> exp.Expr:
-    text = str(part.this)
-    if part.args.get("is_string") or not text.isdigit():
-        raise fault.invalid(fault.SYNTAX_ERROR, "non-integer constant in GROUP BY", position_of(part))
-    if not 1 <= int(text) <= len(node.expressions):
-        message = f"GROUP BY position {text} is not in select list"
-        raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(part))
-    chosen: exp.Expr = node.expressions[int(text) - 1]
-    if isinstance(chosen, exp.Star):
-        raise fault.unsupported("GROUP BY a position with *", position_of(part))
-    return chosen.this if isinstance(chosen, exp.Alias) else chosen
+        target = outputs.meant(part)
+        return untyped(target.bind(block) if target is not None else block.bind(part))

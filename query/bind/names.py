@@ -8,6 +8,7 @@ from query.bind.types import type_name
 from query.parse import fold
 
 UNNAMED: Final = "?column?"
+BOUND_NAME: Final = "bound name"
 _FIXED: Final[dict[type[exp.Expr], str]] = {
     exp.Extract: "extract",
     exp.StrPosition: "position",
@@ -64,6 +65,9 @@ def _figure(node: exp.Expr) -> tuple[str, int]:
 
 
 def _subquery_name(node: exp.Subquery) -> tuple[str, int]:
+    """The name of the subquery's column, as noted when it was bound: `*` has none before."""
+    if BOUND_NAME in node.meta:
+        return str(node.meta[BOUND_NAME]), 2
     query: exp.Expr = node.this
     while isinstance(query, exp.SetOperation | exp.Subquery):
         query = query.this

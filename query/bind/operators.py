@@ -136,6 +136,9 @@ def _integer_bound(symbol: str, left: Scalar, right: Scalar) -> Scalar | None:
 
 def _rows(symbol: str, left: RowOf, right: RowOf, position: int | None) -> Scalar:
     """Row-wise comparison: equality of all fields, or the first that differs decides."""
+    if len(left.items) != len(right.items) and (left.table or right.table):
+        message = "cannot compare record types with different numbers of columns"
+        raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
     if len(left.items) != len(right.items):
         raise fault.invalid(fault.SYNTAX_ERROR, "unequal number of entries in row expressions", position)
     pairs = list(zip(left.items, right.items, strict=True))

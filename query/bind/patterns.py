@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.block import Block
-from query.bind.predicates import quantified_items
+from query.bind.predicates import quantified_items, quantifier
 from query.bind.resolve import call
 from query.bound import Constant, Logic, Not, Scalar
 from query.placing import operator_of
@@ -75,12 +75,17 @@ def bind_similar(node: exp.Expr, block: Block) -> Scalar:
 
 
 def bind_regexp(node: exp.Expr, block: Block) -> Scalar:
-    """`text ~ pattern` and `~*`."""
-    value, pattern = block.bind(node.this), node.args["expression"]
-    if isinstance(pattern, exp.Any | exp.All):
-        items = quantified_items(pattern, block, UNKNOWN)
-        if items is None:
-            raise fault.unsupported("a regular expression against an array", operator_of(node))
-        parts = tuple(call(_NAMES[type(node)], [value, item], operator_of(node)) for item in items)
-        return Logic(BOOL, "or" if isinstance(pattern, exp.Any) else "and", parts)
-    return _finish(node, call(_NAMES[type(node)], [value, block.bind(pattern)], operator_of(node)))
+    """`text ~ pattern`, `~*`, `!~` and `!~*`, also against ANY or ALL items of an array."""
+    value, pattern, name = block.bind(node.this), quantifier(node.args["expression"]), _NAMES[type(node)]
+    position = operator_of(node)
+
+    def matched(one: Scalar) -> Scalar:
+        match = call(name, [value, one], position)
+        return _finish(node, match)
+
+    if not isinstance(pattern, exp.Any | exp.All):
+        return matched(block.bind(pattern))
+    items = quantified_items(pattern, block, UNKNOWN)
+    if items is None:
+        raise fault.unsupported("a regular expression against an array", position)
+    return Logic(BOOL, "or" if isinstance(pattern, exp.Any) else "and", tuple(map(matched, items)))

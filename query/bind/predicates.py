@@ -9,6 +9,7 @@ from query import fault
 from query.allowlist import position_of
 from query.bind.block import Block, PendingLookup
 from query.bind.environment import BoundQuery
+from query.bind.names import BOUND_NAME
 from query.bind.operators import COMPARISONS, comparison, require_hashable, require_sortable
 from query.bind.resolve import call, coerce, common, comparable
 from query.bind.traverse import check_copies
@@ -43,7 +44,7 @@ _LISTABLE: Final = ("bool", "int2", "int4", "int8", "float8", "text", "date", "t
 
 def bind_comparison(node: exp.Expr, block: Block) -> Scalar:
     """`a < b`, also `a < ANY (array)` and `a < ALL (SELECT ...)`."""
-    symbol, right = COMPARISONS[type(node)], _quantifier(node.args["expression"])
+    symbol, right = COMPARISONS[type(node)], quantifier(node.args["expression"])
     if isinstance(right, exp.Any | exp.All):
         return _quantified(symbol, node, right, block)
     if isinstance(node.this, exp.Any | exp.All):
@@ -66,7 +67,7 @@ def _row_subquery(node: exp.Subquery, columns: int, block: Block, position: int 
     return RowOf(PgType("record", fields=tuple(item.type for item in items)), items)
 
 
-def _quantifier(node: exp.Expr) -> exp.Expr:
+def quantifier(node: exp.Expr) -> exp.Expr:
     """ALL (array) parses as a call of a function `all`."""
     if isinstance(node, exp.Anonymous) and str(node.this).lower() == "all" and len(node.expressions) == 1:
         return exp.All(this=node.expressions[0])
@@ -102,12 +103,22 @@ def _between(value: Scalar, low: Scalar, high: Scalar, position: int | None) -> 
 def bind_in(node: exp.Expr, block: Block) -> Scalar:
     """`a [NOT] IN (list)` or `(SELECT ...)`."""
     value = block.bind(node.this)
-    query = node.args.get("query")
+    query = queried(node)
     if query is not None:
         result = in_subquery(value, block.subquery(query), block, operator_of(node))
     else:
         result = _in_list(value, [block.bind(item) for item in node.expressions], operator_of(node))
     return Not(BOOL, result) if node.args.get("negate") else result
+
+
+def queried(node: exp.Expr) -> exp.Expr | None:
+    """The query that IN looks into: also VALUES, and a query in brackets of its own. None for a list."""
+    items = node.expressions
+    if len(items) == 1 and isinstance(items[0], exp.Query | exp.Values):
+        only: exp.Expr = items[0]
+        return only
+    query: exp.Expr | None = node.args.get("query")
+    return query
 
 
 def _in_list(value: Scalar, items: list[Scalar], position: int | None) -> Scalar:
@@ -189,16 +200,10 @@ def bind_exists(node: exp.Expr, block: Block) -> Scalar:
     """`EXISTS (SELECT ...)` as a value: the number of rows, cut at one, is not zero."""
     query = block.subquery(node.this)
     count = block.environment.field(INT8)
-    inner = without_outputs(query.relation)
     calls = (AggregateCall(INT8, "count", ()),)
-    counted = Aggregate((count,), inner, (), calls)
+    counted = Aggregate((count,), query.relation, (), calls)
     block.look_up(PendingLookup(counted))
     return Call(BOOL, ">(any, any)", (count.ref(), Constant(INT8, 0)))
-
-
-def without_outputs(relation: Relation) -> Relation:
-    """A relation with the same number of rows, cheaper: order and select list do not matter to EXISTS."""
-    return relation
 
 
 def bind_scalar_subquery(node: exp.Expr, block: Block) -> Scalar:
@@ -207,6 +212,7 @@ def bind_scalar_subquery(node: exp.Expr, block: Block) -> Scalar:
     if isinstance(node, exp.Subquery) and node.args.get("alias"):
         raise fault.invalid(fault.SYNTAX_ERROR, "a subquery in an expression has no alias", position_of(node))
     made = _only_column(query, position_of(node))
+    node.meta[BOUND_NAME] = query.outputs[0][0]
     block.look_up(PendingLookup(query.relation, single=not _at_most_one_row(query.relation)))
     return made.ref()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from sqlglot import exp
 
@@ -10,16 +11,20 @@ from query.allowlist import position_of
 from query.bind.block import Block
 from query.bind.environment import BoundQuery, CommonTable, CommonTables, Environment
 from query.bind.operators import require_hashable, require_sortable
+from query.bind.recursion import entry_name, in_order, mentions, recursive_union
 from query.bind.resolve import coerce, common, settled
 from query.bind.scope import FromItem, Scope
 from query.bind.select import bind_select
 from query.bind.tail import apply_limit
 from query.bound import (
     Combine,
+    Constant,
     Field,
     Project,
     Recursive,
+    Relation,
     Rows,
+    Scalar,
     Sort,
     SortKey,
     WorkTable,
@@ -28,23 +33,44 @@ from query.parse import fold
 from query.types import PgType, same
 
 _OPERATORS: dict[type[exp.Expr], str] = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
+_TAIL: Final = {"order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET"}
 Hints = Sequence[PgType] | None
 
 
 def bind_query(
     node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None, hints: Hints = None
 ) -> BoundQuery:
-    """A query as a relation. `hints` are types for output columns that are bare literals."""
+    """A query as a relation. `hints` are types for the columns of VALUES that hold nothing but bare literals."""
+    if isinstance(node, exp.Subquery):
+        inner = _bare(node)
+        return bind_query(inner, environment, _with(node, environment, tables, parent), parent, hints)
     tables = _with(node, environment, tables, parent)
     if isinstance(node, exp.Select):
-        return bind_select(node, environment, tables, parent, hints)
-    if isinstance(node, exp.Subquery):
-        return _ordered(node, bind_query(node.this, environment, tables, parent, hints), environment, tables)
+        return bind_select(node, environment, tables, parent)
+    if isinstance(node, exp.Values) and node.args.get("order") is not None:
+        return bind_select(_selected(node), environment, tables, parent)
     if isinstance(node, exp.Values):
-        return _ordered(node, _values(node, environment, tables, parent, hints), environment, tables)
+        return _ordered(node, _values(node, environment, tables, parent, hints), environment, tables, parent)
     if isinstance(node, exp.SetOperation):
-        return _ordered(node, _combined(node, environment, tables, parent, hints), environment, tables)
+        return _ordered(node, _combined(node, environment, tables, parent), environment, tables, parent)
     raise fault.unsupported(type(node).__name__, position_of(node))
+
+
+def _bare(node: exp.Subquery) -> exp.Expr:
+    """The query in the brackets with the clauses behind them as its own: PostgreSQL sorts before it cuts, wherever the
+    brackets stand. Raises 42601 for a clause that it has already."""
+    inner: exp.Expr = node.this
+    outside = [part for part in _TAIL if node.args.get(part) is not None]
+    for part in (*outside, *(["with_"] if node.args.get("with_") is not None else [])):
+        if inner.args.get(part) is not None:
+            message = f"multiple {_TAIL.get(part, 'WITH')} clauses not allowed"
+            raise fault.invalid(fault.SYNTAX_ERROR, message, position_of(node.args[part]))
+    if not outside:
+        return inner
+    whole = inner.copy()
+    for part in outside:
+        whole.set(part, node.args[part].copy())
+    return whole
 
 
 def _with(node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None) -> CommonTables:
@@ -54,12 +80,15 @@ def _with(node: exp.Expr, environment: Environment, tables: CommonTables, parent
     known = dict(tables)
     own: set[str] = set()
     for entry in clause.expressions:
-        name = fold(entry.args["alias"].this)
+        name = entry_name(entry)
         if name in own:
             message = f'WITH query name "{name}" specified more than once'
             raise fault.invalid(fault.DUPLICATE_ALIAS, message, position_of(entry))
         own.add(name)
-        if clause.args.get("recursive") and _mentions(entry.this, name):
+    recursive = bool(clause.args.get("recursive"))
+    for entry in in_order(clause.expressions) if recursive else clause.expressions:
+        name = entry_name(entry)
+        if recursive and mentions(entry.this, name):
             known[name] = _recursive(name, entry, environment, known, parent)
         else:
             query = bind_query(entry.this, environment, known, parent)
@@ -71,34 +100,21 @@ def _names(entry: exp.Expr, query: BoundQuery) -> tuple[str, ...]:
     """The column names of a WITH entry: its column list first, then the query's own names."""
     listed = [fold(column) for column in entry.args["alias"].args.get("columns") or []]
     if len(listed) > len(query.outputs):
-        message = f'WITH query "{fold(entry.args["alias"].this)}" has {len(query.outputs)} columns available'
+        message = f'WITH query "{entry_name(entry)}" has {len(query.outputs)} columns available'
         raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(entry))
     return (*listed, *(name for name, _ in query.outputs[len(listed) :]))
-
-
-def _mentions(node: exp.Expr, name: str) -> bool:
-    return any(
-        isinstance(table.this, exp.Identifier) and fold(table.this) == name for table in node.find_all(exp.Table)
-    )
 
 
 def _recursive(
     name: str, entry: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None
 ) -> CommonTable:
-    union = entry.this
-    while isinstance(union, exp.Subquery):
-        union = union.this
-    if not isinstance(union, exp.Union) or _mentions(union.this, name):
-        message = f'recursive query "{name}" does not have the form non-recursive-term UNION [ALL] recursive-term'
-        raise fault.invalid("42P19", message, position_of(entry))
-    if any(union.args.get(part) for part in ("order", "limit", "offset")):
-        raise fault.unsupported("ORDER BY and LIMIT in a recursive query", position_of(entry))
+    union = recursive_union(entry)
     base = bind_query(union.this, environment, tables, parent)
     names = _names(entry, base)
     kinds = [made.type for _, made in base.outputs]
     source = tuple(environment.field(kind) for kind in kinds)
     inner = {**tables, name: CommonTable(WorkTable(source, name, source), names)}
-    step = bind_query(union.args["expression"], environment, inner, parent, kinds)
+    step = _typed(bind_query(union.args["expression"], environment, inner, parent), kinds, environment)
     if len(step.outputs) != len(kinds):
         raise _column_count("UNION", position_of(entry))
     for index, (kind, (_, made)) in enumerate(zip(kinds, step.outputs, strict=True), 1):
@@ -122,22 +138,40 @@ def _values(
     for row, written in zip(rows, node.expressions, strict=True):
         if len(row) != len(rows[0]):
             raise fault.invalid(fault.SYNTAX_ERROR, "VALUES lists must all be the same length", position_of(written))
-    kinds, untyped = [], set()
+    kinds: list[PgType] = []
+    untyped: dict[int, Constant | None] = {}
     settled_columns = [settled(column, position_of(node)) for column in zip(*rows, strict=True)]
     rows = [list(row) for row in zip(*settled_columns, strict=True)]
     for index, column in enumerate(settled_columns):
         if all(item.type.name == "unknown" for item in column):
-            untyped.add(index)
+            untyped[index] = None
             kinds.append(hints[index] if hints is not None and index < len(hints) else common([], "VALUES"))
         else:
             places = [position_of(_items(row)[index]) for row in node.expressions]
             kinds.append(common([item.type for item in column], "VALUES", position_of(node), places))
     fields = tuple(environment.field(kind) for kind in kinds)
     made = tuple(tuple(coerce(item, kind) for item, kind in zip(row, kinds, strict=True)) for row in rows)
-    if block.lookups:
-        raise fault.unsupported("a subquery in VALUES", position_of(node), "use SELECT ... UNION ALL")
+    relation = _computed(fields, made, block) if block.lookups else Rows(fields, made)
     outputs = tuple((f"column{index + 1}", made_field) for index, made_field in enumerate(fields))
-    return BoundQuery(Rows(fields, made), outputs, frozenset(untyped))
+    return BoundQuery(relation, outputs, untyped)
+
+
+def _computed(fields: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]], block: Block) -> Relation:
+    """Rows that subqueries take part in, one after the other."""
+    base = block.attach(_nothing().relation, block.lookups)
+    relation: Relation = Project(fields, base, rows[0])
+    for row in rows[1:]:
+        branch = Project(tuple(block.environment.field(made.type) for made in fields), base, row)
+        merged = tuple(block.environment.field(made.type) for made in fields)
+        relation = Combine(merged, relation, branch, "union", True)
+    return Project(fields, relation, tuple(made.ref() for made in relation.fields)) if len(rows) > 1 else relation
+
+
+def _selected(node: exp.Expr) -> exp.Expr:
+    """VALUES with an order, as a SELECT from them: any expression over their columns may order them."""
+    bare = node.copy()
+    tail = {part: bare.args.pop(part) for part in _TAIL if part in bare.args}
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=bare), **tail)
 
 
 def _items(row: exp.Expr) -> list[exp.Expr]:
@@ -148,20 +182,21 @@ def _nothing() -> FromItem:
     return FromItem(Rows((), ((),)), (), ())
 
 
-def _combined(
-    node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None, hints: Hints
-) -> BoundQuery:
+def _combined(node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None) -> BoundQuery:
     operator = _OPERATORS[type(node)]
     sides = [node.this, node.args["expression"]]
-    left, right = (bind_query(side, environment, tables, parent, hints) for side in sides)
+    _check_bracketed(sides, operator)
+    left, right = (bind_query(side, environment, tables, parent) for side in sides)
     if len(left.outputs) != len(right.outputs):
         raise _column_count(operator.upper(), _place(sides[1], 0))
-    kinds = _common_types(left, right, operator, hints, node)
-    if left.untyped:
-        left = bind_query(sides[0], environment, tables, parent, kinds)
-    if right.untyped:
-        right = bind_query(sides[1], environment, tables, parent, kinds)
+    kinds = _common_types(left, right, operator, node)
     if left.untyped or right.untyped:
+        left, right = (
+            bind_query(side, environment, tables, parent, kinds)
+            if None in query.untyped.values()
+            else _typed(query, kinds, environment)
+            for side, query in zip(sides, (left, right), strict=True)
+        )
         pairs = zip(left.outputs, right.outputs, strict=True)
         kinds = [common([a.type, b.type], operator.upper(), position_of(node)) for (_, a), (_, b) in pairs]
     every = not node.args.get("distinct")
@@ -173,6 +208,15 @@ def _combined(
     combined = Combine(fields, left.relation, right.relation, operator, every)
     outputs = tuple((name, made) for (name, _), made in zip(left.outputs, fields, strict=True))
     return BoundQuery(combined, outputs)
+
+
+def _check_bracketed(sides: Sequence[exp.Expr], operator: str) -> None:
+    """A side with clauses of its own stands in brackets."""
+    for side in sides:
+        own = [side.args[part] for part in (*_TAIL, "with_") if side.args.get(part) is not None]
+        if own and not isinstance(side, exp.Subquery):
+            message = f'syntax error at or near "{operator.upper()}"'
+            raise fault.invalid(fault.SYNTAX_ERROR, message, position_of(own[0]), "put the query in brackets")
 
 
 def _column_count(operator: str, position: int | None) -> Exception:
@@ -187,7 +231,7 @@ def _place(side: exp.Expr, index: int) -> int | None:
     return position_of(items[index]) if index < len(items) else position_of(side)
 
 
-def _common_types(left: BoundQuery, right: BoundQuery, operator: str, hints: Hints, node: exp.Expr) -> list[PgType]:
+def _common_types(left: BoundQuery, right: BoundQuery, operator: str, node: exp.Expr) -> list[PgType]:
     kinds = []
     for index, ((_, a), (_, b)) in enumerate(zip(left.outputs, right.outputs, strict=True)):
         known = []
@@ -195,10 +239,22 @@ def _common_types(left: BoundQuery, right: BoundQuery, operator: str, hints: Hin
             known.append(a.type)
         if index not in right.untyped:
             known.append(b.type)
-        if not known and hints is not None:
-            known.append(hints[index])
         kinds.append(common(known, operator.upper(), _place(node.args["expression"], index)))
     return kinds
+
+
+def _typed(query: BoundQuery, kinds: Sequence[PgType], environment: Environment) -> BoundQuery:
+    """The query with its bare literals read as these types."""
+    if not query.untyped:
+        return query
+    values = [made.ref() for _, made in query.outputs]
+    typed = [
+        coerce(query.untyped.get(index) or value, kind) if index in query.untyped else value
+        for index, (value, kind) in enumerate(zip(values, kinds, strict=True))
+    ]
+    made = tuple(environment.field(value.type) for value in typed)
+    outputs = tuple((name, new) for (name, _), new in zip(query.outputs, made, strict=True))
+    return BoundQuery(Project(made, query.relation, tuple(typed)), outputs)
 
 
 def _converted(query: BoundQuery, kinds: Sequence[PgType], environment: Environment) -> BoundQuery:
@@ -212,7 +268,9 @@ def _converted(query: BoundQuery, kinds: Sequence[PgType], environment: Environm
     return replace(query, relation=Project(made, query.relation, values), outputs=outputs)
 
 
-def _ordered(node: exp.Expr, query: BoundQuery, environment: Environment, tables: CommonTables) -> BoundQuery:
+def _ordered(
+    node: exp.Expr, query: BoundQuery, environment: Environment, tables: CommonTables, parent: Scope | None
+) -> BoundQuery:
     """ORDER BY and LIMIT after a set operation, VALUES or brackets: by output name or position."""
     order = node.args.get("order")
     relation = query.relation
@@ -220,7 +278,7 @@ def _ordered(node: exp.Expr, query: BoundQuery, environment: Environment, tables
     if order is not None:
         keys = tuple(_output_key(ordered, query) for ordered in order.expressions)
         relation = Sort(relation.fields, relation, keys)
-    block = Block(environment, tables, Scope(_nothing()))
+    block = Block(environment, tables, Scope(_nothing(), parent))
     return replace(query, relation=apply_limit(node, relation, keys, block))
 
 

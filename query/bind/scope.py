@@ -1,14 +1,15 @@
 """Which names an expression can see, and what they mean."""
 
 import difflib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from query import fault
 from query.allowlist import position_of
-from query.bound import Relation, RowOf, Scalar
+from query.bind.traverse import columns
+from query.bound import AggregateCall, Column, Relation, RowOf, Scalar
 from query.parse import fold
 from query.types import PgType
 
@@ -40,29 +41,44 @@ class FromItem:
     sources: tuple[Source, ...]
     visible: tuple[Visible, ...]
 
+    def identifiers(self) -> set[str]:
+        """Of every column that its names stand for."""
+        named = (*self.visible, *(column for source in self.sources for column in source.columns))
+        return {column.id for each in named for column in columns(each.value)}
+
 
 @dataclass(slots=True)
 class Scope:
-    """The FROM clause of one query block inside that of the enclosing ones."""
+    """The FROM clause of one query block inside that of the enclosing ones. `collect` takes an aggregate over the
+    block's rows and gives the column of its value; None while FROM itself is bound."""
 
     item: FromItem
     parent: "Scope | None" = None
+    collect: Callable[[AggregateCall], Column] | None = None
     outputs: dict[str, Scalar] = field(default_factory=dict)
 
     def column(self, node: exp.Column) -> Scalar:
         """What a column reference means. Raises 42703, 42702, 42P01."""
-        found = self._find(node)
-        if found is not None:
-            return found
-        position = position_of(node)
         if node.args.get("table") is not None:
-            raise self._unknown_qualified(node, position)
-        name = fold(node.this)
-        for source in (source for scope in self._chain() for source in scope.item.sources):
-            if source.alias == name:
-                return _whole(source, position)
+            return self._qualified(node)
+        name, position = fold(node.this), position_of(node)
+        for pick in (_exact, _whole_row, _nearly):
+            for scope in self._chain():
+                found = pick(scope.item, node)
+                if found is not None:
+                    return found
         hint = _near(name, (source for scope in self._chain() for source in scope.item.sources))
         raise fault.invalid(fault.UNDEFINED_COLUMN, f'column "{name}" does not exist', position, hint)
+
+    def level_of(self, call: AggregateCall) -> "Scope":
+        """The block whose rows an aggregate is over: the innermost one that its arguments name columns of."""
+        if self.parent is None:
+            return self
+        named = {column.id for column in columns(call)}
+        for scope in self._chain():
+            if not named.isdisjoint(scope.item.identifiers()):
+                return scope
+        return self
 
     def _chain(self) -> "Iterator[Scope]":
         scope: Scope | None = self
@@ -70,34 +86,42 @@ class Scope:
             yield scope
             scope = scope.parent
 
-    def _find(self, node: exp.Column) -> Scalar | None:
-        for scope in self._chain():
-            if node.args.get("table") is not None:
-                source = scope.source(fold(node.args["table"]))
-                if source is not None:
-                    return pick(source.columns, node)
-                continue
-            found = pick(scope.item.visible, node)
-            if found is not None:
-                return found
-        return None
+    def _qualified(self, node: exp.Column) -> Scalar:
+        table, name = fold(node.args["table"]), fold(node.this)
+        source = self.table(table, position_of(node))
+        if isinstance(node.this, exp.Star):
+            return _whole(replace(source, scalar=False), position_of(node))
+        found = _picked(source.columns, node) or _picked(source.columns, node, by_case=False)
+        if found is not None:
+            return found
+        message, hint = f"column {table}.{name} does not exist", _near(name, [source])
+        raise fault.invalid(fault.UNDEFINED_COLUMN, message, position_of(node), hint)
 
-    def source(self, alias: str) -> Source | None:
-        """The table with this alias in this block."""
-        found = [source for source in self.item.sources if source.alias == alias]
-        return found[0] if found else None
+    def table(self, alias: str, position: int | None) -> Source:
+        """The table with this alias, of the innermost block that has one. Raises 42P01."""
+        sources = [source for scope in self._chain() for source in scope.item.sources]
+        for source in sources:
+            if source.alias == alias:
+                return source
+        message = f'missing FROM-clause entry for table "{alias}"'
+        hint = fault.nearest("table", alias, (source.alias for source in sources))
+        raise fault.invalid(fault.UNDEFINED_TABLE, message, position, hint)
 
-    def _unknown_qualified(self, node: exp.Column, position: int | None) -> Exception:
-        table = fold(node.args["table"])
-        for scope in self._chain():
-            source = scope.source(table)
-            if source is not None:
-                name = fold(node.this)
-                hint = _near(name, [source])
-                return fault.invalid(fault.UNDEFINED_COLUMN, f"column {table}.{name} does not exist", position, hint)
-        message = f'missing FROM-clause entry for table "{table}"'
-        aliases = (source.alias for scope in self._chain() for source in scope.item.sources)
-        return fault.invalid(fault.UNDEFINED_TABLE, message, position, fault.nearest("table", table, aliases))
+
+def _exact(item: FromItem, node: exp.Column) -> Scalar | None:
+    return _picked(item.visible, node)
+
+
+def _nearly(item: FromItem, node: exp.Column) -> Scalar | None:
+    """Our own addition: an unquoted name that is nowhere exactly may differ in case, if only one column does."""
+    return _picked(item.visible, node, by_case=False)
+
+
+def _whole_row(item: FromItem, node: exp.Column) -> Scalar | None:
+    for source in item.sources:
+        if source.alias == fold(node.this):
+            return _whole(source, position_of(node))
+    return None
 
 
 def _whole(source: Source, position: int | None) -> Scalar:
@@ -109,27 +133,29 @@ def _whole(source: Source, position: int | None) -> Scalar:
         raise fault.unsupported(message, position, "name its columns")
     items = tuple(column.value for column in source.columns)
     names = tuple(column.name for column in source.columns)
-    return RowOf(PgType("record", fields=tuple(item.type for item in items), names=names), items)
+    kind = PgType("record", fields=tuple(item.type for item in items), names=names)
+    return RowOf(kind, items, source.alias, position)
 
 
 def _near(name: str, sources: Iterable[Source]) -> str | None:
     """A hint at the column that was meant, with its table as PostgreSQL writes it."""
-    columns = {column.name: source.alias for source in sources for column in source.columns}
-    near = difflib.get_close_matches(name, list(columns), 1)
+    tables = {column.name: source.alias for source in sources for column in source.columns}
+    near = difflib.get_close_matches(name, list(tables), 1)
     if not near:
         return None
-    table = columns[near[0]]
+    table = tables[near[0]]
     shown = f"{table}.{near[0]}" if table else near[0]
     return f'Perhaps you meant to reference the column "{shown}".'
 
 
-def pick(columns: tuple[Visible, ...], node: exp.Column) -> Scalar | None:
-    """The column of this name. An unquoted name that matches none exactly may differ in case, if only one does."""
-    identifier = node.this
-    name = fold(identifier)
-    found = [column for column in columns if column.name == name]
-    if not found and not identifier.args.get("quoted"):
-        found = [column for column in columns if column.name.lower() == name]
+def _picked(visible: tuple[Visible, ...], node: exp.Column, by_case: bool = True) -> Scalar | None:
+    """The column of this name. Raises 42702 for several."""
+    name = fold(node.this)
+    if by_case:
+        found = [column for column in visible if column.name == name]
+    else:
+        quoted = node.this.args.get("quoted")
+        found = [] if quoted else [column for column in visible if column.name.lower() == name.lower()]
     if len(found) > 1:
         raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'column reference "{name}" is ambiguous', position_of(node))
     return found[0].value if found else None

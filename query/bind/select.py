@@ -1,6 +1,5 @@
 """One SELECT: its clauses in the order in which they take effect."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -11,12 +10,13 @@ from query.bind.block import Block, unfolded
 from query.bind.environment import BoundQuery, CommonTables, Environment
 from query.bind.filters import bind_where
 from query.bind.grouping import Grouping, bind_grouping
-from query.bind.names import column_name
 from query.bind.operators import require_hashable, require_sortable
+from query.bind.outputs import bare_name, place, targets
 from query.bind.resolve import coerce, untyped
 from query.bind.scope import Scope
 from query.bind.sources import FromBinder
 from query.bind.tail import apply_limit
+from query.bind.windows import bind_named
 from query.bound import (
     Column,
     Constant,
@@ -33,10 +33,7 @@ from query.bound import (
     WorkTable,
 )
 from query.limits import MAX_SELECT_ITEMS
-from query.parse import fold
-from query.types import TEXT, PgType
-
-Hints = Sequence[PgType] | None
+from query.types import TEXT
 
 
 @dataclass(slots=True)
@@ -45,27 +42,31 @@ class Items:
 
     names: list[str] = field(default_factory=list)
     values: list[Scalar] = field(default_factory=list)
-    untyped: set[int] = field(default_factory=set)
+    untyped: dict[int, Constant | None] = field(default_factory=dict)
 
-    def add(self, name: str, value: Scalar, hints: Hints) -> None:
+    def add(self, name: str, value: Scalar) -> None:
         if value.type.name == "unknown":
-            index = len(self.values)
-            self.untyped.add(index)
-            value = coerce(value, hints[index] if hints is not None and index < len(hints) else TEXT)
+            if isinstance(value, Constant):
+                self.untyped[len(self.values)] = value
+            value = coerce(value, TEXT)
         self.names.append(name)
         self.values.append(value)
 
+    def untyped_but(self, compared: set[Scalar]) -> dict[int, Constant | None]:
+        """The bare literals whose type is still open: one that is compared with others has become text."""
+        return {index: literal for index, literal in self.untyped.items() if self.values[index] not in compared}
 
-def bind_select(
-    node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None, hints: Hints
-) -> BoundQuery:
+
+def bind_select(node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None) -> BoundQuery:
     """A SELECT as a relation whose fields are its output columns."""
     item = FromBinder(environment, tables, parent).bind(node)
     block = Block(environment, tables, Scope(item, parent))
-    block.window_names = {fold(window.this): window for window in node.args.get("windows") or []}
     relation = bind_where(node.args.get("where"), item.relation, block)
+    block.phase = "groups"
     grouping = bind_grouping(node, block)
-    items = _items(node, block, hints)
+    block.phase = "outputs"
+    bind_named(node.args.get("windows") or [], block)
+    items = _items(node, block)
     having = _having(node, block)
     order = _order(node, block, items)
     if block.aggregates and _recurs(item.relation):
@@ -80,9 +81,11 @@ def bind_select(
         unique = [replaced(value) for value in unique] if unique is not None else None
         having = replaced(having) if having is not None else None
         block.windows = {replaced.window(call): made for call, made in block.windows.items()}
+        for window in block.window_names.values():
+            replaced.check(window.partition, window.order)
         block.series = [(replaced(array), made) for array, made in block.series]
         block.lookups = [replaced.lookup(pending) for pending in block.lookups]
-    relation = block.attach(relation, [*block.inner_lookups, *block.lookups])
+    relation = block.attach(block.attach(relation, block.inner_lookups), block.lookups)
     if having is not None:
         relation = Filter(relation.fields, relation, having)
     relation = _windows(relation, block)
@@ -103,45 +106,19 @@ def _windows(relation: Relation, block: Block) -> Relation:
     return Window((*relation.fields, *block.windows.values()), relation, tuple(block.windows))
 
 
-def _items(node: exp.Expr, block: Block, hints: Hints) -> Items:
+def _items(node: exp.Expr, block: Block) -> Items:
     items = Items()
     with block.binding("the select list", aggregates=True, windows=True, series=True):
-        for expression in node.expressions:
-            if _is_star(expression):
-                _expand(expression, block, items, hints)
-                continue
-            inner = expression.this if isinstance(expression, exp.Alias) else expression
-            items.add(column_name(expression), block.bind(inner), hints)
+        for target in targets(node, block):
+            value = target.bind(block)
+            items.add(target.name, value)
     if len(items.values) > MAX_SELECT_ITEMS:
         message = f"target lists can have at most {MAX_SELECT_ITEMS} entries"
         raise fault.invalid(fault.PROGRAM_LIMIT, message, position_of(node))
     for value in items.values:
         if value.type.name == "record":
-            raise fault.unsupported("a row as output", position_of(node), "select its fields")
+            raise fault.unsupported("a row as output", position_of(node), "select its fields, or row_to_json of it")
     return items
-
-
-def _is_star(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
-
-
-def _expand(node: exp.Expr, block: Block, items: Items, hints: Hints) -> None:
-    if isinstance(node, exp.Star):
-        columns = block.scope.item.visible
-        if not block.scope.item.sources:
-            message = "SELECT * with no tables specified is not valid"
-            raise fault.invalid(fault.SYNTAX_ERROR, message, position_of(node))
-    else:
-        alias = fold(node.args["table"])
-        source = block.scope.source(alias)
-        if source is None:
-            message = f'missing FROM-clause entry for table "{alias}"'
-            raise fault.invalid(fault.UNDEFINED_TABLE, message, position_of(node))
-        columns = source.columns
-    place = position_of(node)
-    for column in columns:
-        value = column.value
-        items.add(column.name, replace(value, position=place) if isinstance(value, Column) else value, hints)
 
 
 def _having(node: exp.Expr, block: Block) -> Scalar | None:
@@ -168,17 +145,10 @@ def _order(node: exp.Expr, block: Block, items: Items) -> list[SortKey]:
 
 def _by_name(node: exp.Expr, items: Items, clause: str) -> Scalar | None:
     """The output that a position or a bare name stands for."""
-    if isinstance(node, exp.Literal):
-        text = str(node.this)
-        if node.args.get("is_string") or not text.isdigit():
-            raise fault.invalid(fault.SYNTAX_ERROR, f"non-integer constant in {clause}", position_of(node))
-        if not 1 <= int(text) <= len(items.values):
-            message = f"{clause} position {text} is not in select list"
-            raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(node))
-        return items.values[int(text) - 1]
-    if not isinstance(node, exp.Column) or node.args.get("table") is not None or isinstance(node.this, exp.Star):
-        return None
-    name = fold(node.this)
+    index = place(node, len(items.values), clause)
+    if index is not None:
+        return items.values[index]
+    name = bare_name(node)
     found = list(dict.fromkeys(value for known, value in zip(items.names, items.values, strict=True) if known == name))
     if len(found) > 1:
         raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'{clause} "{name}" is ambiguous', position_of(node))
@@ -191,14 +161,10 @@ def _distinct_on(node: exp.Expr, block: Block, items: Items) -> list[Scalar] | N
         return None
     listed = distinct.args["on"]
     parts = listed.expressions if isinstance(listed, exp.Tuple) else [listed]
+    if not parts:
+        raise fault.invalid(fault.SYNTAX_ERROR, "DISTINCT ON names nothing", position_of(node))
     with block.binding("DISTINCT ON", aggregates=True, windows=True):
-        return [untyped(_by_name(part, items, "DISTINCT ON") or block.bind(_unwrapped(part))) for part in parts]
-
-
-def _unwrapped(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
+        return [untyped(_by_name(part, items, "DISTINCT ON") or block.bind(part)) for part in parts]
 
 
 def _finished(
@@ -241,7 +207,8 @@ def _finished(
     if extra:
         relation = Project(outputs, relation, tuple(made.ref() for made in outputs))
     named = tuple(zip(items.names, outputs, strict=True))
-    return BoundQuery(relation, named, frozenset(items.untyped))
+    compared = {*(key.value for key in order), *(unique or items.values * (distinct is not None)), *block.group_keys}
+    return BoundQuery(relation, named, items.untyped_but(compared))
 
 
 def _check_distinct_on(unique: list[Scalar], order: list[SortKey], node: exp.Expr) -> None:

@@ -1,6 +1,6 @@
-"""The FROM clause: tables, joins, subqueries, functions, LATERAL."""
+"""The FROM clause: tables, subqueries, functions, and what LATERAL lets them see."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -9,35 +9,18 @@ from sqlglot import exp
 from query import fault
 from query.allowlist import position_of
 from query.bind import resolve
+from query.bind.arguments import SERIES_FUNCTIONS, arguments, series
 from query.bind.block import Block
-from query.bind.decorrelate import decorrelated
 from query.bind.environment import CommonTable, CommonTables, Environment
-from query.bind.expressions import SERIES_FUNCTIONS, arguments, series
-from query.bind.operators import comparison
+from query.bind.joins import beside, is_comma, joined, merged
 from query.bind.resolve import coerce
 from query.bind.scope import FromItem, Scope, Source, Visible
-from query.bind.traverse import columns
-from query.bound import (
-    ArrayOf,
-    Coalesce,
-    Field,
-    Filter,
-    Join,
-    Logic,
-    Lookup,
-    Project,
-    Relation,
-    Rows,
-    Scalar,
-    Scan,
-    Shared,
-    Unnest,
-    WorkTable,
-)
+from query.bound import ArrayOf, Field, Relation, Rows, Scalar, Scan, Shared, Unnest, WorkTable
 from query.parse import fold
-from query.types import BOOL, INT8, TEXT, PgType, array_of
+from query.types import INT8, TEXT, PgType, array_of
 
 _PAIRS: Final = {"jsonb_each": "jsonb", "json_each": "json", "jsonb_each_text": "text", "json_each_text": "text"}
+_TAILS: Final = ("with_", "order", "limit", "offset")
 NOTHING: Final = FromItem(Rows((), ((),)), (), ())
 
 
@@ -54,38 +37,75 @@ class FromBinder:
         clause = select.args.get("from_")
         if clause is None:
             return NOTHING
-        if _lateral(clause.this) is not None:
-            item = self._lateral_join(NOTHING, clause.this, exp.Join(), "")
-        else:
-            item = self._table_with_joins(clause.this, None)
-        for join in select.args.get("joins") or []:
-            item = self._join(item, join)
         if select.args.get("laterals"):
             raise fault.unsupported("LATERAL VIEW", position_of(select))
-        _check_aliases(item, clause)
+        item: FromItem | None = None
+        for first, joins in _listed(clause.this, select.args.get("joins") or []):
+            part = self._chain(first, joins, item or NOTHING)
+            item = part if item is None else joined(item, part, "", None, self._environment)
+        _check_aliases(item or NOTHING, clause)
+        return item or NOTHING
+
+    def _chain(self, first: exp.Expr, joins: Sequence[exp.Expr], seen: FromItem) -> FromItem:
+        """One item of the list: a table and what is joined to it. `seen` is what stands before, which LATERAL sees."""
+        item = self._item(first, seen)
+        for join in [*(first.args.get("joins") or []), *joins]:
+            item = self._join(item, join, seen)
         return item
 
-    def _table_with_joins(self, node: exp.Expr, left: FromItem | None) -> FromItem:
-        item = self._item(node, left)
-        for join in node.args.get("joins") or []:
-            item = self._join(item, join)
-        return item
+    def _join(self, left: FromItem, node: exp.Expr, seen: FromItem) -> FromItem:
+        side, kind = str(node.args.get("side") or "").lower(), str(node.args.get("kind") or "").lower()
+        method = str(node.args.get("method") or "").lower()
+        if kind not in ("", "inner", "outer", "cross") or side not in ("", "left", "right", "full"):
+            raise fault.unsupported(f"{kind} join".strip(), position_of(node))
+        if method not in ("", "natural"):
+            raise fault.unsupported(f"{method} join", position_of(node))
+        right = self._chain(node.this, (), beside(seen, left) if seen is not NOTHING else left)
+        if method or node.args.get("using"):
+            return merged(left, right, side, node, self._environment)
+        if node.args.get("on") is None:
+            return joined(left, right, side, None, self._environment)
+        scope = Scope(beside(left, right), self._parent)
+        block = Block(self._environment, self._tables, scope, "JOIN conditions")
+        condition = block.bind_boolean(node.args["on"], "JOIN/ON")
+        for pending in block.lookups:
+            if not pending.depends_on(left.relation):
+                right = replace(right, relation=block.attach(right.relation, [pending]))
+            elif not pending.depends_on(right.relation):
+                left = replace(left, relation=block.attach(left.relation, [pending]))
+            else:
+                construct = "a subquery over both sides in a join condition"
+                raise fault.unsupported(construct, position_of(node), "move it to WHERE")
+        return joined(left, right, side, condition, self._environment)
 
-    def _item(self, node: exp.Expr, left: FromItem | None) -> FromItem:
+    # --- items -------------------------------------------------------------------------------------------------
+
+    def _item(self, node: exp.Expr, seen: FromItem) -> FromItem:
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             return self._table(node)
-        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
-            return self._bracketed(node, left)
-        if isinstance(node, exp.Subquery):
-            return self._subquery(node, None)
-        if isinstance(node, exp.Values):
-            return self._subquery(node, None)
+        if isinstance(node, exp.Subquery) and _is_bracketed(node):
+            return self._bracketed(node, seen)
+        if isinstance(node, exp.Subquery | exp.Values):
+            return self._subquery(node, node.args.get("alias"), self._parent)
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Values):
+            return self._subquery(node.this, node.args.get("alias"), self._parent)
+        if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
+            return self._subquery(node.this, node.args.get("alias"), Scope(seen, self._parent))
+        if isinstance(node, exp.Lateral | exp.Unnest | exp.Table):
+            return self._function(node, seen)
         raise fault.unsupported(f"{type(node).__name__} in FROM", position_of(node))
 
-    def _bracketed(self, node: exp.Subquery, left: FromItem | None) -> FromItem:
-        if node.args.get("alias") is not None:
-            raise fault.unsupported("an alias on a bracketed join", position_of(node))
-        return self._table_with_joins(node.this, left)
+    def _bracketed(self, node: exp.Subquery, seen: FromItem) -> FromItem:
+        """A join in brackets; an alias hides the names of what is joined."""
+        if not node.this.args.get("joins"):
+            raise fault.invalid(fault.SYNTAX_ERROR, "brackets in FROM hold a query or a join", position_of(node))
+        item = self._chain(node.this, (), seen)
+        _check_aliases(item, node)
+        alias = node.args.get("alias")
+        if alias is None:
+            return item
+        columns = _renamed(item.visible, alias, fold(alias.this))
+        return FromItem(item.relation, (Source(fold(alias.this), columns),), columns)
 
     def _table(self, node: exp.Table) -> FromItem:
         name = fold(node.this)
@@ -96,128 +116,30 @@ class FromBinder:
             raise fault.invalid(fault.UNDEFINED_TABLE, f'relation "{name}" does not exist', position_of(node))
         fields = tuple(self._environment.field(kind) for _, kind in schema.columns)
         names = tuple(stored for stored, _ in schema.columns)
-        return self._named(Scan(fields, name, names), names, fields, node.args.get("alias"), name)
+        return _named(Scan(fields, name, names), names, fields, node.args.get("alias"), name)
 
     def _common(self, name: str, table: CommonTable, node: exp.Table) -> FromItem:
         made = tuple(self._environment.field(field.type) for field in table.relation.fields)
         relation: Relation = Shared(made, table.relation)
         if isinstance(table.relation, WorkTable):
             relation = WorkTable(made, table.relation.table, table.relation.source)
-        return self._named(relation, table.names, made[: len(table.names)], node.args.get("alias"), name)
+        return _named(relation, table.names, made[: len(table.names)], node.args.get("alias"), name)
 
-    def _subquery(self, node: exp.Expr, scope: Scope | None) -> FromItem:
-        query = self._environment.bind_query(
-            node.this if isinstance(node, exp.Subquery) and not _has_tail(node) else _bare(node),
-            self._environment,
-            self._tables,
-            scope if scope is not None else self._parent,
-        )
+    def _subquery(self, node: exp.Expr, alias: exp.Expr | None, scope: Scope | None) -> FromItem:
+        bare = node.this if isinstance(node, exp.Subquery) and not _has_tail(node) else node
+        query = self._environment.bind_query(bare, self._environment, self._tables, scope)
         names = tuple(name for name, _ in query.outputs)
         fields = tuple(made for _, made in query.outputs)
-        return self._named(query.relation, names, fields, node.args.get("alias"), "")
+        return _named(query.relation, names, fields, alias, "")
 
-    def _named(
-        self, relation: Relation, names: Sequence[str], fields: Sequence[Field], alias: exp.Expr | None, default: str
-    ) -> FromItem:
-        """A table under its alias, its columns renamed by the alias's list."""
-        listed = [fold(column) for column in alias.args.get("columns") or []] if alias is not None else []
-        name = fold(alias.this) if alias is not None and alias.this is not None else default
-        if len(listed) > len(names):
-            message = f'table "{name}" has {len(names)} columns available but {len(listed)} columns specified'
-            raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(alias) if alias else None)
-        shown = [*listed, *names[len(listed) :]]
-        visible = tuple(Visible(shown_name, made.ref()) for shown_name, made in zip(shown, fields, strict=True))
-        return FromItem(relation, (Source(name, visible),), visible)
+    # --- functions ---------------------------------------------------------------------------------------------
 
-    # --- joins -------------------------------------------------------------------------------------------------
-
-    def _join(self, left: FromItem, node: exp.Expr) -> FromItem:
-        side, kind = str(node.args.get("side") or "").lower(), str(node.args.get("kind") or "").lower()
-        if kind not in ("", "inner", "outer", "cross") or side not in ("", "left", "right", "full"):
-            raise fault.unsupported(f"{kind} join".strip(), position_of(node))
-        right_node = node.this
-        lateral = _lateral(right_node)
-        if lateral is not None:
-            return self._lateral_join(left, lateral, node, side)
-        right = self._table_with_joins(right_node, left)
-        return self._joined(left, right, node, side)
-
-    def _joined(self, left: FromItem, right: FromItem, node: exp.Expr, side: str) -> FromItem:
-        sources = (*_outer(left.sources, side in ("right", "full")), *_outer(right.sources, side in ("left", "full")))
-        method = str(node.args.get("method") or "").lower()
-        using = [fold(column) for column in node.args.get("using") or []]
-        if method == "natural":
-            names = [column.name for column in right.visible]
-            using = [column.name for column in left.visible if column.name in names]
-        elif method:
-            raise fault.unsupported(f"{method} join", position_of(node))
-        if using or method == "natural":
-            return self._using(left, right, using, side, node)
-        combined = FromItem(left.relation, sources, (*left.visible, *right.visible))
-        condition = self._condition(node, combined)
-        if condition is None and side:
-            raise fault.invalid(fault.SYNTAX_ERROR, "a join needs ON or USING", position_of(node))
-        relation = _join_relation(left.relation, right.relation, side, condition)
-        return replace(combined, relation=relation)
-
-    def _condition(self, node: exp.Expr, item: FromItem) -> Scalar | None:
-        if node.args.get("on") is None:
-            return None
-        block = Block(self._environment, self._tables, Scope(item, self._parent), "JOIN conditions")
-        condition = block.bind_boolean(node.args["on"], "JOIN/ON")
-        if block.lookups:
-            raise fault.unsupported("a subquery in a join condition", position_of(node), "move it to WHERE")
-        return condition
-
-    def _using(self, left: FromItem, right: FromItem, names: list[str], side: str, node: exp.Expr) -> FromItem:
-        """USING and NATURAL: the named columns come first, once; of a full join, whichever side has a value."""
-        pairs = [(_only(left, name, node, "left"), _only(right, name, node, "right")) for name in names]
-        tests = tuple(comparison("=", a.value, b.value, position_of(node)) for a, b in pairs)
-        condition = None if not tests else tests[0] if len(tests) == 1 else Logic(BOOL, "and", tests)
-        relation = _join_relation(left.relation, right.relation, side, condition)
-        merged = tuple(
-            Visible(a.name, _merged(a.value, b.value, test, side)) for (a, b), test in zip(pairs, tests, strict=True)
-        )
-        rest = tuple(column for column in left.visible if column.name not in names)
-        others = tuple(column for column in right.visible if column.name not in names)
-        sources = (*_outer(left.sources, side in ("right", "full")), *_outer(right.sources, side in ("left", "full")))
-        return FromItem(relation, sources, (*merged, *rest, *others))
-
-    # --- functions and LATERAL ---------------------------------------------------------------------------------
-
-    def _lateral_join(self, left: FromItem, node: exp.Expr, join: exp.Expr, side: str) -> FromItem:
-        if side in ("right", "full"):
-            message = "invalid reference to FROM-clause entry: LATERAL cannot be used on this side of the join"
-            raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(node))
-        if join.args.get("using") or join.args.get("method"):
-            raise fault.unsupported("USING with LATERAL", position_of(join))
-        scope = Scope(left, self._parent)
-        query = node.this if isinstance(node, exp.Lateral) else node
-        if isinstance(query, exp.Subquery):
-            bare = exp.Subquery(this=query.this, alias=node.args.get("alias"))
-            item = self._subquery(bare, scope)
-            return self._dependent(left, item, join, side)
-        return self._function(left, node, join, side, scope)
-
-    def _dependent(self, left: FromItem, item: FromItem, join: exp.Expr, side: str) -> FromItem:
-        """LATERAL (SELECT ...): the subquery once per distinct row of what it refers to."""
-        sources = (*left.sources, *_outer(item.sources, side == "left"))
-        combined = FromItem(left.relation, sources, (*left.visible, *item.visible))
-        relation = item.relation
-        condition = self._condition(join, combined)
-        if condition is not None:
-            relation = Filter(relation.fields, relation, condition)
-        inner, keys = decorrelated(relation, left.relation, self._environment)
-        fields = (*left.relation.fields, *inner.fields)
-        joined = Lookup(fields, left.relation, inner, keys, "left" if side == "left" else "inner", False)
-        return replace(combined, relation=joined)
-
-    def _function(self, left: FromItem, node: exp.Expr, join: exp.Expr, side: str, scope: Scope) -> FromItem:
-        block = Block(self._environment, self._tables, scope, "functions in FROM")
+    def _function(self, node: exp.Expr, seen: FromItem) -> FromItem:
+        """The rows of a function, whose arguments may name what stands before it."""
+        block = Block(self._environment, self._tables, Scope(seen, self._parent), "functions in FROM")
         call = _called(node)
         arrays, names = self._arrays(call, block)
-        if block.lookups:
-            raise fault.unsupported("a subquery as argument of a function in FROM", position_of(node))
+        base = block.attach(NOTHING.relation, block.lookups)
         ordinality = bool(node.args.get("ordinality")) or bool(_offset(node))
         made = tuple(self._environment.field(array.type.element or TEXT) for array in arrays)
         counter = (self._environment.field(INT8),) if ordinality else ()
@@ -226,22 +148,11 @@ class FromBinder:
         if alias is not None and alias.this is not None and len(arrays) == 1 and names == [default]:
             names = [fold(alias.this)]
         item_names = [*names, *(["ordinality"] if ordinality else [])]
-        independent = not any(_has_columns(array) for array in arrays)
-        base = NOTHING.relation if independent and side != "left" else left.relation
-        relation = Unnest((*base.fields, *made, *counter), base, tuple(arrays), ordinality, side == "left")
-        item = self._named(relation, item_names, (*made, *counter), alias, default)
-        if len(made) + len(counter) == 1:
-            item = replace(item, sources=tuple(replace(source, scalar=True) for source in item.sources))
-        if base is NOTHING.relation and left is not NOTHING:
-            return self._joined(left, item, join, side)
-        if join.args.get("on") is not None and not _is_true(join.args["on"]):
-            if side == "left":
-                raise fault.unsupported("a condition on LEFT JOIN LATERAL of a function", position_of(join))
-            combined = FromItem(relation, (*left.sources, *item.sources), (*left.visible, *item.visible))
-            condition = self._condition(join, combined)
-            if condition is not None:
-                relation = Filter(relation.fields, relation, condition)  # type: ignore[assignment]
-        return FromItem(relation, (*left.sources, *item.sources), (*left.visible, *item.visible))
+        relation = Unnest((*base.fields, *made, *counter), base, tuple(arrays), ordinality)
+        item = _named(relation, item_names, (*made, *counter), alias, default)
+        if len(made) + len(counter) > 1:
+            return item
+        return replace(item, sources=tuple(replace(source, scalar=True) for source in item.sources))
 
     def _arrays(self, call: exp.Expr, block: Block) -> tuple[list[Scalar], list[str]]:
         """The arrays whose elements are the function's columns, and the columns' names."""
@@ -267,22 +178,49 @@ class FromBinder:
         return [resolve.call(f"{json_kind}_object_keys", [value]), resolve.call(f"{name} values", [value])]
 
 
-def _outer(sources: tuple[Source, ...], nullable: bool) -> tuple[Source, ...]:
-    """The tables on a side of a join that may have no row."""
-    return tuple(replace(source, nullable=True) for source in sources) if nullable else sources
+def _listed(first: exp.Expr, joins: Sequence[exp.Expr]) -> Iterator[tuple[exp.Expr, list[exp.Expr]]]:
+    """The items between the commas of FROM, each with its joins: JOIN binds tighter than the comma."""
+    item, own = first, []
+    for join in joins:
+        if not is_comma(join):
+            own.append(join)
+            continue
+        yield item, own
+        item, own = join.this, []
+    yield item, own
 
 
-def _has_columns(array: Scalar) -> bool:
-    return next(iter(columns(array)), None) is not None
+def _is_bracketed(node: exp.Subquery) -> bool:
+    """True for brackets around a table or a join; a query in brackets has no alias of its own inside them."""
+    inner = node.this
+    item = isinstance(inner, exp.Subquery | exp.Values | exp.Lateral | exp.Unnest)
+    return isinstance(inner, exp.Table) or (item and bool(inner.args.get("joins") or inner.args.get("alias")))
 
 
-def _lateral(node: exp.Expr) -> exp.Expr | None:
-    """The node if it is LATERAL or a function, both of which see the tables before them."""
-    if isinstance(node, exp.Lateral | exp.Unnest):
-        return node
-    if isinstance(node, exp.Table) and not isinstance(node.this, exp.Identifier):
-        return node
-    return None
+def _has_tail(node: exp.Expr) -> bool:
+    return any(node.args.get(part) for part in _TAILS)
+
+
+def _named(
+    relation: Relation, names: Sequence[str], fields: Sequence[Field], alias: exp.Expr | None, default: str
+) -> FromItem:
+    """A table under its alias, its columns renamed by the alias's list."""
+    name = fold(alias.this) if alias is not None and alias.this is not None else default
+    columns = tuple(Visible(column, made.ref()) for column, made in zip(names, fields, strict=True))
+    columns = columns if alias is None else _renamed(columns, alias, name)
+    return FromItem(relation, (Source(name, columns),), columns)
+
+
+def _renamed(columns: tuple[Visible, ...], alias: exp.Expr, table: str) -> tuple[Visible, ...]:
+    """The columns with the names that an alias lists, those that it leaves out under their own."""
+    listed = [fold(column) for column in alias.args.get("columns") or []]
+    if len(listed) > len(columns):
+        message = f'table "{table}" has {len(columns)} columns available but {len(listed)} columns specified'
+        raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(alias))
+    return (
+        tuple(replace(column, name=name) for column, name in zip(columns, listed, strict=False))
+        + columns[len(listed) :]
+    )
 
 
 def _called(node: exp.Expr) -> exp.Expr:
@@ -306,48 +244,6 @@ def _alias(node: exp.Expr) -> exp.Expr | None:
         alias = alias.copy()
         alias.set("columns", [*(alias.args.get("columns") or []), offset.copy()])
     return alias
-
-
-def _is_true(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Boolean) and bool(node.this)
-
-
-def _has_tail(node: exp.Expr) -> bool:
-    return any(node.args.get(part) for part in ("with_", "order", "limit", "offset"))
-
-
-def _bare(node: exp.Expr) -> exp.Expr:
-    """The query without its alias."""
-    bare = node.copy()
-    bare.set("alias", None)
-    return bare
-
-
-def _join_relation(left: Relation, right: Relation, side: str, condition: Scalar | None) -> Join | Project:
-    fields = (*left.fields, *right.fields)
-    if side == "right":
-        flipped = Join((*right.fields, *left.fields), right, left, "left", condition)
-        return Project(fields, flipped, tuple(made.ref() for made in fields))
-    return Join(fields, left, right, side or "inner", condition)
-
-
-def _only(item: FromItem, name: str, node: exp.Expr, side: str) -> Visible:
-    found = [column for column in item.visible if column.name == name]
-    if not found:
-        message = f'column "{name}" specified in USING clause does not exist in {side} table'
-        raise fault.invalid(fault.UNDEFINED_COLUMN, message, position_of(node))
-    if len(found) > 1:
-        message = f'common column name "{name}" appears more than once in {side} table'
-        raise fault.invalid(fault.AMBIGUOUS_COLUMN, message, position_of(node))
-    return found[0]
-
-
-def _merged(left: Scalar, right: Scalar, test: Scalar, side: str) -> Scalar:
-    sides = getattr(test, "args", (left, right))
-    left, right = sides
-    if side == "right":
-        return right
-    return Coalesce(left.type, (left, right)) if side == "full" else left
 
 
 def _check_aliases(item: FromItem, node: exp.Expr) -> None:

@@ -1,5 +1,6 @@
 """Window function calls: OVER, named windows, frames."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -8,11 +9,14 @@ from sqlglot import exp
 from query import fault
 from query.allowlist import position_of
 from query.bind.aggregates import aggregate_call, filtered_call, sort_keys, untyped_argument
-from query.bind.block import Block
+from query.bind.block import Block, WindowDefinition
 from query.bind.resolve import coerce, common, settled, untyped
+from query.bind.tail import count_of
+from query.bind.traverse import columns
 from query.bound import Bound, Constant, Frame, Scalar, SortKey, WindowCall
 from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS
 from query.parse import fold
+from query.placing import BRACKETED, definition_of
 from query.types import FLOAT8, INT4, INT8, INTERVAL_TYPE, NUMBERS, PgType
 
 _RANKS: Final = ("row_number", "rank", "dense_rank")
@@ -22,17 +26,17 @@ _ARITY: Final = {"lag": (1, 3), "lead": (1, 3), "first_value": (1, 1), "last_val
 
 def bind_window(node: exp.Expr, block: Block) -> Scalar:
     """`function(...) [FILTER ...] OVER window`: the column that holds its value."""
+    if block.inside_aggregate:
+        message = "aggregate function calls cannot contain window function calls"
+        raise fault.invalid(fault.GROUPING_ERROR, message, position_of(node))
     if not block.windows_allowed:
         message = f"window functions are not allowed in {block.clause}"
         raise fault.invalid(fault.WINDOWING_ERROR, message, position_of(node))
     with block.binding("a window function", aggregates=block.aggregates_allowed):
         call = _call(node.this, block)
-        partition, order, frame = _definition(node, block)
-    if frame is not None and frame.mode == "range" and len(order) == 1:
-        frame = _typed(frame, order[0].value.type)
-    made = replace(call, partition=partition, order=order, frame=frame)
-    _check_frame(made, position_of(node))
-    return block.window(made)
+    with block.binding("window definitions", aggregates=block.aggregates_allowed):
+        window = _definition(node, block)
+    return block.window(replace(call, partition=window.partition, order=window.order, frame=window.frame))
 
 
 def _typed(frame: Frame, kind: PgType) -> Frame:
@@ -76,8 +80,10 @@ def _aggregate(node: exp.Expr, block: Block) -> WindowCall:
 
 def _ranking(name: str, values: list[Scalar], position: int | None) -> WindowCall:
     if name in _RANKS or name in _SHARES:
-        if values:
+        if values and name == "row_number":
             raise fault.invalid(fault.UNDEFINED_FUNCTION, f"function {name} takes no argument", position)
+        if values:
+            raise fault.invalid("42809", f"WITHIN GROUP is required for ordered-set aggregate {name}", position)
         return _made(INT8 if name in _RANKS else FLOAT8, name, (), position)
     if name == "ntile":
         if len(values) != 1:
@@ -104,58 +110,74 @@ def _made(kind: PgType, name: str, args: tuple[Scalar, ...], position: int | Non
     return WindowCall(kind, name, args, (), (), None, None, position)
 
 
-Definition = tuple[tuple[Scalar, ...], tuple[SortKey, ...], Frame | None]
-"""PARTITION BY, ORDER BY and the frame of a window."""
+def bind_named(windows: Sequence[exp.Expr], block: Block) -> None:
+    """The WINDOW clause: each definition may build on those before it."""
+    for window in windows:
+        name = fold(window.this)
+        if name in block.window_names:
+            raise fault.invalid(fault.WINDOWING_ERROR, f'window "{name}" is already defined', definition_of(window))
+        with block.binding("window definitions", aggregates=True):
+            block.window_names[name] = _definition(window, block)
 
 
-def _definition(node: exp.Expr, block: Block) -> Definition:
-    base: exp.Expr | None = None
-    alias = node.args.get("alias")
-    if alias is not None:
-        base = block.window_names.get(fold(alias))
-        if base is None:
-            raise fault.invalid(fault.UNDEFINED_OBJECT, f'window "{fold(alias)}" does not exist', position_of(node))
-    return _merged(node, base, block)
-
-
-def _merged(node: exp.Expr, base: exp.Expr | None, block: Block) -> Definition:
-    partition: tuple[Scalar, ...] = ()
-    order: tuple[SortKey, ...] = ()
-    frame: Frame | None = None
-    if base is not None:
-        partition, order, frame = _definition(base, block)
+def _definition(node: exp.Expr, block: Block) -> WindowDefinition:
+    if node.args.get("alias") is None:
+        return _extended(node, WindowDefinition(), block)
+    name, position = fold(node.args["alias"]), definition_of(node)
+    base = block.window_names.get(name)
+    if base is None:
+        raise fault.invalid(fault.UNDEFINED_OBJECT, f'window "{name}" does not exist', position)
+    if not node.meta.get(BRACKETED):
+        return base
     if node.args.get("partition_by"):
-        if base is not None:
-            raise fault.invalid(
-                fault.WINDOWING_ERROR, "cannot override PARTITION BY clause of a window", position_of(node)
-            )
-        partition = tuple(untyped(block.bind(part)) for part in node.args["partition_by"])
-    if node.args.get("order") is not None:
-        if order:
-            raise fault.invalid(fault.WINDOWING_ERROR, "cannot override ORDER BY clause of a window", position_of(node))
-        order = sort_keys(node.args["order"], block)
-    if node.args.get("spec") is not None:
-        frame = _frame(node.args["spec"], block)
-    return partition, order, frame
+        message = f'cannot override PARTITION BY clause of window "{name}"'
+    elif node.args.get("order") is not None and base.order:
+        message = f'cannot override ORDER BY clause of window "{name}"'
+    elif base.frame is not None:
+        message = f'cannot copy window "{name}" because it has a frame clause'
+    else:
+        return _extended(node, base, block)
+    raise fault.invalid(fault.WINDOWING_ERROR, message, position)
+
+
+def _extended(node: exp.Expr, base: WindowDefinition, block: Block) -> WindowDefinition:
+    """The window with what the node adds to `base`; its offsets in the type that the ordering value moves by."""
+    parts, order_node, spec = (node.args.get(name) for name in ("partition_by", "order", "spec"))
+    partition = tuple(untyped(block.bind(part)) for part in parts) if parts else base.partition
+    order = sort_keys(order_node, block) if order_node is not None else base.order
+    if spec is None:
+        return WindowDefinition(partition, order)
+    frame = _frame(spec, block)
+    if frame.mode == "range" and len(order) == 1:
+        frame = _typed(frame, order[0].value.type)
+    _check_frame(frame, order, spec, definition_of(node))
+    return WindowDefinition(partition, order, frame)
 
 
 def _frame(spec: exp.Expr, block: Block) -> Frame:
     mode = str(spec.args["kind"]).lower()
     exclude = spec.args.get("exclude")
     excluded = "" if exclude is None else str(getattr(exclude, "name", exclude)).lower()
-    start = _bound(spec.args["start"], spec.args.get("start_side"), block)
     end_node = spec.args.get("end")
-    end = _bound(end_node, spec.args.get("end_side"), block) if end_node is not None else Bound("current")
-    if start.kind == "unbounded_following" or end.kind == "unbounded_preceding":
-        raise fault.invalid(fault.WINDOWING_ERROR, "frame cannot start or end there", position_of(spec))
-    rank = ["unbounded_preceding", "preceding", "current", "following", "unbounded_following"].index
-    if rank(start.kind) > rank(end.kind):
-        message = f"frame starting from {start.kind.replace('_', ' ')} cannot end with {end.kind.replace('_', ' ')}"
+    start = _bound(spec.args["start"], spec.args.get("start_side"), mode, block)
+    end = Bound("current") if end_node is None else _bound(end_node, spec.args.get("end_side"), mode, block)
+    shown = [bound.kind.replace("current", "current_row").replace("_", " ").upper() for bound in (start, end)]
+    message = ""
+    if start.kind == "unbounded_following":
+        message = "frame start cannot be UNBOUNDED FOLLOWING"
+    elif end.kind == "unbounded_preceding":
+        message = "frame end cannot be UNBOUNDED PRECEDING"
+    elif _ORDER.index(start.kind) > _ORDER.index(end.kind):
+        message = f"frame starting from {shown[0]} cannot end with {shown[1]}"
+    if message:
         raise fault.invalid(fault.WINDOWING_ERROR, message, position_of(spec))
     return Frame(mode, start, end, "" if excluded == "no others" else excluded)
 
 
-def _bound(value: object, side: object, block: Block) -> Bound:
+_ORDER: Final = ("unbounded_preceding", "preceding", "current", "following", "unbounded_following")
+
+
+def _bound(value: object, side: object, mode: str, block: Block) -> Bound:
     if isinstance(value, str):
         if value.upper() == "CURRENT ROW":
             return Bound("current")
@@ -163,39 +185,43 @@ def _bound(value: object, side: object, block: Block) -> Bound:
     if not isinstance(value, exp.Expr):
         raise fault.unsupported("this window frame")
     offset = block.bind(value)
+    if any(column.id in block.scope.item.identifiers() for column in columns(offset)):
+        message = f"argument of {mode.upper()} must not contain variables"
+        raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(value))
+    if mode != "range":
+        offset = block.environment.fold(count_of(offset, f"argument of {mode.upper()}", position_of(value)))
     if not isinstance(offset, Constant):
         raise fault.unsupported("a frame offset that is not a constant", position_of(value))
     return Bound(str(side).lower(), offset)
 
 
-def _check_frame(call: WindowCall, position: int | None) -> None:
-    frame = call.frame
-    if frame is None:
-        return
-    if frame.mode == "groups" and not call.order:
+def _check_frame(frame: Frame, order: tuple[SortKey, ...], spec: exp.Expr, position: int | None) -> None:
+    if frame.mode == "groups" and not order:
         raise fault.invalid(fault.WINDOWING_ERROR, "GROUPS mode requires an ORDER BY clause", position)
-    offsets = [bound.offset for bound in (frame.start, frame.end) if bound.offset is not None]
-    if frame.mode == "range" and offsets and len(call.order) != 1:
-        message = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column"
-        raise fault.invalid(fault.WINDOWING_ERROR, message, position)
-    for offset in offsets:
-        _check_offset(frame, call, offset, position)
+    for name, bound in (("start", frame.start), ("end", frame.end)):
+        if bound.offset is None:
+            continue
+        if frame.mode == "range" and len(order) != 1:
+            message = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column"
+            raise fault.invalid(fault.WINDOWING_ERROR, message, position)
+        if frame.mode == "range":
+            _check_range(bound.offset.type, order[0].value.type, position_of(spec.args[name]))
+        _check_offset(bound.offset, f"{name}ing")
 
 
-def _check_offset(frame: Frame, call: WindowCall, offset: Scalar, position: int | None) -> None:
-    if not isinstance(offset, Constant) or offset.value is None:
-        raise fault.invalid("22013", "frame offset must not be null", position)
-    value = offset.value
-    if frame.mode != "range" and offset.type.name not in ("int2", "int4", "int8"):
-        raise fault.invalid(fault.DATATYPE_MISMATCH, f"argument of {frame.mode.upper()} must be type bigint", position)
-    negative = value < 0 if isinstance(value, int | float) else isinstance(value, tuple) and min(value) < 0
-    if negative:
-        raise fault.invalid("22013", "frame offset must not be negative", position)
-    if frame.mode == "range":
-        kind = call.order[0].value.type
-        fits = offset.type.name in NUMBERS if kind.name in NUMBERS else offset.type == INTERVAL_TYPE
-        if not fits and offset.type.name != "unknown":
-            message = (
-                f"RANGE with offset is not supported for column type {kind.sql_name} and offset {offset.type.sql_name}"
-            )
-            raise fault.invalid("0A000", message, position)
+def _check_range(offset: PgType, kind: PgType, position: int | None) -> None:
+    fits = offset.name in NUMBERS if kind.name in NUMBERS else offset == INTERVAL_TYPE
+    if not fits and offset.name != "unknown":
+        message = (
+            f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {kind.sql_name} "
+            f"and offset type {offset.sql_name}"
+        )
+        raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position)
+
+
+def _check_offset(offset: Scalar, which: str) -> None:
+    value = offset.value if isinstance(offset, Constant) else None
+    if value is None:
+        raise fault.invalid("22004", f"frame {which} offset must not be null")
+    if value < 0 if isinstance(value, int | float) else isinstance(value, tuple) and min(value) < 0:
+        raise fault.invalid("22013", f"frame {which} offset must not be negative")

@@ -106,7 +106,7 @@ def _dynamic(site: Site, value: pl.Expr, pattern: pl.Expr, escape: object, flags
     def compiled(one: str) -> tuple[re.Pattern[str], bool]:
         """The pattern, and whether it tells the texts that fail instead of those that match."""
         parsed = like(one, str(escape))
-        regex = parsed.fails or parsed.regex.replace("$", "\\Z")
+        regex = parsed.fails or parsed.regex.removesuffix("$") + "\\Z"
         return re.compile(regex if one else "\\A\\Z", flags), bool(parsed.fails)
 
     def matches(text: str, one: str) -> bool:

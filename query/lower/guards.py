@@ -50,6 +50,8 @@ FAULTS: Final[dict[str, tuple[str, str]]] = {
     "tiny_numeric": (fault.FEATURE_NOT_SUPPORTED, "a number this small as numeric is not supported"),
     "like_escape": (fault.INVALID_ESCAPE, "LIKE pattern must not end with escape character"),
     "null_position": ("22004", "initial position must not be null"),
+    "limit_negative": (fault.INVALID_LIMIT, "LIMIT must not be negative"),
+    "offset_negative": (fault.INVALID_OFFSET, "OFFSET must not be negative"),
     "json_shape": (fault.INVALID_PARAMETER, "cannot take elements of this JSON value"),
 }
 _CODES: Final = {name: index for index, name in enumerate(FAULTS, 1)}

@@ -294,7 +294,7 @@ class Lowering:
         indexes = pl.int_ranges(0, pl.col("n"))
         padded = [pl.col(name).list.gather(indexes, null_on_oob=True) for name in names]
         counter = [indexes.alias(made[-1].id)] if relation.ordinality else []
-        exploded = frame.with_columns(padded if len(names) > 1 else [], *counter)
+        exploded = frame.with_columns([*(padded if len(names) > 1 else []), *counter])
         exploded = exploded.explode(
             [*names, *(field.id for field in made[len(names) :])], empty_as_null=True, keep_nulls=True
         )

@@ -42,3 +42,21 @@ def test_order_by_an_operator() -> None:
 def test_keyword_as_a_table_alias_is_an_error() -> None:
     with pytest.raises(InvalidSQL):
         parse("SELECT 1 FROM t AS select")
+
+
+def test_older_sign_of_a_named_argument() -> None:
+    assert compile("SELECT make_interval(days := 3)::text", {}, now=NOW).collect().item() == "3 days"
+
+
+@pytest.mark.parametrize("word", ["year", "over", "filter"])
+def test_keyword_that_wants_as_before_it_is_no_bare_label(word: str) -> None:
+    """PostgreSQL documentation, appendix C: "requires AS"."""
+    with pytest.raises(InvalidSQL) as raised:
+        parse(f"SELECT 1 {word}")
+
+    assert raised.value.details["position"] == 10
+    assert prepare(parse(f"SELECT 1 AS {word}"), {}, now=NOW).fields[0].name == word
+
+
+def test_unit_of_an_interval_is_no_label() -> None:
+    assert compile("SELECT INTERVAL '2' DAY, 1", {}, now=NOW).collect().width == 2

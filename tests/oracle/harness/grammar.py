@@ -189,6 +189,19 @@ WINDOWS: Final[Mapping[str, tuple[str, ...]]] = {
     "bool": ("bool_or({bool}) OVER (ORDER BY {key})",),
     "timestamp": ("lag({timestamp}) OVER (ORDER BY {key})", "max({timestamp}) OVER (PARTITION BY {text})"),
 }  # fmt: skip
+# Frames of windows that are ordered by a key, so that every row is its own peer group.
+FRAMES: Final = (
+    "", "", "ROWS 2 PRECEDING", "GROUPS 1 PRECEDING", "RANGE UNBOUNDED PRECEDING",
+    "ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING", "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
+    "GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE CURRENT ROW",
+    "ROWS BETWEEN 2 PRECEDING AND 2 FOLLOWING EXCLUDE TIES", "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+    "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE GROUP",
+)  # fmt: skip
+GROUPINGS: Final = (
+    "{}", "{}", "{}", "{}", "ROLLUP ({})", "CUBE ({})", "GROUPING SETS (({}), (1), ())", "1, ROLLUP ({})", "({})",
+    "DISTINCT ROLLUP ({}), CUBE (1)", "GROUPING SETS (ROLLUP ({}), (1))", "ALL {}",
+    "GROUPING SETS (({})), GROUPING SETS ((1), ())",
+)  # fmt: skip
 # Overflow, division by zero, bad text: computed at the top of a select list over whole tables only.
 RISKY: Final = (
     "({int4} * 50000000)", "({int4} / {int4})", "({int4} % {int4})", "({int8} * 10000000000000)",

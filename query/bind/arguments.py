@@ -1,0 +1,53 @@
+"""The arguments of calls, and of those that give a set of rows."""
+
+from typing import Final
+
+from sqlglot import exp
+
+from query import fault
+from query.allowlist import position_of
+from query.bind.block import Block
+from query.bind.resolve import call, coerce
+from query.bound import Scalar
+from query.types import TEXT, array_of
+
+SERIES_FUNCTIONS: Final = {
+    "unnest": "",
+    "generate_series": "generate_series",
+    "jsonb_array_elements": "jsonb_array_elements",
+    "json_array_elements": "json_array_elements",
+    "jsonb_array_elements_text": "jsonb_array_elements_text",
+    "json_array_elements_text": "json_array_elements_text",
+    "jsonb_object_keys": "jsonb_object_keys",
+    "json_object_keys": "json_object_keys",
+    "regexp_split_to_table": "regexp_split_to_array",
+    "string_to_table": "string_to_array",
+    "generate_subscripts": "generate_subscripts",
+    "regexp_matches": "regexp_matches",
+}
+"""Set-returning functions, and the function of the registry that gives their rows as an array ('' the argument)."""
+
+
+def arguments(node: exp.Expr, block: Block) -> list[Scalar]:
+    """The bound arguments of a call; named ones are refused."""
+    for argument in node.expressions:
+        if isinstance(argument, exp.Kwarg):
+            raise fault.unsupported("a named argument", position_of(node), "pass arguments by position")
+    return [block.bind(argument) for argument in node.expressions]
+
+
+def series(node: exp.Expr, block: Block) -> Scalar:
+    """The rows of a set-returning function as one array per input row."""
+    name = str(node.this).lower()
+    with block.binding(f"the arguments of {name}", block.aggregates_allowed, block.windows_allowed):
+        values = arguments(node, block)
+    position = position_of(node)
+    if name == "unnest":
+        if len(values) != 1:
+            raise fault.unsupported("unnest of several arrays outside FROM", position)
+        value = coerce(values[0], array_of(TEXT)) if values[0].type.name == "unknown" else values[0]
+        if value.type.element is None:
+            message = f"function unnest({value.type.sql_name}) does not exist"
+            raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position)
+        return value
+    return call(SERIES_FUNCTIONS[name], values, position)

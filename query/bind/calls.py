@@ -1,0 +1,93 @@
+"""Calls by name: aggregates, set-returning functions, casts that look like calls, and all others."""
+
+from collections.abc import Callable
+from typing import Final
+
+from sqlglot import exp
+
+from query import fault
+from query.allowlist import position_of
+from query.bind import aggregates, conditionals, operators, predicates, special
+from query.bind.arguments import SERIES_FUNCTIONS, arguments, series
+from query.bind.block import Block
+from query.bind.constructors import bind_row
+from query.bind.resolve import call
+from query.bind.types import TypeName
+from query.bound import Call, Scalar
+from query.functions.registry import AGGREGATES, REGISTRY, WINDOW_FUNCTIONS, type_named
+from query.types import INT4
+
+
+def bind_call(node: exp.Expr, block: Block) -> Scalar:
+    """What a call by name means."""
+    name = str(node.name) if isinstance(node.this, exp.Identifier) else str(node.this).lower()
+    position = position_of(node)
+    if name == "array" and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Query):
+        return predicates.array_subquery(node.expressions[0], block)
+    if name == "row":
+        return bind_row(node, block)
+    if name in AGGREGATES:
+        return aggregates.bind_aggregate(node, block)
+    if name in WINDOW_FUNCTIONS:
+        message = f"window function {name} requires an OVER clause"
+        raise fault.invalid("42809", message, position)
+    if name in SERIES_FUNCTIONS:
+        return block.rows_of(series(node, block), position)
+    special_form = _SPECIAL_FUNCTIONS.get(name)
+    if special_form is not None:
+        return special_form(node, block)
+    if name in _CAST_FUNCTIONS and len(node.expressions) == 1 and not REGISTRY.named(name):
+        return _function_cast(name, block.bind(node.expressions[0]), position)
+    if any(isinstance(argument, exp.Star | exp.Distinct | exp.Order) for argument in node.expressions):
+        message = f"{name} is not an aggregate function"
+        raise fault.invalid("42809", message, position)
+    return call(name, arguments(node, block), position)
+
+
+_CAST_FUNCTIONS: Final = (
+    *("int2", "int4", "int8", "float4", "float8", "text", "bool", "date", "timestamptz", "json", "jsonb", "bytea"),
+)
+"""Types whose names PostgreSQL's grammar takes as functions: `date(ts)` is a cast."""
+
+
+def _function_cast(name: str, value: Scalar, position: int | None) -> Scalar:
+    wanted = TypeName(type_named(name), name)
+    if value.type.name != "unknown" and not operators.castable(value.type, wanted.type):
+        message = f"function {name}({value.type.sql_name}) does not exist"
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position)
+    return operators.cast(value, wanted, position)
+
+
+def _grouping(node: exp.Expr, block: Block) -> Scalar:
+    """GROUPING(...): one bit per argument; the block fills in the columns once it knows its grouping sets."""
+    if not block.aggregates_allowed:
+        raise fault.invalid(fault.GROUPING_ERROR, f"grouping operations are not allowed in {block.clause}")
+    values = tuple(block.bind(argument) for argument in node.expressions)
+    for value, argument in zip(values, node.expressions, strict=True):
+        if value not in block.group_keys:
+            message = "arguments to GROUPING must be grouping expressions of the associated query level"
+            raise fault.invalid(fault.GROUPING_ERROR, message, position_of(argument))
+    call_ = Call(INT4, "grouping", values)
+    if call_ not in block.grouping:
+        block.grouping.append(call_)
+    return call_
+
+
+_SPECIAL_FUNCTIONS: Final[dict[str, Callable[[exp.Expr, Block], Scalar]]] = {
+    "coalesce": conditionals.bind_coalesce,
+    "greatest": conditionals.bind_extremum,
+    "least": conditionals.bind_extremum,
+    "nullif": conditionals.bind_nullif,
+    "grouping": _grouping,
+    "now": special.now,
+    "transaction_timestamp": special.now,
+    "statement_timestamp": special.now,
+    "date_part": special.date_part,
+    "round": special.rounded,
+    "trunc": special.rounded,
+    "age": special.age,
+    "pg_typeof": special.type_of,
+    "normalize": special.normalize,
+    "row_to_json": special.row_to_json,
+    "make_interval": special.make_interval,
+}

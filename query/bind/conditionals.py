@@ -1,0 +1,74 @@
+"""CASE, COALESCE, NULLIF, GREATEST and LEAST: one of several values, in their common type."""
+
+from sqlglot import exp
+
+from query import fault
+from query.allowlist import position_of
+from query.bind import operators
+from query.bind.arguments import arguments
+from query.bind.block import Block
+from query.bind.resolve import coerce, common, settled, untyped
+from query.bind.traverse import check_copies
+from query.bound import Call, Case, Coalesce, Constant, Scalar
+from query.types import TEXT
+
+
+def bind_case(node: exp.Expr, block: Block) -> Scalar:
+    """The result of the first branch that holds; of `CASE value WHEN ...`, whose value is equal."""
+    with block.without_series("CASE"):
+        return _case_of(node, block)
+
+
+def _case_of(node: exp.Expr, block: Block) -> Scalar:
+    tested = untyped(block.bind(node.this)) if node.this is not None else None
+    if tested is not None:
+        check_copies(tested, position_of(node))
+    conditions: list[Scalar] = []
+    for branch in node.args["ifs"]:
+        if tested is None:
+            conditions.append(block.bind_boolean(branch.this, "CASE/WHEN"))
+        else:
+            equal = operators.comparison("=", tested, block.bind(branch.this), position_of(branch))
+            conditions.append(block.environment.fold(equal))
+    written = [node.args.get("default") or exp.Null(), *(branch.args["true"] for branch in node.args["ifs"])]
+    results = settled([block.bind(result) for result in written])
+    places = list(map(position_of, written))
+    target = common([result.type for result in results], "CASE", position_of(node), places)
+    otherwise, *taken = [coerce(result, target) for result in results]
+    return Case(target, tuple(zip(conditions, taken, strict=True)), otherwise)
+
+
+def bind_coalesce(node: exp.Expr, block: Block) -> Scalar:
+    """The first value that is not NULL."""
+    with block.without_series("COALESCE"):
+        values = settled(arguments(node, block))
+    if not values:
+        raise fault.invalid(fault.SYNTAX_ERROR, "COALESCE needs an argument", position_of(node))
+    places = list(map(position_of, node.expressions))
+    target = common([value.type for value in values], "COALESCE", position_of(node), places)
+    return Coalesce(target, tuple(coerce(value, target) for value in values))
+
+
+def bind_extremum(node: exp.Expr, block: Block) -> Scalar:
+    """GREATEST and LEAST of the values that are not NULL."""
+    name = str(node.this).lower()
+    values = settled(arguments(node, block))
+    if not values:
+        raise fault.invalid(fault.SYNTAX_ERROR, f"{name} needs an argument", position_of(node))
+    places = list(map(position_of, node.expressions))
+    target = common([value.type for value in values], name.upper(), position_of(node), places)
+    operators.require_sortable(target, position_of(node))
+    return Call(target, f"{name}(any...)", tuple(coerce(value, target) for value in values))
+
+
+def bind_nullif(node: exp.Expr, block: Block) -> Scalar:
+    """The first value, or NULL where both are equal."""
+    values = arguments(node, block)
+    if len(values) != 2:
+        raise fault.invalid(fault.SYNTAX_ERROR, "NULLIF takes two arguments", position_of(node))
+    check_copies(values[0], position_of(node))
+    equal = block.environment.fold(operators.comparison("=", values[0], values[1], position_of(node)))
+    result = values[0]
+    if result.type.name == "unknown":
+        result = coerce(result, values[1].type if values[1].type.name != "unknown" else TEXT)
+    return Case(result.type, ((equal, Constant(result.type, None)),), result)

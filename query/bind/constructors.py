@@ -1,0 +1,31 @@
+"""Arrays and rows as they are written out."""
+
+from sqlglot import exp
+
+from query import fault
+from query.allowlist import position_of
+from query.bind.block import Block
+from query.bind.resolve import coerce, common, settled
+from query.bound import ArrayOf, RowOf, Scalar
+from query.types import PgType, array_of
+
+
+def bind_array(node: exp.Expr, block: Block) -> Scalar:
+    """`ARRAY[...]`, of one dimension."""
+    if not node.expressions:
+        raise fault.invalid(
+            "42P18", "cannot determine type of empty array", position_of(node), "cast it: ARRAY[]::text[]"
+        )
+    items = settled([block.bind(item) for item in node.expressions])
+    element = common(
+        [item.type for item in items], "ARRAY", position_of(node), list(map(position_of, node.expressions))
+    )
+    if element.element is not None:
+        raise fault.unsupported("an array of more than one dimension", position_of(node))
+    return ArrayOf(array_of(element), tuple(coerce(item, element) for item in items))
+
+
+def bind_row(node: exp.Expr, block: Block) -> Scalar:
+    """`(a, b)` and `ROW(a, b)`."""
+    items = tuple(block.bind(item) for item in node.expressions)
+    return RowOf(PgType("record", fields=tuple(item.type for item in items)), items)

@@ -1,0 +1,64 @@
+"""AND, OR, NOT and the tests of IS."""
+
+from sqlglot import exp
+
+from query import fault
+from query.allowlist import position_of
+from query.bind import special
+from query.bind.block import Block
+from query.bind.resolve import coerce
+from query.bound import Call, Constant, IsNull, Logic, Not, RowOf, Scalar, truth
+from query.types import BOOL, TEXT
+
+
+def bind_and(node: exp.Expr, block: Block) -> Scalar:
+    """A conjunction, however long, as one."""
+    return _logic(node, block, exp.And, "and")
+
+
+def bind_or(node: exp.Expr, block: Block) -> Scalar:
+    """A disjunction, however long, as one."""
+    return _logic(node, block, exp.Or, "or")
+
+
+def _logic(node: exp.Expr, block: Block, kind: type[exp.Expr], operator: str) -> Scalar:
+    parts: list[exp.Expr] = []
+    rest = node
+    while isinstance(rest, kind):
+        parts.append(rest.args["expression"])
+        rest = rest.this
+    parts.append(rest)
+    operands = tuple(block.bind_boolean(part, operator.upper()) for part in reversed(parts))
+    return Logic(BOOL, operator, operands)
+
+
+def bind_not(node: exp.Expr, block: Block) -> Scalar:
+    """The negation; unknown stays unknown."""
+    return Not(BOOL, block.bind_boolean(node.this, "NOT"))
+
+
+def bind_is(node: exp.Expr, block: Block) -> Scalar:
+    """`value IS [NOT] NULL | TRUE | FALSE | UNKNOWN | JSON ...`."""
+    value, test = block.bind(node.this), node.args["expression"]
+    if isinstance(test, exp.JSON):
+        result = special.is_json(value, test, position_of(node))
+    elif isinstance(test, exp.Null):
+        if isinstance(value, RowOf):
+            return _row_is_null(value, bool(node.args.get("negate")))
+        if value.type.name == "unknown" and isinstance(value, Constant):
+            value = coerce(value, TEXT)
+        result = IsNull(BOOL, value)
+    else:
+        value = block.bind_boolean(node.this, "IS")
+        unknown = not isinstance(test, exp.Boolean)
+        if unknown and str(getattr(test, "name", "")).upper() != "UNKNOWN":
+            raise fault.unsupported("this IS test", position_of(node))
+        wanted = truth(True) if isinstance(test, exp.Boolean) and test.this else truth(False)
+        result = IsNull(BOOL, value) if unknown else Call(BOOL, "is not distinct from(any, any)", (value, wanted))
+    return Not(BOOL, result) if node.args.get("negate") else result
+
+
+def _row_is_null(row: RowOf, negate: bool) -> Scalar:
+    """A row is NULL if all of its fields are, and not NULL if none is."""
+    tests = tuple(IsNull(BOOL, coerce(item, TEXT) if item.type.name == "unknown" else item) for item in row.items)
+    return Logic(BOOL, "and", tuple(Not(BOOL, test) for test in tests) if negate else tests)

@@ -1,0 +1,117 @@
+"""The outputs of a select list, `*` written out, and which of them GROUP BY or ORDER BY means by a position or a name.
+
+Source: findTargetlistEntrySQL92 in PostgreSQL's parse_clause.c.
+"""
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from query import fault
+from query.allowlist import position_of
+from query.bind.block import Block
+from query.bind.names import column_name
+from query.bind.scope import Visible
+from query.bound import Column, Scalar
+from query.parse import fold
+from query.placing import operator_of
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One output: an expression as written, or a column that `*` stands for."""
+
+    node: exp.Expr
+    column: Visible | None = None
+
+    @property
+    def name(self) -> str:
+        return column_name(self.node) if self.column is None else self.column.name
+
+    def bind(self, block: Block) -> Scalar:
+        """Its value."""
+        if self.column is None:
+            return block.bind(self.node.this if isinstance(self.node, exp.Alias) else self.node)
+        value = self.column.value
+        return replace(value, position=position_of(self.node)) if isinstance(value, Column) else value
+
+
+def targets(node: exp.Expr, block: Block) -> list[Target]:
+    """The outputs of a SELECT, in order."""
+    return [target for item in node.expressions for target in _targets(item, block)]
+
+
+def _targets(node: exp.Expr, block: Block) -> list[Target]:
+    if isinstance(node, exp.Star):
+        if not block.scope.item.sources:
+            message = "SELECT * with no tables specified is not valid"
+            raise fault.invalid(fault.SYNTAX_ERROR, message, position_of(node))
+        return [Target(node, column) for column in block.scope.item.visible]
+    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        source = block.scope.table(fold(node.args["table"]), position_of(node))
+        return [Target(node, column) for column in source.columns]
+    return [Target(node)]
+
+
+class Outputs:
+    """The outputs of a select list, for GROUP BY to choose from."""
+
+    def __init__(self, node: exp.Expr, block: Block) -> None:
+        self._block = block
+        self._targets = targets(node, block)
+        self._named: dict[str, list[Target]] = {}
+        for target in self._targets:
+            self._named.setdefault(target.name, []).append(target)
+
+    def meant(self, node: exp.Expr) -> Target | None:
+        """The output that a position means, or a name that no column of FROM has. Raises 42702 for a name of several
+        outputs that differ."""
+        index = place(node, len(self._targets), "GROUP BY")
+        if index is not None:
+            return self._targets[index]
+        name = bare_name(node)
+        if name is None or any(column.name == name for column in self._block.scope.item.visible):
+            return None
+        named = self._named.get(name, [])
+        if len(named) > 1 and len({target.bind(self._block) for target in named}) > 1:
+            raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'GROUP BY "{name}" is ambiguous', position_of(node))
+        return named[0] if named else None
+
+
+def unwrapped(node: exp.Expr) -> exp.Expr:
+    """An expression without the brackets around it."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def bare_name(node: exp.Expr) -> str | None:
+    """The name that an expression is, if it is no more than one."""
+    node = unwrapped(node)
+    plain = isinstance(node, exp.Column) and node.args.get("table") is None and not isinstance(node.this, exp.Star)
+    return fold(node.this) if plain else None
+
+
+def place(node: exp.Expr, outputs: int, clause: str) -> int | None:
+    """The output, from 0, that a constant means by its position; None for what is no constant.
+
+    Raises 42P10 for a position that is not there, 42601 for any other constant.
+    """
+    node = unwrapped(node)
+    negative = isinstance(node, exp.Neg)
+    constant = unwrapped(node.this) if negative else node
+    if not isinstance(constant, exp.Literal | exp.Null | exp.Boolean) or (negative and constant.args.get("is_string")):
+        return None
+    start = operator_of(node) if negative else position_of(node)
+    text = str(constant.this) if isinstance(constant, exp.Literal) and not constant.is_string else ""
+    if not text.isdigit() or int(text) > MOST_POSITION:
+        raise fault.invalid(fault.SYNTAX_ERROR, f"non-integer constant in {clause}", start)
+    position = -int(text) if negative else int(text)
+    if not 1 <= position <= outputs:
+        message = f"{clause} position {position} is not in select list"
+        raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, start)
+    return position - 1
+
+
+MOST_POSITION = 2**31 - 1
+"""A larger constant is no integer to PostgreSQL's grammar."""
