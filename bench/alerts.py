@@ -1,171 +1,238 @@
-"""Many alerts beside ingestion at full load, in one run: `python -m bench.alerts [--alerts 1000] [--seconds 60]`.
+"""Many alerts beside ingestion at full load, in one run: `python -m bench.alerts [--case quiet trickle hot]`.
 
-Phases take turns: ingestion alone, ingestion with all alerts at a frequency of one minute. Reported: the ingest rate
-of each, how late evaluations were beyond their slot and the time to settle, and the processor time of one evaluation.
+The alerts look at datasets that nobody sends to meanwhile (quiet), that get an event a second (trickle), or at the very
+dataset that ingestion saturates (hot). Every alert asks something else. In each case ingestion alone and ingestion
+with all alerts at a frequency of one minute take turns in short rounds, the order changing, because the speed of a
+shared host does. Printed: the ingest rate as a ratio of the neighbouring rounds, how many of the alerts that were due
+were evaluated, how late the latest was beyond its slot and the time to settle, and the processor time of an
+evaluation by the processes that spent it.
 """
 
 import argparse
+import json
 import os
+import random
 import tempfile
 import threading
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from statistics import median
 
 import psycopg
 
 from alerting import schedule
 from bench import load
+from bench.processes import cpu_seconds
 from models import server
 from tests.running import ADMIN, Service
 
-DATASETS = 10
+HOT = "bench_hot"
 QUERIES = (
-    "SELECT count(*) FROM {}",
-    "SELECT count(*) FROM {} WHERE level = 'error'",
-    "SELECT level, count(*) AS n FROM {} GROUP BY level",
-    "SELECT max(duration_ms) FROM {}",
+    "SELECT count(*) FROM {} WHERE latency_ms > {}",
+    "SELECT count(*) FROM {} WHERE level = 'ERROR' AND bytes <> {}",
+    "SELECT level, count(*) AS n FROM {} WHERE bytes <> {} GROUP BY level",
+    "SELECT max(latency_ms) FROM {} WHERE status <> {}",
 )
+CASES = {"quiet": "10m", "trickle": "10m", "hot": "1m"}
+COUNTED = ("alerting", "queries")
 
 
 @dataclass
 class Phase:
-    """What was seen while it lasted. `late` are seconds, one sample a second of the alert that was most behind."""
+    """What was seen while it lasted. `late`: seconds, of the alert that was most behind, once a second."""
 
     events_per_second: float = 0.0
     late: list[float] = field(default_factory=list)
-    evaluations: int = 0
-    cpu_seconds: float = 0.0
+    due: int = 0
+    evaluated: int = 0
+    failing: int = 0
+    cpu: dict[str, float] = field(default_factory=dict)
 
 
-def make_alerts(service: Service, count: int) -> None:
-    for number in range(DATASETS):
-        events = [{"level": ("info", "error")[n % 2], "duration_ms": n, "text": "x" * 100} for n in range(1000)]
-        for _ in range(10):
-            service.ingest(f"bench_{number}", events).raise_for_status()
-    for number in range(count):
-        body = {
-            "title": f"alert {number}",
-            "query": QUERIES[number % len(QUERIES)].format(f"bench_{number % DATASETS}"),
-            "thresholdConfig": {"operator": ">", "value": 1e9},
-            "evalConfig": {"rollingWindow": {"evalStart": "10m", "evalEnd": "now", "evalFrequency": 1}},
-        }
-        service.call("POST", "/api/v1/alerts", json=body).raise_for_status()
+@dataclass(frozen=True)
+class Bench:
+    service: Service
+    database: str
+    key: str
+    author: str
+    arguments: Namespace
 
+    def datasets(self, case: str) -> list[str]:
+        return [HOT] if case == "hot" else [f"bench_{case}_{number}" for number in range(self.arguments.datasets)]
 
-def park(database: str) -> None:
-    """No alert is due for a century."""
-    with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("UPDATE alert SET next_run_at = now() + interval '100 years'")
+    def fill(self, case: str) -> None:
+        for dataset in self.datasets(case):
+            for body in load.bodies("flat", 1000, 1 if case == "hot" else 10):
+                self.service.ingest(dataset, json.loads(body)).raise_for_status()
 
+    def make_alerts(self, case: str) -> None:
+        datasets = self.datasets(case)
+        for number in range(self.arguments.alerts):
+            query = QUERIES[number % len(QUERIES)].format(datasets[number % len(datasets)], number)
+            body = {
+                "title": f"{case} {number}",
+                "query": query,
+                "thresholdConfig": {"operator": ">", "value": 1e12},
+                "evalConfig": {"rollingWindow": {"evalStart": CASES[case], "evalEnd": "now", "evalFrequency": 1}},
+            }
+            headers = {"X-API-Key": self.author}
+            self.service.call("POST", "/api/v1/alerts", json=body, headers=headers).raise_for_status()
 
-def resume(database: str) -> None:
-    """Every alert is due at its next slot."""
-    with psycopg.connect(database, autocommit=True) as connection:
-        ids = [alert_id for (alert_id,) in connection.execute("SELECT id FROM alert").fetchall()]
-        now = datetime.now(UTC)
-        slots = [(schedule.following(alert_id, 60, now), alert_id) for alert_id in ids]
-        connection.cursor().executemany("UPDATE alert SET next_run_at = %s WHERE id = %s", slots)
+    def park(self) -> None:
+        """No alert is due for a century."""
+        with psycopg.connect(self.database, autocommit=True) as connection:
+            connection.execute("UPDATE alert SET next_run_at = now() + interval '100 years'")
 
+    def resume(self, case: str) -> None:
+        """Every alert of the case is due at its next slot."""
+        with psycopg.connect(self.database, autocommit=True) as connection:
+            found = connection.execute("SELECT id, dataset FROM alert WHERE title LIKE %s", (f"{case} %",)).fetchall()
+            now = datetime.now(UTC)
+            slots = [(following(alert_id, dataset, now), alert_id) for alert_id, dataset in found]
+            connection.cursor().executemany("UPDATE alert SET next_run_at = %s WHERE id = %s", slots)
 
-@contextmanager
-def observed(database: str, phase: Phase, session: int) -> Iterator[None]:
-    """Watch lateness once a second while the block runs; count evaluations and their processor time."""
-    stop = threading.Event()
+    def ingest(self) -> float:
+        headers = {"Content-Type": "application/json", "X-API-Key": self.key, "X-P-Stream": HOT}
+        url = f"{self.service.url}/api/v1/ingest"
+        prepared = [load.request(url, headers, body) for body in load.bodies("flat", 100)]
+        seconds, connections = self.arguments.seconds, self.arguments.connections
+        return load.run(url, prepared, connections=connections, seconds=seconds).requests_per_second * 100
 
-    def watch() -> None:
-        with psycopg.connect(database, autocommit=True) as connection:
-            while not stop.wait(1.0):
-                (late,) = connection.execute(
-                    "SELECT extract(epoch FROM greatest(now() - min(next_run_at), interval '0')) FROM alert"
-                ).fetchone()
-                phase.late.append(max(0.0, float(late) - schedule.SETTLE.total_seconds()))
+    def measure(self, case: str, *, evaluates: bool) -> Phase:
+        phase = Phase()
+        if evaluates:
+            self.resume(case)
+        with self.observed(case, phase), self.trickling(case):
+            phase.events_per_second = self.ingest()
+        self.park()
+        return phase
 
-    cpu = alerting_cpu_seconds(session)
-    started = datetime.now(UTC)
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-    phase.cpu_seconds = alerting_cpu_seconds(session) - cpu
-    with psycopg.connect(database, autocommit=True) as connection:
-        # Each alert is evaluated once a minute, so those evaluated since are close to all evaluations per minute.
-        (evaluated,) = connection.execute(
-            "SELECT count(*) FROM alert WHERE last_evaluated_at >= %s", (started,)
-        ).fetchone()
-    phase.evaluations = int(evaluated)
+    @contextmanager
+    def trickling(self, case: str) -> Iterator[None]:
+        """In that case, an event a second to each dataset."""
+        stop = threading.Event()
+        number = random.Random(1)
 
+        def send() -> None:
+            datasets = self.datasets(case)
+            while not stop.wait(1 / len(datasets)):
+                self.service.ingest(number.choice(datasets), load.flat(number))
 
-def alerting_cpu_seconds(session: int) -> float:
-    """Processor time so far of the alerting process and the query processes it started."""
-    stats = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
+        thread = threading.Thread(target=send if case == "trickle" else lambda: None)
+        thread.start()
         try:
-            numbers = path.read_text().rpartition(")")[2].split()
-            command = path.with_name("cmdline").read_bytes()
-        except OSError:
-            continue
-        if int(numbers[3]) == session:
-            stats[int(path.parent.name)] = (int(numbers[1]), int(numbers[11]) + int(numbers[12]), command)
-    owners = {pid for pid, (_, _, command) in stats.items() if b"alerting.process" in command}
-    ticks = sum(used for pid, (parent, used, _) in stats.items() if pid in owners or parent in owners)
-    return ticks / os.sysconf("SC_CLK_TCK")
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+    @contextmanager
+    def observed(self, case: str, phase: Phase) -> Iterator[None]:
+        """Watch lateness once a second while the block runs; count evaluations and processor time."""
+        stop = threading.Event()
+
+        def watch() -> None:
+            with psycopg.connect(self.database, autocommit=True) as connection:
+                while not stop.wait(1.0):
+                    (late,) = connection.execute(
+                        "SELECT extract(epoch FROM greatest(now() - min(next_run_at), interval '0')) FROM alert"
+                    ).fetchone()
+                    phase.late.append(max(0.0, float(late) - schedule.SETTLE.total_seconds()))
+
+        before = self.cpu()
+        started = datetime.now(UTC)
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+        after = self.cpu()
+        phase.cpu = {name: after[name] - before.get(name, 0.0) for name in after}
+        self.count(case, phase, started)
+
+    def cpu(self) -> dict[str, float]:
+        assert self.service.process is not None
+        return cpu_seconds(self.service.process.pid, self.service.data_dir)
+
+    def count(self, case: str, phase: Phase, started: datetime) -> None:
+        """Alerts whose slot was over a second before the phase was, and those of them that were evaluated."""
+        with psycopg.connect(self.database, autocommit=True) as connection:
+            found = connection.execute(
+                "SELECT id, dataset, last_evaluated_at >= %s, last_error IS NOT NULL FROM alert WHERE title LIKE %s",
+                (started, f"{case} %"),
+            ).fetchall()
+        until = datetime.now(UTC) - schedule.SETTLE - timedelta(seconds=1)
+        phase.due = sum(following(alert_id, dataset, started) <= until for alert_id, dataset, _, _ in found)
+        phase.evaluated = sum(bool(was) for _, _, was, _ in found)
+        phase.failing = sum(fails for _, _, _, fails in found)
 
 
-def ingest(service: Service, key: str, arguments: Namespace) -> float:
-    headers = {"Content-Type": "application/json", "X-API-Key": key, "X-P-Stream": "bench_load"}
-    url = f"{service.url}/api/v1/ingest"
-    prepared = [load.request(url, headers, body) for body in load.bodies("flat", 100)]
-    outcome = load.run(url, prepared, connections=arguments.connections, seconds=arguments.seconds)
-    return outcome.requests_per_second * 100
+def following(alert_id: str, dataset: str, now: datetime) -> datetime:
+    """The alert's next slot."""
+    return schedule.following(alert_id, 60, now)
 
 
-def measure(service: Service, key: str, database: str, arguments: Namespace, *, evaluates: bool) -> Phase:
-    phase = Phase()
-    resume(database) if evaluates else park(database)
-    assert service.process is not None
-    with observed(database, phase, service.process.pid):
-        phase.events_per_second = ingest(service, key, arguments)
-    return phase
-
-
-def report(phases: list[tuple[Phase, Phase]], arguments: Namespace) -> None:
-    for alone, beside in phases:
-        ratio = beside.events_per_second / alone.events_per_second
+def report(case: str, rounds: list[tuple[Phase, Phase]], seconds: float) -> None:
+    ratios = [beside.events_per_second / alone.events_per_second for alone, beside in rounds]
+    for (alone, beside), ratio in zip(rounds, ratios, strict=True):
+        evaluations = max(1, beside.evaluated)
+        # What others do anyway is subtracted; nobody but alerts uses the first two.
+        extra = {
+            name: (used - (0 if name in COUNTED else alone.cpu.get(name, 0.0))) * 1000 / evaluations
+            for name, used in beside.cpu.items()
+        }
         late = sorted(beside.late)
-        per_evaluation = 1000 * beside.cpu_seconds / max(1, beside.evaluations)
+        shares = ", ".join(f"{name} {extra.get(name, 0):.1f}" for name in (*COUNTED, "database", "workers"))
         print(
-            f"ingestion {beside.events_per_second:,.0f} events/s, {ratio:.3f} of {alone.events_per_second:,.0f} alone; "
-            f"{beside.evaluations} of {arguments.alerts} alerts evaluated in {arguments.seconds:g} s, "
-            f"late p50 {late[len(late) // 2]:.2f} s, max {late[-1]:.2f} s; {per_evaluation:.1f} ms of processor each"
+            f"{case}: {beside.events_per_second:,.0f} events/s, {ratio:.3f} of {alone.events_per_second:,.0f} alone; "
+            f"{beside.evaluated} evaluated, {beside.due} due ({beside.failing} failing), "
+            f"late p50 {late[len(late) // 2]:.1f} s, max {late[-1]:.1f} s; "
+            f"{sum(extra.get(name, 0) for name in (*COUNTED, 'database')):.1f} ms of processor each ({shares}); "
+            f"load {os.getloadavg()[0]:.1f}",
+            flush=True,
         )
+    print(f"{case}: median ratio {median(ratios):.3f}", flush=True)
+
+
+def run(bench: Bench, case: str) -> None:
+    bench.fill(case)
+    bench.make_alerts(case)
+    bench.park()
+    rounds: list[tuple[Phase, Phase]] = []
+    for number in range(bench.arguments.rounds):
+        order = (False, True) if number % 2 == 0 else (True, False)
+        found = {evaluates: bench.measure(case, evaluates=evaluates) for evaluates in order}
+        rounds.append((found[False], found[True]))
+    report(case, rounds, bench.arguments.seconds)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--case", nargs="+", choices=sorted(CASES), default=list(CASES))
     parser.add_argument("--alerts", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--datasets", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--connections", type=int, default=16)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        # PostgreSQL runs as another account when this one is root.
+        Path(folder).chmod(0o755)
         credentials = {"WEIR_ADMIN_USERNAME": ADMIN[0], "WEIR_ADMIN_PASSWORD": ADMIN[1]}
         service = Service(Path(folder), credentials, 2).start()
         try:
-            database = server.url(None, Path(folder))
             key = service.make_key("bench", {"privilege": "ingestor"})
-            make_alerts(service, arguments.alerts)
-            phases = [
-                tuple(measure(service, key, database, arguments, evaluates=which) for which in (False, True))
-                for _ in range(arguments.rounds)
-            ]
-            report(phases, arguments)
+            # A key, because a password costs a tenth of a second each time.
+            author = service.make_key("author", {"privilege": "writer"})
+            bench = Bench(service, server.url(None, Path(folder)), key, author, arguments)
+            for case in arguments.case:
+                run(bench, case)
         finally:
             service.stop()
 

@@ -11,7 +11,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -21,13 +21,25 @@ MAGIC: Final = b"WEI1"
 # magic, checksum | length of notes and of payload, rows, dataset id, first and last time (ns), bytes of the bodies
 _MARK: Final = struct.Struct("<4sI")
 _FIELDS: Final = struct.Struct("<IIIqqqQ")
-HEADER_BYTES: Final = _MARK.size + _FIELDS.size
+_HEADER: Final = struct.Struct("<4sIIIIqqqQ")
+HEADER_BYTES: Final = _HEADER.size
 # Of an Arrow IPC stream: what a message begins with, and how the stream ends.
 _MESSAGE: Final = struct.Struct("<4si")
 CONTINUATION: Final = b"\xff\xff\xff\xff"
 END: Final = CONTINUATION + bytes(4)
 # Streams that are read as one. More at once is slower, since it leaves the processor's cache.
 PORTION_BYTES: Final = 400 * 1024
+
+
+class Header(NamedTuple):
+    """What a frame says of itself. Times: first and last, ns since 1970."""
+
+    dataset_id: int
+    rows: int
+    tmin: int
+    tmax: int
+    body_bytes: int
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +79,7 @@ def decode(data: Buffer, segment: str) -> Iterator[Frame]:
     """
     view = memoryview(data)
     at = 0
-    while (frame := _frame(view[at:], segment)) is not None:
+    while (frame := checked(view[at:], segment)) is not None:
         yield frame
         at += frame.size
 
@@ -77,13 +89,24 @@ def beyond(data: bytes, start: int, segment: str) -> Iterator[Frame]:
     view = memoryview(data)
     at = data.find(MAGIC, start + 1)
     while at >= 0:
-        frame = _frame(view[at:], segment)
+        frame = checked(view[at:], segment)
         if frame is not None:
             yield frame
         at = data.find(MAGIC, at + (1 if frame is None else frame.size))
 
 
-def _frame(view: memoryview, segment: str) -> Frame | None:
+def header(data: Buffer, at: int) -> Header | None:
+    """What stands at `at`, unchecked: whether the frame is whole and undamaged says `checked` alone. None: no header."""
+    if len(data) - at < HEADER_BYTES:
+        return None
+    magic, _, notes_bytes, payload_bytes, rows, dataset_id, tmin, tmax, body_bytes = _HEADER.unpack_from(data, at)
+    if magic != MAGIC or payload_bytes == 0:
+        return None
+    return Header(dataset_id, rows, tmin, tmax, body_bytes, HEADER_BYTES + notes_bytes + payload_bytes)
+
+
+def checked(view: memoryview, segment: str) -> Frame | None:
+    """The frame at the beginning of `view`, a view into it; None if it is incomplete or damaged."""
     if len(view) < HEADER_BYTES:
         return None
     magic, checksum = _MARK.unpack_from(view)

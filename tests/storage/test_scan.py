@@ -200,7 +200,7 @@ def test_converted_segments_leave_the_tails(bench: Bench) -> None:
     bench.convert()
     scan(take(bench.layout, bench.app), tails)
 
-    assert tails._walked == {}
+    assert (tails._tails, tails._places._walked) == ({}, {})
 
 
 def test_tail_that_its_owner_cut_back_is_read_again(bench: Bench) -> None:

@@ -104,16 +104,45 @@ def test_rows_are_decoded_when_their_range_is_asked_for_and_once(tmp_path: Path,
     assert len(read) == 3
 
 
-def test_segment_is_walked_once_for_all_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    staged = segment(tmp_path, *(frame(SHAPES[0], dataset_id=number) for number in range(1, 5)))
-    walked: list[int] = []
-    real = tails.decode
-    monkeypatch.setattr(tails, "decode", lambda data, name: walked.append(len(data)) or real(data, name))
+def test_frames_of_other_datasets_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    large = pl.DataFrame({"x": list(range(50_000))})
+    staged = segment(tmp_path, frame(large, dataset_id=2), frame(SHAPES[0]), frame(large, dataset_id=2))
+    read: list[int] = []
+    real = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, size, at: read.append(size) or real(fd, size, at))
     kept = Tails()
 
-    for number in range(1, 5):
-        assert numbers(kept.read(number, [staged])) == [1, 2]
-    assert walked == [staged.size]
+    assert [numbers(kept.read(1, [staged])) for _ in range(2)] == [[1, 2]] * 2
+    assert sum(read) < staged.size / 4
+
+
+def test_older_listing_has_the_rows_of_its_moment(tmp_path: Path):
+    """docs/storage.md: a query reads at most as much of a segment as there was when it was listed."""
+    staged = segment(tmp_path, *(frame(pl.DataFrame({"x": [n]}), tmin=n, tmax=n) for n in range(4)))
+    older = Staged(NAME, staged.path, staged.size // 2)
+    kept = Tails()
+
+    assert numbers(kept.read(1, [staged], 0, 1)) == [0]
+    assert numbers(kept.read(1, [older])) == [0, 1]
+    assert numbers(kept.read(1, [staged])) == [0, 1, 2, 3]
+    assert numbers(kept.read(1, [older])) == [0, 1]
+    assert numbers(kept.read(1, [staged])) == [0, 1, 2, 3]
+
+
+def test_segment_that_an_older_listing_lacks_stays_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "01A").mkdir()
+    first, second = segment(tmp_path, frame(SHAPES[0])), segment(tmp_path / "01A", frame(SHAPES[0]))
+    first, second = Staged("01I", first.path, 0), second
+    read: list[int] = []
+    real = frames._read
+    monkeypatch.setattr(frames, "_read", lambda stream: read.append(len(stream)) or real(stream))
+    kept = Tails()
+
+    for listed in ([first, second], [first], [first, second]):
+        kept.read(1, listed)
+    assert len(read) == 1
+    kept.read(1, [])
+    assert kept._tails == {}
 
 
 def test_growing_segment_of_two_datasets_gives_each_its_rows(bench: Bench):
