@@ -1,23 +1,27 @@
-"""One evaluation of one alert: its query, over its one dataset, with the rights that its author has now."""
+"""The evaluation of alerts: each one's query, over its one dataset, with the rights that its author has now."""
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Final
 
 import orjson
 
-from alerting import machine, notices, schedule
-from alerting.machine import Outcome, Row, Verdict
-from alerting.windows import Window, Windows
+from alerting import machine, schedule
+from alerting.answers import Answer, Answers
+from alerting.groups import Group
+from alerting.keeping import Keeping
+from alerting.machine import Row, Verdict
+from alerting.windows import View, Window, Windows
 from auth import authorship
 from auth.identity import Identity
 from auth.privileges import Action, require
 from errors import Forbidden, InternalError, Overloaded, QueryTooLarge, WeirError
-from models import alert_event, delivery
-from models.alert import Alert, set_status
-from models.base import connection, database
+from models import alert as alerts
+from models.alert import Alert
+from models.authored import Author
 from query.requests import Source
 from query.results import Options
 from query.service import QueryService, Question
@@ -25,24 +29,48 @@ from query.service import QueryService, Question
 logger = logging.getLogger(__name__)
 
 NS_PER_SECOND: Final = 1_000_000_000
+# A group that takes longer is broken up: what was found out for all of it, the authors' rights, is not older than
+# this when an evaluation begins, and a slow query delays the others of its group by a round.
+GROUP_SECONDS: Final = 1.0
+RETRY: Final = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
+    """`clock` tells the time of day."""
+
     windows: Windows
     queries: QueryService
+    clock: Callable[[], datetime]
+    keeping: Keeping = field(default_factory=Keeping)
+    answers: Answers = field(default_factory=Answers)
 
-    def evaluate(self, alert: Alert, lease: str, now: datetime) -> None:
-        """Evaluate what was claimed under `lease`, and keep what comes of it, all or nothing.
+    def evaluate(self, group: Group) -> None:
+        """Evaluate what was claimed, each for itself, and keep what comes of it, of each all or nothing.
 
-        Raises Overloaded when there was no room or no database for it: then it is to be tried again.
+        Those that there is no room or no time for are given back.
         """
-        slot = schedule.latest(alert.origin.id, alert.content.frequency_seconds, now - schedule.SETTLE)
+        authors = _Authors(group.tenant, self.clock())
+        began = time.monotonic()
+        for number, alert in enumerate(group.alerts):
+            if number and time.monotonic() - began > GROUP_SECONDS:
+                alerts.release([each.origin.id for each in group.alerts[number:]], group.lease)
+                return
+            try:
+                self._evaluate(alert, group, authors)
+            except Overloaded as error:
+                logger.warning("alert %s: %s; trying again", alert.origin.id, error.message)
+                alerts.postpone(alert.origin, group.lease, self.clock() + RETRY)
+            except Exception:
+                # One bad alert must not take the others of its group along. Its lease ends, and it is tried again.
+                logger.exception("alert %s cannot be evaluated", alert.origin.id)
+
+    def _evaluate(self, alert: Alert, group: Group, authors: "_Authors") -> None:
+        slot = group.slot
         following = schedule.following(alert.origin.id, alert.content.frequency_seconds, slot)
         verdict: Verdict | None = None
         try:
-            author = self._author(alert, now)
-            rows = self._rows(alert, author, slot)
+            rows = self._rows(alert, authors.find(alert.origin.author), slot)
             verdict = machine.judge(rows, alert.content.operator, alert.content.threshold)
             outcome = machine.advance(alert, verdict, slot, following)
         except Forbidden as error:
@@ -54,52 +82,63 @@ class Evaluator:
             outcome = machine.fail(alert, "an error on our side", slot, following)
         except WeirError as error:
             outcome = machine.fail(alert, error.message, slot, following)
-        _keep(alert, outcome, verdict, slot, lease)
-
-    def _author(self, alert: Alert, now: datetime) -> Identity:
-        """The author with the rights of this moment. Raises Forbidden when it has gone."""
-        author = authorship.find(alert.origin.tenant, alert.origin.author, now)
-        if author is None:
-            raise Forbidden("the identity was deleted or has expired")
-        return author
+        self.keeping.keep(alert, outcome, verdict, slot, group.lease)
 
     def _rows(self, alert: Alert, author: Identity, slot: datetime) -> list[Row]:
         """The rows of the query over the window that ends with `slot`. Raises what the query raises."""
+        require(author, Action.AUTHOR, alert.content.dataset)
         end_ns = int(slot.timestamp()) * NS_PER_SECOND
         start_ns = end_ns - alert.content.window_seconds * NS_PER_SECOND
+        view = self.windows.shared(Window(author.tenant, alert.content.dataset, start_ns, end_ns))
+        data = self.answers.recall(alert.origin.id, alert.content.query, view.contents)
+        if data is None:
+            data = self._asked(alert, author, start_ns, end_ns)
+        rows: list[Row] = orjson.loads(data)
+        return rows
 
+    def _asked(self, alert: Alert, author: Identity, start_ns: int, end_ns: int) -> bytes:
+        """The result of the query over `[start_ns, end_ns)`, as JSON."""
         find = self.windows.shared
+        found: dict[str, View] = {}
 
         def resolve(names: tuple[str, ...], _: tuple[str, ...]) -> Mapping[str, Source]:
             nonlocal find
             # Authoring covers every row, so there is no predicate to push under the scan.
             for name in names:
                 require(author, Action.AUTHOR, name)
-            found = {name: find(Window(author.tenant, name, start_ns, end_ns)) for name in names}
+            found.clear()
+            found.update((name, find(Window(author.tenant, name, start_ns, end_ns))) for name in names)
             # Asked again, because something of the first answer is gone by now.
             find = self.windows.fresh
-            return found
+            return {name: view.source for name, view in found.items()}
 
         question = Question(author.tenant, f"{author.kind}:{author.id}", alert.content.query, end_ns, options=Options())
         result = self.queries.run(question, resolve, lambda: False)
         if result.length is None:
             result.close()
             raise QueryTooLarge("the result of an alert's query is over the limit of 1 MiB: aggregate more")
-        rows: list[Row] = orjson.loads(b"".join(result))
-        return rows
+        data = b"".join(result)
+        if result.repeatable:
+            self._keep(alert, list(found.values()), data)
+        return data
+
+    def _keep(self, alert: Alert, read: Sequence[View], data: bytes) -> None:
+        if len(read) == 1 and read[0].contents is not None:
+            self.answers.keep(alert.origin.id, Answer(alert.content.query, read[0].contents, data))
 
 
-def _keep(alert: Alert, outcome: Outcome, verdict: Verdict | None, slot: datetime, lease: str) -> None:
-    """Status, history and deliveries in one transaction; none of it when somebody changed the alert meanwhile."""
-    if not outcome.events and outcome.notice is None:
-        set_status(alert.origin, outcome.status, lease)
-        return
-    with connection(), database.atomic():
-        if not set_status(alert.origin, outcome.status, lease):
-            logger.info("alert %s was changed while it was evaluated; it will be again", alert.origin.id)
-            return
-        for event in outcome.events:
-            alert_event.record(alert.origin.id, event)
-        if outcome.notice is not None:
-            told = notices.notice(alert, outcome, verdict, slot)
-            delivery.enqueue(alert.origin.id, alert.content.targets, outcome.notice, told, slot)
+class _Authors:
+    """The authors of a group's alerts with the rights of this moment, each looked for once."""
+
+    def __init__(self, tenant: str, now: datetime) -> None:
+        self._tenant, self._now = tenant, now
+        self._found: dict[Author, Identity | None] = {}
+
+    def find(self, author: Author) -> Identity:
+        """Raises Forbidden when it has gone."""
+        if author not in self._found:
+            self._found[author] = authorship.find(self._tenant, author, self._now)
+        found = self._found[author]
+        if found is None:
+            raise Forbidden("the identity was deleted or has expired")
+        return found

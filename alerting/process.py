@@ -22,6 +22,7 @@ from alerting import schedule
 from alerting.addresses import Policy
 from alerting.dispatch import Dispatcher
 from alerting.evaluation import Evaluator
+from alerting.groups import grouped
 from alerting.outbound import TOTAL_SECONDS
 from alerting.windows import Windows
 from auth.peers import PeerKey
@@ -44,12 +45,13 @@ IDLE_SECONDS: Final = 0.25
 # While there is much to do, a round claims what its threads do in about this time.
 BUSY_SECONDS: Final = 0.1
 CLAIMED_AHEAD: Final = 4
+# Alerts of one dataset are evaluated together, and most of them need no query.
+EVALUATIONS_AHEAD: Final = 16
 BACK_OFF_SECONDS: Final = 5.0
 # More than run at once: those that wait do so in the line of the query processes, which is fair among authors.
 EVALUATIONS: Final = 8
 DELIVERIES: Final = 8
 LONGEST_QUERY_SECONDS: Final = 60.0
-RETRY: Final = timedelta(seconds=5)
 # Ingestion and people's queries come first when there are not enough cores for all (docs/decisions/alerts.md).
 NICENESS: Final = 5
 LEASE_MARGIN: Final = timedelta(seconds=30)
@@ -59,11 +61,11 @@ DELIVERIES_KEPT: Final = timedelta(days=30)
 
 
 class Crew:
-    """Threads for one kind of work, which takes some more work than there are threads."""
+    """Threads for one kind of work, which takes `ahead` times as much work as there are threads."""
 
-    def __init__(self, name: str, size: int) -> None:
+    def __init__(self, name: str, size: int, ahead: int = CLAIMED_AHEAD) -> None:
         self._threads = ThreadPoolExecutor(size, thread_name_prefix=name)
-        self._most = size * CLAIMED_AHEAD
+        self._most = size * ahead
         self._taken = 0
         self._changed = threading.Condition()
 
@@ -72,11 +74,11 @@ class Crew:
         """How much more it takes now."""
         return self._most - self._taken
 
-    def put(self, work: Callable[[], None]) -> None:
-        """Have it done by the next free thread."""
+    def put(self, work: Callable[[], None], size: int = 1) -> None:
+        """Have it done by the next free thread; `size`: for how many it counts."""
         with self._changed:
-            self._taken += 1
-        self._threads.submit(self._run, work)
+            self._taken += size
+        self._threads.submit(self._run, work, size)
 
     def drain(self) -> None:
         """Wait until all is done."""
@@ -87,7 +89,7 @@ class Crew:
         """Wait for what is being done; begin nothing more."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def _run(self, work: Callable[[], None]) -> None:
+    def _run(self, work: Callable[[], None], size: int) -> None:
         try:
             work()
         except Exception:
@@ -95,7 +97,7 @@ class Crew:
             logger.exception("alerting failed")
         finally:
             with self._changed:
-                self._taken -= 1
+                self._taken -= size
                 self._changed.notify_all()
 
 
@@ -111,12 +113,16 @@ class Rounds:
     clock: Callable[[], datetime]
 
     def round(self) -> bool:
-        """Begin what is due; whether there may be more of it already. Raises StorageUnavailable."""
+        """Keep what came of the last ones and begin what is due; whether there may be more of it already.
+
+        Raises StorageUnavailable.
+        """
+        self.evaluator.keeping.flush()
         now = self.clock()
         lease = str(ULID())
         alerts = self._claimed_alerts(lease, now)
-        for each in alerts:
-            self.evaluators.put(partial(self._evaluate, each, lease))
+        for group in grouped(alerts, lease, now):
+            self.evaluators.put(partial(self.evaluator.evaluate, group), len(group.alerts))
         notices = self._claimed_deliveries(lease, now)
         for delivered in notices:
             self.deliverers.put(partial(self._deliver, delivered, lease))
@@ -131,13 +137,6 @@ class Rounds:
         room = self.deliverers.room
         leased_until = now + timedelta(seconds=TOTAL_SECONDS) + LEASE_MARGIN
         return delivery.claim(lease, now, leased_until, room) if room else ()
-
-    def _evaluate(self, claimed: Alert, lease: str) -> None:
-        try:
-            self.evaluator.evaluate(claimed, lease, self.clock())
-        except Overloaded as error:
-            logger.warning("alert %s: %s; trying again", claimed.origin.id, error.message)
-            alert.postpone(claimed.origin, lease, self.clock() + RETRY)
 
     def _deliver(self, claimed: Delivery, lease: str) -> None:
         try:
@@ -182,9 +181,9 @@ def build(settings: Settings, queries: QueryService) -> Rounds:
     key = PeerKey(secrets) if settings.advertise_url else None
     layout = replace(host.layout(settings.data_dir, settings.storage_url, key), cached=cache.limits(settings))
     return Rounds(
-        evaluator=Evaluator(Windows(layout), queries),
+        evaluator=Evaluator(Windows(layout), queries, clock),
         dispatcher=Dispatcher(Policy.of(settings.alert_allowed_hosts), secrets, settings.public_url),
-        evaluators=Crew("evaluate", EVALUATIONS),
+        evaluators=Crew("evaluate", EVALUATIONS, EVALUATIONS_AHEAD),
         deliverers=Crew("deliver", DELIVERIES),
         evaluation_lease=timedelta(seconds=longest) + LEASE_MARGIN,
         clock=clock,
@@ -216,6 +215,7 @@ def main() -> None:
     queries.close()
     for crew in (rounds.evaluators, rounds.deliverers):
         crew.close()
+    rounds.evaluator.keeping.flush()
 
 
 if __name__ == "__main__":

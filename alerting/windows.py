@@ -12,7 +12,9 @@ from typing import Final
 
 from models import dataset
 from query.requests import Source
+from storage.contents import Contents, contents
 from storage.names import Layout
+from storage.places import Places
 from storage.snapshot import take
 
 # A window is over when it is looked at, and what arrives for it later does not count. Its snapshot may be as old as
@@ -31,16 +33,25 @@ class Window:
     end_ns: int
 
 
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is to be read for a window, and its contents if they can be named."""
+
+    source: Source
+    contents: Contents | None
+
+
 class Windows:
-    """Sources by window. Safe for any number of threads."""
+    """Views by window. Safe for any number of threads."""
 
     def __init__(self, layout: Layout, clock: Callable[[], float] = time.monotonic) -> None:
         self._layout = layout
         self._clock = clock
+        self._places = Places()
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Window, tuple[float, Source]] = OrderedDict()
+        self._kept: OrderedDict[Window, tuple[float, View]] = OrderedDict()
 
-    def shared(self, window: Window) -> Source:
+    def shared(self, window: Window) -> View:
         """What is to be read, perhaps found out for another alert. Raises DatasetNotFound, StorageUnavailable."""
         with self._lock:
             kept = self._kept.get(window)
@@ -48,15 +59,16 @@ class Windows:
             return kept[1]
         return self.fresh(window)
 
-    def fresh(self, window: Window) -> Source:
+    def fresh(self, window: Window) -> View:
         """What is to be read as of now. Raises DatasetNotFound, StorageUnavailable."""
         taken_at = self._clock()
         found = dataset.find(window.tenant, window.dataset)
         snapshot = take(self._layout, found, window.start_ns, window.end_ns)
         source = Source(snapshot, window.start_ns, window.end_ns)
+        view = View(source, contents(snapshot, self._places))
         with self._lock:
-            self._kept[window] = (taken_at, source)
+            self._kept[window] = (taken_at, view)
             self._kept.move_to_end(window)
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
-        return source
+        return view

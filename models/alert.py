@@ -161,6 +161,45 @@ def set_status(origin: Origin, status: Status, lease: str | None = None) -> bool
     return bool(AlertRow.update(lease=None, leased_until=None, **values).where(still_so).execute())
 
 
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """What an evaluation under a lease leaves when it changes no state."""
+
+    alert_id: str
+    lease: str
+    status: Status
+
+
+@connection()
+def set_evaluated(found: Sequence[Evaluated]) -> None:
+    """As set_status of each with its lease, in one statement. The state and what goes with it stay as they are."""
+    statuses = [each.status for each in found]
+    database.execute_sql(
+        "UPDATE alert SET lease = NULL, leased_until = NULL, last_value = now.value, last_error = now.error,"
+        " last_evaluated_at = now.at, next_run_at = now.next FROM unnest(%s::text[], %s::text[], %s::float8[],"
+        " %s::text[], %s::timestamptz[], %s::timestamptz[]) AS now (id, lease, value, error, at, next)"
+        " WHERE alert.id = now.id AND alert.lease = now.lease",
+        (
+            [each.alert_id for each in found],
+            [each.lease for each in found],
+            # An array is of one type, and a result has integers and floats.
+            [None if each.last_value is None else float(each.last_value) for each in statuses],
+            [each.last_error for each in statuses],
+            [each.last_evaluated_at for each in statuses],
+            [each.next_run_at for each in statuses],
+        ),
+    )
+
+
+@connection()
+def release(alert_ids: Sequence[str], lease: str) -> None:
+    """Give alerts back that were not evaluated: whoever claims next gets them."""
+    database.execute_sql(
+        "UPDATE alert SET lease = NULL, leased_until = NULL WHERE id = ANY(%s) AND lease = %s",
+        (list(alert_ids), lease),
+    )
+
+
 @connection()
 def set_muting(origin: Origin, until: datetime | None) -> None:
     """Beside the rest of the status, which an evaluation under way may be about to change."""

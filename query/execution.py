@@ -25,7 +25,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NS_PER_US = 1_000
 WARM_BYTES = 1_000
 # A parsed statement takes several hundred times the memory of its text: 2 KiB about half a MiB.
-MOST_PARSED = 128
+PARSED_BYTES = 128 * 1024
 LONGEST_KEPT = 2 * 1024
 
 
@@ -38,6 +38,7 @@ class Execution:
         self._narrowing = Narrowing(self._tails)
         self._memory = Memory(self._tails)
         self._parsed_before: OrderedDict[tuple[str, str], Statement] = OrderedDict()
+        self._parsed_bytes = 0
 
     def handle(self, request: object, output: Output) -> Answer:
         """Run one request. Raises what the client is to be told."""
@@ -50,11 +51,17 @@ class Execution:
 
     def _parsed(self, request: Parse) -> Statement:
         key = request.sql, repr(request.parameters)
-        statement = self._parsed_before.pop(key, None) or parse(request.sql, request.parameters)
+        statement = self._parsed_before.get(key)
+        if statement is not None:
+            self._parsed_before.move_to_end(key)
+            return statement
+        statement = parse(request.sql, request.parameters)
         if len(request.sql) <= LONGEST_KEPT:
             self._parsed_before[key] = statement
-        if len(self._parsed_before) > MOST_PARSED:
-            self._parsed_before.popitem(last=False)
+            self._parsed_bytes += len(request.sql)
+        while self._parsed_bytes > PARSED_BYTES:
+            (sql, _), _ = self._parsed_before.popitem(last=False)
+            self._parsed_bytes -= len(sql)
         return statement
 
     def _execute(self, statement: Statement, request: Execute, output: Output) -> Answer:
@@ -92,7 +99,7 @@ class Execution:
         compiled = engine.lowered(statement, query, {name: self._table(view) for name, view in views.items()})
         results.stream(compiled.frame, compiled.fields, request.options, sink)
         output(coded.finish())
-        return {"expired": False, "coding": coded.coding}
+        return {"expired": False, "coding": coded.coding, "repeatable": query.repeatable}
 
     def _visible(self, source: Source) -> frozenset[str]:
         """The columns that whoever asks may know of."""

@@ -71,6 +71,11 @@ class Host:
         self.release_slot(number)
         return None
 
+    @property
+    def holds_all(self) -> bool:
+        """Whether all slots of the host are this worker's, so that no other process can free one."""
+        return len(self._held) == self._count
+
     def release_slot(self, number: int) -> None:
         self._held.discard(number)
         if self._files:

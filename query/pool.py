@@ -224,7 +224,9 @@ class Pool:
                         if number is not None:
                             return number
                     self._check_waiting(query, deadline, is_gone)
-                    self._changed.wait(POLL_SECONDS if first else GLANCE_SECONDS)
+                    # While all slots are this worker's, it is told of the next that is free.
+                    polls = first and not self._host.holds_all
+                    self._changed.wait(POLL_SECONDS if polls else GLANCE_SECONDS)
             finally:
                 self._line.leave(caller, place)
                 if entry is not None:

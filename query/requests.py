@@ -38,10 +38,11 @@ class Source:
 @dataclass(frozen=True, slots=True)
 class Execute:
     """Run the parsed statement over `sources`, by dataset name. A note `{"files": 3, "bytes": 1024}` of what will be
-    read, data, then `{"expired": false, "coding": "gzip"}`.
+    read, data, then `{"expired": false, "coding": "gzip", "repeatable": true}`.
 
-    The coding is identity after all when the data is tiny. Expired: something of a snapshot is gone; nothing of the
-    data counts, and new snapshots are needed.
+    The coding is identity after all when the data is tiny. Repeatable: the statement asks for neither time nor chance,
+    so over the same rows it gives the same. Expired: something of a snapshot is gone; nothing of the data counts, and
+    new snapshots are needed.
     """
 
     sources: Mapping[str, Source]

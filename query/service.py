@@ -87,8 +87,7 @@ class QueryService:
                 raise StorageUnavailable("what the query has to read kept moving; try again")
             scanned = _scanned(sources, lease.note)
             rest = (lease, stack.pop_all()) if held.coding is None else None
-        coding = held.coding or question.coding
-        return Result(held.data, rest, coding, scanned, time.monotonic() - started)
+        return Result(held, rest, question.coding, scanned, time.monotonic() - started)
 
     def _execute(self, question: Question, sources: Mapping[str, Source]) -> Execute:
         return Execute(sources, question.now_ns, question.options, question.coding, self._largest_result_bytes)
@@ -119,22 +118,35 @@ class Scanned:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The beginning of the data; `coding` is known when it is all of it, and so is whether it is `repeatable`."""
+
+    data: bytes
+    coding: str | None
+    repeatable: bool = False
+
+
 class Result:
-    """The bytes of a result, once, in `coding`. `length` is None while the query is still running."""
+    """The bytes of a result, once, in `coding`. `length` is None while the query is still running.
+
+    `repeatable`: over the same rows the statement gives the same, at any time; False while that is not known.
+    """
 
     def __init__(
         self,
-        held: bytes,
+        held: _Held,
         rest: tuple[Lease, ExitStack] | None,
         coding: str,
         scanned: Scanned | None,
         elapsed_seconds: float,
     ) -> None:
-        self._held, self._rest = held, rest
-        self.coding = coding
+        self._held, self._rest = held.data, rest
+        self.coding = held.coding or coding
+        self.repeatable = held.repeatable
         self.scanned = scanned
         self.elapsed_seconds = elapsed_seconds
-        self.length = len(held) if rest is None else None
+        self.length = len(held.data) if rest is None else None
 
     def __iter__(self) -> Iterator[bytes]:
         """The pieces in order. Raises what ended the query half-way; then the result is not whole."""
@@ -170,14 +182,6 @@ def _named(lease: Lease) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(map(str, answer["datasets"])), tuple(map(str, answer["columns"]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """The beginning of the data; `coding` is known when it is all of it."""
-
-    data: bytes
-    coding: str | None
-
-
 def _hold(lease: Lease) -> _Held | None:
     """None when the snapshot has expired."""
     data = bytearray()
@@ -185,7 +189,7 @@ def _hold(lease: Lease) -> _Held | None:
         data += found
         if len(data) >= HELD_BYTES:
             return _Held(bytes(data), None)
-    return None if found["expired"] else _Held(bytes(data), str(found["coding"]))
+    return None if found["expired"] else _Held(bytes(data), str(found["coding"]), found["repeatable"] is True)
 
 
 def _scanned(sources: Mapping[str, Source], note: Answer) -> Scanned | None:

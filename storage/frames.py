@@ -96,7 +96,7 @@ def beyond(data: bytes, start: int, segment: str) -> Iterator[Frame]:
 
 
 def header(data: Buffer, at: int) -> Header | None:
-    """What stands at `at`, unchecked: whether the frame is whole and undamaged says `checked` alone. None: no header."""
+    """What stands at `at`; None if it is no header. Whether the frame is whole and undamaged only `checked` tells."""
     if len(data) - at < HEADER_BYTES:
         return None
     magic, _, notes_bytes, payload_bytes, rows, dataset_id, tmin, tmax, body_bytes = _HEADER.unpack_from(data, at)

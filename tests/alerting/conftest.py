@@ -1,7 +1,7 @@
 """A whole alerting in the test's own process: real database, real storage, real query processes, any time of day."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from alerting import schedule
+from alerting.groups import grouped
 from alerting.process import Crew, Rounds, build
 from auth.secrets import Secrets, master_key
 from config import Settings
@@ -43,7 +44,7 @@ class World:
     def new_rounds(self) -> Rounds:
         built = build(self.settings, self.queries)
         return Rounds(
-            built.evaluator,
+            replace(built.evaluator, clock=lambda: self.now),
             built.dispatcher,
             Crew("evaluate", 4),
             Crew("deliver", 4),
@@ -70,6 +71,12 @@ class World:
         while self.rounds.round():
             self.settle()
         self.settle()
+
+    def evaluate(self, claimed: Iterable[Alert], lease: str) -> None:
+        """Evaluate what was claimed under the lease, as a round does."""
+        for group in grouped(claimed, lease, self.now):
+            self.rounds.evaluator.evaluate(group)
+        self.rounds.evaluator.keeping.flush()
 
     def settle(self) -> None:
         for crew in (self.rounds.evaluators, self.rounds.deliverers):

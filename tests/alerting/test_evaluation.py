@@ -159,7 +159,7 @@ def test_evaluation_of_an_alert_that_was_changed_meanwhile_counts_for_nothing(wo
     (claimed,) = alert.claim("a lease", world.now, world.now, world.now + MINUTE, 10)
     alert.replace(made, sample(title="other").content, world.now, world.now + timedelta(hours=1))
 
-    world.rounds.evaluator.evaluate(claimed, "a lease", world.now)
+    world.evaluate([claimed], "a lease")
 
     assert world.status(made).state is State.NOT_TRIGGERED
     assert world.log(made) == []
@@ -171,7 +171,7 @@ def test_muting_meanwhile_outlives_an_evaluation(world: World):
     (claimed,) = alert.claim("a lease", world.now, world.now, world.now + MINUTE, 10)
     alert.set_muting(made, NOON + timedelta(days=1))
 
-    world.rounds.evaluator.evaluate(claimed, "a lease", world.now)
+    world.evaluate([claimed], "a lease")
 
     assert world.status(made).muted_until == NOON + timedelta(days=1)
 

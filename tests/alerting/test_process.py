@@ -73,7 +73,7 @@ def test_delivery_of_a_host_that_died_is_delivered_by_another(world: World):
     made = world.make_alert(**ALWAYS, notify_seconds=86_400, targets=[world.make_target()])
     world.now += 2 * MINUTE
     (due,) = alert.claim("lease", world.now, world.now, world.now + MINUTE, 10)
-    world.rounds.evaluator.evaluate(due, "lease", world.now)
+    world.evaluate([due], "lease")
     delivery.claim("dead host", world.now, world.now + MINUTE, 10)
 
     world.run()

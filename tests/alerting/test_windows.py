@@ -38,7 +38,7 @@ def test_fresh_snapshot_replaces_the_shared_one(world: World):
     fresh = windows.fresh(WINDOW)
 
     assert windows.shared(WINDOW) is fresh
-    assert len(fresh.snapshot.staged) > len(first.snapshot.staged)
+    assert len(fresh.source.snapshot.staged) > len(first.source.snapshot.staged)
 
 
 def test_deleted_dataset_is_not_found(world: World):
@@ -58,6 +58,6 @@ def test_shared_snapshot_whose_files_are_gone_is_taken_anew(world: World):
         path.unlink()
     (again,) = alert.claim("lease", world.now, world.now + MINUTE, world.now + MINUTE, 1)
 
-    world.rounds.evaluator.evaluate(again, "lease", world.now)
+    world.evaluate([again], "lease")
 
     assert (world.status(made).last_error, world.status(made).last_value) == (None, 3)
