@@ -53,7 +53,7 @@ EVALUATIONS: Final = 8
 DELIVERIES: Final = 8
 LONGEST_QUERY_SECONDS: Final = 60.0
 # Ingestion and people's queries come first when there are not enough cores for all (docs/decisions/alerts.md).
-NICENESS: Final = 5
+NICENESS: Final = 0
 LEASE_MARGIN: Final = timedelta(seconds=30)
 SWEEP_EVERY: Final = timedelta(hours=1)
 HISTORY_KEPT: Final = timedelta(days=90)

@@ -19,6 +19,7 @@ from query.requests import Execute, Parse, Source
 from query.view import View, scanned
 from query.worker import Emit, Output
 from storage.scan import SnapshotExpired, scan
+from storage.smallfiles import SmallFiles
 from storage.tails import Tails
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,6 +36,7 @@ class Execution:
     def __init__(self) -> None:
         self._statement: Statement | None = None
         self._tails = Tails()
+        self._small = SmallFiles()
         self._narrowing = Narrowing(self._tails)
         self._memory = Memory(self._tails)
         self._parsed_before: OrderedDict[tuple[str, str], Statement] = OrderedDict()
@@ -96,7 +98,8 @@ class Execution:
             views[name] = replace(views[name], conditions=tuple(conditions))
         output.is_repeatable = query.repeatable
         output.note(scanned([view.snapshot for view in views.values()]))
-        compiled = engine.lowered(statement, query, {name: self._table(view) for name, view in views.items()})
+        tables = {name: self._table(view, is_explained=statement.explain) for name, view in views.items()}
+        compiled = engine.lowered(statement, query, tables)
         results.stream(compiled.frame, compiled.fields, request.options, sink)
         output(coded.finish())
         return {"expired": False, "coding": coded.coding, "repeatable": query.repeatable}
@@ -107,10 +110,12 @@ class Execution:
             return frozenset(column.name for column in source.snapshot.schema.columns)
         return self._narrowing.visible(source.snapshot, source.only)
 
-    def _table(self, view: View) -> Table:
+    def _table(self, view: View, *, is_explained: bool) -> Table:
         only = view.source.only
         if only is None:
-            return Table(scan(view.snapshot, self._tails), view.json_columns, view.told)
+            # EXPLAIN tells what is done with the files.
+            small = None if is_explained else self._small
+            return Table(scan(view.snapshot, self._tails, small), view.json_columns, view.told)
         rows = self._narrowing.scan(view.snapshot, only, view.conditions)
         return Table(rows.select(view.columns), view.json_columns, view.told)
 

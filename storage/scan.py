@@ -1,7 +1,7 @@
 """A snapshot as a LazyFrame. Pure reading: no database, so it may run in a process of its own."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -9,7 +9,9 @@ import polars as pl
 
 from columns import POLARS_TYPES
 from errors import InternalError
+from models.file import File
 from storage.parquet import apart, scan_files
+from storage.smallfiles import SmallFiles
 from storage.snapshot import Snapshot
 from storage.store import read_object
 from storage.tails import Tails
@@ -22,15 +24,17 @@ class SnapshotExpired(InternalError):
     code = "snapshot_expired"
 
 
-def scan(snapshot: Snapshot, tails: Tails | None = None) -> pl.LazyFrame:
+def scan(snapshot: Snapshot, tails: Tails | None = None, small: SmallFiles | None = None) -> pl.LazyFrame:
     """The events of the snapshot's range, one per row, with the columns of its schema in its order.
 
-    Whoever scans more than once keeps a `Tails` and passes it. Raises SnapshotExpired. A file in an object store is
-    not looked for: if it is gone, collecting the frame raises FileNotFoundError, and a new snapshot is needed too.
+    Whoever scans more than once keeps a `Tails`, and perhaps a `SmallFiles`, and passes it. Raises SnapshotExpired. A
+    file in an object store is not looked for: if it is gone, collecting the frame raises FileNotFoundError, and a new
+    snapshot is needed too.
     """
     wanted = {column.name: POLARS_TYPES[column.type] for column in snapshot.schema.columns}
-    frames = _files(snapshot, wanted) if snapshot.files else []
-    frames += [_conform(rows, wanted) for rows in _staged(snapshot, tails or Tails())]
+    kept, files = small.split(snapshot, partial(_decoded, snapshot, wanted)) if small else ([], snapshot.files)
+    frames = _files(snapshot, files, wanted) if files else []
+    frames += [_conform(rows, wanted) for rows in (*kept, *_staged(snapshot, tails or Tails()))]
     if not frames:
         return pl.LazyFrame(schema=wanted)
     return _in_range(pl.concat(frames), snapshot, wanted)
@@ -44,17 +48,24 @@ def unconverted(snapshot: Snapshot, tails: Tails) -> list[pl.DataFrame]:
     return _staged(snapshot, tails)
 
 
-def _files(snapshot: Snapshot, wanted: dict[str, pl.DataType]) -> list[pl.LazyFrame]:
+def _decoded(snapshot: Snapshot, wanted: dict[str, pl.DataType], files: Sequence[File]) -> pl.DataFrame:
+    """All rows of the files, in their order."""
+    frames = _files(snapshot, files, wanted)
+    if len(frames) > 1:
+        # Copies of objects are scanned apart from objects.
+        frames = [frame for file in files for frame in _files(snapshot, [file], wanted)]
+    return pl.concat(frames).collect()
+
+
+def _files(snapshot: Snapshot, files: Sequence[File], wanted: dict[str, pl.DataType]) -> list[pl.LazyFrame]:
     copies: Mapping[str, Path] = {}
     if "://" not in snapshot.root:
-        missing = next(
-            (each.path for each in snapshot.files if not os.path.exists(f"{snapshot.root}/{each.path}")), None
-        )
+        missing = next((each.path for each in files if not os.path.exists(f"{snapshot.root}/{each.path}")), None)
         if missing is not None:
             raise SnapshotExpired(f"the file {os.path.basename(missing)} is gone")
     elif snapshot.cache is not None:
-        copies = snapshot.cache.obtain(snapshot.files, partial(read_object, snapshot.root))
-    places = apart(snapshot.files, copies, lambda path: f"{snapshot.root}/{path}")
+        copies = snapshot.cache.obtain(files, partial(read_object, snapshot.root))
+    places = apart(files, copies, lambda path: f"{snapshot.root}/{path}")
     return [scan_files(each, wanted) for each in places]
 
 
