@@ -1,6 +1,5 @@
 """Queries as a query process runs them: parse, prepare over scans, stream."""
 
-from collections import OrderedDict
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -9,10 +8,10 @@ import polars as pl
 from errors import InternalError, QueryTooLarge, WeirError
 from query import engine, results, worker
 from query.coding import Coded
-from query.conditions import compared_columns, file_conditions
+from query.conditions import file_conditions
 from query.engine import Table
 from query.narrowing import Narrowing
-from query.parse import Statement, parse
+from query.prepared import Prepared, Statements
 from query.protocol import Answer
 from query.remembered import Memory, Recorded, key_of
 from query.requests import Execute, Parse, Source
@@ -25,58 +24,40 @@ from storage.tails import Tails
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NS_PER_US = 1_000
 WARM_BYTES = 1_000
-# A parsed statement takes several hundred times the memory of its text: 2 KiB about half a MiB.
-PARSED_BYTES = 128 * 1024
-LONGEST_KEPT = 2 * 1024
 
 
 class Execution:
     """The statement of the moment, and what is kept between queries: decoded frames of unconverted segments."""
 
     def __init__(self) -> None:
-        self._statement: Statement | None = None
+        self._prepared: Prepared | None = None
         self._tails = Tails()
         self._small = SmallFiles()
         self._narrowing = Narrowing(self._tails)
         self._memory = Memory(self._tails)
-        self._parsed_before: OrderedDict[tuple[str, str], Statement] = OrderedDict()
-        self._parsed_bytes = 0
+        self._statements = Statements()
 
     def handle(self, request: object, output: Output) -> Answer:
         """Run one request. Raises what the client is to be told."""
         if isinstance(request, Parse):
-            self._statement = self._parsed(request)
-            return {"datasets": list(self._statement.datasets), "columns": compared_columns(self._statement.tree)}
-        if isinstance(request, Execute) and self._statement is not None:
-            return self._execute(self._statement, request, output)
+            self._prepared = self._statements.prepared(request)
+            datasets = list(self._prepared.statement.datasets)
+            return {"datasets": datasets, "columns": self._prepared.compared_columns}
+        if isinstance(request, Execute) and self._prepared is not None:
+            return self._execute(self._prepared, request, output)
         raise InternalError("a query process was asked out of order")
 
-    def _parsed(self, request: Parse) -> Statement:
-        key = request.sql, repr(request.parameters)
-        statement = self._parsed_before.get(key)
-        if statement is not None:
-            self._parsed_before.move_to_end(key)
-            return statement
-        statement = parse(request.sql, request.parameters)
-        if len(request.sql) <= LONGEST_KEPT:
-            self._parsed_before[key] = statement
-            self._parsed_bytes += len(request.sql)
-        while self._parsed_bytes > PARSED_BYTES:
-            (sql, _), _ = self._parsed_before.popitem(last=False)
-            self._parsed_bytes -= len(sql)
-        return statement
-
-    def _execute(self, statement: Statement, request: Execute, output: Output) -> Answer:
+    def _execute(self, prepared: Prepared, request: Execute, output: Output) -> Answer:
         try:
             views = {name: View(source, self._visible(source)) for name, source in request.sources.items()}
-            rows = None if statement.explain else self._memory.rows(views)
+            rows = None if prepared.statement.explain else self._memory.rows(views)
             if rows is None:
-                return self._run(statement, request, views, Recorded(output))
-            key = key_of(statement, request, views)
+                return self._run(prepared, request, views, Recorded(output))
+            key = key_of(prepared.statement, request, views)
             known = self._memory.recall(key, rows)
             if known is None:
                 recorded = Recorded(output)
-                answer = self._run(statement, request, views, recorded)
+                answer = self._run(prepared, request, views, recorded)
                 if recorded.is_repeatable:
                     self._memory.keep(key, recorded.remembered(answer, rows))
                 return answer
@@ -90,10 +71,11 @@ class Execution:
         except (Exception, pl.exceptions.PanicException) as error:
             raise engine.translate(error) from error
 
-    def _run(self, statement: Statement, request: Execute, views: dict[str, View], output: Recorded) -> Answer:
+    def _run(self, prepared: Prepared, request: Execute, views: dict[str, View], output: Recorded) -> Answer:
+        statement = prepared.statement
         coded = Coded(request.coding)
         sink = _Capped(lambda data: output(coded.add(data)), request.largest_result_bytes)
-        query = engine.bound(statement, {name: view.schema for name, view in views.items()}, _moment(request.now_ns))
+        query = prepared.bound({name: view.schema for name, view in views.items()}, _moment(request.now_ns))
         for name, conditions in file_conditions(query.relation).items():
             views[name] = replace(views[name], conditions=tuple(conditions))
         output.is_repeatable = query.repeatable
