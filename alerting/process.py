@@ -46,10 +46,10 @@ IDLE_SECONDS: Final = 0.25
 BUSY_SECONDS: Final = 0.1
 CLAIMED_AHEAD: Final = 4
 # Alerts of one dataset are evaluated together, and most of them need no query.
-EVALUATIONS_AHEAD: Final = 16
+EVALUATIONS_AHEAD: Final = 32
 BACK_OFF_SECONDS: Final = 5.0
 # More than run at once: those that wait do so in the line of the query processes, which is fair among authors.
-EVALUATIONS: Final = 8
+EVALUATIONS: Final = 4
 DELIVERIES: Final = 8
 LONGEST_QUERY_SECONDS: Final = 60.0
 # Ingestion and people's queries come first when there are not enough cores for all (docs/decisions/alerts.md).

@@ -7,17 +7,19 @@ import polars as pl
 
 from errors import InternalError, QueryTooLarge, WeirError
 from query import engine, results, worker
+from query.bind.environment import Schema
 from query.coding import Coded
 from query.conditions import file_conditions
 from query.engine import Table
 from query.narrowing import Narrowing
 from query.prepared import Prepared, Statements
 from query.protocol import Answer
+from query.reading import Reading, Readings
 from query.remembered import Memory, Recorded, key_of
 from query.requests import Execute, Parse, Source
 from query.view import View, scanned
 from query.worker import Emit, Output
-from storage.scan import SnapshotExpired, scan
+from storage.scan import SnapshotExpired
 from storage.smallfiles import SmallFiles
 from storage.tails import Tails
 
@@ -36,6 +38,9 @@ class Execution:
         self._narrowing = Narrowing(self._tails)
         self._memory = Memory(self._tails)
         self._statements = Statements()
+        self._readings = Readings()
+        # Those of the request of the moment, by their sources.
+        self._current: dict[int, Reading] = {}
 
     def handle(self, request: object, output: Output) -> Answer:
         """Run one request. Raises what the client is to be told."""
@@ -49,7 +54,8 @@ class Execution:
 
     def _execute(self, prepared: Prepared, request: Execute, output: Output) -> Answer:
         try:
-            views = {name: View(source, self._visible(source)) for name, source in request.sources.items()}
+            self._current.clear()
+            views = {name: self._view(source) for name, source in request.sources.items()}
             rows = None if prepared.statement.explain else self._memory.rows(views)
             if rows is None:
                 return self._run(prepared, request, views, Recorded(output))
@@ -75,7 +81,7 @@ class Execution:
         statement = prepared.statement
         coded = Coded(request.coding)
         sink = _Capped(lambda data: output(coded.add(data)), request.largest_result_bytes)
-        query = prepared.bound({name: view.schema for name, view in views.items()}, _moment(request.now_ns))
+        query = prepared.bound({name: self._schema(view) for name, view in views.items()}, _moment(request.now_ns))
         for name, conditions in file_conditions(query.relation).items():
             views[name] = replace(views[name], conditions=tuple(conditions))
         output.is_repeatable = query.repeatable
@@ -86,18 +92,23 @@ class Execution:
         output(coded.finish())
         return {"expired": False, "coding": coded.coding, "repeatable": query.repeatable}
 
-    def _visible(self, source: Source) -> frozenset[str]:
-        """The columns that whoever asks may know of."""
+    def _view(self, source: Source) -> View:
+        """The source with the columns that whoever asks may know of."""
         if source.only is None:
-            return frozenset(column.name for column in source.snapshot.schema.columns)
-        return self._narrowing.visible(source.snapshot, source.only)
+            reading = self._current[id(source)] = self._readings.of(source)
+            return reading.view
+        return View(source, self._narrowing.visible(source.snapshot, source.only))
+
+    def _schema(self, view: View) -> Schema:
+        return self._current[id(view.source)].schema if view.source.only is None else view.schema
 
     def _table(self, view: View, *, is_explained: bool) -> Table:
         only = view.source.only
         if only is None:
             # EXPLAIN tells what is done with the files.
             small = None if is_explained else self._small
-            return Table(scan(view.snapshot, self._tails, small), view.json_columns, view.told)
+            rows = self._current[id(view.source)].frame(view, self._tails, small)
+            return Table(rows, view.json_columns, view.told if is_explained else "")
         rows = self._narrowing.scan(view.snapshot, only, view.conditions)
         return Table(rows.select(view.columns), view.json_columns, view.told)
 

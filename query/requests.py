@@ -1,7 +1,9 @@
 """What the service asks of a query process: first to parse, then, with what it may read, to execute."""
 
-from collections.abc import Mapping
+import pickle
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from query.parameters import Parameter
 from query.results import Options
@@ -21,7 +23,7 @@ class Parse:
     parameters: tuple[Parameter, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """One dataset of the statement. `only`: just the rows that bear one of these tags (field, value); None: all.
 
@@ -33,6 +35,19 @@ class Source:
     start_ns: int | None
     end_ns: int | None
     only: Tags | None = None
+
+    def __reduce__(self) -> tuple[Callable[[bytes], "Source"], tuple[bytes]]:
+        return _unpacked, (self._packed,)
+
+    @cached_property
+    def _packed(self) -> bytes:
+        return pickle.dumps((self.snapshot, self.start_ns, self.end_ns, self.only), pickle.HIGHEST_PROTOCOL)
+
+
+@lru_cache(maxsize=8)
+def _unpacked(packed: bytes) -> Source:
+    """The same object for the same source: whoever asks many questions of it sends it with each of them."""
+    return Source(*pickle.loads(packed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,15 @@ Decode = Callable[[Sequence[File]], pl.DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """The rows of some files, one after the other: of the file `paths[n]` those from `starts[n]` to `starts[n + 1]`."""
+    """The rows of some files, one after the other: of the file `paths[n]` those from `starts[n]` to `starts[n + 1]`.
+
+    `bytes`: what they take, 0 of a view.
+    """
 
     rows: pl.DataFrame
     paths: tuple[str, ...]
     starts: tuple[int, ...]
+    bytes: int = 0
 
     def only(self, wanted: set[str]) -> "list[Pack]":
         """The rows of those files, in runs of neighbours, as views."""
@@ -57,7 +61,8 @@ class Pack:
 
 def pack(files: Sequence[File], rows: pl.DataFrame) -> Pack:
     """The rows of the files, in the order of the files."""
-    return Pack(rows, tuple(each.path for each in files), tuple(accumulate((each.rows for each in files), initial=0)))
+    starts = accumulate((each.rows for each in files), initial=0)
+    return Pack(rows, tuple(each.path for each in files), tuple(starts), int(rows.estimated_size()))
 
 
 def joined(packs: Sequence[Pack]) -> Pack:
@@ -66,7 +71,7 @@ def joined(packs: Sequence[Pack]) -> Pack:
     for each in packs:
         starts += [starts[-1] + start for start in each.starts[1:]]
     rows = pl.concat([each.rows for each in packs], rechunk=True)
-    return Pack(rows, tuple(path for each in packs for path in each.paths), tuple(starts))
+    return Pack(rows, tuple(path for each in packs for path in each.paths), tuple(starts), int(rows.estimated_size()))
 
 
 class SmallFiles:
@@ -122,7 +127,7 @@ class SmallFiles:
         return found
 
     def _shrink(self) -> None:
-        sizes = {key: sum(each.rows.estimated_size() for each in packs) for key, packs in self._kept.items()}
+        sizes = {key: sum(each.bytes for each in packs) for key, packs in self._kept.items()}
         total = sum(sizes.values())
         while total > MOST_KEPT_BYTES:
             dataset_id, _ = self._kept.popitem(last=False)

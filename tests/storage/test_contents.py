@@ -1,0 +1,66 @@
+"""The contents of a snapshot: equal exactly as long as the range holds the same rows."""
+
+from datetime import datetime, timedelta
+
+from models import dataset
+from storage.contents import Contents, contents
+from storage.places import Places
+from storage.snapshot import take
+from tests.storage.workbench import NOON, Bench
+
+MINUTE = timedelta(minutes=1)
+
+
+def ns(moment: datetime) -> int:
+    return int(moment.timestamp()) * 10**9
+
+
+def seen(
+    bench: Bench, places: Places, start: datetime = NOON - MINUTE, end: datetime = NOON + MINUTE
+) -> Contents | None:
+    return contents(take(bench.layout, bench.app, ns(start), ns(end)), places)
+
+
+def test_contents_are_equal_until_something_comes_or_goes(bench: Bench) -> None:
+    places = Places()
+    bench.append(at=NOON, x=[1])
+    first = seen(bench, places)
+    bench.append(target=dataset.create("default", "other"), at=NOON, x=[5])
+    bench.append(at=NOON + 5 * MINUTE, x=[2])
+
+    assert first is not None
+    assert seen(bench, places) == first == seen(bench, Places())
+    assert seen(bench, places, end=NOON + 2 * MINUTE) == first
+
+    bench.append(at=NOON, x=[3])
+    assert seen(bench, places) not in (None, first)
+
+
+def test_converted_events_are_other_contents(bench: Bench) -> None:
+    places = Places()
+    bench.append(at=NOON, x=[1])
+    before = seen(bench, places)
+    bench.convert()
+
+    assert seen(bench, places) not in (None, before)
+    assert seen(bench, places) == seen(bench, places)
+
+
+def test_a_new_column_makes_other_contents(bench: Bench) -> None:
+    """SELECT * has one more, though no row of the range does."""
+    places = Places()
+    bench.append(at=NOON, x=[1])
+    before = seen(bench, places)
+    bench.append(at=NOON + 5 * MINUTE, x=[1], y=[1])
+
+    assert seen(bench, places) not in (None, before)
+
+
+def test_what_is_partly_in_the_range_has_no_name(bench: Bench) -> None:
+    places = Places()
+    bench.append(at=NOON, x=[1])
+    bench.append(at=NOON + MINUTE, x=[2])
+    bench.convert()
+
+    assert seen(bench, places, NOON, NOON + MINUTE) is None
+    assert seen(bench, places, NOON, NOON + 2 * MINUTE) is not None
