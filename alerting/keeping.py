@@ -9,7 +9,7 @@ from alerting.machine import Outcome, Verdict
 from errors import Overloaded
 from models import alert_event, delivery
 from models.alert import Alert, Evaluated, set_evaluated, set_status
-from models.base import DataError, connection, database
+from models.base import DatabaseError, connection, database
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Keeping:
             with self._lock:
                 self._waiting = [*waiting, *self._waiting]
             raise
-        except DataError:
+        except DatabaseError:
             logger.exception("of %d evaluations one cannot be kept", len(waiting))
             for each in waiting:
                 _write_alone(each)
@@ -55,7 +55,7 @@ def _write_alone(found: Evaluated) -> None:
     """One bad evaluation must not take the others along. Its lease ends, and it is tried again."""
     try:
         set_evaluated([found])
-    except DataError:
+    except DatabaseError:
         logger.exception("the evaluation of alert %s cannot be kept", found.alert_id)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from peewee import DatabaseError as DatabaseError
 from peewee import DatabaseProxy, InterfaceError, Model, OperationalError
-from peewee import DataError as DataError
 from playhouse.db_url import parse
 from playhouse.postgres_ext import PooledPsycopg3Database
 
