@@ -27,7 +27,7 @@ import psycopg
 
 from alerting import schedule
 from bench import load
-from bench.processes import cpu_seconds
+from bench.processes import spent, usage
 from models import server
 from tests.running import ADMIN, Service
 
@@ -144,7 +144,9 @@ class Bench:
                     ).fetchone()
                     phase.late.append(max(0.0, float(late) - schedule.SETTLE.total_seconds()))
 
-        before = self.cpu()
+        assert self.service.process is not None
+        service = self.service.process.pid, self.service.data_dir
+        before = usage(*service)
         started = datetime.now(UTC)
         thread = threading.Thread(target=watch)
         thread.start()
@@ -153,13 +155,8 @@ class Bench:
         finally:
             stop.set()
             thread.join()
-        after = self.cpu()
-        phase.cpu = {name: after[name] - before.get(name, 0.0) for name in after}
+        phase.cpu = spent(before, usage(*service))
         self.count(case, phase, started)
-
-    def cpu(self) -> dict[str, float]:
-        assert self.service.process is not None
-        return cpu_seconds(self.service.process.pid, self.service.data_dir)
 
     def count(self, case: str, phase: Phase, started: datetime) -> None:
         """Alerts whose slot was over a second before the phase was, and those of them that were evaluated."""
@@ -179,7 +176,7 @@ def following(alert_id: str, dataset: str, now: datetime) -> datetime:
     return schedule.following(alert_id, 60, now)
 
 
-def report(case: str, rounds: list[tuple[Phase, Phase]], seconds: float) -> None:
+def report(case: str, rounds: list[tuple[Phase, Phase]]) -> None:
     ratios = [beside.events_per_second / alone.events_per_second for alone, beside in rounds]
     for (alone, beside), ratio in zip(rounds, ratios, strict=True):
         evaluations = max(1, beside.evaluated)
@@ -213,7 +210,7 @@ def run(bench: Bench, case: str) -> None:
         order = (False, True) if number % 2 == 0 else (True, False)
         found = {evaluates: bench.measure(case, evaluates=evaluates) for evaluates in order}
         rounds.append((found[False], found[True]))
-    report(case, rounds, bench.arguments.seconds)
+    report(case, rounds)
 
 
 def main() -> None:

@@ -14,17 +14,29 @@ class Process:
     command: bytes
 
 
-def cpu_seconds(session: int, data_dir: Path) -> dict[str, float]:
-    """Seconds so far by group: workers, alerting, queries (of alerts), maintenance, database, others."""
+Usage = dict[int, tuple[str, float]]
+
+
+def usage(session: int, data_dir: Path) -> Usage:
+    """Group and processor seconds so far of each process: workers, alerting, queries (of alerts), maintenance,
+    database, others."""
     processes = _processes()
     postmaster = int((data_dir / "postgres" / "data" / "postmaster.pid").read_text().split("\n", 1)[0])
-    found: dict[str, float] = defaultdict(float)
+    found: Usage = {}
     for pid, process in processes.items():
         if postmaster in (pid, process.parent):
-            found["database"] += process.seconds
+            found[pid] = "database", process.seconds
         elif process.session == session:
-            found[_group(process, processes, session)] += process.seconds
-    return dict(found)
+            found[pid] = _group(process, processes, session), process.seconds
+    return found
+
+
+def spent(before: Usage, after: Usage) -> dict[str, float]:
+    """Seconds by group between the two, but for processes that have ended."""
+    total: dict[str, float] = defaultdict(float)
+    for pid, (group, seconds) in after.items():
+        total[group] += seconds - before.get(pid, (group, 0.0))[1]
+    return dict(total)
 
 
 def _group(process: Process, processes: dict[int, Process], master: int) -> str:
