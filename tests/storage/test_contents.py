@@ -1,11 +1,17 @@
 """The contents of a snapshot: equal exactly as long as the range holds the same rows."""
 
 from datetime import datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
 
 from models import dataset
+from models.column import Schema
 from storage.contents import Contents, contents
 from storage.places import Places
-from storage.snapshot import take
+from storage.snapshot import Snapshot, take
+from tests.storage.test_tails import frame, segment
 from tests.storage.workbench import NOON, Bench
 
 MINUTE = timedelta(minutes=1)
@@ -64,3 +70,19 @@ def test_what_is_partly_in_the_range_has_no_name(bench: Bench) -> None:
 
     assert seen(bench, places, NOON, NOON + MINUTE) is None
     assert seen(bench, places, NOON, NOON + 2 * MINUTE) is not None
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "places"),
+    [(10, 31, [0]), (10, 30, None), (11, 40, None), (31, 40, []), (0, 10, [])],
+    ids=["all of it", "all but its last", "all but its first", "before", "after"],
+)
+def test_frame_counts_only_when_all_of_it_is_in_the_range(
+    tmp_path: Path, start: int, end: int, places: list[int] | None
+) -> None:
+    staged = segment(tmp_path, frame(pl.DataFrame({"x": [1, 2]}), tmin=10, tmax=30))
+    snapshot = Snapshot(str(tmp_path), Schema(1, ()), "p_timestamp", start, end, (), (staged,))
+
+    found = contents(snapshot, Places())
+
+    assert (None if found is None else [place for _, place in found.frames]) == places
