@@ -6,7 +6,6 @@ database under a lease, and what comes of it is kept in one transaction or not a
 
 import argparse
 import logging
-import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -52,8 +51,6 @@ BACK_OFF_SECONDS: Final = 5.0
 EVALUATIONS: Final = 4
 DELIVERIES: Final = 8
 LONGEST_QUERY_SECONDS: Final = 60.0
-# Ingestion and people's queries come first when there are not enough cores for all (docs/decisions/alerts.md).
-NICENESS: Final = 0
 LEASE_MARGIN: Final = timedelta(seconds=30)
 SWEEP_EVERY: Final = timedelta(hours=1)
 HISTORY_KEPT: Final = timedelta(days=90)
@@ -207,7 +204,6 @@ def main() -> None:
         logs.relay(asked.log_to)
     # Before any thread starts, so that all of them leave the signals to this one.
     wait = waiter(asked.parent)
-    os.nice(NICENESS)
     bind(server.url(settings.database_url, settings.data_dir), max_connections=EVALUATIONS + DELIVERIES + 2)
     queries = QueryService(settings)
     rounds = build(settings, queries)
