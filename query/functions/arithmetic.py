@@ -11,16 +11,19 @@ from query.lower.constants import (
     remainder_by,
     shift_bounds,
     stays_finite,
+    stays_nonzero,
     within,
 )
 from query.lower.numbers import (
     checked_float,
     checked_int,
+    float_quotient,
     product,
     rescale,
     scaled_quotient,
     table,
     truncated_quotient,
+    without_underflow,
 )
 from query.types import FLOATS, NUMERIC_DIGITS, QUOTIENT_SCALE, PgType, numeric
 
@@ -63,11 +66,16 @@ def add(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 
 def _float(site: Site, result: pl.Expr, operator: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    """The result, checked for overflow unless a constant operand rules it out."""
+    """The result, checked for overflow and underflow unless a constant operand rules them out."""
     constants = site.constant(0), site.constant(1)
+    if not stays_nonzero(operator, constants):
+        tiny = (left != 0) & right.is_finite() if operator == "/" else (left != 0) & (right != 0)
+        result = without_underflow(site, result, tiny)
     if stays_finite(operator, constants, site.result):
         return result
-    operands = (value for value, constant in zip((left, right), constants, strict=True) if constant is None)
+    varying = [value for value, constant in zip((left, right), constants, strict=True) if constant is None]
+    # An infinite dividend is the only operand that makes a quotient infinite without an overflow.
+    operands = [left] if operator == "/" and constants[0] is None else varying or [left, right]
     return checked_float(site, result, *operands)
 
 
@@ -147,7 +155,8 @@ def divide(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
         return quotient_by(left, whole, kind)
     divisor = _divisor(site, left, right)
     if kind.name in FLOATS:
-        return _float(site, left / divisor, "/", left, right)
+        quotient = float_quotient(left, right) if site.constant(1) else left / divisor
+        return _float(site, quotient, "/", left, right)
     if kind.name == "numeric":
         return _numeric_quotient(site, left, divisor)
     if kind.name == "int8":
@@ -158,11 +167,12 @@ def divide(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 
 def _divisor(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    """The divisor, with an error where it is zero and the dividend is there."""
+    """The divisor, with an error where it is zero and the dividend is there, and a number."""
     if site.constant(1):
         return right
     zero = right == 0
-    return site.trap(pl.when(zero).then(1).otherwise(right), zero & left.is_not_null(), "division_by_zero")
+    divided = left.is_not_nan() if site.result.name in FLOATS else left.is_not_null()
+    return site.trap(pl.when(zero).then(1).otherwise(right), zero & divided, "division_by_zero")
 
 
 def _numeric_quotient(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
