@@ -10,6 +10,8 @@ from query import fault
 from query.allowlist import position_of
 from query.bind import aggregates, operators, patterns, predicates, special, windows
 from query.bind.block import Block
+from query.bind.named import in_order
+from query.bind.quotients import shown_quotient
 from query.bind.resolve import call, coerce, common, settled
 from query.bind.traverse import check_copies
 from query.bind.types import TypeName, type_name
@@ -196,7 +198,10 @@ def _cast(node: exp.Expr, block: Block) -> Scalar:
     wanted = type_name(node.args["to"])
     if isinstance(node.this, exp.Array) and not node.this.expressions:
         return Constant(wanted.type, ())
-    return cast_to(block.bind(node.this), wanted, node, lenient=isinstance(node, exp.TryCast))
+    value = block.bind(node.this)
+    if wanted.type.name == "text":
+        value = shown_quotient(value, block)
+    return cast_to(value, wanted, node, lenient=isinstance(node, exp.TryCast))
 
 
 def cast_to(value: Scalar, wanted: TypeName, node: exp.Expr, lenient: bool = False) -> Scalar:
@@ -267,11 +272,8 @@ def _function_cast(name: str, value: Scalar, position: int | None) -> Scalar:
 
 
 def arguments(node: exp.Expr, block: Block) -> list[Scalar]:
-    """The bound arguments of a call; named ones are refused."""
-    for argument in node.expressions:
-        if isinstance(argument, exp.Kwarg):
-            raise fault.unsupported("a named argument", position_of(node), "pass arguments by position")
-    return [block.bind(argument) for argument in node.expressions]
+    """The bound arguments of a call, in the order of its parameters."""
+    return [block.bind(argument) for argument in in_order(node)]
 
 
 def series(node: exp.Expr, block: Block) -> Scalar:
@@ -363,7 +365,6 @@ _SPECIAL_FUNCTIONS: Final[dict[str, Callable[[exp.Expr, Block], Scalar]]] = {
     "pg_typeof": special.type_of,
     "normalize": special.normalize,
     "row_to_json": special.row_to_json,
-    "make_interval": special.make_interval,
 }
 
 _HANDLERS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Block], Scalar]]] = {
