@@ -39,9 +39,19 @@ def _each(symbol: str, *kinds: str) -> str:
 _ALL = ("int2", "int4", "int8", "numeric", "float4", "float8")
 
 
+def _with_mixed(symbol: str) -> str:
+    """The operator over every type of number, and over a float4 and a float8, which gives a float8."""
+    mixed = f"{symbol}(float4, float8) -> float8; {symbol}(float8, float4) -> float8"
+    return f"{_each(symbol, *_ALL)}; {mixed}"
+
+
+def _float_or_first(types: tuple[PgType, ...]) -> PgType:
+    return types[1] if types[0].name == "float4" else types[0]
+
+
 def _sum_type(types: tuple[PgType, ...]) -> PgType:
     if types[0].name != "numeric":
-        return types[0]
+        return _float_or_first(types)
     exact = types[0].exact and types[1].exact
     return numeric(max(types[0].scale, types[1].scale), exact)
 
@@ -51,7 +61,7 @@ def _aligned(site: Site, left: pl.Expr, right: pl.Expr) -> tuple[pl.Expr, pl.Exp
     return rescale(site, left, site.types[0].scale, scale), rescale(site, right, site.types[1].scale, scale)
 
 
-@define(_each("+", *_ALL), "Sum.", family=_FAMILY, result=_sum_type)
+@define(_with_mixed("+"), "Sum.", family=_FAMILY, result=_sum_type)
 def add(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     kind = site.result
     if kind.name in FLOATS:
@@ -92,7 +102,7 @@ def _wide(value: pl.Expr, kind: PgType) -> pl.Expr:
     return value.cast(pl.Int128 if kind.name == "int8" else pl.Int64)
 
 
-@define(_each("-", *_ALL), "Difference.", family=_FAMILY, result=_sum_type)
+@define(_with_mixed("-"), "Difference.", family=_FAMILY, result=_sum_type)
 def subtract(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     kind = site.result
     if kind.name in FLOATS:
@@ -108,13 +118,13 @@ def subtract(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 def _product_type(types: tuple[PgType, ...]) -> PgType:
     if types[0].name != "numeric":
-        return types[0]
+        return _float_or_first(types)
     scale = types[0].scale + types[1].scale
     exact = types[0].exact and types[1].exact and scale <= _MOST_SCALE
     return numeric(min(scale, _MOST_SCALE), exact)
 
 
-@define(_each("*", *_ALL), "Product.", family=_FAMILY, result=_product_type)
+@define(_with_mixed("*"), "Product.", family=_FAMILY, result=_product_type)
 def multiply(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     kind = site.result
     if kind.name in FLOATS:
@@ -143,11 +153,11 @@ def _numeric_product(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 def _quotient_type(types: tuple[PgType, ...]) -> PgType:
     if types[0].name != "numeric":
-        return types[0]
+        return _float_or_first(types)
     return numeric(max(QUOTIENT_SCALE, types[0].scale, types[1].scale), exact=False)
 
 
-@define(_each("/", *_ALL), "Quotient; of integers cut towards zero.", family=_FAMILY, result=_quotient_type)
+@define(_with_mixed("/"), "Quotient; of integers cut towards zero.", family=_FAMILY, result=_quotient_type)
 def divide(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     kind = site.result
     whole = constant_divisor(site, kind)

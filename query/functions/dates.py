@@ -16,7 +16,7 @@ from query.lower.intervals import (
     scaled_interval,
     sum_of_intervals,
 )
-from query.lower.moments import FIRST_US, LAST_US, checked_moment
+from query.lower.moments import FIRST_US, LAST_US, checked_moment, shown_moment
 from query.types import PgType
 
 _FAMILY = "Date and time"
@@ -104,7 +104,7 @@ def date_bin(site: Site, stride: object, value: pl.Expr, origin: pl.Expr) -> pl.
     start = origin.to_physical().cast(pl.Int64) * (scale if site.types[2].unit != "ns" else 1)
     distance = value.to_physical().cast(pl.Int64) - start
     step: int = width * scale
-    return checked_moment(site, (start + (distance // step) * step).cast(pl.Int128), kind)
+    return shown_moment(site, (start + (distance // step) * step).cast(kind.polars), kind)
 
 
 # --- arithmetic ----------------------------------------------------------------------------------------------------
@@ -118,9 +118,23 @@ def _right_kind(types: tuple[PgType, ...]) -> PgType:
     return types[1]
 
 
+_FAR_MONTHS: Final = 12 * 10_000
+_NEVER_MONTHS: Final = 12 * 300_000
+"""Months that lead from every year that answers show to none, and to none that PostgreSQL has."""
+
+
+def _near(site: Site, months: pl.Expr) -> pl.Expr:
+    """Months that Polars can add to a time."""
+    size = months.abs()
+    kept = pl.when(size <= _FAR_MONTHS).then(months).otherwise(0)
+    kept = site.trap(kept, size > _NEVER_MONTHS, "timestamp_range")
+    return site.trap(kept, (size > _FAR_MONTHS) & (size <= _NEVER_MONTHS), "far_date")
+
+
 def _moved(site: Site, value: pl.Expr, amount: pl.Expr, sign: int, kind: PgType) -> pl.Expr:
     """Months first (the day cut to the month's length), then days, then microseconds."""
     months, days, us = (amount.struct.field(part).cast(pl.Int64) * sign for part in ("months", "days", "us"))
+    months = _near(site, months)
     text = pl.concat_str([months.cast(pl.String), pl.lit("mo")])
     shifted = pl.when(months == 0).then(value).otherwise(value.dt.offset_by(text))
     scale = 1000 if kind.unit == "ns" else 1

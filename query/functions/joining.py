@@ -1,6 +1,9 @@
 """Texts made of several values: concatenation, format, and quoting for SQL."""
 
 import re
+from functools import cache
+from pathlib import Path
+from typing import Final
 
 import polars as pl
 
@@ -9,6 +12,7 @@ from query.functions.registry import Site, define
 from query.lower.texts import to_text
 
 _FAMILY = "Text"
+_QUOTED_WORDS: Final = Path(__file__).with_name("quoted_words.txt")
 
 
 @define("concat(any...) -> text", "The arguments' texts in a row; NULL counts as empty.", family=_FAMILY, strict=False)
@@ -102,20 +106,14 @@ def quoted_literal(text: str) -> str:
 
 def quoted_identifier(text: str) -> str:
     """The text as an SQL identifier, quoted if it has to be."""
-    plain = re.fullmatch(r"[a-z_][a-z0-9_]*", text) is not None and text not in _RESERVED
+    plain = re.fullmatch(r"[a-z_][a-z0-9_]*", text) is not None and text not in _reserved()
     return text if plain else '"' + text.replace('"', '""') + '"'
 
 
-_RESERVED = frozenset(
-    (
-        *("all", "and", "any", "array", "as", "asc", "both", "case", "cast", "check", "column", "create"),
-        *("current_date", "default", "desc", "distinct", "do", "else", "end", "except", "false", "fetch"),
-        *("for", "from", "grant", "group", "having", "in", "intersect", "into", "leading", "limit", "not"),
-        *("null", "offset", "on", "only", "or", "order", "primary", "references", "select", "session_user"),
-        *("some", "table", "then", "to", "trailing", "true", "union", "unique", "user", "using", "when"),
-        *("where", "window", "with"),
-    )
-)
+@cache
+def _reserved() -> frozenset[str]:
+    """Words that are no plain identifiers: PostgreSQL 18's keywords but for the unreserved ones."""
+    return frozenset(_QUOTED_WORDS.read_text("ascii").split())
 
 
 @define("quote_nullable(text) -> text", "The text as an SQL literal, NULL as NULL.", family=_FAMILY, strict=False)

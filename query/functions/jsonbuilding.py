@@ -30,6 +30,7 @@ def _built(parts: list[pl.Expr], opening: str, closing: str) -> pl.Expr:
 
 
 @define(
+    "json_build_array() -> json; jsonb_build_array() -> jsonb; "
     "json_build_array(any...) -> json; jsonb_build_array(any...) -> jsonb",
     "Array of the arguments.",
     family=_FAMILY,
@@ -44,6 +45,7 @@ def build_array(site: Site, *values: pl.Expr) -> pl.Expr:
 
 
 @define(
+    "json_build_object() -> json; jsonb_build_object() -> jsonb; "
     "json_build_object(any...) -> json; jsonb_build_object(any...) -> jsonb",
     "Object of keys and values.",
     family=_FAMILY,

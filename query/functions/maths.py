@@ -209,9 +209,13 @@ def log(site: Site, value: pl.Expr) -> pl.Expr:
     value = _positive(site, value)
     if site.result.name == "numeric":
         return _decimal(site, Decimal.log10, value)
-    # Polars divides logarithms: 2.9999999999999996 for 1000. A power of ten has its exponent.
-    near = value.log10().round(0)
-    return pl.when(pl.lit(10.0).pow(near) == value).then(near).otherwise(value.log10())
+    # Polars divides logarithms: 2.9999999999999996 for 1000. What is one digit off a whole number is that number.
+    found = value.log10()
+    near = found.round(0)
+    return pl.when((found - near).abs() <= near.abs() * _LAST_DIGIT).then(near).otherwise(found)
+
+
+_LAST_DIGIT: Final = 2.3e-16
 
 
 @define(
@@ -271,7 +275,7 @@ _DEGREE: Final = 0.0174532925199432957692
 
 @define("degrees(float8) -> float8", "Radians as degrees.", family=_FAMILY)
 def degrees(site: Site, value: pl.Expr) -> pl.Expr:
-    return checked_float(site, float_quotient(value, pl.lit(_DEGREE)), value)
+    return checked_float(site, float_quotient(value, pl.lit(_DEGREE, dtype=pl.Float64)), value)
 
 
 @define("radians(float8) -> float8", "Degrees as radians.", family=_FAMILY)
@@ -342,16 +346,15 @@ def lcm(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     guarded=True,
 )
 def width_bucket(site: Site, value: pl.Expr, low: pl.Expr, high: pl.Expr, count: pl.Expr) -> pl.Expr:
-    numbers = pl.all_horizontal(part.is_not_nan() for part in (value, low, high))
-    count = site.trap(count, count <= 0, "bucket_count")
-    low = site.trap(low, ~numbers, "bucket_nan")
-    low = site.trap(low, numbers & ~(low.is_finite() & high.is_finite()), "bucket_infinite")
-    low = site.trap(low, low == high, "bucket_bounds")
     rising = low < high
     share = pl.when(rising).then((value - low) / (high - low)).otherwise((low - value) / (low - high))
-    inside = (share * count.cast(pl.Float64)).floor().cast(pl.Int32, strict=False) + 1
+    inside = (share * count.cast(pl.Float64)).floor().cast(pl.Int64, strict=False) + 1
     below = pl.when(rising).then(value < low).otherwise(value > low)
     beyond = pl.when(rising).then(value >= high).otherwise(value <= high)
-    after = count.cast(pl.Int64) + 1
-    bucket = pl.when(below).then(pl.lit(0, dtype=pl.Int64)).when(beyond).then(after).otherwise(inside.cast(pl.Int64))
-    return checked_int(site, bucket, site.result)
+    zero, after = pl.lit(0, dtype=pl.Int64), count.cast(pl.Int64) + 1
+    bucket = checked_int(site, pl.when(below).then(zero).when(beyond).then(after).otherwise(inside), site.result)
+    numbers = pl.all_horizontal(part.is_not_nan() for part in (value, low, high))
+    bucket = site.trap(bucket, low == high, "bucket_bounds")
+    bucket = site.trap(bucket, numbers & ~(low.is_finite() & high.is_finite()), "bucket_infinite")
+    bucket = site.trap(bucket, ~numbers, "bucket_nan")
+    return site.trap(bucket, count <= 0, "bucket_count")

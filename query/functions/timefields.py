@@ -85,7 +85,9 @@ def date_part(site: Site, field: object, value: pl.Expr) -> pl.Expr:
     if site.types[1].name == "date":
         value = value.cast(pl.Datetime("us"))
         site = replace(site, types=(site.types[0], TIMESTAMP))  # type: ignore[type-var]
-    return float_quotient(_fields(site, field_named(site, field), value).cast(pl.Float64), pl.lit(1_000_000.0))
+    return float_quotient(
+        _fields(site, field_named(site, field), value).cast(pl.Float64), pl.lit(1_000_000.0, dtype=pl.Float64)
+    )
 
 
 def _fields(site: Site, name: str, value: pl.Expr) -> pl.Expr:

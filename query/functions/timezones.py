@@ -92,7 +92,7 @@ def _with_far(site: Site, value: pl.Expr, near: pl.Expr, shift: Callable[[int], 
     physical = pl.when(far).then(value.to_physical())
     seconds = CallSite((INT8,), INT8, site.position).rowwise(shift, physical // unit)
     moved = (seconds * unit + physical % unit).cast(site.result.polars)
-    return pl.when(far).then(moved).otherwise(near)
+    return pl.when(far).then(moved).otherwise(near.cast(site.result.polars))
 
 
 def _other_moment(types: tuple[PgType, ...]) -> PgType:

@@ -94,7 +94,7 @@ def to_float(value: pl.Expr, source: PgType) -> pl.Expr:
     """A number as float8."""
     if source.name == "numeric":
         plain = value.cast(pl.Float64)
-        return float_quotient(plain, pl.lit(10.0**source.scale)) if source.scale else plain
+        return float_quotient(plain, pl.lit(10.0**source.scale, dtype=pl.Float64)) if source.scale else plain
     return value.cast(pl.Float64)
 
 
@@ -102,7 +102,8 @@ def float_quotient(value: pl.Expr, divisor: pl.Expr) -> pl.Expr:
     """value / divisor of one float type, correctly rounded.
 
     Polars 2.1 multiplies by the inverse of a divisor that is the same for all rows, which is one digit off for every
-    third value (59999999 / 1e6 as 59.999998999999995); so the divisor is made to vary.
+    third value (59999999 / 1e6 as 59.999998999999995); so the divisor is made to vary. A literal has to have its type,
+    or it becomes a float4.
     """
     return value / (value.is_null().cast(pl.Float32) + divisor)
 
