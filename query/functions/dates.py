@@ -330,7 +330,12 @@ def justify_days(site: Site, value: pl.Expr) -> pl.Expr:
 def to_timestamp(site: Site, seconds: pl.Expr) -> pl.Expr:
     seconds = site.trap(seconds, seconds.is_infinite(), "infinite_time")
     seconds = site.trap(seconds, seconds.is_nan() | (seconds.abs() > 1e13), "timestamp_range")
-    return checked_moment(site, (seconds * 1_000_000).round(0, mode="half_to_even").cast(pl.Int128), site.result)
+    since = ((seconds - _YEAR_2000) * 1_000_000).round(0, mode="half_to_even").cast(pl.Int128)
+    return checked_moment(site, since + pl.lit(_YEAR_2000 * 1_000_000, dtype=pl.Int128), site.result)
+
+
+_YEAR_2000: Final = 946_684_800
+"""Seconds from 1970 to PostgreSQL's epoch; it rounds what is between the two, so fractions do as well."""
 
 
 @define("make_date(int4, int4, int4) -> date", "A date of year, month, day.", family=_FAMILY, guarded=True)

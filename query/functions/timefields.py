@@ -82,12 +82,11 @@ def extract(site: Site, field: object, value: pl.Expr) -> pl.Expr:
 )
 def date_part(site: Site, field: object, value: pl.Expr) -> pl.Expr:
     """A date is taken for its midnight, so it has an hour here, unlike for extract."""
-    if site.types[1].name == "date":
+    name = field_named(site, field)
+    if site.types[1].name == "date" and name != "julian":
         value = value.cast(pl.Datetime("us"))
         site = replace(site, types=(site.types[0], TIMESTAMP))  # type: ignore[type-var]
-    return float_quotient(
-        _fields(site, field_named(site, field), value).cast(pl.Float64), pl.lit(1_000_000.0, dtype=pl.Float64)
-    )
+    return float_quotient(_fields(site, name, value).cast(pl.Float64), pl.lit(1_000_000.0, dtype=pl.Float64))
 
 
 def _fields(site: Site, name: str, value: pl.Expr) -> pl.Expr:

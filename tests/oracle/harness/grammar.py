@@ -119,7 +119,7 @@ TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
         "({interval} * 1.5)::text", "(jsonb_build_array({jsonb}) - 'a')::text", "({int8[]})::text",
         "({text[]})::text", "chr(65 + {small})",
         "array_to_string(regexp_match({text}, '(a)(.)?'), '|', '-')", "array_to_string({int8[]}, ',')",
-        "({numeric} / 3)::text", "(extract(second FROM {timestamp}))::text",
+        "(extract(second FROM {timestamp}))::text",
     ),
     "bool": (
         "({bool} AND {bool})", "({bool} OR {bool})", "(NOT {bool})", "({bool} IS TRUE)", "({bool} IS NOT FALSE)",
@@ -155,7 +155,7 @@ TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
         "({timestamptz} + {interval})", "({timestamptz} - INTERVAL '36 hours')", "date_trunc('day', {timestamptz})",
         "({timestamp})::timestamptz", "({timestamp} AT TIME ZONE 'UTC')", "least({timestamptz}, {timestamptz})",
         "date_trunc('quarter', {timestamptz})", "date_trunc('week', {timestamptz}, 'Europe/Berlin')",
-        "to_timestamp({int4})", "to_timestamp({float8} * 100000)", "({timestamp} AT TIME ZONE 'Asia/Kathmandu')",
+        "to_timestamp({int4})", "to_timestamp({small} / 7.0)", "({timestamp} AT TIME ZONE 'Asia/Kathmandu')",
     ),
     "date": ("({date} + {small})", "({date} - {small})", "({timestamp})::date", "({timestamptz})::date",
         "make_date(2024, 12, abs({small}) + 1)", "to_date(to_char({date}, 'YYYYMMDD'), 'YYYYMMDD')",
