@@ -82,7 +82,7 @@ ALLOWED: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.Collate: _BINARY,
     exp.AtTimeZone: frozenset({"this", "zone"}),
     exp.Anonymous: frozenset({"this", "expressions"}),
-    exp.Kwarg: _BINARY,
+    **dict.fromkeys((exp.Kwarg, exp.PropertyEQ), _BINARY),
     exp.Extract: _BINARY,
     exp.StrPosition: frozenset({"this", "substr"}),
     exp.Substring: frozenset({"this", "start", "length"}),

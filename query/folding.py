@@ -15,11 +15,19 @@ from query.functions import (  # noqa: F401
     comparisons,
     cuts,
     dates,
+    encodings,
     formats,
-    jsons,
+    joining,
+    jsonbuilding,
+    jsonchanges,
+    jsonmembers,
+    jsonseries,
     maths,
     nthmatches,
+    numberformats,
+    quotienttexts,
     regexps,
+    rewriting,
     searching,
     series,
     strings,
@@ -29,7 +37,7 @@ from query.functions import (  # noqa: F401
 )
 from query.functions.registry import REGISTRY
 from query.lower.guards import RowFault
-from query.lower.scalars import expression
+from query.lower.scalars import expression, is_null
 from query.lower.values import constant_of
 
 _FOLDABLE = (Call, Cast, Case, Coalesce, Logic, Not, IsNull)
@@ -67,6 +75,8 @@ def fold_constants(scalar: Scalar) -> Scalar:
     """The constant that `scalar` is, or itself. What would fail stays, to fail if its row is needed."""
     if isinstance(scalar, Column | Constant | ArrayOf) or not isinstance(scalar, _FOLDABLE):
         return scalar
+    if isinstance(scalar, Call) and is_null(scalar):
+        return Constant(scalar.type, None)
     if not all(isinstance(child, Constant) for child in children(scalar)):
         return scalar
     if isinstance(scalar, Call) and (scalar.function == "grouping" or REGISTRY.get(scalar.function).volatile):

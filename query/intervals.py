@@ -1,6 +1,8 @@
 """interval texts, in and out, as PostgreSQL reads and writes them (IntervalStyle postgres). Pure Python."""
 
+import math
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
@@ -12,6 +14,7 @@ MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
 DAYS_PER_MONTH: Final = 30
+_SECONDS_PER_DAY: Final = 86_400
 _MONTHS: Final = {"mil": 12_000, "c": 1200, "dec": 120, "y": 12, "mon": 1}
 _DAYS: Final = {"w": 7, "d": 1}
 _MICROSECONDS: Final = {"h": HOUR, "m": MINUTE, "s": SECOND, "ms": 1000, "us": 1}
@@ -161,6 +164,34 @@ def justified(months: int, days: int, us: int) -> Interval:
     elif months < 0 and (days > 0 or (days == 0 and us > 0)):
         months, days = months + 1, days - DAYS_PER_MONTH
     return hours_justified(months, days, us)
+
+
+def scaled(value: Interval, scale: Callable[[float], float]) -> Interval:
+    """Every part scaled; fractions of months go to days, of days to microseconds. Raises OverflowError beyond what an
+    interval holds. Source: PostgreSQL's interval_mul and interval_div, rounding to millionths as they do.
+
+    >>> scaled((1, 1, 0), lambda part: part * 1.5)
+    (1, 16, 43200000000)
+    """
+    months, days, us = (scale(float(part)) for part in value)
+    whole_months, whole_days = _fitting(months, 31), _fitting(days, 31)
+    month_days = _to_millionths((months - whole_months) * DAYS_PER_MONTH)
+    seconds = _to_millionths((days - whole_days + month_days - int(month_days)) * _SECONDS_PER_DAY)
+    more = int(seconds / _SECONDS_PER_DAY)
+    rest = us + (seconds - more * _SECONDS_PER_DAY) * SECOND
+    carried = _fitting(float(whole_days + int(month_days) + more), 31)
+    return whole_months, carried, _fitting(float(round(rest)), 63) if math.isfinite(rest) else _fitting(rest, 63)
+
+
+def _fitting(value: float, bits: int) -> int:
+    """The whole part of a number that fits into so many bits beside the sign."""
+    if not -(2.0**bits) <= value < 2.0**bits:
+        raise OverflowError("interval out of range")
+    return int(value)
+
+
+def _to_millionths(value: float) -> float:
+    return round(value * SECOND) / SECOND
 
 
 def format_interval(value: Interval) -> str:

@@ -7,6 +7,7 @@ from sqlglot import exp
 from query import fault
 from query.allowlist import position_of
 from query.bind.block import Block
+from query.bind.named import in_order
 from query.bind.resolve import call, coerce
 from query.bound import Scalar
 from query.types import TEXT, array_of
@@ -29,11 +30,8 @@ SERIES_FUNCTIONS: Final = {
 
 
 def arguments(node: exp.Expr, block: Block) -> list[Scalar]:
-    """The bound arguments of a call; named ones are refused."""
-    for argument in node.expressions:
-        if isinstance(argument, exp.Kwarg):
-            raise fault.unsupported("a named argument", position_of(node), "pass arguments by position")
-    return [block.bind(argument) for argument in node.expressions]
+    """The bound arguments of a call, in the order of its parameters."""
+    return [block.bind(argument) for argument in in_order(node)]
 
 
 def series(node: exp.Expr, block: Block) -> Scalar:

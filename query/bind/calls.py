@@ -89,5 +89,4 @@ _SPECIAL_FUNCTIONS: Final[dict[str, Callable[[exp.Expr, Block], Scalar]]] = {
     "pg_typeof": special.type_of,
     "normalize": special.normalize,
     "row_to_json": special.row_to_json,
-    "make_interval": special.make_interval,
 }

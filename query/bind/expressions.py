@@ -22,6 +22,7 @@ from query.bind import (
     written,
 )
 from query.bind.block import Block
+from query.bind.quotients import shown_quotient
 from query.bind.types import type_name
 from query.bound import Column, Constant, Scalar
 from query.placing import operator_of
@@ -50,7 +51,10 @@ def _cast(node: exp.Expr, block: Block) -> Scalar:
     wanted = type_name(node.args["to"])
     if isinstance(node.this, exp.Array) and not node.this.expressions:
         return Constant(wanted.type, ())
-    return operators.cast(block.bind(node.this), wanted, operator_of(node), isinstance(node, exp.TryCast))
+    value = block.bind(node.this)
+    if wanted.type.name == "text":
+        value = shown_quotient(value, block)
+    return operators.cast(value, wanted, operator_of(node), isinstance(node, exp.TryCast))
 
 
 def _interval(node: exp.Expr, block: Block) -> Scalar:

@@ -106,7 +106,7 @@ def date_part(node: exp.Expr, block: Block) -> Scalar:
     if len(node.expressions) != 2:
         raise fault.invalid(fault.UNDEFINED_FUNCTION, "date_part takes a field and a time", position_of(node))
     field, value = (block.bind(argument) for argument in node.expressions)
-    if isinstance(field, Constant):
+    if isinstance(field, Constant) and field.value is not None:
         field = Constant(TEXT, str(field.value).lower())
     return call("date_part", [field, value], position_of(node))
 
@@ -219,27 +219,6 @@ def row_to_json(node: exp.Expr, block: Block) -> Scalar:
         message = f"function row_to_json({shown}) does not exist"
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position_of(node))
     return call("to_json", values, position_of(node))
-
-
-_INTERVAL_PARTS: Final = ("years", "months", "weeks", "days", "hours", "mins", "secs")
-
-
-def make_interval(node: exp.Expr, block: Block) -> Scalar:
-    """make_interval(years, months, weeks, days, hours, mins, secs), each by place or by name, each 0 if left out."""
-    parts: dict[str, Scalar] = {}
-    for place, argument in enumerate(node.expressions):
-        named = isinstance(argument, exp.Kwarg)
-        name = str(argument.this.name).lower() if named else _INTERVAL_PARTS[place : place + 1] or ("",)
-        name = name if isinstance(name, str) else name[0]
-        if named and name in parts:
-            message = f'argument name "{name}" used more than once'
-            raise fault.invalid(fault.SYNTAX_ERROR, message, position_of(argument))
-        if name not in _INTERVAL_PARTS or name in parts:
-            message = "function make_interval does not exist with these arguments"
-            raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position_of(node))
-        parts[name] = block.bind(argument.args["expression"] if named else argument)
-    values = [parts.get(name, Constant(INT4, 0)) for name in _INTERVAL_PARTS]
-    return call("make_interval", values, position_of(node))
 
 
 def is_json(value: Scalar, test: exp.Expr, position: int | None) -> Scalar:

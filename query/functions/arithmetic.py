@@ -12,16 +12,19 @@ from query.lower.constants import (
     remainder_by,
     shift_bounds,
     stays_finite,
+    stays_nonzero,
     within,
 )
 from query.lower.numbers import (
     checked_float,
     checked_int,
+    float_quotient,
     product,
     rescale,
     scaled_quotient,
     table,
     truncated_quotient,
+    without_underflow,
 )
 from query.types import FLOATS, NUMERIC_DIGITS, QUOTIENT_SCALE, PgType, numeric
 
@@ -37,9 +40,19 @@ def _each(symbol: str, *kinds: str) -> str:
 _ALL = ("int2", "int4", "int8", "numeric", "float4", "float8")
 
 
+def _with_mixed(symbol: str) -> str:
+    """The operator over every type of number, and over a float4 and a float8, which gives a float8."""
+    mixed = f"{symbol}(float4, float8) -> float8; {symbol}(float8, float4) -> float8"
+    return f"{_each(symbol, *_ALL)}; {mixed}"
+
+
+def _float_or_first(types: tuple[PgType, ...]) -> PgType:
+    return types[1] if types[0].name == "float4" else types[0]
+
+
 def _sum_type(types: tuple[PgType, ...]) -> PgType:
     if types[0].name != "numeric":
-        return types[0]
+        return _float_or_first(types)
     exact = types[0].exact and types[1].exact
     return numeric(max(types[0].scale, types[1].scale), exact)
 
@@ -49,7 +62,7 @@ def _aligned(site: Site, left: pl.Expr, right: pl.Expr) -> tuple[pl.Expr, pl.Exp
     return rescale(site, left, site.types[0].scale, scale), rescale(site, right, site.types[1].scale, scale)
 
 
-@define(_each("+", *_ALL), "Sum.", family=_FAMILY, result=_sum_type)
+@define(_with_mixed("+"), "Sum.", family=_FAMILY, result=_sum_type)
 def add(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     kind = site.result
     if kind.name in FLOATS:
@@ -64,15 +77,20 @@ def add(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 
 def _float(site: Site, result: pl.Expr, operator: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    """The result, checked for overflow unless a constant operand rules it out."""
+    """The result, checked for overflow and underflow unless a constant operand rules them out."""
     constants = site.constant(0), site.constant(1)
+    if not stays_nonzero(operator, constants):
+        tiny = (left != 0) & right.is_finite() if operator == "/" else (left != 0) & (right != 0)
+        result = without_underflow(site, result, tiny)
     if stays_finite(operator, constants, site.result):
         return result
     varying = [value for value, constant in zip((left, right), constants, strict=True) if constant is None]
     limit = finite_limit(operator, constants, site.result)
     if limit is not None and len(varying) == 1:
         return site.trap(result, (varying[0].abs() > limit) & varying[0].is_finite(), "float_overflow")
-    return checked_float(site, result, *varying)
+    # An infinite dividend is the only operand that makes a quotient infinite without an overflow.
+    operands = [left] if operator == "/" and constants[0] is None else varying or [left, right]
+    return checked_float(site, result, *operands)
 
 
 def _with_constant(site: Site, left: pl.Expr, right: pl.Expr) -> tuple[pl.Expr, int | None]:
@@ -88,7 +106,7 @@ def _wide(value: pl.Expr, kind: PgType) -> pl.Expr:
     return value.cast(pl.Int128 if kind.name == "int8" else pl.Int64)
 
 
-@define(_each("-", *_ALL), "Difference.", family=_FAMILY, result=_sum_type)
+@define(_with_mixed("-"), "Difference.", family=_FAMILY, result=_sum_type)
 def subtract(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     kind = site.result
     if kind.name in FLOATS:
@@ -104,13 +122,13 @@ def subtract(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 def _product_type(types: tuple[PgType, ...]) -> PgType:
     if types[0].name != "numeric":
-        return types[0]
+        return _float_or_first(types)
     scale = types[0].scale + types[1].scale
     exact = types[0].exact and types[1].exact and scale <= _MOST_SCALE
     return numeric(min(scale, _MOST_SCALE), exact)
 
 
-@define(_each("*", *_ALL), "Product.", family=_FAMILY, result=_product_type)
+@define(_with_mixed("*"), "Product.", family=_FAMILY, result=_product_type)
 def multiply(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     kind = site.result
     if kind.name in FLOATS:
@@ -139,11 +157,11 @@ def _numeric_product(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 def _quotient_type(types: tuple[PgType, ...]) -> PgType:
     if types[0].name != "numeric":
-        return types[0]
+        return _float_or_first(types)
     return numeric(max(QUOTIENT_SCALE, types[0].scale, types[1].scale), exact=False)
 
 
-@define(_each("/", *_ALL), "Quotient; of integers cut towards zero.", family=_FAMILY, result=_quotient_type)
+@define(_with_mixed("/"), "Quotient; of integers cut towards zero.", family=_FAMILY, result=_quotient_type)
 def divide(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     kind = site.result
     whole = constant_divisor(site, kind)
@@ -151,7 +169,8 @@ def divide(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
         return quotient_by(left, whole, kind)
     divisor = _divisor(site, left, right)
     if kind.name in FLOATS:
-        return _float(site, left / divisor, "/", left, right)
+        quotient = float_quotient(left, right) if site.constant(1) else left / divisor
+        return _float(site, quotient, "/", left, right)
     if kind.name == "numeric":
         return _numeric_quotient(site, left, divisor)
     if kind.name == "int8":
@@ -162,11 +181,12 @@ def divide(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 
 def _divisor(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    """The divisor, with an error where it is zero and the dividend is there."""
+    """The divisor, with an error where it is zero and the dividend is there, and a number."""
     if site.constant(1):
         return right
     zero = right == 0
-    return site.trap(pl.when(zero).then(1).otherwise(right), zero & left.is_not_null(), "division_by_zero")
+    divided = left.is_not_nan() if site.result.name in FLOATS else left.is_not_null()
+    return site.trap(pl.when(zero).then(1).otherwise(right), zero & divided, "division_by_zero")
 
 
 def _numeric_quotient(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:

@@ -49,7 +49,7 @@ def array_lower(site: Site, array: pl.Expr, dimension: object) -> pl.Expr:
     return pl.when(array.list.len() > 0).then(pl.lit(1, dtype=pl.Int32))
 
 
-@define("string_to_array(text, text) -> text[]", "Parts between delimiters.", family=_FAMILY)
+@define("string_to_array(text, text) -> text[]", "Parts between delimiters.", family=_FAMILY, strict=False)
 def string_to_array(site: Site, value: pl.Expr, delimiter: pl.Expr) -> pl.Expr:
     def split(text: str, by: str) -> list[str]:
         if not text:
@@ -60,14 +60,19 @@ def string_to_array(site: Site, value: pl.Expr, delimiter: pl.Expr) -> pl.Expr:
     return pl.coalesce(site.rowwise(split, value, delimiter), letters)
 
 
-@define("string_to_array(text, text, text) -> text[]", "Parts between delimiters, one text as NULL.", family=_FAMILY)
+@define(
+    "string_to_array(text, text, text) -> text[]",
+    "Parts between delimiters, one text as NULL.",
+    family=_FAMILY,
+    strict=False,
+)
 def string_to_array_null(site: Site, value: pl.Expr, delimiter: pl.Expr, null: pl.Expr) -> pl.Expr:
-    def split(text: str, by: str, missing: str) -> list[str | None]:
-        parts = (text.split(by) if by else [text]) if text else []
-        return [None if part == missing else part for part in parts]
+    parts = string_to_array(site, value, delimiter)
 
-    plain = string_to_array(site, value, delimiter)
-    return pl.when(null.is_null()).then(plain).otherwise(site.rowwise(split, value, delimiter, null))
+    def blanked(items: list[str], missing: str) -> list[str | None]:
+        return [None if item == missing else item for item in items]
+
+    return pl.when(null.is_null()).then(parts).otherwise(site.rowwise(blanked, parts, null))
 
 
 @define("array_to_string(anyarray, text) -> text", "Elements that are not NULL, joined.", family=_FAMILY)
@@ -75,7 +80,9 @@ def array_to_string(site: Site, array: pl.Expr, delimiter: pl.Expr) -> pl.Expr:
     return _texts(site, array).list.drop_nulls().list.join(delimiter)
 
 
-@define("array_to_string(anyarray, text, text) -> text", "Elements joined, a text for NULL.", family=_FAMILY)
+@define(
+    "array_to_string(anyarray, text, text) -> text", "Elements joined, a text for NULL.", family=_FAMILY, strict=False
+)
 def array_to_string_null(site: Site, array: pl.Expr, delimiter: pl.Expr, null: pl.Expr) -> pl.Expr:
     def join(items: list[str | None], by: str, missing: str) -> str:
         return by.join(missing if item is None else item for item in items)
@@ -101,6 +108,7 @@ def _array_kind(types: tuple[PgType, ...]) -> PgType:
     "array_append(anyarray, anyelement) -> anyarray; ||(anyarray, anyelement) -> anyarray",
     "Element at the end.",
     family=_FAMILY,
+    strict=False,
 )
 def array_append(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
     return pl.concat_list([_present(site, array, site.types[0]), value]).cast(site.result.polars)
@@ -110,6 +118,7 @@ def array_append(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
     "array_prepend(anyelement, anyarray) -> anyarray; ||(anyelement, anyarray) -> anyarray",
     "Element at the start.",
     family=_FAMILY,
+    strict=False,
 )
 def array_prepend(site: Site, value: pl.Expr, array: pl.Expr) -> pl.Expr:
     return pl.concat_list([value, _present(site, array, site.types[1])]).cast(site.result.polars)
@@ -119,6 +128,7 @@ def array_prepend(site: Site, value: pl.Expr, array: pl.Expr) -> pl.Expr:
     "array_cat(anyarray, anyarray) -> anyarray; ||(anyarray, anyarray) -> anyarray",
     "Both arrays in a row.",
     family=_FAMILY,
+    strict=False,
 )
 def array_cat(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     joined = pl.concat_list([_present(site, left, site.types[0]), _present(site, right, site.types[1])])

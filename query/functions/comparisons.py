@@ -71,19 +71,19 @@ def greater_or_equal(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     return compared(site, ">=", left, right)
 
 
-@define("is not distinct from(any, any) -> bool", "Equal, NULL counting as a value.", family=_FAMILY)
+@define("is not distinct from(any, any) -> bool", "Equal, NULL counting as a value.", family=_FAMILY, strict=False)
 def not_distinct(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     a, b = _keys(site, right, left) if _is_constant(site, left) else _keys(site, left, right)
     either = a.is_null() | b.is_null()
     return pl.when(either).then(a.is_null() & b.is_null()).otherwise(a == b)
 
 
-@define("greatest(any...) -> anyelement", "The greatest argument that is not NULL.", family=_FAMILY)
+@define("greatest(any...) -> anyelement", "The greatest argument that is not NULL.", family=_FAMILY, strict=False)
 def greatest(site: Site, *values: pl.Expr) -> pl.Expr:
     return _extreme(site, values, largest=True)
 
 
-@define("least(any...) -> anyelement", "The smallest argument that is not NULL.", family=_FAMILY)
+@define("least(any...) -> anyelement", "The smallest argument that is not NULL.", family=_FAMILY, strict=False)
 def least(site: Site, *values: pl.Expr) -> pl.Expr:
     return _extreme(site, values, largest=False)
 

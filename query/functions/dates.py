@@ -9,19 +9,18 @@ from query import fault
 from query.functions.registry import Site, define
 from query.functions.timefields import field_named, microseconds, quotient, rest
 from query.intervals import DAY, HOUR, MINUTE, Interval, days_justified, hours_justified, justified
-from query.lower.intervals import interval, interval_parts, scaled_interval, sum_of_intervals
+from query.lower.intervals import (
+    checked_interval,
+    interval,
+    interval_parts,
+    scaled_interval,
+    sum_of_intervals,
+)
+from query.lower.moments import FIRST_US, LAST_US, checked_moment, shown_moment
 from query.types import PgType
 
 _FAMILY = "Date and time"
 _MOMENTS = ("timestamp", "timestamptz")
-_FIRST_US: Final = -62_135_596_800_000_000
-_LAST_US: Final = 253_402_300_800_000_000
-"""Years 1 to 9999 in microseconds since 1970: what results can show. PostgreSQL reaches further."""
-
-_FIRST_MOMENT: Final = -210_866_803_200_000_000
-_LAST_MOMENT: Final = 9_224_318_016_000_000_000
-"""PostgreSQL's timestamps in microseconds since 1970: from 4713 BC to the year 294276."""
-
 _FIRST_DAY: Final = -2_440_588
 _LAST_DAY: Final = 2_145_042_906
 """PostgreSQL's dates in days since 1970: from 4713 BC to the year 5874897."""
@@ -61,6 +60,7 @@ def date_trunc(site: Site, field: object, value: pl.Expr) -> pl.Expr:
         raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, site.position)
     start = value.dt.year().cast(pl.Int64)
     first = (start // 10) * 10 if years == 10 else ((start - 1) // years) * years + 1
+    first = site.trap(first, first < 1, "far_date")
     return value.dt.truncate("1y").dt.offset_by(pl.concat_str([(first - start).cast(pl.String), pl.lit("y")]))
 
 
@@ -104,7 +104,7 @@ def date_bin(site: Site, stride: object, value: pl.Expr, origin: pl.Expr) -> pl.
     start = origin.to_physical().cast(pl.Int64) * (scale if site.types[2].unit != "ns" else 1)
     distance = value.to_physical().cast(pl.Int64) - start
     step: int = width * scale
-    return (start + (distance // step) * step).cast(kind.polars)
+    return shown_moment(site, (start + (distance // step) * step).cast(kind.polars), kind)
 
 
 # --- arithmetic ----------------------------------------------------------------------------------------------------
@@ -118,20 +118,28 @@ def _right_kind(types: tuple[PgType, ...]) -> PgType:
     return types[1]
 
 
+_FAR_MONTHS: Final = 12 * 10_000
+_NEVER_MONTHS: Final = 12 * 300_000
+"""Months that lead from every year that answers show to none, and to none that PostgreSQL has."""
+
+
+def _near(site: Site, months: pl.Expr) -> pl.Expr:
+    """Months that Polars can add to a time."""
+    size = months.abs()
+    kept = pl.when(size <= _FAR_MONTHS).then(months).otherwise(0)
+    kept = site.trap(kept, size > _NEVER_MONTHS, "timestamp_range")
+    return site.trap(kept, (size > _FAR_MONTHS) & (size <= _NEVER_MONTHS), "far_date")
+
+
 def _moved(site: Site, value: pl.Expr, amount: pl.Expr, sign: int, kind: PgType) -> pl.Expr:
     """Months first (the day cut to the month's length), then days, then microseconds."""
     months, days, us = (amount.struct.field(part).cast(pl.Int64) * sign for part in ("months", "days", "us"))
+    months = _near(site, months)
     text = pl.concat_str([months.cast(pl.String), pl.lit("mo")])
     shifted = pl.when(months == 0).then(value).otherwise(value.dt.offset_by(text))
     scale = 1000 if kind.unit == "ns" else 1
     wide = shifted.to_physical().cast(pl.Int128) + (days.cast(pl.Int128) * DAY + us) * scale
-    first, last = (_FIRST_US, _LAST_US) if scale == 1 else (-(2**63), 2**63)
-    beyond = (wide < pl.lit(first, dtype=pl.Int128)) | (wide >= pl.lit(last, dtype=pl.Int128))
-    moved = wide.cast(pl.Int64, strict=False).cast(kind.polars)
-    never = (wide < pl.lit(_FIRST_MOMENT * scale, dtype=pl.Int128)) | (
-        wide >= pl.lit(_LAST_MOMENT * scale, dtype=pl.Int128)
-    )
-    return site.trap(site.trap(moved, never, "timestamp_range"), beyond, "far_date")
+    return checked_moment(site, wide, kind)
 
 
 @define(
@@ -180,7 +188,7 @@ def date_subtract_interval(site: Site, value: pl.Expr, amount: pl.Expr) -> pl.Ex
 
 
 def _day(site: Site, days: pl.Expr) -> pl.Expr:
-    beyond = (days < _FIRST_US // DAY) | (days >= _LAST_US // DAY)
+    beyond = (days < FIRST_US // DAY) | (days >= LAST_US // DAY)
     made = pl.when(~beyond).then(days).cast(pl.Int32).cast(pl.Date)
     made = site.trap(made, (days < _FIRST_DAY) | (days >= _LAST_DAY), "date_range")
     return site.trap(made, beyond, "far_date")
@@ -240,33 +248,34 @@ def time_subtract(site: Site, clock: pl.Expr, amount: pl.Expr) -> pl.Expr:
 
 @define("+(interval, interval) -> interval", "Sum.", family=_FAMILY)
 def add_intervals(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return sum_of_intervals(left, right)
+    return sum_of_intervals(site, left, right)
 
 
 @define("-(interval, interval) -> interval", "Difference.", family=_FAMILY)
 def subtract_intervals(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return sum_of_intervals(left, right, -1)
+    return sum_of_intervals(site, left, right, -1)
 
 
 @define("-(interval) -> interval", "Negation.", family=_FAMILY)
 def negate_interval(site: Site, value: pl.Expr) -> pl.Expr:
-    return interval(*(-part for part in interval_parts(value)))
+    zero = pl.lit(0, dtype=pl.Int128)
+    return checked_interval(site, *(zero - part for part in interval_parts(value)))
 
 
 @define("*(interval, float8) -> interval", "So many times.", family=_FAMILY)
 def multiply_interval(site: Site, value: pl.Expr, factor: pl.Expr) -> pl.Expr:
-    return scaled_interval(value, factor)
+    return scaled_interval(site, value, factor)
 
 
 @define("*(float8, interval) -> interval", "So many times.", family=_FAMILY)
 def interval_times(site: Site, factor: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return scaled_interval(value, factor)
+    return scaled_interval(site, value, factor)
 
 
 @define("/(interval, float8) -> interval", "A part.", family=_FAMILY)
 def divide_interval(site: Site, value: pl.Expr, divisor: pl.Expr) -> pl.Expr:
-    divisor = site.trap(divisor, divisor == 0, "division_by_zero")
-    return scaled_interval(value, 1.0 / divisor)
+    divisor = site.trap(divisor, (divisor == 0) & value.is_not_null(), "division_by_zero")
+    return scaled_interval(site, value, divisor, divides=True)
 
 
 # --- functions -----------------------------------------------------------------------------------------------------
@@ -319,40 +328,53 @@ def justify_days(site: Site, value: pl.Expr) -> pl.Expr:
 
 @define("to_timestamp(float8) -> timestamptz", "The instant so many seconds after 1970.", family=_FAMILY)
 def to_timestamp(site: Site, seconds: pl.Expr) -> pl.Expr:
-    seconds = site.trap(seconds, seconds.is_nan() | (seconds.abs() > 2.5e11), "timestamp_range")
-    return (seconds * 1_000_000).round(0, mode="half_to_even").cast(pl.Int64).cast(site.result.polars)
+    seconds = site.trap(seconds, seconds.is_infinite(), "infinite_time")
+    seconds = site.trap(seconds, seconds.is_nan() | (seconds.abs() > 1e13), "timestamp_range")
+    since = ((seconds - _YEAR_2000) * 1_000_000).round(0, mode="half_to_even").cast(pl.Int128)
+    return checked_moment(site, since + pl.lit(_YEAR_2000 * 1_000_000, dtype=pl.Int128), site.result)
 
 
-@define("make_date(int4, int4, int4) -> date", "A date of year, month, day.", family=_FAMILY)
+_YEAR_2000: Final = 946_684_800
+"""Seconds from 1970 to PostgreSQL's epoch; it rounds what is between the two, so fractions do as well."""
+
+
+@define("make_date(int4, int4, int4) -> date", "A date of year, month, day.", family=_FAMILY, guarded=True)
 def make_date(site: Site, year: pl.Expr, month: pl.Expr, day: pl.Expr) -> pl.Expr:
-    present = year.is_not_null() & month.is_not_null() & day.is_not_null()
-    bad = (month < 1) | (month > 12) | (day < 1) | (day > 31)
+    bad = (year == 0) | (month < 1) | (month > 12) | (day < 1) | (day > 31)
     last = pl.when(month == 2).then(28 + ((year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))).cast(pl.Int32))
     bad = bad | (day > last.when(month.is_in([4, 6, 9, 11])).then(30).otherwise(31))
-    safe = pl.date(pl.when(~bad).then(year), pl.when(~bad).then(month), pl.when(~bad).then(day))
-    return site.trap(safe, present & bad, "field_range")
+    far = (year < 0) | (year > 9999)
+    known = ~bad & ~far
+    made = pl.date(*(pl.when(known).then(part) for part in (year, month, day)))
+    made = site.trap(made, (year < -4713) | (year > 5_874_897), "date_range")
+    return site.trap(site.trap(made, bad, "field_range"), far & ~bad, "far_date")
+
+
+def _clock(site: Site, hour: pl.Expr, minute: pl.Expr, second: pl.Expr) -> pl.Expr:
+    """Microseconds since midnight: 60 seconds are taken, and 24:00:00."""
+    bad = (hour < 0) | (hour > 24) | (minute < 0) | (minute > 59) | ~second.is_between(0, 60)
+    us = (pl.when(~bad).then(second) * 1_000_000.0).round(0, mode="half_to_even").cast(pl.Int64)
+    clock = hour.cast(pl.Int64) * HOUR + minute.cast(pl.Int64) * MINUTE + us
+    return site.trap(clock, bad | (clock > DAY), "field_range")
 
 
 @define(
     "make_timestamp(int4, int4, int4, int4, int4, float8) -> timestamp",
     "A timestamp of its fields.",
     family=_FAMILY,
+    guarded=True,
 )
 def make_timestamp(
     site: Site, year: pl.Expr, month: pl.Expr, day: pl.Expr, hour: pl.Expr, minute: pl.Expr, second: pl.Expr
 ) -> pl.Expr:
     date = make_date(site, year, month, day).to_physical().cast(pl.Int64)
-    bad = (hour < 0) | (hour > 23) | (minute < 0) | (minute > 59) | (second < 0) | (second >= 60)
-    clock = hour.cast(pl.Int64) * HOUR + minute.cast(pl.Int64) * MINUTE
-    us = date * DAY + clock + (second * 1_000_000).round(0).cast(pl.Int64)
-    return site.trap(us.cast(site.result.polars), bad & us.is_not_null(), "field_range")
+    return (date * DAY + _clock(site, hour, minute, second)).cast(pl.Datetime("us"))
 
 
-@define("make_time(int4, int4, float8) -> time", "A time of its fields.", family=_FAMILY)
+@define("make_time(int4, int4, float8) -> time", "A time of its fields.", family=_FAMILY, guarded=True)
 def make_time(site: Site, hour: pl.Expr, minute: pl.Expr, second: pl.Expr) -> pl.Expr:
-    bad = (hour < 0) | (hour > 23) | (minute < 0) | (minute > 59) | (second < 0) | (second >= 60)
-    us = hour.cast(pl.Int64) * HOUR + minute.cast(pl.Int64) * MINUTE + (second * 1_000_000).round(0).cast(pl.Int64)
-    return site.trap((us * 1000).cast(pl.Time), bad & us.is_not_null(), "field_range")
+    us = _clock(site, hour, minute, second)
+    return (site.trap(us, us == DAY, "whole_day") * 1000).cast(pl.Time)
 
 
 @define(
@@ -368,8 +390,11 @@ def isfinite(site: Site, value: pl.Expr) -> pl.Expr:
     "make_interval(int4, int4, int4, int4, int4, int4, float8) -> interval",
     "An interval of years, months, weeks, days, hours, mins, secs; arguments may be named, and left out.",
     family=_FAMILY,
+    guarded=True,
 )
 def make_interval(site: Site, *parts: pl.Expr) -> pl.Expr:
-    years, months, weeks, days, hours, minutes = (part.cast(pl.Int64) for part in parts[:6])
-    seconds = (parts[6] * 1_000_000.0).round(0, mode="half_to_even").cast(pl.Int64)
-    return interval(years * 12 + months, weeks * 7 + days, hours * HOUR + minutes * MINUTE + seconds)
+    years, months, weeks, days, hours, minutes = (part.cast(pl.Int128) for part in parts[:6])
+    seconds = (parts[6] * 1_000_000.0).round(0, mode="half_to_even")
+    seconds = site.trap(seconds, ~seconds.is_between(-(2.0**63), 2.0**63 - 1024), "interval_range")
+    us = hours * HOUR + minutes * MINUTE + seconds.cast(pl.Int128)
+    return checked_interval(site, years * 12 + months, weeks * 7 + days, us)

@@ -1,15 +1,14 @@
-"""to_char, to_timestamp and to_date: times and numbers by template."""
+"""to_char, to_timestamp and to_date: times by template."""
 
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 import polars as pl
 
 from query import fault
-from query.bind.literals import BadLiteral
+from query.bind.literals import BadLiteral, UnsupportedLiteral
 from query.functions.registry import Site, define
 from query.moments import EPOCH, EPOCH_DAY
 from query.patterns.templates import Token, tokens
@@ -189,6 +188,8 @@ def _read(parsed: list[Token], text: str) -> datetime:
     fields: dict[str, int] = {}
     place = 0
     for index, token in enumerate(parsed):
+        if place >= len(text):
+            break
         if not token.field:
             place = _skip_literal(token.text, text, place)
             continue
@@ -236,7 +237,9 @@ def _read_field(field: str, text: str, place: int, fields: dict[str, int], adjac
 
 
 def _assembled(fields: dict[str, int], text: str) -> datetime:
-    year = fields.get("YYYY", fields["YY"] + (2000 if fields["YY"] < 70 else 1900) if "YY" in fields else 1)
+    year = fields.get("YYYY", fields["YY"] + (2000 if fields["YY"] < 70 else 1900) if "YY" in fields else 0)
+    if not 1 <= year <= 9999:
+        raise UnsupportedLiteral("a date outside of the years 1 to 9999, as without a year,")
     hour = fields.get("HH24", 0)
     for name in ("HH12", "HH"):
         if name in fields:
@@ -247,7 +250,13 @@ def _assembled(fields: dict[str, int], text: str) -> datetime:
     microsecond = fields.get("US", 0) + 1000 * fields.get("MS", 0)
     try:
         moment = datetime(
-            year, fields.get("MM", 1), fields.get("DD", 1), hour, fields.get("MI", 0), fields.get("SS", 0), tzinfo=UTC
+            year,
+            fields.get("MM") or 1,
+            fields.get("DD") or 1,
+            hour,
+            fields.get("MI", 0),
+            fields.get("SS", 0),
+            tzinfo=UTC,
         )
         if "DDD" in fields:
             moment = moment.replace(month=1, day=1) + timedelta(days=fields["DDD"] - 1)
@@ -271,63 +280,3 @@ def to_date(site: Site, value: pl.Expr, template: object) -> pl.Expr:
 
 def _days(day: date) -> int:
     return day.toordinal() - EPOCH_DAY
-
-
-# --- numbers -------------------------------------------------------------------------------------------------------
-
-_NUMBER_TEMPLATE: Final = re.compile(r"(FM)?(S|MI)?(L|\$)?([09G,]+)(?:([.D])([09]*))?(S|MI|PR|%)?$", re.IGNORECASE)
-
-
-@define(
-    "to_char(int4, text!) -> text; to_char(int8, text!) -> text; to_char(numeric, text!) -> text; "
-    "to_char(float8, text!) -> text",
-    "A number by template.",
-    family=_FAMILY,
-)
-def to_char_number(site: Site, value: pl.Expr, template: object) -> pl.Expr:
-    match = _NUMBER_TEMPLATE.match(str(template))
-    if match is None or match[2] or match[3] or (match[7] and match[7] != "%"):
-        raise fault.unsupported(f"number template {template}", site.position, "use FM, 0, 9, comma and point")
-    scale = site.types[0].scale if site.types[0].name == "numeric" else 0
-    whole, fraction, trimmed = match[4].upper().replace("G", ","), match[6] or "", bool(match[1])
-
-    def shown(number: object) -> str:
-        exact = Decimal(number) if isinstance(number, float) else Decimal(str(number)).scaleb(-scale)
-        return _number(exact, whole, fraction, bool(match[5]), trimmed) + (match[7] or "")
-
-    return site.rowwise(shown, value)
-
-
-def _number(number: Decimal, whole: str, fraction: str, point: bool, trimmed: bool) -> str:
-    """Digits right-aligned in the template; # where they do not fit; one place before them for the sign."""
-    rounded = abs(number).quantize(Decimal(1).scaleb(-len(fraction)), ROUND_HALF_UP)
-    digits, _, decimals = format(rounded, "f").partition(".")
-    places = whole.replace(",", "")
-    digits = "" if digits == "0" and "0" not in places and fraction else digits
-    if len(digits) > len(places):
-        body = re.sub("[09]", "#", whole) + ("." if point else "") + "#" * len(fraction)
-        return body if trimmed else " " + body
-    first_zero = places.find("0")
-    shown = digits.rjust(len(places))
-    if first_zero >= 0:
-        shown = "".join("0" if letter == " " and index >= first_zero else letter for index, letter in enumerate(shown))
-    body = _grouped(shown, whole)
-    if trimmed:
-        keep = fraction.rfind("0") + 1
-        decimals = decimals[:keep] + decimals[keep:].rstrip("0")
-    text = body.lstrip() + ("." + decimals if point else "")
-    text = ("-" if number < 0 and rounded != 0 else "") + text
-    if trimmed:
-        return text
-    return text.rjust(len(whole) + 1 + (1 + len(fraction) if point else 0))
-
-
-def _grouped(shown: str, whole: str) -> str:
-    letters = iter(shown)
-    result = ""
-    for mark in whole:
-        if mark == ",":
-            result += "," if result.strip() else " "
-        else:
-            result += next(letters)
-    return result

@@ -44,7 +44,8 @@ def regexp_count_from(site: Site, value: pl.Expr, pattern: object, start: object
     first = _least(site, "start", start, 1) - 1
     regex = parsed(site, pattern, checked_flags(site, flags))
     compiled = searchable(site, regex)
-    if not needs_python(regex.root) and first == 0:
+    # Rust does not see the empty match behind a match that was not empty.
+    if not needs_python(regex.root) and first == 0 and not compiled.fullmatch(""):
         return value.str.count_matches(rust(regex)).cast(pl.Int32)
     return site.rowwise(lambda text: sum(1 for _ in _from(compiled, text, first)), value)
 
@@ -61,6 +62,8 @@ def _nth(
     first, number = (_least(site, name, place, 1) for name, place in zip(("start", "n"), places, strict=True))
     wanted = _least(site, "subexpr", group, 0)
     compiled = _compiled(site, pattern, flags)
+    if compiled.groups == 0 and wanted == 1:
+        wanted = 0  # A pattern without groups is its own first one.
 
     def found(text: str) -> object:
         matches = compiled.finditer(text, first - 1) if first - 1 <= len(text) else iter(())

@@ -163,6 +163,8 @@ def checked_flags(site: Site, flags: object, allow_global: bool = False) -> str:
     if "g" in text and not allow_global:
         message = 'this function does not support the "global" option'
         raise fault.invalid(fault.INVALID_PARAMETER, message, site.position)
+    if set(text) & set("bceqx"):
+        raise fault.unsupported(f"the regular expression option in {text!r}", site.position)
     unknown = set(text) - set("gicnmpwst")
     if unknown:
         message = f'invalid regular expression option: "{min(unknown)}"'
@@ -218,7 +220,7 @@ def _replaced(site: Site, value: pl.Expr, pattern: object, new: object, flags: s
     compiled = searchable(site, regex)
     replacement = replacement_of(str(new), regex.groups)
     count = 0 if "g" in flags else 1
-    if not needs_python(regex.root):
+    if not needs_python(regex.root) and (count or not compiled.fullmatch("")):
         return _replaced_natively(value, regex, replacement, everywhere=count == 0)
     return site.rowwise(lambda text: compiled.sub(replacement.render, text, count=count), value)
 

@@ -7,7 +7,7 @@ last one when it repeats. An operator is a function whose name is the operator i
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 import polars as pl
@@ -57,6 +57,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Function:
+    """One form of a function. `strict`: NULL where an argument is, the others not looked at (PostgreSQL's proisstrict).
+    `guarded`: strict, but what `build` makes of a NULL is not, so the lowering keeps such rows from it and its errors.
+    Every function is tried with NULL at every place: tests/oracle/test_functions.py."""
+
     key: str
     name: str
     parameters: tuple[Parameter, ...]
@@ -67,6 +71,8 @@ class Function:
     summary: str
     family: str
     volatile: bool = False
+    strict: bool = True
+    guarded: bool = False
 
     def parameter(self, index: int) -> Parameter:
         return self.parameters[min(index, len(self.parameters) - 1)]
@@ -109,22 +115,29 @@ _SIGNATURE: Final = re.compile(r"^([^()]+)\((.*)\) -> (.+)$")
 
 
 def define(
-    signatures: str, summary: str, *, family: str, result: ResultRule | None = None, volatile: bool = False
+    signatures: str,
+    summary: str,
+    *,
+    family: str,
+    result: ResultRule | None = None,
+    volatile: bool = False,
+    strict: bool = True,
+    guarded: bool = False,
 ) -> Callable[[Builder], Builder]:
     """Registers a builder for every signature in `signatures`, separated by `;`. `result` overrides the type after
-    the arrow when it depends on the arguments."""
+    the arrow when it depends on the arguments; for the flags see `Function`."""
 
     def register(build: Builder) -> Builder:
         for signature in signatures.split(";"):
-            REGISTRY.add(_parsed(signature.strip(), build, summary, family, result, volatile))
+            made = _parsed(signature.strip(), build, summary, family)
+            made = replace(made, result=result or made.result, volatile=volatile, strict=strict, guarded=guarded)
+            REGISTRY.add(made)
         return build
 
     return register
 
 
-def _parsed(
-    signature: str, build: Builder, summary: str, family: str, result: ResultRule | None, volatile: bool
-) -> Function:
+def _parsed(signature: str, build: Builder, summary: str, family: str) -> Function:
     match = _SIGNATURE.match(signature)
     if match is None:
         raise ValueError(f"bad signature {signature!r}")
@@ -133,7 +146,7 @@ def _parsed(
     variadic = bool(words) and words[-1].endswith("...")
     parameters = tuple(Parameter(word.removesuffix("...").removesuffix("!"), "!" in word) for word in words)
     key = f"{name}({inside})"
-    return Function(key, name, parameters, variadic, result or returned, returned, build, summary, family, volatile)
+    return Function(key, name, parameters, variadic, returned, returned, build, summary, family)
 
 
 def type_named(name: str) -> PgType:

@@ -52,7 +52,7 @@ def _boxed(value: pl.Expr) -> pl.Expr:
     return pl.concat_list([value])
 
 
-@define("= any(anyelement, anyarray) -> bool", "`x = ANY (array)`.", family=_FAMILY)
+@define("= any(anyelement, anyarray) -> bool", "`x = ANY (array)`.", family=_FAMILY, strict=False)
 def equal_any(site: Site, value: pl.Expr, array: pl.Expr) -> pl.Expr:
     """NULL unless found, when the value or an element is NULL."""
     if site.types[0].name in _PLAIN:
@@ -64,7 +64,7 @@ def equal_any(site: Site, value: pl.Expr, array: pl.Expr) -> pl.Expr:
     return pl.when(array.is_not_null()).then(result.when(unknown).then(None).otherwise(False))
 
 
-@define("<> all(anyelement, anyarray) -> bool", "`x <> ALL (array)`.", family=_FAMILY)
+@define("<> all(anyelement, anyarray) -> bool", "`x <> ALL (array)`.", family=_FAMILY, strict=False)
 def differs_from_all(site: Site, value: pl.Expr, array: pl.Expr) -> pl.Expr:
     return ~equal_any(site, value, array)
 
@@ -99,7 +99,12 @@ def _quantified(site: Site, value: pl.Expr, array: pl.Expr, symbol: str, any_of:
 def _define_quantifier(symbol: str, any_of: bool) -> None:
     word = "any" if any_of else "all"
 
-    @define(f"{symbol} {word}(anyelement, anyarray) -> bool", f"`x {symbol} {word.upper()} (array)`.", family=_FAMILY)
+    @define(
+        f"{symbol} {word}(anyelement, anyarray) -> bool",
+        f"`x {symbol} {word.upper()} (array)`.",
+        family=_FAMILY,
+        strict=False,
+    )
     def quantified(site: Site, value: pl.Expr, array: pl.Expr) -> pl.Expr:
         return _quantified(site, value, array, symbol, any_of)
 
@@ -110,7 +115,12 @@ for _symbol in ("<", "<=", ">", ">=", "="):
     _define_quantifier(_symbol, False)
 
 
-@define("array_remove(anyarray, anyelement) -> anyarray", "Without the elements equal to a value.", family=_FAMILY)
+@define(
+    "array_remove(anyarray, anyelement) -> anyarray",
+    "Without the elements equal to a value.",
+    family=_FAMILY,
+    strict=False,
+)
 def array_remove(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
     key = _key(site.types[1], site.position)
 
@@ -122,7 +132,10 @@ def array_remove(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
 
 
 @define(
-    "array_replace(anyarray, anyelement, anyelement) -> anyarray", "Elements equal to a value replaced.", family=_FAMILY
+    "array_replace(anyarray, anyelement, anyelement) -> anyarray",
+    "Elements equal to a value replaced.",
+    family=_FAMILY,
+    strict=False,
 )
 def array_replace(site: Site, array: pl.Expr, old: pl.Expr, new: pl.Expr) -> pl.Expr:
     key = _key(site.types[1], site.position)
@@ -146,19 +159,35 @@ def _places(site: Site, array: pl.Expr, value: pl.Expr, start: pl.Expr | None, f
     return site.rowwise(find, array, _boxed(value), *([] if start is None else [start]))
 
 
-@define("array_position(anyarray, anyelement) -> int4", "Index of the first element equal to a value.", family=_FAMILY)
+@define(
+    "array_position(anyarray, anyelement) -> int4",
+    "Index of the first element equal to a value.",
+    family=_FAMILY,
+    strict=False,
+)
 def array_position(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
     return _places(site, array, value, None, first=True)
 
 
-@define("array_position(anyarray, anyelement, int4) -> int4", "The same from a starting index on.", family=_FAMILY)
+@define(
+    "array_position(anyarray, anyelement, int4) -> int4",
+    "The same from a starting index on.",
+    family=_FAMILY,
+    strict=False,
+)
 def array_position_from(site: Site, array: pl.Expr, value: pl.Expr, start: pl.Expr) -> pl.Expr:
-    """Raises 22004 for a starting index that is NULL."""
-    missing = array.is_not_null() & start.is_null()
+    """Raises 22004 for a starting index that is NULL, where there is something to look for."""
+    sought = value.is_not_null() | (array.list.drop_nulls().list.len() < array.list.len())
+    missing = (array.list.len() > 0) & sought & start.is_null()
     return _places(site, array, value, site.trap(start, missing, "null_position"), first=True)
 
 
-@define("array_positions(anyarray, anyelement) -> int4[]", "Indexes of the elements equal to a value.", family=_FAMILY)
+@define(
+    "array_positions(anyarray, anyelement) -> int4[]",
+    "Indexes of the elements equal to a value.",
+    family=_FAMILY,
+    strict=False,
+)
 def array_positions(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
     return _places(site, array, value, None, first=False)
 

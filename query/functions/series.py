@@ -129,4 +129,6 @@ def generate_times(site: Site, start: pl.Expr, end: pl.Expr, step: object) -> pl
 )
 def generate_subscripts(site: Site, array: pl.Expr, dimension: object) -> pl.Expr:
     size = array.list.len().cast(pl.Int64)
+    if dimension != 1:
+        size = pl.when(size.is_not_null()).then(pl.lit(0, dtype=pl.Int64))
     return pl.when(size.is_not_null()).then(pl.int_ranges(1, size + 1)).cast(site.result.polars)

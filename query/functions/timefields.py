@@ -1,5 +1,6 @@
 """Fields of dates, times and intervals: extract and date_part."""
 
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
@@ -7,7 +8,8 @@ import polars as pl
 from query import fault
 from query.functions.registry import Site, define
 from query.intervals import DAY, HOUR, MINUTE
-from query.types import PgType, numeric
+from query.lower.numbers import float_quotient
+from query.types import TIMESTAMP, PgType, numeric
 
 _FAMILY = "Date and time"
 _NAMES: Final = {
@@ -79,7 +81,12 @@ def extract(site: Site, field: object, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
 )
 def date_part(site: Site, field: object, value: pl.Expr) -> pl.Expr:
-    return _fields(site, field_named(site, field), value).cast(pl.Float64) / 1_000_000.0
+    """A date is taken for its midnight, so it has an hour here, unlike for extract."""
+    name = field_named(site, field)
+    if site.types[1].name == "date" and name != "julian":
+        value = value.cast(pl.Datetime("us"))
+        site = replace(site, types=(site.types[0], TIMESTAMP))  # type: ignore[type-var]
+    return float_quotient(_fields(site, name, value).cast(pl.Float64), pl.lit(1_000_000.0, dtype=pl.Float64))
 
 
 def _fields(site: Site, name: str, value: pl.Expr) -> pl.Expr:
@@ -170,8 +177,9 @@ def _interval_field(site: Site, name: str, value: pl.Expr) -> pl.Expr:
         "milliseconds": rest(us, MINUTE) * 1000,
         "microseconds": rest(us, MINUTE) * million,
         "day": days * million,
+        "week": quotient(days, 7) * million,
         "month": rest(months, 12) * million,
-        "quarter": (quotient(rest(months, 12), 3) + 1) * million,
+        "quarter": _quarter(rest(months, 12)) * million,
         "year": quotient(months, 12) * million,
         "decade": quotient(months, 120) * million,
         "century": quotient(months, 1200) * million,
@@ -180,6 +188,12 @@ def _interval_field(site: Site, name: str, value: pl.Expr) -> pl.Expr:
     if name not in clock:
         raise _no_field(site, name)
     return clock[name]
+
+
+def _quarter(months: pl.Expr) -> pl.Expr:
+    """The quarter that months of a year are in; before a negative year's end it counts back."""
+    third = quotient(months, 3)
+    return pl.when(months < 0).then(third - 1).otherwise(third + 1)
 
 
 def _no_field(site: Site, name: str) -> Exception:

@@ -7,16 +7,21 @@ from typing import Final
 import polars as pl
 
 from query import fault
-from query.functions.dates import TRUNCATIONS
+from query.bind.literals import UnsupportedLiteral
+from query.functions.dates import TRUNCATIONS, make_timestamp
 from query.functions.registry import Site, define
 from query.functions.timefields import field_named
 from query.intervals import SECOND
+from query.lower.moments import LAST_US, shown_moment
 from query.lower.site import CallSite
 from query.moments import EPOCH
 from query.types import INT8, PgType
 from query.zones import UnknownZone, UnsupportedZone, Zone, local_to_utc, zone_named
 
 _FAMILY = "Date and time"
+_LAST_SECOND: Final = LAST_US // SECOND - 86_400
+"""The last day of the year 9999, which some zone's clock has left."""
+
 _LAST_YEAR: Final = 2099
 """Polars' zone rules end here; Python's go on."""
 
@@ -48,6 +53,8 @@ def _to_local(site: Site, value: pl.Expr, zone: Zone) -> pl.Expr:
     near = value.dt.convert_time_zone(zone.name).dt.replace_time_zone(None)
 
     def shift(seconds: int) -> int:
+        if seconds >= _LAST_SECOND:
+            raise UnsupportedLiteral("a date outside of the years 1 to 9999")
         moment = (EPOCH + timedelta(seconds=seconds)).astimezone(zone.rules)
         return seconds + int((moment.utcoffset() or timedelta()).total_seconds())
 
@@ -65,6 +72,8 @@ def _to_utc(site: Site, local: pl.Expr, zone: Zone) -> pl.Expr:
     near = pl.coalesce(direct, skipped).dt.convert_time_zone("UTC")
 
     def shift(seconds: int) -> int:
+        if seconds >= _LAST_SECOND:
+            raise UnsupportedLiteral("a date outside of the years 1 to 9999")
         moment = local_to_utc((EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None), zone)
         return int((moment - EPOCH).total_seconds())
 
@@ -83,7 +92,7 @@ def _with_far(site: Site, value: pl.Expr, near: pl.Expr, shift: Callable[[int], 
     physical = pl.when(far).then(value.to_physical())
     seconds = CallSite((INT8,), INT8, site.position).rowwise(shift, physical // unit)
     moved = (seconds * unit + physical % unit).cast(site.result.polars)
-    return pl.when(far).then(moved).otherwise(near)
+    return pl.when(far).then(moved).otherwise(near.cast(site.result.polars))
 
 
 def _other_moment(types: tuple[PgType, ...]) -> PgType:
@@ -92,9 +101,8 @@ def _other_moment(types: tuple[PgType, ...]) -> PgType:
 
 
 def _converted(site: Site, value: pl.Expr, zone: Zone) -> pl.Expr:
-    if site.types[1].name == "timestamptz":
-        return _to_local(site, value, zone)
-    return _to_utc(site, value, zone)
+    convert = _to_local if site.types[1].name == "timestamptz" else _to_utc
+    return shown_moment(site, convert(site, value, zone), site.types[1])
 
 
 @define(
@@ -130,4 +138,24 @@ def date_trunc_zone(site: Site, field: object, value: pl.Expr, zone: object) -> 
     known = _zone(site, zone)
     naive = PgType("timestamp", unit=site.types[1].unit)
     local = _to_local(CallSite(site.types, naive, site.position), value, known)
-    return _to_utc(site, local.dt.truncate(every), known)
+    return shown_moment(site, _to_utc(site, local.dt.truncate(every), known), site.result)
+
+
+_FIELDS: Final = "int4, int4, int4, int4, int4, float8"
+
+
+@define(f"make_timestamptz({_FIELDS}) -> timestamptz", "An instant of its fields in UTC.", family=_FAMILY, guarded=True)
+def make_instant(site: Site, *fields: pl.Expr) -> pl.Expr:
+    return make_timestamp(site, *fields).dt.replace_time_zone("UTC")
+
+
+@define(
+    f"make_timestamptz({_FIELDS}, text!) -> timestamptz",
+    "An instant of its fields on a time zone's clock.",
+    family=_FAMILY,
+    guarded=True,
+)
+def make_instant_in_zone(site: Site, *fields: pl.Expr) -> pl.Expr:
+    *parts, zone = fields
+    local = make_timestamp(site, *parts)
+    return shown_moment(site, _to_utc(site, local, _zone(site, zone)), site.result)

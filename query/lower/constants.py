@@ -12,7 +12,7 @@ import polars as pl
 
 from query.bound import Value
 from query.functions.registry import Site
-from query.types import PgType
+from query.types import INTEGER_LIMITS, PgType
 
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
@@ -53,9 +53,9 @@ def within(site: Site, result: pl.Expr, value: pl.Expr, bounds: Bounds) -> pl.Ex
 def constant_divisor(site: Site, kind: PgType) -> int | None:
     """An integer divisor that makes division safe: neither 0 nor -1, and with an absolute value of its own type."""
     divisor = site.constant(1)
-    if kind.name not in ("int2", "int4", "int8") or not isinstance(divisor, int):
+    if kind.name not in INTEGER_LIMITS or not isinstance(divisor, int):
         return None
-    return divisor if divisor not in (0, -1) and -divisor <= _MOST else None
+    return divisor if divisor not in (0, -1) and -divisor < INTEGER_LIMITS[kind.name] else None
 
 
 def quotient_by(value: pl.Expr, divisor: int, kind: PgType) -> pl.Expr:
@@ -71,6 +71,18 @@ def remainder_by(value: pl.Expr, divisor: int, kind: PgType) -> pl.Expr:
     size = pl.lit(abs(divisor), dtype=kind.polars)
     rest = value % size
     return pl.when((value < 0) & (rest != 0)).then(rest - size).otherwise(rest)
+
+
+def stays_nonzero(operator: str, constants: tuple[Value, Value]) -> bool:
+    """True when the operation with a constant operand makes no float but zero zero."""
+    if operator in ("+", "-"):
+        return True
+    left, right = constants
+    constant = left if operator == "*" and right is None else right
+    if not isinstance(constant, int | float):
+        return False
+    size = abs(float(constant))
+    return (size >= 1 or size == 0) if operator == "*" else size <= 1 or not math.isfinite(size)
 
 
 def stays_finite(operator: str, constants: tuple[Value, Value], kind: PgType) -> bool:

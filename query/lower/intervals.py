@@ -1,8 +1,12 @@
 """Intervals as structs of months, days and microseconds."""
 
+import math
+
 import polars as pl
 
-from query.intervals import DAY
+from query.functions.registry import Site
+from query.intervals import DAY, DAYS_PER_MONTH, scaled
+from query.lower.guards import FAULTS, row_fault
 
 
 def interval_length(value: pl.Expr) -> pl.Expr:
@@ -25,24 +29,32 @@ def interval_parts(value: pl.Expr) -> list[pl.Expr]:
     return [value.struct.field(part).cast(pl.Int64) for part in ("months", "days", "us")]
 
 
-def sum_of_intervals(left: pl.Expr, right: pl.Expr, sign: int = 1) -> pl.Expr:
+def checked_interval(site: Site, months: pl.Expr, days: pl.Expr, us: pl.Expr) -> pl.Expr:
+    """An interval of 128-bit parts, or `interval out of range`."""
+    beyond = _outside(months, 2**31) | _outside(days, 2**31) | _outside(us, 2**63)
+    return interval(site.trap(months, beyond, "interval_range"), *(pl.when(~beyond).then(part) for part in (days, us)))
+
+
+def _outside(part: pl.Expr, limit: int) -> pl.Expr:
+    return (part < pl.lit(-limit, dtype=pl.Int128)) | (part >= pl.lit(limit, dtype=pl.Int128))
+
+
+def sum_of_intervals(site: Site, left: pl.Expr, right: pl.Expr, sign: int = 1) -> pl.Expr:
     """Field by field: left + right, or left - right."""
-    return interval(*(a + b * sign for a, b in zip(interval_parts(left), interval_parts(right), strict=True)))
+    first, second = ([part.cast(pl.Int128) for part in interval_parts(value)] for value in (left, right))
+    return checked_interval(site, *(a + b * sign for a, b in zip(first, second, strict=True)))
 
 
-def scaled_interval(value: pl.Expr, factor: pl.Expr) -> pl.Expr:
-    """Each field times the factor; fractions of months go to days, of days to microseconds."""
-    months, days, us = (part.cast(pl.Float64) * factor for part in interval_parts(value))
-    whole_months = _toward_zero(months)
-    month_days = ((months - whole_months) * 30).round(6)
-    whole_days = _toward_zero(days)
-    extra = month_days + (days - whole_days)
-    extra_days = _toward_zero(extra)
-    rest = ((extra - extra_days) * DAY).round(0)
-    return interval(
-        whole_months.cast(pl.Int64), (whole_days + extra_days).cast(pl.Int64), (us + rest).round(0).cast(pl.Int64)
-    )
+def scaled_interval(site: Site, value: pl.Expr, number: pl.Expr, divides: bool = False) -> pl.Expr:
+    """An interval times a number, or divided by one."""
 
+    def over(months: int, days: int, us: int, by: float) -> dict[str, int]:
+        try:
+            parts = scaled((months, days, us), (lambda part: part / by) if divides else (lambda part: part * by))
+        except OverflowError as error:
+            endless = not divides and by in (math.inf, -math.inf) and (months * DAYS_PER_MONTH + days) * DAY + us
+            name = "infinite_interval" if endless else "interval_range"
+            raise row_fault(*FAULTS[name], site.position) from error
+        return dict(zip(("months", "days", "us"), parts, strict=True))
 
-def _toward_zero(value: pl.Expr) -> pl.Expr:
-    return pl.when(value < 0).then(value.ceil()).otherwise(value.floor())
+    return site.rowwise(over, *interval_parts(value), number)

@@ -96,8 +96,18 @@ def to_float(value: pl.Expr, source: PgType) -> pl.Expr:
     """A number as float8."""
     if source.name == "numeric":
         plain = value.cast(pl.Float64)
-        return plain / 10.0**source.scale if source.scale else plain
+        return float_quotient(plain, pl.lit(10.0**source.scale, dtype=pl.Float64)) if source.scale else plain
     return value.cast(pl.Float64)
+
+
+def float_quotient(value: pl.Expr, divisor: pl.Expr) -> pl.Expr:
+    """value / divisor of one float type, correctly rounded.
+
+    Polars 2.1 multiplies by the inverse of a divisor that is the same for all rows, which is one digit off for every
+    third value (59999999 / 1e6 as 59.999998999999995); so the divisor is made to vary. A literal has to have its type,
+    or it becomes a float4.
+    """
+    return value / (value.is_null().cast(pl.Float32) + divisor)
 
 
 def product(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
@@ -108,10 +118,13 @@ def product(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 def checked_float(site: Site, result: pl.Expr, *operands: pl.Expr) -> pl.Expr:
     """PostgreSQL refuses an infinite result of finite operands."""
-    finite = pl.lit(True)
-    for operand in operands:
-        finite = finite & operand.is_finite()
+    finite = pl.all_horizontal(operand.is_finite() for operand in operands)
     return site.trap(result, result.is_infinite() & finite, "float_overflow")
+
+
+def without_underflow(site: Site, result: pl.Expr, cannot_be_zero: pl.Expr) -> pl.Expr:
+    """PostgreSQL refuses a result that is zero for being too small."""
+    return site.trap(result, (result == 0) & cannot_be_zero, "float_underflow")
 
 
 def truncated_quotient(left: pl.Expr, right: pl.Expr) -> pl.Expr:

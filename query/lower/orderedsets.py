@@ -9,6 +9,8 @@ from query.bound import AggregateCall, Field
 from query.lower.intervals import scaled_interval, sum_of_intervals
 from query.lower.ordering import is_keyed, sort_key
 from query.lower.plans import Plan, masked
+from query.lower.site import CallSite
+from query.types import INTERVAL_TYPE
 
 
 def _ordered(call: AggregateCall, made: Field) -> tuple[pl.Expr, pl.Expr]:
@@ -38,12 +40,15 @@ def _percentile_cont(call: AggregateCall, made: Field) -> Plan:
     def pick(values: pl.Expr, count: pl.Expr, fraction: float) -> pl.Expr:
         place = (count - 1) * fraction
         low, high = place.floor(), place.ceil()
+        share = place - low
         first = values.list.get(low.cast(pl.Int64).clip(0, None), null_on_oob=True)
         second = values.list.get(high.cast(pl.Int64).clip(0, None), null_on_oob=True)
         if spans:
-            between = sum_of_intervals(scaled_interval(sum_of_intervals(second, first, -1), place - low), first)
+            site = CallSite((INTERVAL_TYPE,), INTERVAL_TYPE, call.position)
+            difference = sum_of_intervals(site, second, first, -1)
+            between = sum_of_intervals(site, scaled_interval(site, difference, share), first)
         else:
-            between = first + (place - low) * (second - first)
+            between = first + share * (second - first)
         return pl.when(low == high).then(first).otherwise(between)
 
     return _fractions(call, made, pick)

@@ -36,6 +36,17 @@ def expression(scalar: Scalar, stage: Stage | None = None, where: pl.Expr | None
     return _Scalars(None if where is None else Guard(where, None, stage), stage).argument(scalar)
 
 
+def is_null(call: Call) -> bool:
+    """True for a call that is NULL whatever its other arguments are: one is NULL, and the function is strict in it."""
+    if call.function == "grouping":
+        return False
+    function = REGISTRY.get(call.function)
+    return any(
+        isinstance(arg, Constant) and arg.value is None and (function.strict or function.parameter(index).constant)
+        for index, arg in enumerate(call.args)
+    )
+
+
 def computed(frame: pl.LazyFrame, values: Mapping[str, Scalar]) -> pl.LazyFrame:
     """The frame with the values as further columns."""
     stage = Stage()
@@ -93,18 +104,21 @@ class _Scalars:
 
     def _call(self, scalar: Call) -> pl.Expr:
         function = REGISTRY.get(scalar.function)
-        constants = tuple(arg.value if isinstance(arg, Constant) else None for arg in scalar.args)
-        site = CallSite(tuple(arg.type for arg in scalar.args), scalar.type, scalar.position, self.guard, constants)
+        if is_null(scalar):
+            return pl.lit(None, dtype=scalar.type.polars)
         args: list[object] = []
         for index, arg in enumerate(scalar.args):
-            constant = function.parameter(index).constant
+            constant = function.parameter(index).constant and isinstance(arg, Constant)
             args.append(arg.value if constant and isinstance(arg, Constant) else self.argument(arg))
-        if any(
-            function.parameter(index).constant and isinstance(arg, Constant) and arg.value is None
-            for index, arg in enumerate(scalar.args)
-        ):
-            return pl.lit(None, dtype=scalar.type.polars)
-        return function.build(site, *args)
+        columns = [arg for arg, given in zip(args, scalar.args, strict=True) if not isinstance(given, Constant)]
+        if not function.guarded or not columns:
+            return function.build(self._site(scalar), *args)
+        present = pl.all_horizontal(arg.is_not_null() for arg in columns if isinstance(arg, pl.Expr))
+        return pl.when(present).then(function.build(self.within(present)._site(scalar), *args))
+
+    def _site(self, call: Call) -> CallSite:
+        constants = tuple(arg.value if isinstance(arg, Constant) else None for arg in call.args)
+        return CallSite(tuple(arg.type for arg in call.args), call.type, call.position, self.guard, constants)
 
     def _cast(self, scalar: Cast) -> pl.Expr:
         site = CallSite((scalar.value.type,), scalar.type, scalar.position, self.guard)

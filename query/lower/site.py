@@ -45,7 +45,8 @@ class CallSite:
             if series.dtype == pl.String():
                 return _over_texts(function, series, dtype, position)
             rows = series.to_list() if len(args) == 1 else series.struct.fields and _tuples(series)
-            return pl.Series(series.name, _applied(function, rows, position), dtype=dtype, strict=False)
+            results = _applied(function, rows, position, _key_of(series.dtype))
+            return pl.Series(series.name, results, dtype=dtype, strict=False)
 
         source = args[0] if len(args) == 1 else pl.struct(arg.alias(f"a{i}") for i, arg in enumerate(args))
         return self.needed(source).map_batches(over, return_dtype=dtype, is_elementwise=True)
@@ -75,7 +76,18 @@ def _tuples(series: pl.Series) -> list[tuple[object, ...] | None]:
     return list(series.struct.unnest().iter_rows())
 
 
-def _applied(function: Callable[..., object], rows: Iterable[object], position: int | None) -> list[object]:
+def _key_of(kind: pl.DataType) -> Callable[[object], object]:
+    """By what two rows are known to be the same: themselves, but 0.0 is not -0.0, nor false."""
+    kinds = [field.dtype for field in kind.fields] if isinstance(kind, pl.Struct) else [kind]
+    return repr if any(one.is_float() or one.is_nested() for one in kinds) else lambda row: row
+
+
+def _applied(
+    function: Callable[..., object],
+    rows: Iterable[object],
+    position: int | None,
+    key_of: Callable[[object], object] = lambda row: row,
+) -> list[object]:
     known: dict[object, object] = {}
     results: list[object] = []
     for row in rows:
@@ -84,11 +96,10 @@ def _applied(function: Callable[..., object], rows: Iterable[object], position: 
             results.append(None)
             continue
         try:
-            if row not in known:
-                known[row] = function(*values)
-            results.append(known[row])
-        except TypeError:
-            results.append(function(*values))
+            key = key_of(row)
+            if key not in known:
+                known[key] = function(*values)
+            results.append(known[key])
         except BadJson as error:
             raise row_fault(INVALID_TEXT, "invalid input syntax for type json", position) from error
         except BadLiteral as error:

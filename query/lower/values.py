@@ -51,14 +51,15 @@ def series_of(values: Iterable[object], kind: PgType) -> pl.Series:
     """A column of constants of one type."""
     if kind.name in ("date", "timestamp", "timestamptz"):
         return pl.Series(values, dtype=pl.Int32 if kind.name == "date" else pl.Int64).cast(kind.polars)
-    if kind.name == "interval":
-        names = ("months", "days", "us")
-        rows = [None if v is None else dict(zip(names, v, strict=True)) for v in values]  # type: ignore[call-overload]
-        return pl.Series(rows, dtype=kind.polars)
     return pl.Series([_stored(value, kind) for value in values], dtype=kind.polars)
 
 
 def _stored(value: object, kind: PgType) -> object:
+    """A constant's value as a Polars series takes it."""
+    if kind.element is not None and isinstance(value, tuple):
+        return [_stored(item, kind.element) for item in value]
+    if kind.name == "interval" and isinstance(value, tuple):
+        return dict(zip(("months", "days", "us"), value, strict=True))
     if value is None or not isinstance(value, int) or isinstance(value, bool):
         return value
     if kind.name == "date" and value in _DATE_DAYS:

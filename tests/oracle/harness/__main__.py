@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tests.oracle.harness import corpus, fuzz
+from tests.oracle.harness import corpus, functions, fuzz
 from tests.oracle.harness.corpus import Query
 from tests.oracle.harness.session import Session, contradiction, open_session, open_shuffled, temporary_server
 from tests.oracle.harness.verdict import Finding, Verdict, instability
@@ -30,6 +30,11 @@ def _parser() -> argparse.ArgumentParser:
     lists.set_defaults(command=_lists)
     check = commands.add_parser("check", help="check the corpora against PostgreSQL alone")
     check.set_defaults(command=_check)
+    trying = commands.add_parser("functions", help="try the functions of the registry with the edges of their types")
+    trying.add_argument("prefix", nargs="?", default="", help="only functions whose signature starts so")
+    trying.add_argument("--rows", type=int, default=functions.ROWS)
+    trying.add_argument("--sets", type=int, default=functions.CONSTANT_SETS, help="sets of constant arguments")
+    trying.set_defaults(command=_functions)
     fuzzing = commands.add_parser("fuzz", help="run generated queries; minimise and keep what does not pass")
     fuzzing.add_argument("--first", type=int, default=100_000, help="the first seed")
     fuzzing.add_argument("--count", type=int, default=5000)
@@ -75,6 +80,19 @@ def _check(session: Session, options: argparse.Namespace) -> int:
             if fault:
                 print(f"{query.id}\n    {query.sql}\n    {fault}")
     print(f"{faults} faults")
+    return int(bool(faults))
+
+
+def _functions(session: Session, options: argparse.Namespace) -> int:
+    faults = 0
+    for function in functions.callables():
+        if not function.key.startswith(options.prefix):
+            continue
+        found = functions.check(session, function, options.rows, options.sets)
+        faults += len(found)
+        if found:
+            print("\n    ".join([f"## {function.key}", *found[:20]]), flush=True)
+    print(f"{faults} differences")
     return int(bool(faults))
 
 

@@ -8,6 +8,7 @@ import datetime as dt
 import json
 import math
 import re
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
@@ -99,6 +100,11 @@ def _their_interval(text: str) -> Plain:
         whole = (int(hours) * 60 + int(minutes)) * 60_000_000 + int(Decimal(seconds) * 1_000_000)
         microseconds = -whole if sign == "-" else whole
     return [months, days, microseconds]
+
+
+def _single(value: float) -> float:
+    """The number of single precision that a text of few digits stands for."""
+    return float(struct.unpack("f", struct.pack("f", value))[0])
 
 
 def _their_bytes(text: str) -> Plain:
@@ -239,7 +245,7 @@ _THEIRS: Final[dict[str, Callable[[str], Plain]]] = {
     "int8": int,
     "oid": int,
     "numeric": Decimal,
-    "float4": float,
+    "float4": lambda text: _single(float(text)),
     "float8": float,
     "interval": _their_interval,
     "bytea": _their_bytes,

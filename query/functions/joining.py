@@ -1,0 +1,141 @@
+"""Texts made of several values: concatenation, format, and quoting for SQL."""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from query import fault
+from query.functions.registry import Site, define
+from query.lower.texts import to_text
+
+_FAMILY = "Text"
+_QUOTED_WORDS: Final = Path(__file__).with_name("quoted_words.txt")
+
+
+@define("concat(any...) -> text", "The arguments' texts in a row; NULL counts as empty.", family=_FAMILY, strict=False)
+def concat(site: Site, *values: pl.Expr) -> pl.Expr:
+    return pl.concat_str([_shown(site, index, value).fill_null("") for index, value in enumerate(values)])
+
+
+@define(
+    "concat_ws(text, any...) -> text",
+    "The arguments that are not NULL, with a separator.",
+    family=_FAMILY,
+    strict=False,
+)
+def concat_ws(site: Site, separator: pl.Expr, *values: pl.Expr) -> pl.Expr:
+    texts = [_shown(site, index + 1, value) for index, value in enumerate(values)]
+    result = pl.lit("")
+    started = pl.lit(False)
+    for text in texts:
+        joined = pl.when(started).then(pl.concat_str([result, separator, text])).otherwise(text)
+        result = pl.when(text.is_not_null()).then(joined).otherwise(result)
+        started = started | text.is_not_null()
+    return pl.when(separator.is_not_null()).then(result)
+
+
+def _shown(site: Site, index: int, value: pl.Expr) -> pl.Expr:
+    """An argument as PostgreSQL's output function shows it: booleans as t and f."""
+    kind = site.types[index]
+    if kind.name == "bool":
+        return pl.when(value).then(pl.lit("t")).when(~value).then(pl.lit("f"))
+    return to_text(site, value, kind)
+
+
+@define("||(text, text) -> text", "Concatenation.", family=_FAMILY)
+def concatenated(site: Site, left_text: pl.Expr, right_text: pl.Expr) -> pl.Expr:
+    return left_text + right_text
+
+
+@define("||(text, anynonarray) -> text", "Concatenation with the text of any value.", family=_FAMILY)
+def concatenated_right(site: Site, text: pl.Expr, value: pl.Expr) -> pl.Expr:
+    return text + to_text(site, value, site.types[1])
+
+
+@define("||(anynonarray, text) -> text", "Concatenation with the text of any value.", family=_FAMILY)
+def concatenated_left(site: Site, value: pl.Expr, text: pl.Expr) -> pl.Expr:
+    return to_text(site, value, site.types[0]) + text
+
+
+_DIRECTIVE = re.compile(r"%(?:(\d+)\$)?(.|$)", re.DOTALL)
+
+
+@define(
+    "format(text!) -> text; format(text!, any...) -> text",
+    "Text with %s, %I and %L filled in.",
+    family=_FAMILY,
+    strict=False,
+)
+def format_text(site: Site, pattern: object, *values: pl.Expr) -> pl.Expr:
+    parts: list[pl.Expr] = []
+    text, place, number = str(pattern), 0, 0
+    for match in _DIRECTIVE.finditer(text):
+        parts.append(pl.lit(text[place : match.start()]))
+        place = match.end()
+        if match[2] == "%":
+            parts.append(pl.lit("%"))
+            continue
+        if not match[2]:
+            raise fault.invalid(fault.INVALID_PARAMETER, "unterminated format() type specifier", site.position)
+        number = int(match[1]) if match[1] else number + 1
+        if not 1 <= number <= len(values):
+            raise fault.invalid(fault.INVALID_PARAMETER, "too few arguments for format()", site.position)
+        parts.append(_formatted(site, match[2], _shown(site, number, values[number - 1])))
+    parts.append(pl.lit(text[place:]))
+    return pl.concat_str(parts)
+
+
+def _formatted(site: Site, directive: str, value: pl.Expr) -> pl.Expr:
+    if directive == "s":
+        return value.fill_null("")
+    if directive == "L":
+        return site.rowwise(quoted_literal, value).fill_null("NULL")
+    if directive == "I":
+        return site.rowwise(quoted_identifier, site.trap(value, value.is_null(), "null_identifier"))
+    raise fault.unsupported(f"format directive %{directive}", site.position, "use %s, %I or %L")
+
+
+def quoted_literal(text: str) -> str:
+    """The text as an SQL literal."""
+    quoted = "'" + text.replace("'", "''").replace("\\", "\\\\") + "'"
+    return f"E{quoted}" if "\\" in text else quoted
+
+
+def quoted_identifier(text: str) -> str:
+    """The text as an SQL identifier, quoted if it has to be."""
+    plain = re.fullmatch(r"[a-z_][a-z0-9_]*", text) is not None and text not in _reserved()
+    return text if plain else '"' + text.replace('"', '""') + '"'
+
+
+@cache
+def _reserved() -> frozenset[str]:
+    """Words that are no plain identifiers: PostgreSQL 18's keywords but for the unreserved ones."""
+    return frozenset(_QUOTED_WORDS.read_text("ascii").split())
+
+
+@define("quote_nullable(text) -> text", "The text as an SQL literal, NULL as NULL.", family=_FAMILY, strict=False)
+def quote_nullable(site: Site, value: pl.Expr) -> pl.Expr:
+    return site.rowwise(lambda text: quoted_literal(text), value).fill_null("NULL")
+
+
+@define("quote_literal(text) -> text", "The text as an SQL literal.", family=_FAMILY)
+def quote_literal(site: Site, value: pl.Expr) -> pl.Expr:
+    return site.rowwise(lambda text: quoted_literal(text), value)
+
+
+@define("quote_ident(text) -> text", "The text as an SQL identifier.", family=_FAMILY)
+def quote_ident(site: Site, value: pl.Expr) -> pl.Expr:
+    return site.rowwise(quoted_identifier, value)
+
+
+@define("num_nulls(any...) -> int4", "How many arguments are NULL.", family=_FAMILY, strict=False)
+def num_nulls(site: Site, *values: pl.Expr) -> pl.Expr:
+    return pl.sum_horizontal(value.is_null().cast(pl.Int32) for value in values).cast(pl.Int32)
+
+
+@define("num_nonnulls(any...) -> int4", "How many arguments are not NULL.", family=_FAMILY, strict=False)
+def num_nonnulls(site: Site, *values: pl.Expr) -> pl.Expr:
+    return pl.sum_horizontal(value.is_not_null().cast(pl.Int32) for value in values).cast(pl.Int32)
