@@ -73,11 +73,12 @@ def runs(body: bytes, read: Read = lambda text: None) -> Iterator[Run | Alike]:
 
 def _array_runs(body: bytes, read: Read) -> Iterator[Run | Alike]:
     separators = (_separator(_FIRST_KEY.match(body)), _separator(None))
-    start = body.index(b"[") + 1
+    first = start = body.index(b"[") + 1
     while run_and_end := _guessed_run(body, start, separators, read):
         run, start = run_and_end
         yield run
-    text = b"[" + body[start:].rstrip()
+    # Of a body that was not cut, which most are, no copy.
+    text = (body[start - 1 :] if start == first else b"[" + body[start:]).rstrip()
     alike = read(text) if len(text) <= LARGEST_RUN_BYTES else None
     yield from (alike,) if alike is not None else _rest(text, start - 1)
 

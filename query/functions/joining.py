@@ -118,12 +118,12 @@ def _reserved() -> frozenset[str]:
 
 @define("quote_nullable(text) -> text", "The text as an SQL literal, NULL as NULL.", family=_FAMILY, strict=False)
 def quote_nullable(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text: quoted_literal(text), value).fill_null("NULL")
+    return site.rowwise(quoted_literal, value).fill_null("NULL")
 
 
 @define("quote_literal(text) -> text", "The text as an SQL literal.", family=_FAMILY)
 def quote_literal(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text: quoted_literal(text), value)
+    return site.rowwise(quoted_literal, value)
 
 
 @define("quote_ident(text) -> text", "The text as an SQL identifier.", family=_FAMILY)

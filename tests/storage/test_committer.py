@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from errors import Overloaded, ShuttingDown, StorageUnavailable
-from storage.committer import Committer, Rows
+from storage.committer import LARGE_BYTES, Committer, Rows
 from storage.frames import Frame, decode, to_rows
 from storage.segments import owned, stage
 
@@ -114,6 +114,19 @@ def test_what_queues_during_a_sync_goes_into_one_write_with_one_frame_for_alike_
     frames = [(frame.dataset_id, to_rows(frame)["x"].to_list()) for frame in staged_frames(tmp_path)]
     assert frames == [(1, [1]), (1, [2, 3]), (1, ["text"]), (2, [4])]
     assert len(syncs) == 2
+
+
+def test_large_rows_that_share_a_write_have_frames_of_their_own(tmp_path: Path, gate: Gate) -> None:
+    large = ["x" * 2 * LARGE_BYTES]
+    committer = Committer(tmp_path, offload=gate, flush_seconds=60)
+    appends = Appends(committer, gate)
+    for each in (rows("a"), rows("b"), rows(*large), rows("c"), rows(*large)):
+        appends.start(each)
+
+    assert appends.finish() == [None] * 5
+    committer.close()
+
+    assert [to_rows(frame)["x"].to_list() for frame in staged_frames(tmp_path)] == [["a"], ["b", "c"], large, large]
 
 
 def test_failed_sync_fails_all_that_shared_it_and_the_next_commit_is_fine(
