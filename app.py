@@ -89,6 +89,7 @@ def create_app(settings: Settings) -> Flask:
     base.bind(server.url(settings.database_url, settings.data_dir))
     app = requests.Application("weir", static_folder=None)
     if trusted := settings.trusted_proxies:
+        # Flask's own way to add middleware, which mypy takes for replacing a method.
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=trusted, x_proto=trusted)  # type: ignore[method-assign]
     built = access.build(_access_options(settings), Passwords(offload))
     key = PeerKey(built.secrets) if settings.advertise_url else None

@@ -31,7 +31,7 @@ control_socket_disable = True
 proc_name = "weir"
 
 
-class Logs(Logger):  # type: ignore[misc]
+class Logs(Logger):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn's own lines and ours, in one form on one stream. Set up before the fork, so every worker has it."""
 
     def setup(self, cfg: Any) -> None:

@@ -81,7 +81,8 @@ def _check(url: str, kind: TargetKind, *, skips_tls_check: bool) -> None:
 
 
 def _delivery() -> Delivery:
-    return current_app.extensions[EXTENSION]  # type: ignore[no-any-return]
+    found: Delivery = current_app.extensions[EXTENSION]
+    return found
 
 
 def _as_object(found: Target) -> dict[str, object]:

@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 DOCS = Path(__file__).parent
+# As a script its own folder is on the path, not the project's: hence imports below a statement.
 sys.path.insert(0, str(DOCS.parent))
 
 import errors  # noqa: E402

@@ -8,7 +8,7 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -16,6 +16,8 @@ from errors import InvalidBody
 from ingest.otlp.messages import INT64, UINT64, IntegerRange, Messages, camel_case, join
 from ingest.otlp.values import MAX_DEPTH, Value, base64_text, json_text
 from ingest.sparse import Sparse
+
+R = TypeVar("R")
 
 _NON_FINITE: Final = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _HEX_DIGITS: Final = "0123456789abcdefABCDEF"
@@ -253,7 +255,7 @@ def _member(value: Any) -> tuple[str, Any] | None:
     return members[0] if members else None
 
 
-def _read(path: str, read: Callable[..., Any], *args: Any) -> Any:
+def _read(path: str, read: Callable[..., R], *args: Any) -> R:
     try:
         return read(*args)
     except WrongShape as error:
@@ -335,7 +337,7 @@ def _number(point: dict[str, Any]) -> int | float | None:
     if as_int is not None and as_double is not None:
         raise WrongShape("", "one value, found asInt and asDouble")
     if as_int is not None:
-        return _read("asInt", _int64, as_int)  # type: ignore[no-any-return]
+        return _read("asInt", _int64, as_int)
     return None if as_double is None else _read("asDouble", _double, as_double)
 
 

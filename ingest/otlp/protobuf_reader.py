@@ -113,7 +113,8 @@ def _value_of(encoded: bytes) -> Value | None:
 def _value(message: Any) -> Value | None:
     kind = message.WhichOneof("value")
     if kind in _SCALARS:
-        return getattr(message, kind)  # type: ignore[no-any-return]
+        scalar: Value = getattr(message, kind)
+        return scalar
     nested = _nested(message)
     return nested if nested is None or kind == "bytes_value" else json_text(nested)
 
