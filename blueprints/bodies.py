@@ -4,6 +4,7 @@ Flask's own `get_data()` is not used for ingestion: with a chunked body above it
 and no error, which would be silent loss of the rest.
 """
 
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -139,6 +140,8 @@ def _pieces(request: Request, limit: int, hold: Callable[[int], None]) -> Iterat
 
 
 def _read(stream: IO[bytes], size: int) -> bytes:
+    if isinstance(stream, io.BytesIO):
+        return stream.read(size)  # it has come already
     try:
         with deadline(READ_SECONDS):
             return stream.read(size)

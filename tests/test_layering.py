@@ -51,7 +51,7 @@ MAY_IMPORT = {
     "schemas": {"marshmallow"},
     "runtime": {"gevent"},
     "wsgi": {"gevent", "app", "metrics"},
-    "worker": {"gevent", "gunicorn"},
+    "serving": {"gevent", "gunicorn"},
     # Numbers and labels; below everything that counts, so that nobody has to know who reads them.
     "metrics": {"prometheus_client"},
     # Makes rows of log lines and numbers; the application says where they go.

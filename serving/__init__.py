@@ -1,0 +1,1 @@
+"""HTTP under gunicorn: its gevent worker, with less to do for each request."""
