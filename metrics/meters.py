@@ -1,11 +1,12 @@
 """The counters and histograms of one worker: what is counted, and by which labels."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 M = TypeVar("M", Counter, Histogram)
+Count = Callable[[float], None]
 
 # Each dataset has series in every worker's file; those beyond this number are counted together.
 MOST_DATASETS: Final = 500
@@ -23,8 +24,10 @@ class Meters:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._datasets: set[tuple[str, str]] = set()
         self._children: dict[tuple[object, ...], Any] = {}
+        # What every request counts: two series at once, found by their labels.
+        self._answered: dict[tuple[str, str, int], tuple[Count, Count]] = {}
+        self._ingested: dict[tuple[str, str], tuple[Count, Count]] = {}
         self._requests = self._counter("requests", "Requests answered.", "method", "route", "status")
         self._refusals = self._counter("refusals", "Requests refused, by the error's code.", "code")
         self._events = self._counter("ingested_events", "Events stored durably.", "tenant", "dataset")
@@ -53,8 +56,12 @@ class Meters:
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """A request was answered."""
-        self._of(self._requests, method, route, status).inc()
-        self._of(self._answer, route).observe(seconds)
+        labels = (method, route, status)
+        if labels not in self._answered:
+            self._answered[labels] = (self._requests.labels(*labels).inc, self._answer.labels(route).observe)
+        count, observe = self._answered[labels]
+        count(1)
+        observe(seconds)
 
     def refused(self, code: str) -> None:
         """A request was refused with this code of errors.py."""
@@ -62,9 +69,9 @@ class Meters:
 
     def ingested(self, tenant: str, dataset: str, events: int, body_bytes: int) -> None:
         """Events are on stable storage."""
-        labels = self._few(tenant, dataset)
-        self._of(self._events, *labels).inc(events)
-        self._of(self._bytes, *labels).inc(body_bytes)
+        count_events, count_bytes = self._ingested.get((tenant, dataset)) or self._of_dataset(tenant, dataset)
+        count_events(events)
+        count_bytes(body_bytes)
 
     def rejected(self, protocol: str, reasons: Mapping[str, int]) -> None:
         """Events of a request were left out, so many for each of these reasons, and the rest was stored."""
@@ -97,13 +104,11 @@ class Meters:
             found = self._children[key] = meter.labels(*labels)
         return found
 
-    def _few(self, tenant: str, dataset: str) -> tuple[str, str]:
-        pair = (tenant, dataset)
-        if pair not in self._datasets:
-            if len(self._datasets) >= MOST_DATASETS:
-                return (OTHER, OTHER)
-            self._datasets.add(pair)
-        return pair
+    def _of_dataset(self, tenant: str, dataset: str) -> tuple[Count, Count]:
+        labels = (tenant, dataset) if len(self._ingested) < MOST_DATASETS else (OTHER, OTHER)
+        if labels not in self._ingested:
+            self._ingested[labels] = (self._events.labels(*labels).inc, self._bytes.labels(*labels).inc)
+        return self._ingested[labels]
 
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
         return Counter(f"weir_{name}", meaning, labels, registry=self.registry)

@@ -18,6 +18,9 @@ meters = Meters()
 for line in sys.stdin:
     if line.strip() == "count":
         meters.refused("overloaded")
+    if line.strip() == "count many":
+        for number in range(1000):
+            meters.refused(f"code_{number}")
     shown = text(meters.registry, [], lambda tenant, dataset: True).decode().splitlines()
     print([line for line in shown if line.startswith("weir_refusals_total")], flush=True)
 """
@@ -60,6 +63,24 @@ def test_every_process_shows_what_all_have_counted(tmp_path: Path):
 
     assert shown == """['weir_refusals_total{code="overloaded"} 2.0']"""
     assert {first.slot, second.slot} == {0, 1}
+    first.kill()
+    second.kill()
+
+
+def test_counts_stay_when_a_file_grows(tmp_path: Path):
+    """A file of 64 KiB holds some hundreds of series; one that grows is mapped anew."""
+    first, second = Worker(tmp_path), Worker(tmp_path)
+    first.ask("count")
+
+    for _ in range(2):
+        first.ask("count many")
+        first.ask("count")
+
+    shown = second.ask("show")
+    assert shown == first.ask("show")
+    assert """weir_refusals_total{code="overloaded"} 3.0""" in shown
+    assert shown.count("} 2.0") == 1000
+    assert (tmp_path / "counter_0.db").stat().st_size > 64 * 1024
     first.kill()
     second.kill()
 
