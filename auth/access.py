@@ -68,7 +68,7 @@ def build(options: AccessOptions, passwords: Passwords, clock: Callable[[], date
     cache = IdentityCache(generation)
     last_use = LastUse(api_key.touch)
     provider = None if options.provider is None else Provider(options.provider)
-    bearer_tokens = None if provider is None else BearerTokens(provider, secrets, cache)
+    bearer_tokens = None if provider is None else BearerTokens(provider, cache)
     return Access(
         multi_tenant=options.multi_tenant,
         public_url=options.public_url,

@@ -1,9 +1,11 @@
 """The identities that this worker has resolved, each kept for as long as the generation stands still."""
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import blake2b
 from typing import Final
 
 from auth.identity import Identity
@@ -23,14 +25,19 @@ class Resolved:
 
 
 class IdentityCache:
-    """Verified credentials by a digest of what was sent. Wrong ones are never kept: they would push out right ones."""
+    """Verified credentials by a digest of what was sent. Wrong ones are never kept: they would push out right ones.
+
+    The digest is BLAKE2b (RFC 7693) under a key that nobody but this process has, and that ends with it.
+    """
 
     def __init__(self, generation: Generation) -> None:
         self._generation = generation
+        self._key = os.urandom(32)
         self._kept: OrderedDict[bytes, tuple[int, Resolved]] = OrderedDict()
 
-    def resolve(self, digest: bytes, load: Callable[[], Resolved | None]) -> Resolved | None:
-        """What `load` gives, or gave since the last change of any identity."""
+    def resolve(self, credential: str, load: Callable[[], Resolved | None]) -> Resolved | None:
+        """What `load` gives for the credential, or gave since the last change of any identity."""
+        digest = blake2b(credential.encode(), digest_size=32, key=self._key).digest()
         now = self._generation.read()
         kept = self._kept.get(digest)
         if kept is not None and kept[0] == now:

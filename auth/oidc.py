@@ -9,7 +9,6 @@ from auth.cache import IdentityCache, Resolved
 from auth.identity import Identity, Kind
 from auth.names import is_text
 from auth.provider import Claims, Provider, ProviderOptions
-from auth.secrets import Secrets
 from auth.verify import identity_of
 from errors import LoginFailed
 from models import role, session, tenant, user
@@ -33,9 +32,8 @@ class Subject:
 class BearerTokens:
     """Verifies `Authorization: Bearer` for API calls: tokens that the provider issued for this client."""
 
-    def __init__(self, provider: Provider, secrets: Secrets, cache: IdentityCache) -> None:
+    def __init__(self, provider: Provider, cache: IdentityCache) -> None:
         self._provider = provider
-        self._secrets = secrets
         self._cache = cache
 
     def identify(self, tenant_id: str, token: str) -> Identity | None:
@@ -50,8 +48,8 @@ class BearerTokens:
         except LoginFailed:
             return None
         groups = "\0".join(subject.groups)
-        digest = self._secrets.digest(f"bearer\0{tenant_id}\0{subject.name}\0{groups}")
-        resolved = self._cache.resolve(digest, lambda: load_identity(tenant_id, subject.name, subject.groups))
+        scoped = f"bearer\0{tenant_id}\0{subject.name}\0{groups}"
+        resolved = self._cache.resolve(scoped, lambda: load_identity(tenant_id, subject.name, subject.groups))
         if resolved is None or is_revoked(resolved, subject.issued_at):
             return None
         return resolved.identity

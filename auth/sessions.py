@@ -74,8 +74,7 @@ class Sessions:
     def identify(self, tenant: str, token: str) -> Identity | None:
         """Whose session the cookie proves. None: of nobody, of another tenant, or over."""
         digest = self._digest(token)
-        scoped = self._secrets.digest(f"session of\0{tenant}\0{token}")
-        resolved = self._cache.resolve(scoped, lambda: _load(tenant, digest))
+        resolved = self._cache.resolve(f"session of\0{tenant}\0{token}", lambda: _load(tenant, digest))
         if resolved is None:
             return None
         if resolved.expires_at is not None and resolved.expires_at > self._clock():

@@ -50,7 +50,7 @@ class Verifier:
 
     def api_key(self, tenant: str, secret: str) -> Identity | None:
         """The identity of a key of this tenant. The secret is compared exactly, by a digest under our own key."""
-        scoped = self._secrets.digest(f"api key\0{tenant}\0{secret}")
+        scoped = f"api key\0{tenant}\0{secret}"
         resolved = self._cache.resolve(scoped, lambda: _load_key(tenant, self._secrets.digest(secret)))
         now = self._clock()
         if resolved is None or (resolved.expires_at is not None and resolved.expires_at <= now):
@@ -62,8 +62,8 @@ class Verifier:
         """The identity of a native user. An unknown user costs as much as a wrong password. Raises TooManyAttempts."""
         if not is_text(claim.name):
             return None
-        digest = self._secrets.digest(f"basic\0{claim.tenant}\0{claim.name}\0{claim.password}")
-        resolved = self._cache.resolve(digest, lambda: self._check(claim))
+        scoped = f"basic\0{claim.tenant}\0{claim.name}\0{claim.password}"
+        resolved = self._cache.resolve(scoped, lambda: self._check(claim))
         return None if resolved is None else resolved.identity
 
     def _check(self, claim: Claim) -> Resolved | None:
