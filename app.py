@@ -94,8 +94,7 @@ def create_app(settings: Settings) -> Flask:
     built = access.build(_access_options(settings), Passwords(offload))
     key = PeerKey(built.secrets) if settings.advertise_url else None
     parts = app.extensions[EXTENSION] = _parts(settings, built.generation, key)
-    requests.install(app, _self_dataset(settings))
-    metrics.install(app, parts.reception.meters)
+    requests.install(app, parts.reception.meters, _self_dataset(settings))
     errors.install(app)
     authentication.install(app, built)
     internal.install(app, key)

@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from typing import Final
 
 import polars as pl
-from flask import Blueprint, Flask, Response, current_app, g, request
+from flask import Blueprint, Flask, Response, current_app
 
 from auth.identity import Identity
 from auth.privileges import AUDIT_DATASET
+from blueprints.current import this_request
 from columns import POLARS_TYPES, Batch, ColumnType, Field
 from errors import WeirError
 from storage.arrival import Arrival
@@ -51,9 +52,10 @@ def watch(blueprint: Blueprint, noun: str, reveals: frozenset[str] = frozenset()
     """The blueprint, whose changes, and whose views named in `reveals`, are recorded from now on as `noun.view`."""
 
     def record_request(answer: Response) -> Response:
-        view = (request.endpoint or "").rpartition(".")[2]
-        if "identity" in g and (request.method not in SAFE_METHODS or view in reveals):
-            record(g.identity.tenant, actor_of(g.identity), f"{noun}.{view}", _target(), answer.status_code)
+        request = this_request()
+        view, caller = (request.endpoint or "").rpartition(".")[2], request.identity
+        if caller is not None and (request.method not in SAFE_METHODS or view in reveals):
+            record(caller.tenant, actor_of(caller), f"{noun}.{view}", _target(), answer.status_code)
         return answer
 
     blueprint.after_request(record_request)
@@ -62,7 +64,7 @@ def watch(blueprint: Blueprint, noun: str, reveals: frozenset[str] = frozenset()
 
 def name_target(target: str) -> None:
     """What the request is about, when its address does not say."""
-    g.audit_target = target
+    this_request().audit_target = target
 
 
 def actor_of(identity: Identity) -> Actor:
@@ -70,11 +72,13 @@ def actor_of(identity: Identity) -> Actor:
 
 
 def _target() -> str | None:
-    return g.get("audit_target") or ", ".join(str(value) for value in (request.view_args or {}).values()) or None
+    request = this_request()
+    return request.audit_target or ", ".join(str(value) for value in (request.view_args or {}).values()) or None
 
 
 def record(tenant: str, actor: Actor, action: str, target: str | None, status: int) -> None:
     """Before the answer goes out. A record that cannot be written is logged, as the change is done already."""
+    request = this_request()
     members: dict[str, str | int | None] = {
         "action": action,
         "target": target,
@@ -84,7 +88,7 @@ def record(tenant: str, actor: Actor, action: str, target: str | None, status: i
         "actor_name": actor.name,
         "method": request.method,
         "path": request.path,
-        "request_id": g.get("request_id"),
+        "request_id": request.id,
     }
     arrival = Arrival(datetime.now(UTC), request.remote_addr or "", request.headers.get("User-Agent", ""))
     try:

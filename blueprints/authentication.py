@@ -1,15 +1,17 @@
 """The `before_request` hook that every blueprint shares: who is calling, and for which tenant."""
 
+from collections.abc import Mapping
 from typing import Final
 
-from flask import Blueprint, Flask, current_app, g, request
+from flask import Blueprint, Flask, current_app
 
 from auth.access import Access
 from auth.identity import Identity
 from auth.names import TENANT, is_text
 from auth.verify import Claim
 from blueprints import audit
-from blueprints.credentials import KEY_HEADER, REFUSAL, Credentials
+from blueprints.credentials import REFUSAL, Credentials
+from blueprints.current import Request, this_request
 from errors import Forbidden, InvalidHeader, InvalidName, MissingHeader, TenantNotFound, Unauthenticated
 from models import tenant, user
 from models.tenant import DEFAULT
@@ -17,6 +19,10 @@ from models.tenant import DEFAULT
 EXTENSION: Final = "weir.access"
 CREDENTIALS: Final = "weir.credentials"
 TENANT_HEADER: Final = "X-P-Tenant"
+# Where WSGI keeps the headers that every request is looked at for.
+KEY_VARIABLE: Final = "HTTP_X_API_KEY"
+AUTHORIZATION_VARIABLE: Final = "HTTP_AUTHORIZATION"
+TENANT_VARIABLE: Final = "HTTP_X_P_TENANT"
 SESSION_COOKIE: Final = "session"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -35,21 +41,25 @@ def protect(blueprint: Blueprint) -> Blueprint:
 
 
 def require_identity() -> None:
-    """Sets `g.identity`. Raises Unauthenticated, ConflictingCredentials, MissingHeader, InvalidHeader, Forbidden."""
-    tenant_id = _tenant()
-    found = identify(tenant_id) or _session_identity(tenant_id)
+    """Sets the caller. Raises Unauthenticated, ConflictingCredentials, MissingHeader, InvalidHeader, Forbidden."""
+    request, multi_tenant = this_request(), access().multi_tenant
+    tenant_id = _tenant(request) if multi_tenant else DEFAULT
+    found = identify(tenant_id) or _session_identity(request, tenant_id)
     if found is None:
         raise Unauthenticated(REFUSAL)
-    _refuse_tenant_header()
-    _refuse_unprintable_path()
-    g.identity = found
+    # After the credential, so that strangers learn nothing of the server's mode.
+    if not multi_tenant and TENANT_VARIABLE in request.environ:
+        raise InvalidHeader(f"this server has one tenant: leave out {TENANT_HEADER}", field=TENANT_HEADER)
+    if request.view_args:
+        _refuse_unprintable(request.view_args)
+    request.identity = found
 
 
 def identify(tenant_id: str) -> Identity | None:
     """Whom the request's headers prove; None when they hold no credential. Raises Unauthenticated for a wrong one."""
-    sent = request.headers
+    sent = this_request().environ
     credentials: Credentials = current_app.extensions[CREDENTIALS]
-    return credentials.identify(tenant_id, sent.get(KEY_HEADER), sent.get("Authorization"))
+    return credentials.identify(tenant_id, sent.get(KEY_VARIABLE), sent.get(AUTHORIZATION_VARIABLE))
 
 
 def _record_wrong_password(claim: Claim) -> None:
@@ -71,15 +81,15 @@ def _existing(tenant_id: str) -> str:
         return DEFAULT
 
 
-def _session_identity(tenant_id: str) -> Identity | None:
+def _session_identity(request: Request, tenant_id: str) -> Identity | None:
     cookie = request.cookies.get(SESSION_COOKIE)
     found = None if cookie is None else access().sessions.identify(tenant_id, cookie)
     if found is not None and request.method not in SAFE_METHODS:
-        _refuse_other_sites()
+        _refuse_other_sites(request)
     return found
 
 
-def _refuse_other_sites() -> None:
+def _refuse_other_sites(request: Request) -> None:
     """A browser sends the cookie whoever wrote the page; a write must come from our own pages.
 
     `Sec-Fetch-Site`, else `Origin`, tells whence a browser's request comes, and no page can forge either. A request
@@ -94,7 +104,7 @@ def _refuse_other_sites() -> None:
 
 def own_origin() -> str:
     """Scheme, host and port at which browsers reach us."""
-    return (access().public_url or request.host_url).rstrip("/")
+    return (access().public_url or this_request().host_url).rstrip("/")
 
 
 def access() -> Access:
@@ -103,16 +113,16 @@ def access() -> Access:
 
 
 def caller() -> Identity:
-    """Who makes the current request."""
-    identity: Identity = g.identity
+    """Who makes the current request, of a protected blueprint."""
+    identity = this_request().identity
+    if identity is None:
+        raise Unauthenticated(REFUSAL)
     return identity
 
 
-def _tenant() -> str:
+def _tenant(request: Request) -> str:
     """The tenant whose credentials count (spec 5.6)."""
-    if not access().multi_tenant:
-        return DEFAULT
-    sent = request.headers.get(TENANT_HEADER)
+    sent: str | None = request.environ.get(TENANT_VARIABLE)
     if sent is None:
         raise MissingHeader(f"this server has several tenants: name yours in the header {TENANT_HEADER}")
     if not TENANT.fullmatch(sent):
@@ -120,14 +130,8 @@ def _tenant() -> str:
     return sent
 
 
-def _refuse_tenant_header() -> None:
-    """After the credential, so that strangers learn nothing of the server's mode."""
-    if not access().multi_tenant and TENANT_HEADER in request.headers:
-        raise InvalidHeader(f"this server has one tenant: leave out {TENANT_HEADER}", field=TENANT_HEADER)
-
-
-def _refuse_unprintable_path() -> None:
+def _refuse_unprintable(view_args: Mapping[str, object]) -> None:
     """No name is unprintable, and PostgreSQL's text cannot even hold NUL."""
-    for name, value in (request.view_args or {}).items():
+    for name, value in view_args.items():
         if isinstance(value, str) and not is_text(value):
             raise InvalidName("the address holds a name that is too long or not printable", field=name)

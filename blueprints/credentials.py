@@ -1,18 +1,14 @@
-"""What a request sends to prove who it is: X-API-Key, or Basic and Bearer by Flask-HTTPAuth's schemes.
-
-Each validator tells a missing credential (try the next) from a wrong one (stop), as the two are different.
-"""
+"""What a request sends to prove who it is: X-API-Key, or Basic and Bearer by Flask-HTTPAuth's schemes."""
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Final
 
-from flask import request
 from flask_httpauth import HTTPBasicAuth, HTTPTokenAuth
 
 from auth.identity import Identity
 from auth.verify import Claim, Verifier
+from blueprints.current import this_request
 from errors import ConflictingCredentials, Unauthenticated
 
 # The base64 decoder behind get_auth() skips characters that are not base64, and so would read the first of two
@@ -24,17 +20,6 @@ KEY_HEADER: Final = "X-API-Key"
 REFUSAL: Final = "this needs valid credentials: an X-API-Key header, Basic or Bearer authorization, or a session"
 
 BearerVerifier = Callable[[str, str], Identity | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a validator found: nothing of its kind (`missing`), a proven identity, or (None) a wrong credential."""
-
-    identity: Identity | None = None
-    missing: bool = False
-
-
-MISSING: Final = Outcome(missing=True)
 
 
 class Credentials:
@@ -59,38 +44,32 @@ class Credentials:
         """
         if key is not None and authorization is not None:
             raise ConflictingCredentials(f"send either {KEY_HEADER} or Authorization, not both")
-        for outcome in self._outcomes(tenant, key, authorization or ""):
-            if not outcome.missing:
-                return _proven(outcome)
-        if authorization is not None:
+        if key is None and authorization is None:
+            return None
+        found = self._authorized(tenant, authorization or "") if key is None else self._verifier.api_key(tenant, key)
+        if found is None:
             raise Unauthenticated(REFUSAL)
-        return None
+        return found
 
-    def _outcomes(self, tenant: str, key: str | None, authorization: str) -> Iterator[Outcome]:
+    def _authorized(self, tenant: str, authorization: str) -> Identity | None:
         # Scheme names have no case (RFC 9110 section 11.1).
         scheme = authorization.partition(" ")[0].lower()
-        yield MISSING if key is None else Outcome(self._verifier.api_key(tenant, key))
-        yield self._basic_outcome(tenant, authorization) if scheme == "basic" else MISSING
-        yield self._bearer_outcome(tenant) if scheme == "bearer" else MISSING
+        if scheme == "basic":
+            return self._of_password(tenant, authorization)
+        return self._of_token(tenant) if scheme == "bearer" else None
 
-    def _basic_outcome(self, tenant: str, authorization: str) -> Outcome:
+    def _of_password(self, tenant: str, authorization: str) -> Identity | None:
         sent = self._basic.get_auth() if BASIC.fullmatch(authorization) else None
         if sent is None:
-            return Outcome()
-        claim = Claim(tenant, sent.username, sent.password, request.remote_addr or "")
+            return None
+        claim = Claim(tenant, sent.username, sent.password, this_request().remote_addr or "")
         found = self._verifier.basic(claim)
         if found is None:
             self._on_wrong_password(claim)
-        return Outcome(found)
+        return found
 
-    def _bearer_outcome(self, tenant: str) -> Outcome:
+    def _of_token(self, tenant: str) -> Identity | None:
         sent = self._bearer.get_auth()
         if sent is None or not sent.token or self._verify_bearer is None:
-            return Outcome()
-        return Outcome(self._verify_bearer(tenant, sent.token))
-
-
-def _proven(outcome: Outcome) -> Identity:
-    if outcome.identity is None:
-        raise Unauthenticated(REFUSAL)
-    return outcome.identity
+            return None
+        return self._verify_bearer(tenant, sent.token)

@@ -41,7 +41,7 @@ def every() -> Response:
 def create(name: str) -> Response:
     """Create an empty dataset, as the `X-P-*` headers and, for a static schema, the body say. 409 if there is one."""
     require(caller(), Action.ADMINISTER, name)
-    scope = scopes.read(request.headers)
+    scope = scopes.read(request.environ)
     dataset.create(
         caller().tenant,
         scopes.checked_dataset_name(name),

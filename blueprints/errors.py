@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
-from flask import Flask, Response, current_app, g, jsonify, request
+from flask import Flask, Response, current_app, jsonify, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.routing import RequestRedirect
 
 import errors
+from blueprints.current import this_request
 from errors import InternalError, Overloaded, Unauthenticated, WeirError
 
 logger = logging.getLogger(__name__)
@@ -57,12 +58,12 @@ def install(app: Flask) -> None:
 
 def error_body(error: WeirError) -> dict[str, str | int]:
     """The one error shape (api.md section 1)."""
-    return {"code": error.code, "message": error.message, "requestId": g.get("request_id", ""), **error.details}
+    return {"code": error.code, "message": error.message, "requestId": this_request().id, **error.details}
 
 
 def log_error(error: WeirError, status: int) -> None:
     """Our faults at error with their traceback, the client's at info without (a client can repeat them at will)."""
-    g.error_code = error.code
+    this_request().error_code = error.code
     where = {"code": error.code}
     if status >= 500 and not isinstance(error, Overloaded):
         logger.error("%s %s: %s", request.method, request.path, error.message, exc_info=error, extra=where)
@@ -85,8 +86,8 @@ def _http_error(error: HTTPException) -> Response:
         return error.get_response()  # type: ignore[return-value]
     status = error.code or 500
     code = HTTPStatus(status).phrase.lower().replace(" ", "_").replace("-", "_")
-    g.error_code = code
-    answer = jsonify({"code": code, "message": _text(error), "requestId": g.get("request_id", "")})
+    this_request().error_code = code
+    answer = jsonify({"code": code, "message": _text(error), "requestId": this_request().id})
     answer.status_code = status
     if isinstance(error, MethodNotAllowed) and error.valid_methods:
         answer.headers["Allow"] = ", ".join(sorted(error.valid_methods))

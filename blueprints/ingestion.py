@@ -3,11 +3,12 @@
 from functools import partial
 from typing import Final
 
-from flask import Blueprint, Response, jsonify, request
+from flask import Blueprint, Response, jsonify
 
 from blueprints import scope as scopes
 from blueprints.authentication import caller, protect
 from blueprints.bodies import require_json_type
+from blueprints.current import Request, this_request
 from blueprints.gathering import Small
 from blueprints.parts import parts
 from blueprints.reception import arrival_of
@@ -28,24 +29,27 @@ INLINE_BYTES: Final = 512 * 1024
 @blueprint.post("/api/v1/ingest")
 def ingest() -> Response:
     """Events for the dataset that `X-P-Stream` names; created if missing (spec 4.2 rule 1)."""
-    scope = scopes.read(request.headers)
-    return _receive(scopes.require_stream(scope), scope, must_exist=False)
+    request = this_request()
+    scope = scopes.read(request.environ)
+    return _receive(request, scopes.require_stream(scope), scope, must_exist=False)
 
 
 @blueprint.post("/api/v1/logstream/<name>")
 def ingest_into(name: str) -> Response:
     """Events for an existing dataset named by the path, and only by it (spec 4.2 rule 2)."""
-    return _receive(name, scopes.read(request.headers), must_exist=True)
+    request = this_request()
+    return _receive(request, name, scopes.read(request.environ), must_exist=True)
 
 
-def _receive(name: str, scope: scopes.Scope, *, must_exist: bool) -> Response:
+def _receive(request: Request, name: str, scope: scopes.Scope, *, must_exist: bool) -> Response:
     _refuse_otel(scope)
     require_json_type(request)
-    reception = parts().reception
-    reception.admit(caller(), name, must_exist=must_exist)
-    with parts().bodies.receive(request) as body:
-        arrival = arrival_of(request, scope, len(body), reception.receipt(caller(), name, scope))
-        stored = reception.once(caller(), name, arrival, body, lambda: _store(name, body, arrival, scope))
+    served, sender = parts(), caller()
+    reception = served.reception
+    reception.admit(sender, name, must_exist=must_exist)
+    with served.bodies.receive(request) as body:
+        arrival = arrival_of(request, scope, len(body), reception.receipt(sender, name, scope))
+        stored = reception.once(sender, name, arrival, body, lambda: _store(name, body, arrival, scope))
     answer = {"dataset": name, "events": stored.events}
     return jsonify({**answer, "duplicate": True} if stored.is_duplicate else answer)
 

@@ -1,12 +1,11 @@
-"""Weir's own numbers: every request counted, and all of it shown as Prometheus text, to each caller what is theirs."""
+"""Weir's own numbers, shown as Prometheus text, to each caller what is theirs."""
 
 import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from time import monotonic
 from typing import Final
 
-from flask import Blueprint, Flask, Response, current_app, g, request
+from flask import Blueprint, Response
 
 from auth.identity import Identity
 from auth.privileges import Action, may, require, row_predicates
@@ -26,23 +25,12 @@ logger = logging.getLogger(__name__)
 
 blueprint = protect(Blueprint("metrics", __name__, url_prefix="/api/v1"))
 
-EXTENSION: Final = "weir.meters"
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-# The route of a request that matched none: what the client sent has no bounds.
-UNMATCHED: Final = "unmatched"
-
-
-def install(app: Flask, meters: Meters) -> None:
-    """Count every request of the application."""
-    app.extensions[EXTENSION] = meters
-    app.before_request(_start)
-    app.after_request(_count)
 
 
 def meters() -> Meters:
     """What the current worker reports to."""
-    found: Meters = current_app.extensions[EXTENSION]
-    return found
+    return parts().reception.meters
 
 
 @blueprint.get("/metrics")
@@ -88,16 +76,3 @@ def _stored(layout: Layout) -> Iterator[Gauge]:
         yield Gauge("dataset_files", "Live Parquet files.", size.files, *where)
         yield Gauge("dataset_rows", "Rows in live Parquet files.", size.rows, *where)
         yield Gauge("dataset_bytes", "Bytes of live Parquet files.", size.bytes, *where)
-
-
-def _start() -> None:
-    g.started = monotonic()
-
-
-def _count(answer: Response) -> Response:
-    rule = request.url_rule
-    method, route = (request.method, rule.rule) if rule else (UNMATCHED, UNMATCHED)
-    meters().answered(method, route, answer.status_code, monotonic() - g.get("started", monotonic()))
-    if "error_code" in g:
-        meters().refused(g.error_code)
-    return answer

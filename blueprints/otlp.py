@@ -9,9 +9,9 @@ from flask import Blueprint, Response, request
 
 from blueprints import scope as scopes
 from blueprints.authentication import caller, protect
+from blueprints.current import this_request
 from blueprints.errors import headers_of, log_error, status_of
 from blueprints.ingestion import SMALL_BYTES
-from blueprints.metrics import meters
 from blueprints.parts import parts
 from blueprints.reception import arrival_of
 from errors import StorageUnavailable, WeirError
@@ -53,16 +53,17 @@ def export_traces() -> Response:
 
 
 def _receive(signal: Signal) -> Response:
-    scope = scopes.read(request.headers)
+    request, served, sender = this_request(), parts(), caller()
+    scope = scopes.read(request.environ)
     name = scopes.require_stream(scope)
-    reception = parts().reception
-    reception.admit(caller(), name, must_exist=False)
+    reception = served.reception
+    reception.admit(sender, name, must_exist=False)
     scopes.require_log_source(scope, f"otel-{signal.telemetry_type}")
-    with parts().bodies.receive(request) as body:
-        decoded = _decode(signal, body)
-        arrival = arrival_of(request, scope, len(body), reception.receipt(caller(), name, scope))
-        reception.store_once(caller(), name, body, decoded.batch, arrival, signal.telemetry_type)
-    meters().rejected("otlp", decoded.reasons)
+    with served.bodies.receive(request) as body:
+        decoded = _decode(signal, body, request.mimetype, served.settings.max_columns)
+        arrival = arrival_of(request, scope, len(body), reception.receipt(sender, name, scope))
+        reception.store_once(sender, name, body, decoded.batch, arrival, signal.telemetry_type)
+    reception.meters.rejected("otlp", decoded.reasons)
     return _response(
         answers.success(
             answers.answer_type(request.mimetype),
@@ -73,8 +74,8 @@ def _receive(signal: Signal) -> Response:
     )
 
 
-def _decode(signal: Signal, body: bytes) -> Decoded:
-    decode = partial(signal.decode, body, request.mimetype, max_columns=parts().settings.max_columns)
+def _decode(signal: Signal, body: bytes, media_type: str, max_columns: int) -> Decoded:
+    decode = partial(signal.decode, body, media_type, max_columns=max_columns)
     return decode() if len(body) < SMALL_BYTES else offload(decode)
 
 

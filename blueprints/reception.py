@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from flask import Request
-
 from auth.identity import Identity
 from auth.privileges import Action, require
+from blueprints.current import Request
 from blueprints.scope import Scope
 from columns import Batch, Field
 from errors import DatasetExists, DatasetNotFound
@@ -104,7 +103,7 @@ def arrival_of(request: Request, scope: Scope, body_bytes: int, receipt: bytes) 
     return Arrival(
         timestamp=datetime.now(UTC),
         src_ip=request.remote_addr or "",
-        user_agent=request.headers.get("User-Agent", ""),
+        user_agent=request.environ.get("HTTP_USER_AGENT", ""),
         extra=scope.extra,
         body_bytes=body_bytes,
         receipt=receipt,

@@ -3,14 +3,14 @@
 from functools import partial
 from typing import Final
 
-from flask import Blueprint, Response, current_app, request
+from flask import Blueprint, Response, current_app
 from flask.blueprints import BlueprintSetupState
 
 from blueprints import scope as scopes
 from blueprints.authentication import caller, protect
+from blueprints.current import this_request
 from blueprints.errors import headers_of, log_error, status_of
 from blueprints.ingestion import SMALL_BYTES
-from blueprints.metrics import meters
 from blueprints.parts import parts
 from blueprints.reception import arrival_of
 from errors import InternalError, WeirError
@@ -34,24 +34,25 @@ def _add_catalogue(state: BlueprintSetupState) -> None:
 @blueprint.post("/v1/prometheus/write")
 def write() -> Response:
     """Samples, native histograms and exemplars. 204 when all are stored; 400 with the reason when some are not."""
-    scope = scopes.read(request.headers)
+    request, served, sender = this_request(), parts(), caller()
+    scope = scopes.read(request.environ)
     name = scopes.require_stream(scope)
-    reception = parts().reception
-    reception.admit(caller(), name, must_exist=False)
+    reception = served.reception
+    reception.admit(sender, name, must_exist=False)
     scopes.require_log_source(scope, LOG_SOURCE)
-    version_of(request.content_type or "")
-    with parts().bodies.receive(request) as body:
-        decoded = _decode(body)
-        arrival = arrival_of(request, scope, len(body), reception.receipt(caller(), name, scope))
-        reception.store_once(caller(), name, body, decoded.batch, arrival, "metrics")
-    meters().rejected("remote_write", decoded.reasons)
+    media_type = request.content_type or ""
+    version_of(media_type)
+    with served.bodies.receive(request) as body:
+        decoded = _decode(body, media_type, served.settings.max_columns)
+        arrival = arrival_of(request, scope, len(body), reception.receipt(sender, name, scope))
+        reception.store_once(sender, name, body, decoded.batch, arrival, "metrics")
+    reception.meters.rejected("remote_write", decoded.reasons)
     return _answer(decoded)
 
 
-def _decode(body: bytes) -> Decoded:
+def _decode(body: bytes, media_type: str, max_columns: int) -> Decoded:
     catalogue: Catalogue = current_app.extensions[EXTENSION]
-    max_columns = parts().settings.max_columns
-    work = partial(decode, body, request.content_type or "", catalogue=catalogue, max_columns=max_columns)
+    work = partial(decode, body, media_type, catalogue=catalogue, max_columns=max_columns)
     return work() if len(body) < SMALL_BYTES else offload(work)
 
 

@@ -8,13 +8,15 @@ from typing import Any
 
 import psycopg
 import pytest
-from flask import Blueprint, Flask, g
+from flask import Blueprint, Flask
 from werkzeug.test import TestResponse
 
 from auth.access import Access, AccessOptions, build
 from auth.passwords import Passwords
 from auth.privileges import Action, require
 from blueprints import apikeys, audit, authentication, errors, oidc, requests, roles, tenants, users
+from blueprints.authentication import caller
+from metrics.meters import Meters
 from models import base, dataset, role, tenant, user
 from models.tenant import DEFAULT
 from models.user import NewUser
@@ -31,8 +33,8 @@ def inline(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def make_app(access: Access) -> Flask:
     """The identity routes, and `/whoami` and `/dataset/<name>/<action>`, which tell what the caller is and may."""
-    app = Flask(__name__)
-    requests.install(app)
+    app = requests.Application(__name__)
+    requests.install(app, Meters())
     errors.install(app)
     authentication.install(app, access)
     audit.install(app, lambda *_: None)
@@ -45,7 +47,7 @@ def make_app(access: Access) -> Flask:
 
     @probe.get("/whoami")
     def whoami() -> dict[str, Any]:
-        identity = g.identity
+        identity = caller()
         return {"tenant": identity.tenant, "kind": identity.kind, "name": identity.name, "roles": identity.roles}
 
     @probe.post("/write")
@@ -54,7 +56,7 @@ def make_app(access: Access) -> Flask:
 
     @probe.get("/dataset/<name>/<action>")
     def attempt(name: str, action: str) -> str:
-        require(g.identity, Action(action), name)
+        require(caller(), Action(action), name)
         return "done"
 
     app.register_blueprint(probe)

@@ -181,11 +181,12 @@ def test_bytes_are_let_go_when_storing_fails():
 APPLICATION = """
 from gevent import monkey
 monkey.patch_all()
-from flask import Flask, request
+from flask import request
 from blueprints import bodies, errors
 from blueprints.bodies import Bodies, Inflight
+from blueprints.requests import Application
 bodies.READ_SECONDS = 1
-app = Flask(__name__)
+app = Application(__name__)
 errors.install(app)
 receiver = Bodies(1_000_000, 4_000_000, Inflight(16_000_000))
 @app.post("/")

@@ -1,14 +1,14 @@
 """What the headers of a request say (spec 4.2, api.md sections 1 and 4)."""
 
 import pytest
-from werkzeug.datastructures import Headers
+from werkzeug.test import create_environ
 
 from blueprints import scope as scopes
 from errors import InvalidHeader, InvalidName, MissingHeader
 
 
 def read(**headers: str) -> scopes.Scope:
-    return scopes.read(Headers({name.replace("_", "-"): value for name, value in headers.items()}))
+    return scopes.read(create_environ(headers={name.replace("_", "-"): value for name, value in headers.items()}))
 
 
 def test_header_names_have_no_case_and_values_no_surrounding_space():
