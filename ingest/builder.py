@@ -32,16 +32,36 @@ def require_size(rows: int, columns: int) -> None:
         )
 
 
+def fault_of_name(name: str) -> str | None:
+    """Why there can be no column of that name, if so."""
+    if "\0" in name:
+        return "contains a NUL"
+    return f"is longer than {MAX_NAME_BYTES} bytes" if len(name.encode()) > MAX_NAME_BYTES else None
+
+
 class BatchBuilder:
     """Collects the columns of consecutive runs of rows and joins them into one Batch."""
 
     def __init__(self, *, max_columns: int = MAX_COLUMNS) -> None:
         self._max_columns = max_columns
         self._parts: dict[str, dict[Kind, list[tuple[int, pl.Series]]]] = {}
+        self._only: Batch | None = None
         self.height = 0
 
+    def append(self, batch: Batch) -> None:
+        """Append a run that is a batch by itself, with names that columns may have. If it stays the only one, it is
+        the result: most bodies are one run, and taking columns apart and together again is 2 us for each."""
+        if self.height == 0 and not self._parts:
+            require_size(batch.height, len(batch.fields))
+            self._only, self.height = batch, batch.height
+        else:
+            self.add(_columns(batch), batch.height)
+
     def add(self, columns: Iterable[RoutedColumn], height: int) -> None:
-        """Append a run of `height` rows. A name occurs at most once in `columns`."""
+        """Append a run of `height` rows."""
+        if self._only is not None:
+            first, self._only, self.height = self._only, None, 0
+            self.add(_columns(first), first.height)
         for name, variants in columns:
             if variants and name not in self._parts:
                 self._require_name(name, variants)
@@ -53,6 +73,8 @@ class BatchBuilder:
 
     def finish(self) -> Batch:
         """Everything added so far. The builder is not used after this."""
+        if self._only is not None:
+            return self._only
         variants = [
             (Field(name, kind), column)
             for name, kinds in self._parts.items()
@@ -64,10 +86,10 @@ class BatchBuilder:
     def _require_name(self, name: str, variants: Mapping[Kind, pl.Series]) -> None:
         if len(self._parts) >= self._max_columns:
             raise TooManyColumns(f"more than {self._max_columns} different fields", limit=self._max_columns)
-        if "\0" in name or len(name.encode()) > MAX_NAME_BYTES:
-            reason = "contains a NUL" if "\0" in name else f"is longer than {MAX_NAME_BYTES} bytes"
+        fault = fault_of_name(name)
+        if fault is not None:
             row = min(column.is_not_null().arg_max() or 0 for column in variants.values())
-            raise InvalidEvent(f"the name of a field {reason}", index=self.height + row)
+            raise InvalidEvent(f"the name of a field {fault}", index=self.height + row)
 
     def _joined(self, name: str, kind: Kind, parts: Sequence[tuple[int, pl.Series]]) -> pl.Series:
         """The parts one below the other, with nulls for the rows between them."""
@@ -79,6 +101,10 @@ class BatchBuilder:
             pieces += [*_nulls(name, kind, start - end), part]
             end = start + len(part)
         return pl.concat([*pieces, *_nulls(name, kind, self.height - end)])
+
+
+def _columns(batch: Batch) -> Iterable[RoutedColumn]:
+    return ((field.name, {field.type: column}) for field, column in zip(batch.fields, batch.columns, strict=True))
 
 
 def _nulls(name: str, kind: Kind, height: int) -> Sequence[pl.Series]:

@@ -8,7 +8,7 @@ from columns import Batch, ColumnType
 from errors import InvalidEvent
 from ingest.builder import MAX_COLUMNS, BatchBuilder
 from ingest.flatten import MAX_DEPTH, Rules, flatten
-from ingest.json_alike import Alike, shapes
+from ingest.json_alike import shapes
 from ingest.json_framing import Run, runs
 from ingest.routing import Column, RoutedColumn, route
 
@@ -38,20 +38,22 @@ def decode(
     """
     rules = Rules(max_depth, max_columns, frozenset(reserved))
     builder = BatchBuilder(max_columns=max_columns)
-    for run in runs(body, shapes(rules).read):
-        alike = run if isinstance(run, Alike) else _exactly(run, rules, builder.height)
-        builder.add(*alike)
+    for run in runs(body, shapes(rules)):
+        if isinstance(run, Batch):
+            builder.append(run)
+        else:
+            builder.add(*_exactly(run, rules, builder.height))
     return builder.finish()
 
 
-def _exactly(run: Run, rules: Rules, first_index: int) -> Alike:
+def _exactly(run: Run, rules: Rules, first_index: int) -> tuple[list[RoutedColumn], int]:
     require_objects(run.events, first_index)
     flat = flatten(run.events, rules, first_index=first_index)
     routed = route(flat, first_index=first_index)
     if run.text is not None and has_rounded(flat, routed):
         return _exactly(run.exactly(), rules, first_index)
     shapes(rules).learn(run.events, routed)
-    return Alike(routed, len(run.events))
+    return routed, len(run.events)
 
 
 def require_objects(events: Sequence[Any], first_index: int) -> None:

@@ -7,15 +7,16 @@ Where a guess fails, the standard library reads the rest value by value.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
 import orjson
 
+from columns import Batch
 from errors import InvalidJSON, TooLarge
-from ingest.json_alike import Alike
+from ingest.json_alike import Shapes
 from ingest.json_text import ExactReader, loads, repeats_a_key, replace_lone_surrogates
 
 RUN_BYTES: Final = 512 * 1024
@@ -54,12 +55,8 @@ class Run:
         return self if self.text is None else Run(list(ExactReader(self.text).events()), None)
 
 
-Read = Callable[[bytes], Alike | None]
-"""Reads the text of an array whose events are alike, or leaves it to us."""
-
-
-def runs(body: bytes, read: Read = lambda text: None) -> Iterator[Run | Alike]:
-    """The events of a body in order; already as columns where `read` knows how. Raises InvalidJSON, also after some.
+def runs(body: bytes, shapes: Shapes | None = None) -> Iterator[Run | Batch]:
+    """The events of a body in order, as columns where their shape is known. Raises InvalidJSON, also after some.
 
     >>> [run.events for run in runs(b'{"a": 1}{"a": 2}')]
     [[{'a': 1}, {'a': 2}]]
@@ -68,18 +65,19 @@ def runs(body: bytes, read: Read = lambda text: None) -> Iterator[Run | Alike]:
     first = _FIRST.match(body)
     if not first:
         raise InvalidJSON("the body is empty")
-    return _array_runs(body, read) if first[1] == b"[" else _sequence_runs(body, read)
+    return _array_runs(body, shapes) if first[1] == b"[" else _sequence_runs(body, shapes)
 
 
-def _array_runs(body: bytes, read: Read) -> Iterator[Run | Alike]:
-    separators = (_separator(_FIRST_KEY.match(body)), _separator(None))
+def _array_runs(body: bytes, shapes: Shapes | None) -> Iterator[Run | Batch]:
     first = start = body.index(b"[") + 1
-    while run_and_end := _guessed_run(body, start, separators, read):
-        run, start = run_and_end
-        yield run
+    if len(body) > LARGEST_RUN_BYTES:
+        separators = (_separator(_FIRST_KEY.match(body)), _separator(None))
+        while run_and_end := _guessed_run(body, start, separators, shapes):
+            run, start = run_and_end
+            yield run
     # Of a body that was not cut, which most are, no copy.
     text = (body[start - 1 :] if start == first else b"[" + body[start:]).rstrip()
-    alike = read(text) if len(text) <= LARGEST_RUN_BYTES else None
+    alike = shapes.read(text) if shapes and len(text) <= LARGEST_RUN_BYTES else None
     yield from (alike,) if alike is not None else _rest(text, start - 1)
 
 
@@ -90,8 +88,8 @@ def _separator(first_key: re.Match[bytes] | None) -> re.Pattern[bytes]:
 
 
 def _guessed_run(
-    body: bytes, start: int, separators: Iterable[re.Pattern[bytes]], read: Read
-) -> tuple[Run | Alike, int] | None:
+    body: bytes, start: int, separators: Iterable[re.Pattern[bytes]], shapes: Shapes | None
+) -> tuple[Run | Batch, int] | None:
     """The elements of an array from `start` to a separator a run further on, and where the next element begins."""
     if len(body) - start <= LARGEST_RUN_BYTES:
         return None
@@ -100,19 +98,19 @@ def _guessed_run(
         for cut in islice(separator.finditer(body, target, start + LARGEST_RUN_BYTES), GUESSES):
             text = b"[" + body[start : cut.start() + 1] + b"]"
             try:
-                return read(text) or Run(loads(text), text), cut.end()
+                return (shapes and shapes.read(text)) or Run(loads(text), text), cut.end()
             except InvalidJSON:
                 continue
     return None
 
 
-def _sequence_runs(body: bytes, read: Read) -> Iterator[Run | Alike]:
+def _sequence_runs(body: bytes, shapes: Shapes | None) -> Iterator[Run | Batch]:
     """Objects, each on its line or one directly behind the other."""
     start = 0
     while start < len(body):
         end = _line_end(body, start + RUN_BYTES)
         text = body[start:end]
-        run = _read_lines(text, read) or _separated_run(text)
+        run = (shapes and _read_objects(text, shapes)) or _separated_run(text)
         if run is None:
             yield from _rest(body[start:], start)
             return
@@ -120,24 +118,26 @@ def _sequence_runs(body: bytes, read: Read) -> Iterator[Run | Alike]:
         start = end
 
 
-def as_array(text: bytes) -> tuple[bytes, int]:
-    """A text as the array that `Read` takes, and how many events that has to have for it to be the same; 0: any.
+def parts_of(text: bytes) -> tuple[list[bytes], int]:
+    """A text as those parts that may have objects and nothing but commas between them, as `Shapes` reads.
 
-    >>> as_array(b'{"a":1}\\n{"a":2}\\n')
-    (b'[{"a":1},{"a":2}]', 2)
+    And how many objects those have to be, if they were not in an array; else 0.
+
+    >>> parts_of(b'[{"a":1},{"a":2}]'), parts_of(b'{"a":1}{"a":2}')
+    (([b'{"a":1},{"a":2}'], 0), ([b'{"a":1}', b'{"a":2}'], 2))
     """
     text = text.strip()
-    if text.startswith(b"["):
-        return text, 0
-    lines = text.split(b"}\n{")
-    return b"[" + b"},{".join(lines) + b"]", len(lines)
+    if text.startswith(b"[") and text.endswith(b"]"):
+        return [text[1:-1].strip()], 0
+    parts = list(_lines(text) if b"\n" in text or b"}{" not in text else _objects(text))
+    return parts, len(parts)
 
 
-def _read_lines(text: bytes, read: Read) -> Alike | None:
-    """The events of a text with one object to a line, if they are alike."""
-    array, lines = as_array(text)
-    alike = read(array)
-    return alike if alike is not None and alike.height == lines else None
+def _read_objects(text: bytes, shapes: Shapes) -> Batch | None:
+    """The events of a text with one object behind the other, if they are alike."""
+    parts, objects = parts_of(text)
+    read = shapes.read_parts(parts)
+    return read[0] if read and read[0].height == objects else None
 
 
 def _separated_run(text: bytes) -> Run | None:

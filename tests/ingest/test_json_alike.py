@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 
 import orjson
 import polars as pl
@@ -79,18 +80,67 @@ ALIKE = [
 ]
 
 
-@pytest.mark.parametrize("framing", ["array", "lines", "lines with an end"])
+FRAMINGS = {
+    "array": (b",", b""),
+    "lines": (b"\n", b""),
+    "lines with an end": (b"\r\n", b"\r\n"),
+    "one behind the other": (b"", b""),
+}
+
+
+@pytest.mark.parametrize("framing", FRAMINGS)
 @pytest.mark.parametrize(("first", "then"), ALIKE)
 def test_events_of_a_known_shape_are_read_without_the_exact_path(first, then, framing, short_way_alone):
     decode(orjson.dumps(first))
     short_way_alone()
-    lines = b"\n".join(map(orjson.dumps, then))
-    body = {"array": orjson.dumps(then), "lines": lines, "lines with an end": lines + b"\n"}[framing]
+    separator, end = FRAMINGS[framing]
+    written = separator.join(map(orjson.dumps, then)) + end
 
-    batch = decode(body)
+    batch = decode(b"[" + written + b"]" if framing == "array" else written)
 
     assert batch.height == len(then)
     assert comparable(stored(batch)) == comparable(model(then))
+
+
+def compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def unicode(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+SPELLINGS = {
+    "python": json.dumps,
+    "python, indented": lambda events: json.dumps(events, indent=2),
+    "python, unicode": lambda events: json.dumps(events, ensure_ascii=False),
+    "fluent bit": compact,
+    "go": lambda events: re.sub("[<>&]", lambda char: f"\\u{ord(char[0]):04x}", unicode(events)),
+    "php": lambda events: compact(events).replace("/", "\\/").replace("\\u007f", "\x7f"),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_the_spellings_of_common_serializers_are_read_without_the_exact_path(spelling, short_way_alone):
+    text = 'a "b": c, "d": {e}, \\ / </p> & \\u00e9 \\\\u00e9 é € 😀 \x00 \x1b \x7f \n }, {' + "x" * 2000
+    events = [{"a b": number, "c": text, "o": {"x": 1.5, "": ["y, z", '": ']}} for number in range(3)]
+    decode(orjson.dumps(events[:1]))
+    short_way_alone()
+
+    batch = decode(SPELLINGS[spelling](events).encode())
+
+    assert comparable(stored(batch)) == comparable(model(events))
+
+
+@pytest.mark.parametrize("write", [compact, json.dumps])
+@pytest.mark.parametrize("event", [{"a": 1, "b": "x, {y"}, {"a": {"b": 2}, "c": "{x}"}], ids=["flat", "nested"])
+def test_lines_with_braces_in_strings_are_read_without_the_exact_path(event, write, short_way_alone):
+    decode(orjson.dumps([event]))
+    short_way_alone()
+
+    batch = decode("\n".join([write(event)] * 3).encode())
+
+    assert comparable(stored(batch)) == comparable(model([event] * 3))
 
 
 def test_a_big_body_is_read_in_pieces_without_the_exact_path(short_way_alone):
@@ -178,7 +228,8 @@ def test_what_is_not_alike_becomes_what_the_exact_path_makes_of_it(old, new, pla
     other = EVENT.replace(old, new)
     events = {"only": [other], "first": [other, EVENT], "last": [EVENT, other]}[place]
 
-    for text in (f"[{','.join(events)}]", "\n".join(events)):
+    spaced = [event.replace(":", ": ").replace(",", ", ") for event in events]
+    for text in (f"[{','.join(events)}]", "\n".join(events), "".join(events), f"[ {','.join(spaced)}]"):
         body = text.encode(errors="surrogatepass")
         assert after(f"[{EVENT}]".encode(), body) == exactly(body)
 
@@ -197,6 +248,78 @@ def test_what_is_not_alike_becomes_what_the_exact_path_makes_of_it(old, new, pla
 )
 def test_what_is_no_json_stays_so(body):
     assert after(b'[{"a":1,"b":1}]', body.encode())[0] is InvalidJSON
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param('{"a":"}\n{"},{"a":"x"}', id="lines"),
+        pytest.param('{"a":"}{"},{"a":"x"}', id="one behind the other"),
+        pytest.param('{"a":"}{"}, {"a":"x"}', id="with a space"),
+        pytest.param('{"a":"x\n{"},{"a":"x"}', id="no brace before"),
+    ],
+)
+def test_a_joint_in_a_string_does_not_make_up_for_a_comma_between_events(body):
+    """Spec 2.3 knows arrays and NDJSON; objects with commas between them are neither."""
+    assert after(b'[{"a":"x"}]', body.encode())[0] is InvalidJSON
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param('{"a": "x y", "b": 1}', id="in a string"),
+        pytest.param('{"a": "xy", "b": 1}, {"a": "x  y", "b": 1}', id="in two that differ in nothing else"),
+        pytest.param('{"a": "xy", "a": "x y", "b": 1}', id="repeated key"),
+        pytest.param('{"a ": "x", "b": 1}', id="in a key"),
+        pytest.param('{"a": "x", "b ": null}', id="in a key of null"),
+        pytest.param('{"a": "x", "b ": null}, {"a": "x", "b": 2}', id="in a key of null before another"),
+        pytest.param('{"a": "x", "b": 1 2}', id="in a number"),
+        pytest.param('{"a": "x", "b": - 2}', id="behind a sign"),
+        pytest.param('{"a": "x", "b": nu ll}', id="in a word"),
+        pytest.param('{"a": "x\n", "b": 1}', id="line feed in a string"),
+        pytest.param('{"a": "\\u 0041", "b": 1}', id="in an escape"),
+        pytest.param('{"a": "\\ n", "b": 1}', id="behind a backslash"),
+        pytest.param('{"a": "x",\f"b": 1}', id="form feed"),
+        pytest.param('{"a": "x",\u00a0"b": 1}', id="no white space of JSON"),
+    ],
+)
+def test_white_space_anywhere_ends_as_on_the_exact_path(event):
+    body = f'[{{"a": "x", "b": 1}}, {event}]'.encode()
+
+    assert after(b'[{"a":"x","b":1}]', body) == exactly(body)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"\u005cu00e9 é",
+        r"\\u00e9 \u00e9",
+        r"\\\u00e9",
+        r"\u003c <",
+        r"\\u003c <",
+        r"\\/ /",
+        r"\/ /",
+        "\\u007f \x7f",
+        "\x7f",
+        r"\u001B",
+        r"\u00E9",
+        r"\ud83d\ude00",
+        r"\ud83d é",
+        r"\u0022",
+        r"\\u0022",
+    ],
+)
+def test_escapes_mean_what_the_exact_path_makes_of_them(text):
+    body = f'[{{"a":"{text}"}}]'.encode()
+
+    assert after(b'[{"a":"x"}]', body) == exactly(body)
+
+
+def test_a_text_of_mostly_escaped_letters_is_left_to_the_exact_path():
+    body = compact([{"a": "вход выполнен"}] * 3).encode()
+
+    assert after(b'[{"a":"x"}]', body) == exactly(body)
+    assert json_alike.shapes(Rules(reserved=RESERVED)).read(body) is None
 
 
 @pytest.mark.parametrize(
@@ -249,14 +372,17 @@ def two_of_a_shape(draw):
 
 
 @settings(max_examples=400)
-@given(two_of_a_shape(), st.booleans())
-def test_any_values_under_a_known_shape_are_stored_as_sent(events, as_lines):
+@given(two_of_a_shape(), st.sampled_from(sorted(FRAMINGS)), st.booleans(), st.booleans())
+def test_any_values_under_a_known_shape_are_stored_as_sent(events, framing, is_ascii, is_compact):
     first, then = events
     json_alike.shapes.cache_clear()
     decode(orjson.dumps(first))
-    written = [json.dumps(event, ensure_ascii=False, separators=(",", ":")) for event in then]
+    separators = (",", ":") if is_compact else (", ", ": ")
+    separator, end = FRAMINGS[framing]
+    events = [json.dumps(event, ensure_ascii=is_ascii, separators=separators).encode() for event in then]
+    written = separator.join(events) + end
 
-    batch = decode(("\n".join(written) if as_lines else f"[{','.join(written)}]").encode())
+    batch = decode(b"[" + written + b"]" if framing == "array" else written)
 
     assert batch.height == len(then)
     assert comparable(stored(batch)) == comparable(model(then))
