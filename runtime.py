@@ -4,13 +4,18 @@ import fcntl
 import logging
 import socket
 import subprocess
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from queue import SimpleQueue
+from typing import Any, ParamSpec, TypeVar, cast
 
 import gevent
-from gevent.threadpool import ThreadPool
+from gevent.hub import Waiter
+from gevent.monkey import get_original
 
 logger = logging.getLogger(__name__)
 
@@ -32,20 +37,73 @@ def offload(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
 
 
 class Pool:
-    """Threads of its own, for work that must not queue behind other work.
+    """Threads of its own, for work that must not queue behind other work. Used from one hub alone.
 
-    They are made when first used, because threads do not survive a fork.
+    They are made when first used, because threads do not survive a fork. gevent's pool does the same in twice the
+    processor time (docs/decisions/ingestion.md).
     """
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._threads: ThreadPool | None = None
+        self._asked: SimpleQueue[_Call] | None = None
+        self._done: deque[_Call] = deque()
+        self._under_way = 0
 
     def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The result of `function`, as by `offload`."""
-        if self._threads is None:
-            self._threads = ThreadPool(self._size)
-        return self._threads.apply(function, args, kwargs)  # type: ignore[no-any-return]
+        asked = self._asked or self._start()
+        if not self._under_way:
+            # Only meanwhile does it keep the loop alive.
+            self._signal.start(self._deliver)
+        self._under_way += 1
+        waiter = Waiter()
+        asked.put(_Call(partial(function, *args, **kwargs), waiter))
+        return waiter.get()  # type: ignore[no-any-return]
+
+    def _start(self) -> "SimpleQueue[_Call]":
+        self._signal = gevent.get_hub().loop.async_()
+        # What gevent has put in their place is for greenlets.
+        self._asked = asked = cast("SimpleQueue[_Call]", get_original("queue", "SimpleQueue")())
+        for _ in range(self._size):
+            get_original("_thread", "start_new_thread")(self._serve, (asked,))
+        return asked
+
+    def _serve(self, asked: "SimpleQueue[_Call]") -> None:
+        while True:
+            call = asked.get()
+            call.perform()
+            self._done.append(call)
+            self._signal.send()
+
+    def _deliver(self) -> None:
+        """In the hub: go on with those whose work is done."""
+        while self._done:
+            self._under_way -= 1
+            self._done.popleft().answer()
+        if not self._under_way:
+            self._signal.stop()
+
+
+@dataclass(slots=True)
+class _Call:
+    """Work for another thread, and who waits for it."""
+
+    function: Callable[[], Any]
+    waiter: Waiter
+    result: Any = None
+    error: BaseException | None = None
+
+    def perform(self) -> None:
+        try:
+            self.result = self.function()
+        except BaseException as error:
+            self.error = error
+
+    def answer(self) -> None:
+        if self.error is None:
+            self.waiter.switch(self.result)
+        else:
+            self.waiter.throw(self.error)
 
 
 def deadline(seconds: float) -> AbstractContextManager[object]:
