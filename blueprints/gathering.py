@@ -7,6 +7,7 @@ this makes single events about twice as cheap (docs/decisions/ingestion.md).
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -46,8 +47,11 @@ class Gathering:
     def __init__(self, storage: Storage, max_columns: int) -> None:
         self._storage = storage
         self._max_columns = max_columns
-        self._changed = threading.Condition()
+        self._arrived: deque[Small] = deque()
+        self._has_arrived = threading.Event()
+        # Of the thread alone: those that have arrived, in their order.
         self._waiting: list[Small] = []
+        self._beginning = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def store(self, request: Small) -> int:
@@ -55,25 +59,29 @@ class Gathering:
 
         Raises what `Storage.append` or decoding raises.
         """
-        with self._changed:
-            self._waiting.append(request)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="gathering", daemon=True)
-                self._thread.start()
-            self._changed.notify()
+        self._arrived.append(request)
+        self._has_arrived.set()
+        if self._thread is None:
+            self._begin()
         request.answered.wait()
         if request.error is not None:
             raise request.error
         return request.events
 
+    def _begin(self) -> None:
+        with self._beginning:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="gathering", daemon=True)
+                self._thread.start()
+
     def _run(self) -> None:
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._waiting)
+            while not self._waiting:
+                self._has_arrived.wait()
+                self._has_arrived.clear()
+                self._admit()
             self._let_come()
-            with self._changed:
-                group = self._take()
-            self._store(group)
+            self._store(self._take())
 
     def _let_come(self) -> None:
         """Give way as long as that brings further requests: those that have arrived already share the group's cost."""
@@ -81,18 +89,25 @@ class Gathering:
         while before < len(self._waiting) < MOST_REQUESTS:
             before = len(self._waiting)
             time.sleep(0)
+            self._admit()
+
+    def _admit(self) -> None:
+        while self._arrived:
+            self._waiting.append(self._arrived.popleft())
 
     def _take(self) -> list[Small]:
         """The next requests of one dataset, in the order of arrival."""
         first = self._waiting[0].target.id
         taken: list[Small] = []
+        left: list[Small] = []
         size = 0
         for request in self._waiting:
             if request.target.id == first and (not taken or size + len(request.body) <= MOST_BYTES):
                 taken.append(request)
                 size += len(request.body)
-        chosen = set(map(id, taken))
-        self._waiting = [request for request in self._waiting if id(request) not in chosen]
+            else:
+                left.append(request)
+        self._waiting = left
         return taken
 
     def _store(self, group: Sequence[Small]) -> None:

@@ -93,7 +93,8 @@ class Committer:
         self._segment_bytes = segment_bytes
         self._on_commit = on_commit
         self._segment: Segment | None = None
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._has_work = threading.Event()
         self._queue: list[_Request] = []
         self._queued_bytes = 0
         self._closing = False
@@ -112,7 +113,7 @@ class Committer:
             raise StorageUnavailable("the events could not be written to disk") from request.error
 
     def _enqueue(self, request: _Request) -> None:
-        with self._changed:
+        with self._lock:
             if self._closing:
                 raise ShuttingDown("the server is shutting down")
             # A single request is never too large for an empty queue: its size was limited where it was read.
@@ -123,28 +124,31 @@ class Committer:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
                 self._thread.start()
-            self._changed.notify()
+        self._has_work.set()
 
     def close(self) -> None:
         """Commit what is queued, seal the segment and refuse what comes later."""
-        with self._changed:
+        with self._lock:
             self._closing = True
-            self._changed.notify()
             thread = self._thread
+        self._has_work.set()
         if thread is not None:
             thread.join()
 
     def _run(self) -> None:
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._queue or self._closing, timeout=self._flush_in())
-                batch = self._take()
-                last = self._closing and not batch
+            if not (self._queue or self._closing):
+                self._has_work.wait(self._flush_in())
+                self._has_work.clear()
+            # Asked first: whatever is queued was so before we were closing.
+            is_closing = self._closing
+            batch = self._take()
             if batch:
                 self._commit(batch)
-            if last or self._flush_in() == 0:
+            is_last = is_closing and not batch
+            if is_last or self._flush_in() == 0:
                 self._roll()
-            if last:
+            if is_last:
                 return
 
     def _flush_in(self) -> float | None:
@@ -156,10 +160,11 @@ class Committer:
     def _take(self) -> list[_Request]:
         taken: list[_Request] = []
         size = 0
-        while self._queue and (not taken or size + self._queue[0].size <= COMMIT_BYTES):
-            taken.append(self._queue.pop(0))
-            size += taken[-1].size
-        self._queued_bytes -= size
+        with self._lock:
+            while self._queue and (not taken or size + self._queue[0].size <= COMMIT_BYTES):
+                taken.append(self._queue.pop(0))
+                size += taken[-1].size
+            self._queued_bytes -= size
         return taken
 
     def _commit(self, batch: Sequence[_Request]) -> None:
