@@ -212,8 +212,11 @@ def apply(routes: Sequence[Route], columns: Sequence[pl.Series]) -> pl.DataFrame
         values = _values(route, columns[route.source])
         before = stored.get(route.target)
         stored[route.target] = values if before is None else before.zip_with(before.is_not_null(), values)
-    # By name: of a plain list of series, Polars would call one with the empty name `column_0`.
-    return pl.DataFrame(stored)
+    if not stored:
+        return pl.DataFrame()
+    # A tenth of the time of pl.DataFrame; and of a list of series, that would call one with the empty name `column_0`.
+    first, *others = stored.values()
+    return first.to_frame().hstack(others)
 
 
 def _is_exact(values: pl.Series) -> pl.Series:
@@ -229,4 +232,6 @@ def _values(route: Route, values: pl.Series) -> pl.Series:
         chosen = is_exact if route.part is Part.EXACT else ~is_exact
         values = values.zip_with(chosen, pl.Series([None], dtype=values.dtype))
     wanted = POLARS_TYPES[route.type]
-    return (values if values.dtype == wanted else values.cast(wanted)).alias(route.target)
+    if values.dtype != wanted:
+        values = values.cast(wanted)
+    return values if values.name == route.target else values.alias(route.target)
