@@ -33,10 +33,11 @@ _UNITS: Final = {
     **dict.fromkeys(("microsecond", "microseconds", "us", "usec", "usecs", "usecond", "useconds"), "us"),
 }
 _TOKEN: Final = re.compile(
-    r"\s*(?:(?P<clock>[-+]?\d+:\d+(?::\d+(?:\.\d*)?)?)|(?P<years>[-+]?\d+-\d+)(?![\d.])"
-    r"|(?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+))\s*(?P<unit>[A-Za-z]*)|(?P<ago>ago)\b)\s*",
+    r"[\s,]*(?:(?P<clock>[-+]?\d+:\d+(?::\d+(?:\.\d*)?)?)|(?P<years>[-+]?\d+-\d+)(?![\d.])"
+    r"|(?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+))\s*(?P<unit>[A-Za-z]*)|(?P<ago>ago)\b)[\s,]*",
     re.IGNORECASE,
 )
+_SIGN: Final = re.compile(r"([-+])\s+(?=[\d.])")
 _CLOCK: Final = re.compile(r"[-+]?\d+:\d+")
 _ISO: Final = re.compile(
     r"P(?:(-?[\d.]+)Y)?(?:(-?[\d.]+)M)?(?:(-?[\d.]+)W)?(?:(-?[\d.]+)D)?"
@@ -44,8 +45,15 @@ _ISO: Final = re.compile(
 )
 
 
+_SECONDS: Final = ("s", "ms", "us")
+
+
 class BadInterval(ValueError):
     """The text is no interval."""
+
+
+class IntervalOutOfRange(BadInterval):
+    """The form is right, a field is not."""
 
 
 def parse_interval(text: str, default_unit: str = "second") -> Interval:
@@ -54,11 +62,11 @@ def parse_interval(text: str, default_unit: str = "second") -> Interval:
     >>> parse_interval("1 day 02:30:00")
     (0, 1, 9000000000)
     """
-    stripped = text.strip().removeprefix("@").strip()
+    stripped = _SIGN.sub(r"\1", text.strip().removeprefix("@").strip())
     if stripped[:1] == "P":
         return _iso(stripped)
     total = [Fraction(0), Fraction(0), Fraction(0)]
-    place, ago, found = 0, False, False
+    place, ago, found = 0, False, set[str]()
     while place < len(stripped):
         match = _TOKEN.match(stripped, place)
         if match is None or ago:
@@ -67,26 +75,43 @@ def parse_interval(text: str, default_unit: str = "second") -> Interval:
         if match["ago"]:
             ago = True
             continue
-        found = True
-        before_clock = match["number"] and not match["unit"] and _CLOCK.match(stripped, place)
-        _add(total, match, "day" if before_clock else default_unit, text)
+        before_clock = _CLOCK.match(stripped, place)
+        if match["number"] and not match["unit"] and not before_clock and place < len(stripped):
+            raise BadInterval(text)
+        filled = _add(total, match, "day" if before_clock else default_unit, text)
+        if filled & found:
+            raise BadInterval(text)
+        found |= filled
     if not found:
         raise BadInterval(text)
+    return _whole([-part for part in total] if ago else total)
+
+
+def _whole(total: list[Fraction]) -> Interval:
+    """The parts as whole numbers. Raises IntervalOutOfRange for what an interval does not hold."""
     months, days, us = (int(part) for part in (total[0], total[1], _rounded(total[2])))
-    return (-months, -days, -us) if ago else (months, days, us)
+    if not -(2**31) <= months < 2**31 or not -(2**31) <= days < 2**31 or not -(2**63) <= us < 2**63:
+        raise IntervalOutOfRange
+    return months, days, us
 
 
-def _add(total: list[Fraction], match: "re.Match[str]", default_unit: str, text: str) -> None:
+def _add(total: list[Fraction], match: "re.Match[str]", default_unit: str, text: str) -> set[str]:
+    """The fields that this part of the text fills; each can be filled once."""
     if match["clock"]:
         total[2] += _clock(match["clock"])
-    elif match["years"]:
+        return {"h", "m", *_SECONDS}
+    if match["years"]:
         years, months = match["years"].lstrip("+-").split("-")
+        if int(months) > 11:
+            raise IntervalOutOfRange(text)
         total[0] += (int(years) * 12 + int(months)) * (-1 if match["years"][0] == "-" else 1)
-    else:
-        unit = _UNITS.get((match["unit"] or default_unit).lower())
-        if unit is None:
-            raise BadInterval(text)
-        add_unit(total, unit, Fraction(match["number"]))
+        return {"mon"}
+    unit = _UNITS.get((match["unit"] or default_unit).lower())
+    if unit is None:
+        raise BadInterval(text)
+    amount = Fraction(match["number"])
+    add_unit(total, unit, amount)
+    return set(_SECONDS) if unit == "s" and amount.denominator > 1 else {unit}
 
 
 def add_unit(total: list[Fraction], unit: str, amount: Fraction) -> None:
@@ -116,6 +141,8 @@ def _rounded(value: Fraction) -> int:
 def _clock(text: str) -> Fraction:
     parts = text.lstrip("+-").split(":")
     seconds = Fraction(parts[2]) if len(parts) > 2 else Fraction(0)
+    if int(parts[1]) > 59 or seconds > 60:
+        raise IntervalOutOfRange(text)
     amount = int(parts[0]) * HOUR + int(parts[1]) * MINUTE + seconds * SECOND
     return -amount if text[0] == "-" else Fraction(amount)
 
@@ -128,7 +155,7 @@ def _iso(text: str) -> Interval:
     for unit, amount in zip(("y", "mon", "w", "d", "h", "m", "s"), match.groups(), strict=True):
         if amount:
             add_unit(total, unit, Fraction(amount))
-    return int(total[0]), int(total[1]), _rounded(total[2])
+    return _whole(total)
 
 
 def _carried(large: int, small: int, unit: int) -> tuple[int, int]:

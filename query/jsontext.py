@@ -1,6 +1,7 @@
 """JSON text as PostgreSQL keeps it: json as written, jsonb normalised, numbers with every digit. Pure Python."""
 
 import json
+import re
 from decimal import Decimal
 from typing import Final, NoReturn
 
@@ -9,6 +10,10 @@ Json = None | bool | int | str | Decimal | list["Json"] | dict[str, "Json"]
 
 class BadJson(ValueError):
     """The text is no JSON document."""
+
+
+class NoCharacter(BadJson):
+    """A document of jsonb with U+0000, which no text can have."""
 
 
 class Literal(str):
@@ -34,6 +39,21 @@ def parse_json(text: str) -> Json:
         value: Json = _DECODER.decode(text.strip(" \t\n\r"))
     except (ValueError, RecursionError) as error:
         raise BadJson(text) from error
+    return value
+
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+def parse_binary(text: str) -> Json:
+    """The document, whose strings have to be texts. Raises NoCharacter, and BadJson for half of a surrogate pair."""
+    value = parse_json(text)
+    if "\\u" in text:
+        written = jsonb_text(value)
+        if _SURROGATE.search(written):
+            raise BadJson(text)
+        if "\\u0000" in written.replace("\\\\", ""):
+            raise NoCharacter(text)
     return value
 
 
@@ -78,8 +98,8 @@ def scalar_text(value: Json) -> str:
 
 
 def normalised(text: str) -> str:
-    """`text` as jsonb shows it."""
-    return jsonb_text(parse_json(text))
+    """`text` as jsonb shows it. Raises BadJson, NoCharacter."""
+    return jsonb_text(parse_binary(text))
 
 
 def raw_members(text: str) -> tuple[str, list[tuple[str | None, str]]]:

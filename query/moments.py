@@ -67,6 +67,8 @@ def parse_moment(text: str, with_zone: bool, unit: str = "us") -> int:
             return _parse_written(text, with_zone, unit)
         names = ("year", "month", "day", "hour", "minute", "second")
         fields, fraction, zone = [int(match[name] or 0) for name in names], match["fraction"] or "", match["zone"]
+    if fields[3] * 3600 + fields[4] * 60 + fields[5] >= 86_400 and int(fraction or 0):
+        raise MomentOutOfRange(text)
     whole = _whole_seconds(fields, zone if with_zone else None, text)
     if zone is not None and not with_zone:
         offset_of(zone)
@@ -137,9 +139,10 @@ def parse_time(text: str) -> int:
         if not 1 <= hour <= 12:
             raise MomentOutOfRange(text)
         hour = hour % 12 + (12 if match[5].upper() == "PM" else 0)
-    if hour > 23 or minute > 59 or second > 59:
+    whole = _with_fraction(hour * 3600 + minute * 60 + second, match[4] or "", "us")
+    if minute > 59 or second > 60 or whole > US_PER_DAY:
         raise MomentOutOfRange(text)
-    return _with_fraction(hour * 3600 + minute * 60 + second, match[4] or "", "us")
+    return whole
 
 
 def to_datetime(us: int, zone: tzinfo | None = UTC) -> datetime:

@@ -1,5 +1,7 @@
 """CASE, COALESCE, NULLIF, GREATEST and LEAST: one of several values, in their common type."""
 
+from typing import Final
+
 from sqlglot import exp
 
 from query import fault
@@ -7,10 +9,10 @@ from query.allowlist import position_of
 from query.bind import operators
 from query.bind.arguments import arguments
 from query.bind.block import Block
-from query.bind.resolve import coerce, common, settled, untyped
+from query.bind.resolve import coerce, common, comparable, settled, untyped
 from query.bind.traverse import check_copies
-from query.bound import Call, Case, Coalesce, Constant, Scalar
-from query.types import TEXT
+from query.bound import Call, Case, Coalesce, Constant, RowOf, Scalar
+from query.types import INTEGERS
 
 
 def bind_case(node: exp.Expr, block: Block) -> Scalar:
@@ -61,14 +63,20 @@ def bind_extremum(node: exp.Expr, block: Block) -> Scalar:
     return Call(target, f"{name}(any...)", tuple(coerce(value, target) for value in values))
 
 
+_NARROW: Final = ("numeric", *INTEGERS)
+"""What `=` converts for lack of an operator of its own; integers of different sizes, dates and timestamps it takes."""
+
+
 def bind_nullif(node: exp.Expr, block: Block) -> Scalar:
-    """The first value, or NULL where both are equal."""
+    """The first value as `=` takes it, or NULL where both are equal."""
     values = arguments(node, block)
     if len(values) != 2:
         raise fault.invalid(fault.SYNTAX_ERROR, "NULLIF takes two arguments", position_of(node))
     check_copies(values[0], position_of(node))
     equal = block.environment.fold(operators.comparison("=", values[0], values[1], position_of(node)))
     result = values[0]
-    if result.type.name == "unknown":
-        result = coerce(result, values[1].type if values[1].type.name != "unknown" else TEXT)
+    if not isinstance(result, RowOf):
+        taken, _ = comparable(values[0], values[1], position_of(node), "=")
+        wide = result.type.name in _NARROW and taken.type.name in ("numeric", "float8")
+        result = taken if wide or result.type.name == "unknown" else result
     return Case(result.type, ((equal, Constant(result.type, None)),), result)

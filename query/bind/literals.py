@@ -1,5 +1,6 @@
 """Text -> constant: PostgreSQL's input syntax of every type. The same readers serve casts of whole columns."""
 
+import math
 import re
 from decimal import Decimal, InvalidOperation
 from typing import Final
@@ -7,14 +8,21 @@ from typing import Final
 from errors import WeirError
 from query import fault
 from query.bound import Constant
-from query.intervals import BadInterval, parse_interval
-from query.jsontext import BadJson, normalised, parse_json
+from query.intervals import BadInterval, IntervalOutOfRange, parse_interval
+from query.jsontext import BadJson, NoCharacter, normalised, parse_json
 from query.moments import US_PER_DAY, BadMoment, MomentOutOfRange, parse_date, parse_moment, parse_time
 from query.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType, array_of, numeric
 from query.zones import UnknownZone, UnsupportedZone
 
-_INTEGER: Final = re.compile(r"\s*([-+]?)(?:(\d+(?:_\d+)*)|0[xX]([0-9a-fA-F]+)|0[oO]([0-7]+)|0[bB]([01]+))\s*$")
-_NUMBER: Final = re.compile(r"\s*[-+]?(\d[\d_]*(\.[\d_]*)?|\.\d[\d_]*)([eE][-+]?\d+)?\s*$")
+_SPACES: Final = " \t\n\r\v\f"
+_BASED: Final = r"0[xX]_?([0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)|0[oO]_?([0-7]+(?:_[0-7]+)*)|0[bB]_?([01]+(?:_[01]+)*)"
+_INTEGER: Final = re.compile(rf"([-+]?)(?:([0-9]+(?:_[0-9]+)*)|{_BASED})", re.ASCII)
+_DIGITS: Final = r"[0-9]+(?:_[0-9]+)*"
+_NUMBER: Final = re.compile(rf"[-+]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][-+]?{_DIGITS})?")
+_FLOAT: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_HEX_FLOAT: Final = re.compile(
+    r"[-+]?0[xX](?:[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)(?:[pP][-+]?[0-9]+)?", re.ASCII
+)
 _FLOAT_WORDS: Final = ("nan", "infinity", "+infinity", "-infinity", "inf", "+inf", "-inf")
 _TRUE: Final = ("true", "yes", "on")
 _FALSE: Final = ("false", "no", "off")
@@ -84,43 +92,54 @@ def read(text: str, target: PgType) -> object:
 
 
 def read_integer(text: str, target: PgType) -> int:
-    match = _INTEGER.match(text)
+    match = _INTEGER.fullmatch(text.strip(_SPACES))
     if match is None:
         raise _bad(text, target)
-    sign, plain, hexadecimal, octal, binary = match.groups()
-    value = int(plain.replace("_", "")) if plain else int(hexadecimal or octal or binary, _base(hexadecimal, octal))
-    value = -value if sign == "-" else value
+    value = _whole(match)
     limit = INTEGER_LIMITS[target.name]
     if not -limit <= value < limit:
-        message = f'value "{text.strip()[:100]}" is out of range for type {target.sql_name}'
+        message = f'value "{text.strip(_SPACES)[:100]}" is out of range for type {target.sql_name}'
         raise BadLiteral(fault.NUMERIC_OUT_OF_RANGE, message)
     return value
 
 
-def _base(hexadecimal: str | None, octal: str | None) -> int:
-    return 16 if hexadecimal else 8 if octal else 2
+def _whole(match: "re.Match[str]") -> int:
+    """The integer that _INTEGER found."""
+    sign, plain, hexadecimal, octal, binary = match.groups()
+    base = 10 if plain else 16 if hexadecimal else 8 if octal else 2
+    value = int((plain or hexadecimal or octal or binary).replace("_", ""), base)
+    return -value if sign == "-" else value
 
 
 def _read_float(text: str, target: PgType) -> float:
-    stripped = text.strip()
-    if stripped.lower() in _FLOAT_WORDS or _NUMBER.match(stripped):
-        value = float(stripped)
-        if abs(value) == float("inf") and stripped.lower() not in _FLOAT_WORDS:
-            message = f'"{stripped[:100]}" is out of range for type {target.sql_name}'
-            raise BadLiteral(fault.NUMERIC_OUT_OF_RANGE, message)
-        return value
-    raise _bad(text, target)
+    """As strtod reads it. Raises 22003 for a number that becomes infinite, or zero without being it."""
+    stripped = text.strip(_SPACES)
+    if stripped.lower() in _FLOAT_WORDS:
+        return float(stripped)
+    if not _FLOAT.fullmatch(stripped) and not _HEX_FLOAT.fullmatch(stripped):
+        raise _bad(text, target)
+    hexadecimal = "x" in stripped.lower()
+    try:
+        value = float.fromhex(stripped) if hexadecimal else float(stripped)
+    except OverflowError:
+        value = math.inf
+    mantissa = re.split("p" if hexadecimal else "e", stripped.lower())[0].replace("0x", "")
+    if math.isinf(value) or (value == 0 and mantissa.strip("+-0.")):
+        message = f'"{stripped[:100]}" is out of range for type {target.sql_name}'
+        raise BadLiteral(fault.NUMERIC_OUT_OF_RANGE, message)
+    return value
 
 
 def read_numeric(text: str, target: PgType) -> Constant:
     """A numeric constant; its scale is the number of digits written after the point."""
-    stripped = text.strip()
+    stripped = text.strip(_SPACES)
     if stripped.lower() in _FLOAT_WORDS:
         raise UnsupportedLiteral("NaN and infinity as numeric")
-    if not _NUMBER.match(stripped):
+    based = _INTEGER.fullmatch(stripped)
+    if based is None and not _NUMBER.fullmatch(stripped):
         raise _bad(text, target)
     try:
-        value = Decimal(stripped)
+        value = Decimal(stripped if based is None else _whole(based))
     except InvalidOperation as error:
         raise _bad(text, target) from error
     exponent = value.as_tuple().exponent
@@ -166,6 +185,9 @@ def _read_moment(text: str, target: PgType) -> int:
 def _read_interval(text: str, target: PgType) -> tuple[int, int, int]:
     try:
         return parse_interval(text)
+    except IntervalOutOfRange as error:
+        message = f'interval field value out of range: "{text[:100]}"'
+        raise BadLiteral("22015", message) from error
     except (BadInterval, ValueError, ZeroDivisionError) as error:
         raise _bad(text, target, fault.INVALID_DATETIME) from error
 
@@ -175,6 +197,8 @@ def _read_json(text: str, target: PgType) -> str:
         if target.name == "jsonb":
             return normalised(text)
         parse_json(text)
+    except NoCharacter as error:
+        raise BadLiteral("22P05", "unsupported Unicode escape sequence") from error
     except BadJson as error:
         raise BadLiteral(fault.INVALID_TEXT, f"invalid input syntax for type {target.name}") from error
     return text

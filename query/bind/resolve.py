@@ -392,6 +392,8 @@ def comparable(left: Scalar, right: Scalar, position: int | None, operator: str)
         target = widest(natural(kinds[1], kinds[0]), kinds[0])
     else:
         raise _missing(operator, kinds, position)
+    if target.name == "float4" and not same(*kinds):
+        target = FLOAT8  # float4 compares with no other number but float8
     return coerce(left, target, position), coerce(right, target, position)
 
 

@@ -38,9 +38,10 @@ def _add(
 def _fill() -> None:
     _add("count", "", _fixed("int8"), "int8", "Number of rows.")
     _add("count", "any", _fixed("int8"), "int8", "Number of rows where the argument is not NULL.")
-    for source, result in (("int2", "int8"), ("int4", "int8"), ("float8", "float8"), ("interval", "interval")):
+    for source, result in (("int2", "int8"), ("int4", "int8"), ("int8", "numeric")):
         _add("sum", source, _fixed(result), result, "Sum; NULL for no values.")
-    _add("sum", "int8", _fixed("numeric"), "numeric", "Sum; NULL for no values.")
+    for source in ("float4", "float8", "interval"):
+        _add("sum", source, _fixed(source), source, "Sum; NULL for no values.")
     _add("sum", "numeric", _sum_numeric, "numeric", "Sum; NULL for no values.")
     for source in ("int2", "int4", "int8", "numeric"):
         _add("avg", source, _average, "numeric", "Mean; NULL for no values.")
@@ -48,7 +49,7 @@ def _fill() -> None:
         _add("avg", source, _fixed(source), source, "Mean; NULL for no values.")
     for name, word in (("min", "Smallest"), ("max", "Greatest")):
         for source in (
-            *("int2", "int4", "int8", "numeric", "float4", "float8", "text", "date", "time"),
+            *("int2", "int4", "int8", "numeric", "float4", "float8", "text", "bytea", "date", "time"),
             *("timestamp", "timestamptz", "interval"),
         ):
             _add(name, source, _argument, source, f"{word} value; NULL for no values.")

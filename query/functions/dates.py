@@ -7,7 +7,7 @@ import polars as pl
 
 from query import fault
 from query.functions.registry import Site, define
-from query.functions.timefields import field_named, microseconds, quotient, rest
+from query.functions.timefields import field_named, microseconds, no_unit, quotient, rest
 from query.intervals import DAY, HOUR, MINUTE, Interval, days_justified, hours_justified, justified
 from query.lower.intervals import (
     checked_interval,
@@ -25,7 +25,7 @@ _FIRST_DAY: Final = -2_440_588
 _LAST_DAY: Final = 2_145_042_906
 """PostgreSQL's dates in days since 1970: from 4713 BC to the year 5874897."""
 
-TRUNCATIONS: Final = {
+_TRUNCATIONS: Final = {
     "microseconds": "1us",
     "milliseconds": "1ms",
     "second": "1s",
@@ -50,14 +50,17 @@ def _second_kind(types: tuple[PgType, ...]) -> PgType:
     result=_second_kind,
 )
 def date_trunc(site: Site, field: object, value: pl.Expr) -> pl.Expr:
-    name = field_named(site, field)
-    every = TRUNCATIONS.get(name)
+    return truncated(site, field_named(site, field), value)
+
+
+def truncated(site: Site, name: str, value: pl.Expr) -> pl.Expr:
+    """A time cut to a field."""
+    every = _TRUNCATIONS.get(name)
     if every is not None:
         return value.dt.truncate(every)
     years = {"decade": 10, "century": 100, "millennium": 1000}.get(name)
     if years is None:
-        message = f'unit "{name}" not supported for type {site.types[1].sql_name}'
-        raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, site.position)
+        raise no_unit(site, name)
     start = value.dt.year().cast(pl.Int64)
     first = (start // 10) * 10 if years == 10 else ((start - 1) // years) * years + 1
     first = site.trap(first, first < 1, "far_date")

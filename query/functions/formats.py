@@ -54,6 +54,8 @@ def _tokens(site: Site, template: object) -> list[Token]:
 )
 def to_char_time(site: Site, value: pl.Expr, template: object) -> pl.Expr:
     parsed = _tokens(site, template)
+    if not parsed:
+        return pl.when(value.is_null() & value.is_not_null()).then(pl.lit(""))
     if all(not token.field or (token.field in _NATIVE and token.fill and not token.ordinal) for token in parsed):
         return value.dt.to_string("".join(_native(token) for token in parsed))
     for token in parsed:
@@ -77,13 +79,17 @@ def _print(token: Token, moment: datetime, zoned: bool) -> str:
     text = _PRINTERS[token.field](moment)
     if token.field in ("TZ", "tz") and not zoned:
         text = ""
-    if not token.fill:
-        text = text.strip() if token.field.isalpha() and not text.strip().isdigit() else _unpadded(text)
+    if not token.fill and token.field not in _FIXED:
+        text = _unpadded(text.strip())
     return text + _suffix(text, token.ordinal) if token.ordinal else text
 
 
+_FIXED: Final = ("MS", "US", *(f"FF{digits}" for digits in range(1, 7)), "TZH", "TZM")
+"""Fields that FM leaves as long as they are."""
+
+
 def _unpadded(text: str) -> str:
-    return text.lstrip("0") or "0" if text.isdigit() else text
+    return re.sub(r"^([-+]?)0+(?=\d+$)", r"\1", text)
 
 
 def _suffix(text: str, ordinal: str) -> str:
@@ -168,6 +174,8 @@ _PRINTERS: Final[dict[str, Callable[[datetime], str]]] = {
     "TZM": lambda moment: "00",
     **{name: (lambda moment: "AD") for name in ("AD", "BC")},
     **{name: (lambda moment: "ad") for name in ("ad", "bc")},
+    **{name: (lambda moment: "A.D.") for name in ("A.D.", "B.C.")},
+    **{name: (lambda moment: "a.d.") for name in ("a.d.", "b.c.")},
 }
 
 

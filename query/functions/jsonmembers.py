@@ -9,7 +9,7 @@ import polars as pl
 from query import fault
 from query.bind.literals import BadLiteral
 from query.functions.registry import Site, define
-from query.jsontext import Json, jsonb_text, number_text, parse_json, raw_members
+from query.jsontext import Json, jsonb_text, number_text, parse_binary, parse_json, raw_members
 
 _FAMILY = "JSON"
 _MISSING = object()
@@ -61,7 +61,7 @@ def text_of(text: str | None) -> str | None:
     if text is None or text == "null":
         return None
     if text[:1] == '"':
-        value = parse_json(text)
+        value = parse_binary(text)
         return value if isinstance(value, str) else None
     return text
 

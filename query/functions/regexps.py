@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from query import fault
 from query.functions.registry import Site, define
 from query.lower.guards import row_fault
-from query.patterns.like import BadPattern, like, similar
+from query.patterns.like import NOTHING, BadPattern, Like, like, similar
 from query.patterns.longest import same_match
 from query.patterns.render import needs_python, nests_repeats, python, rust
 from query.patterns.tree import BadRegex, Regex, UnsupportedRegex, parse_regex
@@ -68,16 +68,15 @@ def searchable(site: Site, regex: Regex) -> "re.Pattern[str]":
 
 def _like(site: Site, value: pl.Expr, pattern: object, escape: object, ignore_case: bool) -> pl.Expr:
     try:
-        parsed = like(str(pattern), str(escape))
+        parsed = like(str(pattern), str(escape), ignore_case)
     except BadPattern as error:
         raise fault.invalid(fault.INVALID_ESCAPE, str(error), site.position) from error
     pieces = parsed.pieces
     if parsed.fails:
         never = pl.when(value.is_not_null()).then(False)
-        flags = "(?si)" if ignore_case else "(?s)"
-        return site.trap(never, value.str.contains(parsed.fails.replace("(?s)", flags, 1)), "like_escape")
+        return site.trap(never, value.str.contains(parsed.fails), "like_escape")
     if ignore_case:
-        return value.str.contains(parsed.search.replace("(?s)", "(?si)", 1))
+        return value.str.contains(parsed.search)
     if pieces is None or len(pieces) > 3 or (len(pieces) == 3 and any(pieces[::2])):
         return value.str.contains(parsed.search)
     if len(pieces) == 1:
@@ -100,36 +99,30 @@ def ilike_constant(site: Site, value: pl.Expr, pattern: object, escape: object) 
     return _like(site, value, pattern, escape, ignore_case=True)
 
 
-def _dynamic(site: Site, value: pl.Expr, pattern: pl.Expr, escape: object, flags: int) -> pl.Expr:
-    known: dict[str, tuple[re.Pattern[str], bool]] = {}
+def _like_column(site: Site, value: pl.Expr, pattern: pl.Expr, escape: object, ignore_case: bool) -> pl.Expr:
+    """Each distinct pattern becomes an expression once, which Polars looks for in linear time."""
+    texts = replace(site, types=(TEXT,), result=TEXT)  # type: ignore[type-var]
 
-    def compiled(one: str) -> tuple[re.Pattern[str], bool]:
-        """The pattern, and whether it tells the texts that fail instead of those that match."""
-        parsed = like(one, str(escape))
-        regex = parsed.fails or parsed.regex.removesuffix("$") + "\\Z"
-        return re.compile(regex if one else "\\A\\Z", flags), bool(parsed.fails)
-
-    def matches(text: str, one: str) -> bool:
+    def parsed(one: str) -> Like:
         try:
-            regex, failing = known.setdefault(one, compiled(one)) if one not in known else known[one]
+            return like(one, str(escape), ignore_case)
         except BadPattern as error:
             raise row_fault(fault.INVALID_ESCAPE, str(error), site.position) from error
-        found = regex.match(text) is not None
-        if failing and found:
-            raise row_fault(fault.INVALID_ESCAPE, "LIKE pattern must not end with escape character", site.position)
-        return found and not failing
 
-    return site.rowwise(matches, value, pattern)
+    asked = pl.when(value.is_not_null()).then(pattern)
+    found = value.str.contains(texts.rowwise(lambda one: parsed(one).search, asked))
+    fails = value.str.contains(texts.rowwise(lambda one: parsed(one).fails or NOTHING, asked))
+    return site.trap(found, fails, "like_escape")
 
 
 @define("like(text, text, text!) -> bool", "LIKE a pattern from a column.", family=_FAMILY)
 def like_column(site: Site, value: pl.Expr, pattern: pl.Expr, escape: object) -> pl.Expr:
-    return _dynamic(site, value, pattern, escape, re.DOTALL)
+    return _like_column(site, value, pattern, escape, ignore_case=False)
 
 
 @define("ilike(text, text, text!) -> bool", "ILIKE a pattern from a column.", family=_FAMILY)
 def ilike_column(site: Site, value: pl.Expr, pattern: pl.Expr, escape: object) -> pl.Expr:
-    return _dynamic(site, value, pattern, escape, re.DOTALL | re.IGNORECASE)
+    return _like_column(site, value, pattern, escape, ignore_case=True)
 
 
 @define("similar to(text, text!, text!) -> bool", "SIMILAR TO.", family=_FAMILY)

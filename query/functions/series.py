@@ -39,7 +39,9 @@ def generate_series_step(site: Site, start: pl.Expr, end: pl.Expr, step: pl.Expr
     first, last, by = (value.cast(pl.Int64) for value in (start, end, step))
     by = site.trap(by, (by == 0) & first.is_not_null() & last.is_not_null(), "step_zero")
     count = _count(site, first, last, by)
-    result = pl.when(count.is_not_null()).then(pl.int_ranges(first, first + by * count, by))
+    beyond = first.cast(pl.Int128) + by.cast(pl.Int128) * count
+    end = site.trap(beyond, ~beyond.is_between(-(2**63), 2**63 - 1), "series_limit").cast(pl.Int64)
+    result = pl.when(count.is_not_null()).then(pl.int_ranges(first, end, by))
     return result.cast(site.result.polars)
 
 

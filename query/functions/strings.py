@@ -7,6 +7,7 @@ import polars as pl
 
 from query.functions.registry import Site, define
 from query.limits import MAX_TEXT_CHARACTERS
+from query.patterns.like import lower_letter
 
 _FAMILY = "Text"
 
@@ -29,7 +30,7 @@ def upper_text(text: str) -> str:
 
 def lower_text(text: str) -> str:
     """Lower case letter by letter, the first letter of a lower case that is two."""
-    return "".join(letter.lower()[0] for letter in text)
+    return "".join(map(lower_letter, text))
 
 
 @define("upper(text) -> text", "Upper case.", family=_FAMILY)

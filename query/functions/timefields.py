@@ -41,6 +41,17 @@ def field_named(site: Site, field: object) -> str:
     return name
 
 
+_EXTRACTED: Final = ("dow", "isodow", "doy", "isoyear", "epoch", "julian")
+
+
+def no_unit(site: Site, name: str) -> Exception:
+    """The error for a field that a type cannot be cut to: some words mean a field to extract and nothing else."""
+    kind = site.types[1].sql_name
+    if name in _EXTRACTED:
+        return fault.invalid(fault.INVALID_PARAMETER, f'unit "{name}" not recognized for type {kind}', site.position)
+    return fault.invalid(fault.FEATURE_NOT_SUPPORTED, f'unit "{name}" not supported for type {kind}', site.position)
+
+
 def microseconds(value: pl.Expr, kind: PgType) -> pl.Expr:
     """Microseconds since 1970; nanoseconds are cut."""
     physical = value.to_physical().cast(pl.Int64)

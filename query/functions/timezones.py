@@ -8,7 +8,7 @@ import polars as pl
 
 from query import fault
 from query.bind.literals import UnsupportedLiteral
-from query.functions.dates import TRUNCATIONS, make_timestamp
+from query.functions.dates import make_timestamp, truncated
 from query.functions.registry import Site, define
 from query.functions.timefields import field_named
 from query.intervals import SECOND
@@ -132,13 +132,18 @@ def timezone_offset(site: Site, offset: object, value: pl.Expr) -> pl.Expr:
     result=lambda types: types[1],
 )
 def date_trunc_zone(site: Site, field: object, value: pl.Expr, zone: object) -> pl.Expr:
-    every = TRUNCATIONS.get(field_named(site, field))
-    if every is None:
-        raise fault.unsupported(f"date_trunc to {field} in a time zone", site.position)
-    known = _zone(site, zone)
+    """A reading of the clock that occurs twice is cut to the hour that it was in; a day and more is read anew."""
+    name, known = field_named(site, field), _zone(site, zone)
     naive = PgType("timestamp", unit=site.types[1].unit)
     local = _to_local(CallSite(site.types, naive, site.position), value, known)
-    return shown_moment(site, _to_utc(site, local.dt.truncate(every), known), site.result)
+    cut = truncated(site, name, local)
+    if name not in _OF_A_DAY:
+        return shown_moment(site, _to_utc(site, cut, known), site.result)
+    instant = value.to_physical() - (local.to_physical() - cut.to_physical())
+    return shown_moment(site, instant.cast(site.result.polars), site.result)
+
+
+_OF_A_DAY: Final = ("hour", "minute", "second", "milliseconds", "microseconds")
 
 
 _FIELDS: Final = "int4, int4, int4, int4, int4, float8"

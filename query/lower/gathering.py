@@ -97,7 +97,10 @@ def json_object(call: AggregateCall, made: Field) -> Plan:
     binary = made.type.name == "jsonb"
     key_site = CallSite((call.args[0].type,), TEXT, call.position)
     item_site = CallSite((call.args[1].type,), made.type, call.position)
-    key = key_site.rowwise(quoted_text, to_text(key_site, expression(call.args[0]), call.args[0].type))
+    named = to_text(key_site, expression(call.args[0]), call.args[0].type)
+    missing = named.is_null() if call.where is None else named.is_null() & expression(call.where).fill_null(False)
+    named = key_site.trap(named, missing, "null_jsonb_name" if binary else "null_json_key")
+    key = key_site.rowwise(quoted_text, named)
     item = to_json(item_site, expression(call.args[1]), call.args[1].type, binary).fill_null("null")
     columns, members = _list(call, made, pl.concat_str([key, pl.lit(" : "), item]))
     joined = pl.when(members.len() > 0).then(members.str.join(", ")).alias(made.id)

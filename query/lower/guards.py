@@ -36,6 +36,7 @@ FAULTS: Final[dict[str, tuple[str, str]]] = {
     "field_zero": (fault.INVALID_PARAMETER, "field position must not be zero"),
     "step_zero": (fault.INVALID_PARAMETER, "step size cannot equal zero"),
     "series_size": (fault.PROGRAM_LIMIT, "generate_series would make too many rows"),
+    "series_limit": (fault.FEATURE_NOT_SUPPORTED, "generate_series up to the limits of bigint is not supported"),
     "text_size": (fault.PROGRAM_LIMIT, "requested length too large"),
     "bucket_count": (fault.INVALID_WIDTH_BUCKET, "count must be greater than zero"),
     "bucket_nan": (fault.INVALID_WIDTH_BUCKET, "operand, lower bound, and upper bound cannot be NaN"),
@@ -61,6 +62,7 @@ FAULTS: Final[dict[str, tuple[str, str]]] = {
     "offset_negative": (fault.INVALID_OFFSET, "OFFSET must not be negative"),
     "null_identifier": ("22004", "null values cannot be formatted as an SQL identifier"),
     "null_json_key": ("22004", "null value not allowed for object key"),
+    "null_jsonb_name": (fault.INVALID_PARAMETER, "field name must not be null"),
     "null_jsonb_key": (fault.INVALID_PARAMETER, "key must not be null"),
     "json_shape": (fault.INVALID_PARAMETER, "cannot take elements of this JSON value"),
 }

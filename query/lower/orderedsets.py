@@ -64,7 +64,8 @@ def _fractions(call: AggregateCall, made: Field, pick: Callable[[pl.Expr, pl.Exp
         return Plan((column,), aggregates, pl.lit(None, dtype=made.type.polars))
     if not isinstance(wanted, tuple):
         return Plan((column,), aggregates, pick(values, count, float(wanted)))
-    parts = [pick(values, count, float(fraction)) for fraction in wanted]
+    nothing = pl.lit(None, dtype=made.type.element.polars if made.type.element else pl.Null())
+    parts = [nothing if fraction is None else pick(values, count, float(fraction)) for fraction in wanted]
     return Plan((column,), aggregates, pl.when(count > 0).then(pl.concat_list(parts).cast(made.type.polars)))
 
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from query.bind.literals import BadLiteral, UnsupportedLiteral
 from query.fault import INVALID_TEXT
-from query.jsontext import BadJson
+from query.jsontext import BadJson, NoCharacter
 from query.lower.guards import row_fault, trap
 from query.lower.stage import Guard
 from query.types import PgType
@@ -100,6 +100,8 @@ def _applied(
             if key not in known:
                 known[key] = function(*values)
             results.append(known[key])
+        except NoCharacter as error:
+            raise row_fault("22P05", "unsupported Unicode escape sequence", position) from error
         except BadJson as error:
             raise row_fault(INVALID_TEXT, "invalid input syntax for type json", position) from error
         except BadLiteral as error:

@@ -6,8 +6,9 @@ from typing import Final
 import polars as pl
 
 from query.bound import AggregateCall, Field
+from query.intervals import DAY
 from query.lower.guards import trap
-from query.lower.intervals import interval
+from query.lower.intervals import checked_interval
 from query.lower.plans import Plan, argument, masked
 from query.lower.site import CallSite
 from query.types import NUMERIC_DIGITS
@@ -84,7 +85,7 @@ def pairs(call: AggregateCall, made: Field) -> Plan:
 
 def interval_sum(call: AggregateCall, made: Field, average: bool) -> Plan:
     column, value = argument(made, call)
-    parts = {name: value.struct.field(name).cast(pl.Int64).sum().alias(f"{made.id}{name}") for name in _PARTS}
+    parts = {name: value.struct.field(name).cast(pl.Int128).sum().alias(f"{made.id}{name}") for name in _PARTS}
     count = pl.col(f"{made.id}n")
     months, days, us = (pl.col(f"{made.id}{name}") for name in _PARTS)
     if average:
@@ -93,9 +94,10 @@ def interval_sum(call: AggregateCall, made: Field, average: bool) -> Plan:
         extra_days = rest * 30
         day_total = days + extra_days
         whole_days = _toward_zero(day_total, count)
-        us = _rounded(us + (day_total - whole_days * count) * 86_400_000_000, count)
+        us = _rounded(us + (day_total - whole_days * count) * DAY, count)
         months, days = whole, whole_days
-    result = pl.when(count > 0).then(interval(months, days, us))
+    site = CallSite((made.type,), made.type, call.position)
+    result = pl.when(count > 0).then(checked_interval(site, months, days, us))
     return Plan((column,), (*parts.values(), value.count().cast(pl.Int64).alias(f"{made.id}n")), result)
 
 

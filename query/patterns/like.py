@@ -28,13 +28,38 @@ class Like:
     fails: str = ""
 
 
-def like(pattern: str, escape: str = "\\") -> Like:
+_OTHER_CAPITALS: Final = {
+    "i": "\u0130",
+    "k": "\u212a",
+    "\xe5": "\u212b",
+    "\u03c9": "\u2126",
+    "\u03b8": "\u03f4",
+    "\xdf": "\u1e9e",
+}
+"""Letters whose lower case is one that has another capital: I with a dot, and signs that are letters."""
+
+
+def lower_letter(letter: str) -> str:
+    """Its lower case; the first letter of one that is two."""
+    return letter.lower()[0]
+
+
+def _either_case(letter: str) -> str:
+    """An expression for the letters that have the same lower case, which is what ILIKE compares."""
+    lower = lower_letter(letter)
+    forms = {letter, lower, lower.upper(), lower.title(), _OTHER_CAPITALS.get(lower, lower)}
+    same = sorted(form for form in forms if len(form) == 1 and lower_letter(form) == lower)
+    return re.escape(letter) if len(same) == 1 else f"[{''.join(same)}]"
+
+
+def like(pattern: str, escape: str = "\\", ignore_case: bool = False) -> Like:
     """The pattern with `%` for any text, `_` for one character and `escape` before a literal one.
 
     >>> like("a%b").pieces
     ('a', 'b')
     """
     pieces, regex, single, place = [""], "", False, 0
+    written = _either_case if ignore_case else re.escape
     while place < len(pattern):
         letter = pattern[place]
         if escape and letter == escape:
@@ -45,7 +70,7 @@ def like(pattern: str, escape: str = "\\") -> Like:
                 return Like(NOTHING, NOTHING, None, f"(?s)^{_rust(regex)}.")
             letter = pattern[place]
             pieces[-1] += letter
-            regex += re.escape(letter)
+            regex += written(letter)
         elif letter == "%":
             pieces.append("")
             regex += ".*"
@@ -54,7 +79,7 @@ def like(pattern: str, escape: str = "\\") -> Like:
             regex += "."
         else:
             pieces[-1] += letter
-            regex += re.escape(letter)
+            regex += written(letter)
         place += 1
     inner = _rust(regex)
     return Like(f"(?s)^{inner}$", f"(?s){_sought(inner)}", None if single else tuple(pieces))

@@ -3,16 +3,25 @@
 from dataclasses import dataclass
 from typing import Final
 
-FIELDS: Final = (
+_NUMBERS: Final = (
     *("HH24", "HH12", "HH", "MI", "SSSSS", "SSSS", "SS", "MS", "US"),
     *("FF1", "FF2", "FF3", "FF4", "FF5", "FF6"),
-    *("A.M.", "a.m.", "P.M.", "p.m.", "AM", "am", "PM", "pm"),
     *("Y,YYY", "YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "IDDD", "ID", "IW", "I"),
-    *("MONTH", "Month", "month", "MON", "Mon", "mon", "MM"),
-    *("DAY", "Day", "day", "DY", "Dy", "dy", "DDD", "DD", "D"),
-    *("WW", "W", "CC", "J", "Q", "RM", "rm", "TZH", "TZM", "TZ", "tz", "OF", "BC", "bc", "AD", "ad"),
+    *("MM", "DDD", "DD", "D", "WW", "W", "CC", "J", "Q"),
 )
-_BY_LENGTH: Final = sorted(FIELDS, key=len, reverse=True)
+"""Numbers. They and offsets mean the same in small letters, all of them small."""
+_OFFSETS: Final = ("TZH", "TZM", "OF")
+_CASED: Final = (
+    *("A.M.", "a.m.", "P.M.", "p.m.", "AM", "am", "PM", "pm", "A.D.", "a.d.", "B.C.", "b.c.", "AD", "ad", "BC", "bc"),
+    *("MONTH", "Month", "month", "MON", "Mon", "mon", "DAY", "Day", "day", "DY", "Dy", "dy", "RM", "rm", "TZ", "tz"),
+)
+_MEANINGS: Final = {
+    **{field.lower(): field for field in (*_NUMBERS, *_OFFSETS)},
+    **{field: field for field in (*_NUMBERS, *_OFFSETS, *_CASED)},
+}
+_SUFFIXES: Final = ("TH", "th", "SP")
+"""SP, the number in words, does nothing; TH does nothing but to numbers."""
+_BY_LENGTH: Final = sorted(_MEANINGS, key=len, reverse=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +49,23 @@ def tokens(template: str) -> list[Token]:
         elif template[place] == "\\" and template[place + 1 : place + 2] == '"':
             result.append(Token("", '"'))
             place += 2
-        elif template.startswith(("FM", "fm"), place):
+        elif fill and template.startswith(("FM", "fm"), place):
             fill, place = False, place + 2
-        elif template.startswith(("TM", "FX"), place):
+            continue
+        elif template.startswith(("TM", "tm", "FX", "fx"), place):
             raise ValueError(template[place : place + 2])
         else:
             field = _field(template, place)
             if field is None:
                 result.append(Token("", template[place]))
                 place += 1
-                continue
-            place += len(field)
-            ordinal = template[place : place + 2] if template[place : place + 2] in ("TH", "th") else ""
-            place += len(ordinal)
-            result.append(Token(_canonical(field), "", fill, ordinal))
-            fill = True
+            else:
+                place += len(field)
+                suffix = template[place : place + 2] if template[place : place + 2] in _SUFFIXES else ""
+                place += len(suffix)
+                ordinal = suffix if suffix != "SP" and field.upper() in _NUMBERS else ""
+                result.append(Token(_MEANINGS[field], "", fill, ordinal))
+        fill = True
     return result
 
 
@@ -69,15 +80,4 @@ def _quoted(template: str, place: int) -> tuple[str, int]:
 
 
 def _field(template: str, place: int) -> str | None:
-    for field in _BY_LENGTH:
-        part = template[place : place + len(field)]
-        if part == field or (part.upper() == field and field not in _CASED):
-            return part
-    return None
-
-
-_CASED: Final = frozenset(field for field in FIELDS if field.upper() != field or field.upper() in ("AM", "PM", "TZ"))
-
-
-def _canonical(field: str) -> str:
-    return field if field in FIELDS else field.upper()
+    return next((field for field in _BY_LENGTH if template.startswith(field, place)), None)
