@@ -67,7 +67,8 @@ def bind_binary(node: exp.Expr, block: Block) -> Scalar:
 def bind_unary(node: exp.Expr, block: Block) -> Scalar:
     """Minus, bitwise not, and the prefix operators `@`, `|/`, `||/`."""
     value = block.bind(node.this)
-    if isinstance(node, exp.Neg) and isinstance(value, Constant) and isinstance(node.this, exp.Literal):
+    literal = isinstance(node.this, exp.Literal) and not node.this.is_string
+    if isinstance(node, exp.Neg) and isinstance(value, Constant) and literal:
         return _negative(value)
     return call(_SYMBOLS[type(node)], [value], operator_of(node))
 

@@ -108,8 +108,9 @@ def choose(name: str, types: Sequence[PgType], position: int | None) -> Function
     fitting = [function for function in named if function.accepts(len(types)) and _fits(function, types)]
     if not fitting:
         raise _missing(name, types, position)
-    if name in _AMBIGUOUS and [kind.name for kind in types] == ["unknown", "unknown"]:
-        message = f"operator is not unique: unknown {name} unknown"
+    undecided = {1: _AMBIGUOUS_PREFIXES, 2: _AMBIGUOUS}.get(len(types), ())
+    if name in undecided and all(kind.name == "unknown" for kind in types):
+        message = f"operator is not unique: {_signature(name, types)}"
         raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, _CASTS_HINT)
     if len(fitting) == 1:
         return fitting[0]
@@ -130,6 +131,9 @@ def choose(name: str, types: Sequence[PgType], position: int | None) -> Function
 
 _AMBIGUOUS: Final = (*"+-*/%&|#", "->", "->>", "#>", "#>>", "#-", "@>", "<@", "&&", "?&", "?|")
 """Operators of several categories of types: between two untyped literals PostgreSQL cannot decide (10.2 step 3)."""
+
+
+_AMBIGUOUS_PREFIXES: Final = ("-", "~")
 
 
 def _same_as_other(types: Sequence[PgType]) -> list[PgType]:

@@ -5,7 +5,7 @@ import polars as pl
 from query import fault
 from query.functions.registry import Site, define
 from query.lower.site import CallSite
-from query.lower.texts import to_text
+from query.lower.texts import output_text
 from query.types import TEXT, PgType, array_of
 
 _FAMILY = "Arrays"
@@ -95,9 +95,7 @@ def _texts(site: Site, array: pl.Expr) -> pl.Expr:
     inner = site.types[0].element
     if inner is None or inner.name in ("array", "record"):
         raise fault.unsupported(f"array_to_string of {site.types[0].sql_name}", site.position)
-    if inner.name == "bool":
-        return array.list.eval(pl.when(pl.element()).then(pl.lit("t")).when(~pl.element()).then(pl.lit("f")))
-    return array.list.eval(to_text(CallSite((inner,), TEXT, site.position), pl.element(), inner))
+    return array.list.eval(output_text(CallSite((inner,), TEXT, site.position), pl.element(), inner))
 
 
 def _array_kind(types: tuple[PgType, ...]) -> PgType:

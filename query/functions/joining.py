@@ -9,7 +9,7 @@ import polars as pl
 
 from query import fault
 from query.functions.registry import Site, define
-from query.lower.texts import to_text
+from query.lower.texts import output_text, to_text
 
 _FAMILY = "Text"
 _QUOTED_WORDS: Final = Path(__file__).with_name("quoted_words.txt")
@@ -38,11 +38,8 @@ def concat_ws(site: Site, separator: pl.Expr, *values: pl.Expr) -> pl.Expr:
 
 
 def _shown(site: Site, index: int, value: pl.Expr) -> pl.Expr:
-    """An argument as PostgreSQL's output function shows it: booleans as t and f."""
-    kind = site.types[index]
-    if kind.name == "bool":
-        return pl.when(value).then(pl.lit("t")).when(~value).then(pl.lit("f"))
-    return to_text(site, value, kind)
+    """An argument as PostgreSQL's output function shows it."""
+    return output_text(site, value, site.types[index])
 
 
 @define("||(text, text) -> text", "Concatenation.", family=_FAMILY)

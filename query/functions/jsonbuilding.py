@@ -10,7 +10,11 @@ from query.lower.jsonvalues import quoted, to_json
 _FAMILY = "JSON"
 
 
-@define("to_json(any) -> json; to_jsonb(any) -> jsonb", "The value as JSON.", family=_FAMILY)
+@define(
+    "to_json(any) -> json; to_jsonb(any) -> jsonb; array_to_json(anyarray) -> json",
+    "The value as JSON.",
+    family=_FAMILY,
+)
 def as_json(site: Site, value: pl.Expr) -> pl.Expr:
     return to_json(site, value, site.types[0], site.result.name == "jsonb")
 

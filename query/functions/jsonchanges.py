@@ -117,7 +117,7 @@ def strip_nulls(site: Site, value: pl.Expr) -> pl.Expr:
     return site.rowwise(lambda text: jsonb_text(_stripped(parse_json(text))), value)
 
 
-_INDEX: Final = re.compile(r"\s*[-+]?\d+$")
+_INDEX: Final = re.compile(r"[ \t\n\r\v\f]*[-+]?[0-9]+")
 
 
 def _set_at(value: Json, path: list[str | None], new: Json, create: bool, depth: int = 0) -> Json:
@@ -142,7 +142,7 @@ def _set_at(value: Json, path: list[str | None], new: Json, create: bool, depth:
 
 def _index_of(step: str, size: int, depth: int) -> int:
     """An index of an array of that size; negative ones count from the end."""
-    if not _INDEX.match(step):
+    if not _INDEX.fullmatch(step) or not -(2**31) <= int(step) < 2**31:
         raise BadLiteral(fault.INVALID_TEXT, f'path element at position {depth + 1} is not an integer: "{step[:60]}"')
     index = int(step)
     return index if index >= 0 else index + size

@@ -1,8 +1,9 @@
 """JSON: members by key, index and path. Values travel as JSON text; jsonb's is normalised, json's as written."""
 
+import re
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
@@ -13,6 +14,7 @@ from query.jsontext import Json, jsonb_text, number_text, parse_binary, parse_js
 
 _FAMILY = "JSON"
 _MISSING = object()
+_INDEX: Final = re.compile(r"[ \t\n\r\v\f]*[-+]?[0-9]+")
 
 
 def _binary(site: Site) -> bool:
@@ -108,7 +110,7 @@ def _walk(text: str, path: list[str | None]) -> object:
             return _MISSING
         if isinstance(value, dict):
             value = value.get(step, _MISSING)
-        elif isinstance(value, list) and step.lstrip("-").isdigit() and -len(value) <= int(step) < len(value):
+        elif isinstance(value, list) and _INDEX.fullmatch(step) and -len(value) <= int(step) < len(value):
             value = value[int(step)]
         else:
             return _MISSING
@@ -120,7 +122,7 @@ def _walk_raw(text: str, path: list[str | None]) -> str | None:
     for step in path:
         if current is None or step is None:
             return None
-        is_index = current[:1] == "[" and step.lstrip("-").isdigit()
+        is_index = current[:1] == "[" and _INDEX.fullmatch(step)
         current = _member(current, int(step) if is_index else step)
     return current
 

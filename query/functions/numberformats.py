@@ -41,12 +41,12 @@ class Template:
 def parsed(text: str) -> Template | None:
     """The template; None for one with patterns that are not supported."""
     match = _TEMPLATE.match(text)
-    if match is None or (match[2] and match[6]):
+    if match is None or (match[2] and match[6]) or (match[4] and not match[5] and match[6]):
         return None
     behind = (match[6] or "").upper()
     sign = "S" if match[2] else "-S" if behind == "S" else behind
     whole = match[3].upper().replace("G", ",")
-    return Template(bool(match[1]), sign, whole, bool(match[4]), match[5] or "", match[7] or "")
+    return Template(bool(match[1]), sign, whole, bool(match[5]), match[5] or "", match[7] or "")
 
 
 @define(

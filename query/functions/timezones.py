@@ -67,9 +67,7 @@ def _to_utc(site: Site, local: pl.Expr, zone: Zone) -> pl.Expr:
     if not zone.name:
         return _moved(site, local, -zone.seconds)
     direct = local.dt.replace_time_zone(zone.name, ambiguous="latest", non_existent="null")
-    hour = pl.duration(hours=1)
-    skipped = (local - hour).dt.replace_time_zone(zone.name, ambiguous="latest", non_existent="null") + hour
-    near = pl.coalesce(direct, skipped).dt.convert_time_zone("UTC")
+    near = pl.coalesce(direct, *(_before(local, zone, hours) for hours in _GAPS)).dt.convert_time_zone("UTC")
 
     def shift(seconds: int) -> int:
         if seconds >= _LAST_SECOND:
@@ -78,6 +76,16 @@ def _to_utc(site: Site, local: pl.Expr, zone: Zone) -> pl.Expr:
         return int((moment - EPOCH).total_seconds())
 
     return _with_far(site, local, near, shift)
+
+
+_GAPS: Final = (1, 3, 25)
+"""Hours that surely lead back over a gap: of most zones, of Troll in Antarctica, and of Samoa's missing day."""
+
+
+def _before(local: pl.Expr, zone: Zone, hours: int) -> pl.Expr:
+    """The instant by the offset that was so many hours before; NULL if the clock skipped that, too."""
+    span = pl.duration(hours=hours)
+    return (local - span).dt.replace_time_zone(zone.name, ambiguous="latest", non_existent="null") + span
 
 
 def _moved(site: Site, value: pl.Expr, seconds: int) -> pl.Expr:

@@ -6,7 +6,7 @@ import polars as pl
 
 from query.bound import AggregateCall, Field, Frame, WindowCall
 from query.lower.aggregates import plan
-from query.lower.frames import DEFAULT, WHOLE
+from query.lower.frames import WHOLE
 from query.lower.ordering import is_keyed
 from query.lower.plans import quotient
 from query.lower.windowrows import END, FIRST, PEER, ROW, START, argument
@@ -86,13 +86,13 @@ def _exact(frame: pl.LazyFrame, call: WindowCall, made: Field) -> pl.LazyFrame:
 
 def _growing(frame: pl.LazyFrame, call: WindowCall, made: Field) -> pl.LazyFrame:
     """Frames that start with the partition: running values, read at the frame's last row."""
-    value = _masked(call)
-    float_value = call.args[0].type.name in FLOATS
-    frame = frame.with_columns(value.alias("w_value"))
+    frame = frame.with_columns(_masked(call).alias("w_value"))
     source = pl.col("w_value")
+    ranked = call.function in ("min", "max") and call.args[0].type.name in _RANKED
+    if ranked:
+        frame = frame.with_columns(source.rank("ordinal").cast(pl.Int64).alias("w_rank"))
+        source = pl.col("w_rank")
     if call.function in ("min", "max"):
-        if float_value or call.args[0].type.name == "text":
-            return _listed(frame, call, made, DEFAULT)
         running = source.cum_min() if call.function == "min" else source.cum_max()
     else:
         running = source.fill_null(0).cum_sum()
@@ -102,7 +102,13 @@ def _growing(frame: pl.LazyFrame, call: WindowCall, made: Field) -> pl.LazyFrame
     result = pl.col("w_running").gather(last)
     if call.function == "avg":
         result = result / pl.col("w_count")
+    if ranked:
+        result = pl.col("w_value").sort_by("w_rank", nulls_last=True).gather(result - 1)
     return frame.with_columns(result.cast(call.type.polars).alias(made.id))
+
+
+_RANKED: Final = (*FLOATS, "text", "bytea")
+"""Types of which Polars has no running extremes, or leaves out NaN; their ranks have them."""
 
 
 def _as_aggregate(call: WindowCall) -> AggregateCall:

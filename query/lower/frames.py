@@ -8,7 +8,7 @@ from query import fault
 from query.bound import Bound, Call, Constant, Frame, SortKey
 from query.lower.scalars import expression
 from query.lower.windowrows import END, FIRST, LAST, PEER, PEER_END, ROW, START, Spec
-from query.types import INTEGERS, PgType
+from query.types import INTEGERS, TIMESTAMP, TIMESTAMPS, PgType
 
 WHOLE: Final = Frame("range", Bound("unbounded_preceding"), Bound("unbounded_following"))
 DEFAULT: Final = Frame("range", Bound("unbounded_preceding"), Bound("current"))
@@ -61,7 +61,7 @@ def _value_edge(bound: Bound, spec: Spec, sign: int, is_start: bool) -> pl.Expr:
     key = spec.order[0]
     kind = key.value.type
     moved = _moved(key, bound, -sign if key.descending else sign)
-    physical, target = _whole(pl.col("w_o0"), kind), _whole(moved, kind)
+    physical, target = _whole(pl.col("w_o0"), kind), _whole(moved, TIMESTAMP if kind.name == "date" else kind)
     if key.descending:
         zero = pl.lit(0, dtype=pl.Int128)
         physical, target = zero - physical, zero - target
@@ -86,11 +86,12 @@ def _moved(key: SortKey, bound: Bound, sign: int) -> pl.Expr:
     if kind.name == "numeric" and isinstance(offset.value, int) and kind.scale >= offset.type.scale:
         factor: int = 10 ** (kind.scale - offset.type.scale)
         return pl.col("w_o0") + sign * offset.value * factor
-    if kind.name in ("timestamp", "timestamptz") and offset.type.name == "interval":
+    if kind.name in ("date", *TIMESTAMPS) and offset.type.name == "interval":
         name = f"{'+' if sign > 0 else '-'}({kind.name}, interval)"
-        return expression(Call(kind, name, (key.value, offset)))
+        return expression(Call(TIMESTAMP if kind.name == "date" else kind, name, (key.value, offset)))
     raise fault.unsupported(f"RANGE with an offset over {kind.sql_name}", None, "order by an integer or timestamp")
 
 
 def _whole(value: pl.Expr, kind: PgType) -> pl.Expr:
-    return value.to_physical().cast(pl.Int128) if kind.name in ("timestamp", "timestamptz") else value.cast(pl.Int128)
+    value = value.cast(TIMESTAMP.polars) if kind.name == "date" else value
+    return value.to_physical().cast(pl.Int128)

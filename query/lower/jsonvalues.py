@@ -7,7 +7,8 @@ import polars as pl
 from query import fault
 from query.functions.registry import Site
 from query.jsontext import normalised
-from query.lower.texts import float_text, numeric_digits, to_text
+from query.lower.site import CallSite
+from query.lower.texts import float_text, numeric_digits, output_text, to_text
 from query.types import PgType
 
 
@@ -42,7 +43,7 @@ def to_json(site: Site, value: pl.Expr, kind: PgType, binary: bool) -> pl.Expr:
             text = text + pl.lit(":00") if kind.name == "timestamptz" else text
             return pl.lit('"') + text + pl.lit('"')
         case _:
-            return site.rowwise(quoted, to_text(site, value, kind))
+            return site.rowwise(quoted, output_text(site, value, kind))
 
 
 def _record(site: Site, value: pl.Expr, kind: PgType, binary: bool) -> pl.Expr:
@@ -70,23 +71,6 @@ def _binary_number(value: float) -> str:
 
 
 def _array(site: Site, value: pl.Expr, element: PgType, binary: bool) -> pl.Expr:
-    if element.name not in ("text", "int2", "int4", "int8", "bool", "float8", "json", "jsonb"):
-        raise fault.unsupported(f"JSON of an array of {element.sql_name}")
-    separator = ", " if binary else ","
-
-    def render(items: list[object]) -> str:
-        return "[" + separator.join(_item(item, element) for item in items) + "]"
-
-    return site.rowwise(render, value)
-
-
-def _item(item: object, element: PgType) -> str:
-    if item is None:
-        return "null"
-    if isinstance(item, bool):
-        return "true" if item else "false"
-    if isinstance(item, float):
-        return _binary_number(item)
-    if isinstance(item, str) and element.name == "text":
-        return quoted(item)
-    return str(item)
+    inner = CallSite((element,), site.result, site.position)
+    items = value.list.eval(to_json(inner, pl.element(), element, binary).fill_null("null"))
+    return pl.lit("[") + items.list.join(", " if binary else ",") + pl.lit("]")

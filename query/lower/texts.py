@@ -121,6 +121,13 @@ def to_text(site: Site, value: pl.Expr, kind: PgType) -> pl.Expr:
             raise fault.unsupported(f"the text of {kind.sql_name}")
 
 
+def output_text(site: Site, value: pl.Expr, kind: PgType) -> pl.Expr:
+    """The value as its type's output function writes it, where a cast differs: `t` for true, blanks kept."""
+    if kind.name == "bool":
+        return pl.when(value).then(pl.lit("t")).when(~value).then(pl.lit("f"))
+    return value if kind.name == "bpchar" else to_text(site, value, kind)
+
+
 def interval_text(site: Site, value: pl.Expr) -> pl.Expr:
     parts = [value.struct.field(name) for name in ("months", "days", "us")]
     return site.rowwise(lambda months, days, us: format_interval((months, days, us)), *parts)
@@ -133,7 +140,7 @@ def _array(site: Site, value: pl.Expr, kind: PgType) -> pl.Expr:
         raise fault.unsupported(f"the text of {kind.sql_name}")
     if element.name in _SHOWN:
         return site.rowwise(lambda items: array_text(items, element.name), value)
-    texts = value.list.eval(to_text(CallSite((element,), TEXT, site.position), pl.element(), element))
+    texts = value.list.eval(output_text(CallSite((element,), TEXT, site.position), pl.element(), element))
     return site.rowwise(lambda items: array_text(items, "text"), texts)
 
 
