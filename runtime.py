@@ -106,6 +106,21 @@ class _Call:
             self.waiter.throw(self.error)
 
 
+def give_way(most_seconds: float) -> None:
+    """Return when no other greenlet has anything to do, but after so long at the latest."""
+    loop = gevent.get_hub().loop
+    waiter = Waiter()
+    watchers = loop.idle(), loop.timer(most_seconds)
+    for watcher in watchers:
+        watcher.start(waiter.switch, None)
+    try:
+        waiter.get()
+    finally:
+        for watcher in watchers:
+            watcher.stop()
+            watcher.close()
+
+
 def deadline(seconds: float) -> AbstractContextManager[object]:
     """Raises TimeoutError in a block that waits longer than `seconds` for something cooperative, as a socket."""
     return gevent.Timeout(seconds, TimeoutError(f"{seconds} seconds passed"))  # type: ignore[no-any-return]

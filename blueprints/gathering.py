@@ -6,7 +6,6 @@ this makes single events about twice as cheap (docs/decisions/ingestion.md).
 
 import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any, Final
 from errors import InternalError, InvalidRequest, TooLarge, WeirError
 from ingest import json_events, json_small
 from models.dataset import Dataset
+from runtime import give_way
 from storage.arrival import Arrival, Share
 from storage.engine import Storage
 
@@ -22,7 +22,8 @@ logger = logging.getLogger(__name__)
 
 # Building so much takes a few milliseconds of the hub's time; the rest waits for the next group.
 MOST_BYTES: Final = 512 * 1024
-MOST_REQUESTS: Final = 64
+# How long a group may wait for a worker to have nothing else to do. Requests take longer where it always has.
+MOST_SECONDS: Final = 0.01
 
 
 @dataclass(slots=True)
@@ -76,20 +77,14 @@ class Gathering:
 
     def _run(self) -> None:
         while True:
-            while not self._waiting:
+            if not self._waiting:
                 self._has_arrived.wait()
                 self._has_arrived.clear()
-                self._admit()
-            self._let_come()
-            self._store(self._take())
-
-    def _let_come(self) -> None:
-        """Give way as long as that brings further requests: those that have arrived already share the group's cost."""
-        before = 0
-        while before < len(self._waiting) < MOST_REQUESTS:
-            before = len(self._waiting)
-            time.sleep(0)
+                # Requests that have reached this worker, but not yet this place, share the group's cost.
+                give_way(MOST_SECONDS)
             self._admit()
+            if self._waiting:
+                self._store(self._take())
 
     def _admit(self) -> None:
         while self._arrived:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import gevent
 import pytest
 
-from runtime import Pool
+from runtime import Pool, give_way
 
 PATIENCE_SECONDS = 30
 
@@ -79,3 +79,32 @@ def test_pool_without_work_keeps_no_loop_alive(pool: Pool):
     pool.run(str)
 
     assert gevent.get_hub().join(timeout=PATIENCE_SECONDS)
+
+
+def test_giving_way_ends_when_nothing_else_has_anything_to_do():
+    done: list[int] = []
+
+    def turns(number: int) -> None:
+        for _ in range(number):
+            gevent.sleep(0)
+        done.append(number)
+
+    for number in range(50):
+        gevent.spawn(turns, number)
+    give_way(PATIENCE_SECONDS)
+
+    assert done == list(range(50))
+
+
+def test_giving_way_ends_where_something_always_has():
+    def restless() -> None:
+        while True:
+            gevent.sleep(0)
+
+    other = gevent.spawn(restless)
+
+    with gevent.Timeout(PATIENCE_SECONDS):
+        give_way(0.001)
+
+    assert not other.dead
+    other.kill()

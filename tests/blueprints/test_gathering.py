@@ -1,11 +1,16 @@
 """Small requests that are stored together: what is wrong with one of them is that one's alone."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
+import gevent
 import pytest
+from gevent.event import Event
+from gevent.lock import Semaphore
 
+from blueprints import gathering
 from blueprints.gathering import Gathering, Small
 from errors import InvalidEvent, InvalidJSON, TooManyColumns
 from storage.arrival import Arrival
@@ -71,3 +76,59 @@ def test_an_integer_that_the_group_would_round_is_stored_as_it_was_sent():
 
     assert [each.error for each in group] == [None, None]
     assert recorded.values == [1, "18446744073709551616"]
+
+
+class Greenlet:
+    """A thread, as gevent's patches have it."""
+
+    def __init__(self, target: Any, **_: Any) -> None:
+        self._target = target
+
+    def start(self) -> None:
+        gevent.spawn(self._target)
+
+
+@pytest.fixture
+def patched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "threading", SimpleNamespace(Event=Event, Lock=Semaphore, Thread=Greenlet))
+
+
+def stored_by_greenlets(requests: Sequence[tuple[int, bytes]]) -> tuple[Recorded, list[int]]:
+    """What is stored, and the answers, when one after the other the requests, each of a dataset, come to be ready."""
+    recorded: Any = Recorded()
+    made = Gathering(recorded, max_columns=2)
+
+    def send(turns: int, dataset_id: int, body: bytes) -> int:
+        for _ in range(turns):
+            gevent.sleep(0)
+        target: Any = SimpleNamespace(id=dataset_id)
+        return made.store(Small(target, body, Arrival(datetime.now(UTC)), answered=Event()))
+
+    senders = [gevent.spawn(send, 3 * number, *request) for number, request in enumerate(requests)]
+    return recorded, [sender.get() for sender in senders]
+
+
+@pytest.mark.usefixtures("patched")
+def test_all_that_the_worker_has_received_is_stored_at_once():
+    recorded, answers = stored_by_greenlets([(1, b'{"n":%d}' % number) for number in range(20)])
+
+    assert (recorded.times, recorded.values) == (1, list(range(20)))
+    assert answers == [1] * 20
+
+
+@pytest.mark.usefixtures("patched")
+def test_each_dataset_has_a_group_of_its_own():
+    recorded, answers = stored_by_greenlets([(number % 3, b'[{"n":%d}]' % number) for number in range(9)])
+
+    assert (recorded.times, recorded.values) == (3, [0, 3, 6, 1, 4, 7, 2, 5, 8])
+    assert answers == [1] * 9
+
+
+@pytest.mark.usefixtures("patched")
+def test_a_group_has_a_limit_in_bytes(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(gathering, "MOST_BYTES", 21)
+
+    recorded, answers = stored_by_greenlets([(1, b'{"n":%d}' % number) for number in (0, 1, 2**60, 3, 4)])
+
+    assert (recorded.times, recorded.values) == (3, [0, 1, 3, 2**60, 4])
+    assert answers == [1] * 5
