@@ -134,7 +134,10 @@ def _loaded(payload: bytes) -> Answer:
 
 
 def _environment(threads: int) -> dict[str, str]:
-    """Ours without the service's own settings, which hold secrets that no query has a use for."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
+    """Ours without the service's own settings, which hold secrets that no query has a use for.
+
+    And without those of Polars' allocator: memory that it keeps would count as the query's.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("WEIR_", "_RJEM_"))}
     path = [str(ROOT), *filter(None, [kept.get("PYTHONPATH")])]
     return kept | {"PYTHONPATH": os.pathsep.join(path), "POLARS_MAX_THREADS": str(threads), "RUST_BACKTRACE": "0"}

@@ -386,6 +386,15 @@ def test_a_query_process_knows_no_setting_of_the_service(pool: Pool, monkeypatch
     assert "hush" not in environment.values()
 
 
+def test_a_query_process_keeps_no_free_memory_as_a_worker_does(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it keeps would count as its query's."""
+    monkeypatch.setenv("_RJEM_MALLOC_CONF", "dirty_decay_ms:60000")
+
+    _, environment = run(pool, "environment")
+
+    assert "_RJEM_MALLOC_CONF" not in environment
+
+
 def test_closing_leaves_no_process(make_pool: MakePool) -> None:
     pool = make_pool()
     pid = run(pool, "sleep", 0)[1]["pid"]
