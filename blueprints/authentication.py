@@ -44,7 +44,7 @@ def require_identity() -> None:
     """Sets the caller. Raises Unauthenticated, ConflictingCredentials, MissingHeader, InvalidHeader, Forbidden."""
     request, multi_tenant = this_request(), access().multi_tenant
     tenant_id = _tenant(request) if multi_tenant else DEFAULT
-    found = identify(tenant_id) or _session_identity(request, tenant_id)
+    found = identify(request, tenant_id) or _session_identity(request, tenant_id)
     if found is None:
         raise Unauthenticated(REFUSAL)
     # After the credential, so that strangers learn nothing of the server's mode.
@@ -55,9 +55,9 @@ def require_identity() -> None:
     request.identity = found
 
 
-def identify(tenant_id: str) -> Identity | None:
+def identify(request: Request, tenant_id: str) -> Identity | None:
     """Whom the request's headers prove; None when they hold no credential. Raises Unauthenticated for a wrong one."""
-    sent = this_request().environ
+    sent = request.environ
     credentials: Credentials = current_app.extensions[CREDENTIALS]
     return credentials.identify(tenant_id, sent.get(KEY_VARIABLE), sent.get(AUTHORIZATION_VARIABLE))
 

@@ -3,18 +3,19 @@
 from functools import partial
 from typing import Final
 
-from flask import Blueprint, Response, jsonify
+import orjson
+from flask import Blueprint, Response
 
 from blueprints import scope as scopes
 from blueprints.authentication import caller, protect
 from blueprints.bodies import require_json_type
 from blueprints.current import Request, this_request
 from blueprints.gathering import Small
-from blueprints.parts import parts
+from blueprints.parts import Parts, parts
 from blueprints.reception import arrival_of
+from blueprints.requests import json_answer
 from errors import InvalidHeader
 from ingest import json_events
-from models.dataset import Dataset
 from runtime import offload
 from storage.arrival import Arrival
 
@@ -49,29 +50,20 @@ def _receive(request: Request, name: str, scope: scopes.Scope, *, must_exist: bo
     reception.admit(sender, name, must_exist=must_exist)
     with served.bodies.receive(request) as body:
         arrival = arrival_of(request, scope, len(body), reception.receipt(sender, name, scope))
-        stored = reception.once(sender, name, arrival, body, lambda: _store(name, body, arrival, scope))
+        store = partial(_store, served, sender.tenant, name, body, arrival, scope.telemetry_type or "logs")
+        stored = reception.once(sender, name, arrival, body, store)
     answer = {"dataset": name, "events": stored.events}
-    return jsonify({**answer, "duplicate": True} if stored.is_duplicate else answer)
+    return json_answer(orjson.dumps({**answer, "duplicate": True} if stored.is_duplicate else answer))
 
 
-def _store(name: str, body: bytes, arrival: Arrival, scope: scopes.Scope) -> int:
-    """Store the events of a body; their number."""
-    target = parts().reception.find(caller(), name)
+def _store(served: Parts, tenant: str, name: str, body: bytes, arrival: Arrival, telemetry_type: str) -> int:
+    """Store the events of a body, a small one together with others that wait; their number."""
+    target = served.reception.find(tenant, name)
     if target is not None and len(body) < SMALL_BYTES:
-        return _store_small(target, body, arrival)
-    return _store_alone(name, body, arrival, scope)
-
-
-def _store_small(target: Dataset, body: bytes, arrival: Arrival) -> int:
-    """Store a small body together with others that wait."""
-    return parts().gathering.store(Small(target, body, arrival))
-
-
-def _store_alone(name: str, body: bytes, arrival: Arrival, scope: scopes.Scope) -> int:
-    """Store a body by itself, in a dataset that may have to be created."""
-    decode = partial(json_events.decode, body, max_columns=parts().settings.max_columns)
+        return served.gathering.store(Small(target, body, arrival))
+    decode = partial(json_events.decode, body, max_columns=served.settings.max_columns)
     batch = decode() if len(body) < INLINE_BYTES else offload(decode)
-    parts().reception.store(caller().tenant, name, batch, arrival, scope.telemetry_type or "logs")
+    served.reception.store(tenant, name, batch, arrival, telemetry_type)
     return batch.height
 
 

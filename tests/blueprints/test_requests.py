@@ -9,7 +9,7 @@ from werkzeug.test import create_environ, run_wsgi_app
 
 from blueprints import routing
 from blueprints.current import this_request
-from blueprints.requests import Answer, Application, CompactJSON, install
+from blueprints.requests import Answer, Application, CompactJSON, install, json_answer
 from metrics.exposition import text
 from metrics.meters import Meters
 
@@ -155,6 +155,15 @@ def test_json_is_answered_as_flask_would_answer_it():
         )
 
     assert (mine.data, mine.headers) == (flasks.data, flasks.headers)
+
+
+def test_an_answer_in_json_is_all_that_werkzeug_would_make_of_it_and_nobody_elses():
+    first = json_answer(b"[1]")
+    first.headers["X-A"] = "1"
+    first.status_code = 201
+    first.call_on_close(lambda: None)
+
+    assert vars(json_answer(b"[2]")) == vars(Answer(b"[2]", content_type="application/json"))
 
 
 def test_flasks_own_session_refuses_changes():

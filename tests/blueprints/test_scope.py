@@ -31,6 +31,20 @@ def test_a_header_in_utf_8_is_read_as_such():
     assert read(X_P_City="Zürich".encode().decode("latin-1")).extra == {"city": "Zürich"}
 
 
+def test_a_scope_is_of_its_own_request_alone():
+    """A sender's headers are remembered; its Idempotency-Key, extra columns and mistakes are not another's."""
+    first = read(X_P_Stream="app", X_P_Env="prod", Idempotency_Key=" one ")
+
+    assert (first.stream, dict(first.extra), first.idempotency_key) == ("app", {"env": "prod"}, "one")
+    assert read(X_P_Stream="app", X_P_Env="prod") == first._replace(idempotency_key=None)
+    assert read(X_P_Stream="app", X_P_Env="test").extra == {"env": "test"}
+    with pytest.raises(TypeError):
+        first.extra["env"] = "changed"
+    for _ in range(2):
+        with pytest.raises(InvalidHeader, match="Idempotency-Key"):
+            read(X_P_Stream="app", Idempotency_Key="k" * 256)
+
+
 def test_a_missing_stream_is_named():
     with pytest.raises(MissingHeader, match="X-P-Stream"):
         scopes.require_stream(read())
