@@ -4,19 +4,19 @@ Each decoder takes the body and the largest size it may come to, stops there wit
 that in memory, whatever the body says of its own size. A body that breaks off is refused, not decoded in part.
 """
 
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NoReturn
 
 import cramjam
+from isal import isal_zlib
 
 from errors import InvalidBody, TooLarge, UnsupportedMedia
 
 Decoder = Callable[[bytes, int], bytes]
 
 PIECE_BYTES: Final = 64 * 1024
-"""What zlib is fed at a time; it copies what it did not use."""
+"""What the inflater is fed at a time; it copies what it did not use."""
 
 MAX_MEMBERS: Final = 10_000
 """Members of one gzip body. A body of empty members would otherwise cost seconds per MiB."""
@@ -25,8 +25,9 @@ MAX_CODINGS: Final = 4
 """Codings of one body. Nobody sends more than one on purpose; each layer multiplies what a small body can cost."""
 
 _SNAPPY_FRAMES: Final = b"\xff\x06\x00\x00sNaPpY"
-_GZIP: Final = 16 + zlib.MAX_WBITS
-_RAW_DEFLATE: Final = -zlib.MAX_WBITS
+_KNOWN_FLAGS: Final = b"\x1f"
+_GZIP: Final = 16 + isal_zlib.MAX_WBITS
+_RAW_DEFLATE: Final = -isal_zlib.MAX_WBITS
 
 
 def parse(header: str | None) -> tuple[str, ...]:
@@ -64,6 +65,8 @@ def gunzip(body: bytes, limit: int) -> bytes:
         members += 1
         if members > MAX_MEMBERS:
             raise InvalidBody(f"the gzip body has more than {MAX_MEMBERS} members", limit=MAX_MEMBERS)
+        if body[position + 3 : position + 4] > _KNOWN_FLAGS:
+            raise InvalidBody("the gzip body has flags that nobody has given a meaning")
         piece, position = _inflate(body, position, _GZIP, limit - size)
         pieces.append(piece)
         size += len(piece)
@@ -73,7 +76,7 @@ def gunzip(body: bytes, limit: int) -> bytes:
 def inflate(body: bytes, limit: int) -> bytes:
     """`deflate` is the zlib format (RFC 9110 section 8.4.1.2); some senders leave its header out."""
     has_header = len(body) > 1 and body[0] & 0x0F == 8 and int.from_bytes(body[:2], "big") % 31 == 0
-    data, end = _inflate(body, 0, zlib.MAX_WBITS if has_header else _RAW_DEFLATE, limit)
+    data, end = _inflate(body, 0, isal_zlib.MAX_WBITS if has_header else _RAW_DEFLATE, limit)
     if end != len(body):
         raise InvalidBody("the deflate body goes on after its end")
     return data
@@ -81,7 +84,7 @@ def inflate(body: bytes, limit: int) -> bytes:
 
 def _inflate(body: bytes, start: int, window: int, limit: int) -> tuple[bytes, int]:
     """One zlib stream from `start`, and where it ends."""
-    stream = zlib.decompressobj(window)
+    stream = isal_zlib.decompressobj(window)
     view = memoryview(body)
     pieces: list[bytes] = []
     size, position = 0, start
@@ -91,7 +94,7 @@ def _inflate(body: bytes, start: int, window: int, limit: int) -> tuple[bytes, i
             position += len(data)
         try:
             piece = stream.decompress(data, limit - size + 1)
-        except zlib.error as error:
+        except isal_zlib.error as error:  # type: ignore[misc]  # its stub takes the class for an instance
             raise InvalidBody(f"the compressed body is broken: {error}") from error
         size += len(piece)
         if size > limit:

@@ -8,12 +8,12 @@ tail of zeros, which a crash may leave, is no frame.
 
 import io
 import struct
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import polars as pl
+from isal import isal_zlib
 
 Buffer = bytes | bytearray | memoryview
 
@@ -123,9 +123,9 @@ def checked(view: memoryview, segment: str) -> Frame | None:
 
 
 def _checksum(segment: str, *parts: Buffer) -> int:
-    checksum = zlib.crc32(segment.encode())
+    checksum = isal_zlib.crc32(segment.encode())
     for part in parts:
-        checksum = zlib.crc32(part, checksum)
+        checksum = isal_zlib.crc32(part, checksum)
     return checksum
 
 

@@ -72,6 +72,17 @@ def test_unknown_coding_is_unsupported(header):
         codings.parse(header)
 
 
+@pytest.mark.parametrize("at", [3, -8, -4], ids=["flags", "checksum", "size"])
+def test_a_gzip_body_is_held_to_what_it_says_of_itself(at):
+    """Flags without a meaning are an error (RFC 1952 section 2.3.1.2), and so is other data than was compressed."""
+    body = bytearray(gzip.compress(TEXT))
+    body[at] ^= 0x40
+
+    for sent in (bytes(body), gzip.compress(b"") + body):
+        with pytest.raises(InvalidBody):
+            codings.decode(sent, ["gzip"], MIB)
+
+
 @pytest.mark.parametrize("coding", ENCODERS)
 def test_exactly_the_limit_is_accepted(coding):
     assert len(codings.decode(zeros(coding, MIB), [coding], MIB)) == MIB
