@@ -140,11 +140,13 @@ def _pieces(request: Request, limit: int, hold: Callable[[int], None]) -> Iterat
 
 
 def _read(stream: IO[bytes], size: int) -> bytes:
+    # As much as there is, if the server can tell: then the silence is the sender's, and not the size's.
+    read = getattr(stream, "read1", stream.read)
     if isinstance(stream, io.BytesIO):
-        return stream.read(size)  # it has come already
+        return bytes(read(size))  # it has come already
     try:
         with deadline(READ_SECONDS):
-            return stream.read(size)
+            return read(size)
     except TimeoutError as error:
         raise BodyTimedOut(f"nothing more of the body arrived within {READ_SECONDS} seconds") from error
     except Exception as error:  # each server has its own exceptions here; all mean that the framing is broken

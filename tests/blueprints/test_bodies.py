@@ -199,15 +199,15 @@ def held():
 """
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of a gunicorn with one gevent worker that reads bodies as the service does."""
+@pytest.fixture(scope="module", params=["serving.worker.Worker", "gevent"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a gunicorn with one worker, ours or its own for gevent, that reads bodies as the service does."""
     folder = tmp_path_factory.mktemp("bodies")
     (folder / "bodies_app.py").write_text(APPLICATION)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = ["gunicorn", "-c", "/dev/null", "-k", "gevent", "-b", f"127.0.0.1:{port}", "--keep-alive", "20"]
+    command = ["gunicorn", "-c", "/dev/null", "-k", request.param, "-b", f"127.0.0.1:{port}", "--keep-alive", "20"]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", *command, "--pythonpath", f"{folder},{ROOT}", "bodies_app:app"],

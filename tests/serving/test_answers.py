@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import md5
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tests.running import free_port
 ROOT = Path(__file__).parents[2]
 APPLICATION = """
 import json
+from hashlib import md5
 from wsgiref.util import FileWrapper
 
 OF_THE_CONNECTION = {"SERVER_PORT", "REMOTE_PORT", "gunicorn.socket"}
@@ -28,7 +30,7 @@ def told(environ):
     kept = {name: environ[name] for name in environ if name not in OF_THE_CONNECTION | OPTIONAL}
     body = kept.pop("wsgi.input").read()
     kept["wsgi.errors"] = type(kept["wsgi.errors"]).__name__
-    answer = json.dumps([kept, len(body), body[:9].decode()], sort_keys=True).encode()
+    answer = json.dumps([kept, len(body), md5(body).hexdigest()], sort_keys=True).encode()
     return "200 OK", [("Content-Length", str(len(answer)))], [answer]
 
 def lengthy(size):
@@ -208,15 +210,19 @@ def test_an_answer_that_fails_before_its_first_byte_is_an_error(ports):
     assert exchange(ports[1], asked("/broken/at/once")).startswith(b"HTTP/1.1 500 ")
 
 
-def test_what_comes_in_many_pieces_is_one_request(ports):
-    with socket.create_connection(("127.0.0.1", ports[1]), timeout=20) as connection:
-        for piece in asked("/a", method="POST", close=True).replace("\r\n\r\n", "\r\nContent-Length: 5\r\n\r\nhello"):
+@pytest.mark.parametrize("worker", [0, 1], ids=["gevent", "ours"])
+def test_what_comes_in_many_pieces_is_one_request(ports, worker):
+    body = "".join(f"{number:05}" for number in range(2000))
+    request = asked("/a", method="POST", close=True).replace("\r\n\r\n", f"\r\nContent-Length: {len(body)}\r\n\r\n")
+    with socket.create_connection(("127.0.0.1", ports[worker]), timeout=20) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in [*request, body[:1], body[1:1000], body[1000:9000], body[9000:]]:
             connection.sendall(piece.encode())
-            time.sleep(0.001)
+            time.sleep(0.002)
         received = b"".join(iter(lambda: connection.recv(65536), b""))
 
     assert received.startswith(b"HTTP/1.1 200")
-    assert received.endswith(b', 5, "hello"]')
+    assert received.endswith(f', {len(body)}, "{md5(body.encode()).hexdigest()}"]'.encode())
 
 
 def test_an_application_can_answer_before_the_body_has_come(ports):
