@@ -1,6 +1,5 @@
 """The request that is being served, and what the service has found out about it."""
 
-from functools import cached_property
 from typing import cast
 
 import flask
@@ -16,11 +15,6 @@ class Request(flask.Request):
     identity: Identity | None = None
     error_code: str | None = None
     audit_target: str | None = None
-
-    @cached_property
-    def blueprints(self) -> list[str]:
-        """As ever; Flask asks three times."""
-        return super().blueprints
 
 
 def this_request() -> Request:

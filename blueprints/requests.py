@@ -8,7 +8,8 @@ from time import monotonic
 from typing import Any, Final
 
 import orjson
-from flask import Flask, Response
+from flask import Flask, Response, request_tearing_down
+from flask.globals import request_ctx
 from flask.json.provider import JSONProvider
 from flask.sessions import NullSession, SessionInterface
 from werkzeug.datastructures import Headers
@@ -16,6 +17,7 @@ from werkzeug.routing import MapAdapter
 
 import logs
 from blueprints.current import Request, this_request
+from blueprints.hooks import Hooks, hooks_of
 from blueprints.routing import Routing
 from metrics.meters import Meters
 
@@ -96,6 +98,7 @@ class Application(Flask):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._routing = Routing()
+        self._hooks: dict[str | None, Hooks] = {}
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Flask asks of each function of each request whether it is a coroutine's: a twentieth of a small request."""
@@ -109,6 +112,35 @@ class Application(Flask):
         if adapter is None and (adapter := super().create_url_adapter(request)):
             self._routing.learn(request, adapter)
         return adapter
+
+    def preprocess_request(self) -> Any:
+        """Flask's, which looks the functions up for each request."""
+        if self.url_value_preprocessors:
+            return super().preprocess_request()
+        for function in self._hooks_of(this_request()).before:
+            answer = function()
+            if answer is not None:
+                return answer
+        return None
+
+    def process_response(self, response: Any) -> Any:
+        """Flask's, which looks the functions up for each request, and asks whether there is a session to keep."""
+        if request_ctx._after_request_functions:
+            return super().process_response(response)
+        for function in self._hooks_of(this_request()).after:
+            response = function(response)
+        return response
+
+    def do_teardown_request(self, *exc: Any) -> None:
+        """Flask's, if anybody waits for it."""
+        if self.teardown_request_funcs or request_tearing_down.receivers:
+            super().do_teardown_request(*exc)
+
+    def _hooks_of(self, request: Request) -> Hooks:
+        endpoint = request.endpoint
+        if endpoint not in self._hooks:
+            self._hooks[endpoint] = hooks_of(self, request.blueprints)
+        return self._hooks[endpoint]
 
 
 def install(app: Flask, meters: Meters, self_dataset: str | None = None) -> None:

@@ -194,3 +194,69 @@ def test_each_request_has_its_own_id_and_is_counted_once():
     shown = text(meters.registry, [], lambda tenant, dataset: True)
     assert b'weir_requests_total{method="GET",route="/fixed",status="200"} 5.0' in shown
     assert b'weir_request_duration_seconds_count{route="/fixed"} 5.0' in shown
+
+
+def with_hooks(app: Flask, called: list[str]) -> Flask:
+    """An application, a blueprint and one inside it, each with functions around a view; `?stop=` lets one answer."""
+
+    def note(text: str):
+        return lambda *given: called.append(text) or (given[0] if given else None)
+
+    def surround(scope: Flask | Blueprint, name: str) -> None:
+        scope.before_request(note(f"first before {name}"))
+        scope.before_request(lambda: f"stopped by {name}" if flask.request.args.get("stop") == name else None)
+        scope.before_request(note(f"second before {name}"))
+        scope.after_request(note(f"first after {name}"))
+        scope.after_request(note(f"second after {name}"))
+        scope.add_url_rule("/view", "view", lambda: f"view of {name}")
+
+    outer, inner = Blueprint("outer", __name__, url_prefix="/outer"), Blueprint("inner", __name__, url_prefix="/inner")
+    surround(app, "app")
+    surround(outer, "outer")
+    surround(inner, "inner")
+    outer.register_blueprint(inner)
+    app.register_blueprint(outer)
+    return app
+
+
+def nothing(app: Flask, called: list[str]) -> None:
+    """No more than the functions around the views."""
+
+
+def values_are_looked_at(app: Flask, called: list[str]) -> None:
+    app.url_value_preprocessor(lambda endpoint, values: called.append(f"values of {endpoint}"))
+
+
+def a_view_asks_for_more(app: Flask, called: list[str]) -> None:
+    app.before_request(
+        lambda: flask.after_this_request(lambda answer: called.append("after this one") or answer) and None
+    )
+
+
+def the_end_is_waited_for(app: Flask, called: list[str]) -> None:
+    app.teardown_request(lambda error: called.append("the end"))
+
+
+def the_end_is_signalled(app: Flask, called: list[str]) -> None:
+    flask.request_tearing_down.connect(lambda sender, **_: called.append("the signal"), sender=app, weak=False)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/view", "/outer/view", "/outer/inner/view", "/none", "/outer/view?stop=app", "/outer/inner/view?stop=outer"],
+)
+@pytest.mark.parametrize(
+    "more", [nothing, values_are_looked_at, a_view_asks_for_more, the_end_is_waited_for, the_end_is_signalled]
+)
+def test_the_functions_around_a_view_are_called_as_flask_calls_them(more, path: str):
+    ours: list[str] = []
+    flasks: list[str] = []
+    mine, expected = with_hooks(Application("ours"), ours), with_hooks(Flask("flask"), flasks)
+    more(mine, ours)
+    more(expected, flasks)
+
+    for _ in range(2):
+        assert mine.test_client().get(path).status == expected.test_client().get(path).status
+
+    assert ours == flasks
+    assert len(ours) > 4
