@@ -24,6 +24,8 @@ KNOWN: Final = frozenset(
 )
 LARGEST_EXTRA_COLUMNS: Final = 10
 LONGEST_IDEMPOTENCY_KEY: Final = 255
+# More headers than a shipper sends are not worth their room: each may have 8 kB.
+MOST_REMEMBERED: Final = 6
 # How WSGI writes the beginning of these headers' names.
 PREFIX: Final = "HTTP_X_P_"
 TELEMETRY_TYPES: Final = ("logs", "metrics", "traces", "events")
@@ -45,14 +47,12 @@ class Scope(NamedTuple):
 def read(environ: Mapping[str, Any]) -> Scope:
     """The scope of a WSGI request. Raises InvalidHeader for too many extra columns or an unknown telemetry type."""
     sent = tuple([(name, environ[name]) for name in environ if name.startswith(PREFIX)])
-    scope = _scope(sent)
+    scope = _remembered(sent) if len(sent) <= MOST_REMEMBERED else _scope(sent)
     key = environ.get("HTTP_IDEMPOTENCY_KEY")
     return scope if key is None else scope._replace(idempotency_key=_idempotency_key(key.strip()))
 
 
-@lru_cache(maxsize=256)
 def _scope(headers: tuple[tuple[str, str], ...]) -> Scope:
-    """A sender's headers are nearly always those of its request before."""
     sent = {name[len(PREFIX) :].replace("_", "-").lower(): value.strip() for name, value in headers}
     return Scope(
         stream=sent.get("stream") or None,
@@ -64,6 +64,10 @@ def _scope(headers: tuple[tuple[str, str], ...]) -> Scope:
         extra=MappingProxyType(_extra(sent)),
         idempotency_key=None,
     )
+
+
+# A sender's headers are nearly always those of its request before.
+_remembered: Final = lru_cache(maxsize=256)(_scope)
 
 
 def require_stream(scope: Scope) -> str:
