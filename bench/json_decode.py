@@ -7,6 +7,7 @@ concurrent greenlet stands still while a body of the largest size is decoded off
 
 import argparse
 import gc
+import json
 import os
 import random
 import sys
@@ -35,15 +36,34 @@ def mixed(number: random.Random) -> dict[str, object]:
     return event | {"tags": ["a", "b"], "steps": [{"n": 1}, {"n": kind}], "code": code, f"only_{kind}": True}
 
 
+def varied(number: random.Random) -> dict[str, object]:
+    """A flat event of one of five sets of keys."""
+    event, kind = load.flat(number), number.randrange(5)
+    return {key: value for place, (key, value) in enumerate(event.items()) if place < 7 or place % 5 != kind}
+
+
 def bodies(count: int) -> dict[str, bytes]:
     """One body of `count` events for each kind and way of writing."""
     number = random.Random(1)
-    events = {kind: [maker(number) for _ in range(count)] for kind, maker in (MAKERS | {"mixed": mixed}).items()}
+    events = {
+        kind: [maker(number) for _ in range(count)]
+        for kind, maker in (MAKERS | {"mixed": mixed, "varied": varied}).items()
+    }
     written = {f"{kind}, array": orjson.dumps(listed) for kind, listed in events.items()}
-    written["flat, array with spaces"] = orjson.dumps(events["flat"], option=orjson.OPT_INDENT_2)
+    written["flat, array with spaces"] = json.dumps(events["flat"]).encode()
+    written["flat, indented"] = orjson.dumps(events["flat"], option=orjson.OPT_INDENT_2)
+    accented = [event | {"message": f"{event['message']} é"} for event in events["flat"]]
+    written["flat, escaped letters"] = json.dumps(accented, separators=(",", ":")).encode()
+    coarse = [event | {"latency_ms": _as_javascript(round(event["latency_ms"], 1))} for event in events["flat"]]
+    written["flat, integers and floats"] = orjson.dumps(coarse)
     written["flat, lines"] = b"\n".join(map(orjson.dumps, events["flat"]))
     written["flat, concatenated"] = b"".join(map(orjson.dumps, events["flat"]))
     return written
+
+
+def _as_javascript(value: float) -> float:
+    """The value as an integer, if it is one."""
+    return int(value) if value.is_integer() else value
 
 
 def parse(body: bytes) -> pl.DataFrame:

@@ -20,7 +20,7 @@ from columns import Batch
 from ingest.builder import MAX_CELLS, SERVICE_COLUMNS
 from ingest.flatten import Event, Rules
 from ingest.json_form import Form, Keys, form_of, keys_of
-from ingest.json_proof import says
+from ingest.json_proof import says, without_fractions, write
 from ingest.routing import RoutedColumn
 
 MOST_SHAPES: Final = 256
@@ -152,7 +152,13 @@ def _proven(text: bytes, form: Form) -> Batch | None:
         frame = pl.read_json(text, schema=form.schema)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
-    return form.batch(frame) if says(frame, text) else None
+    columns, written = form.columns(frame), write(frame)
+    if says(written, text):
+        return form.batch(columns, frame.height)
+    numbers = form.sent_numbers(columns)
+    whole = sum(type(value) is int for values in numbers.values() for value in values)
+    shorter = without_fractions(written, whole, form.numbers.values()) if whole else None
+    return form.batch(columns, frame.height, numbers) if shorter and says(shorter, text) else None
 
 
 def _counts(parts: Sequence[bytes], height: int, *, has_braces: bool) -> list[int] | None:

@@ -6,14 +6,18 @@ Knows how events are flattened, but no text.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, starmap
-from typing import Any
+from typing import Any, Final
 
+import orjson
 import polars as pl
 
 from columns import POLARS_TYPES, Batch, ColumnType, Field
 from ingest.builder import fault_of_name
 from ingest.flatten import Event
 from ingest.routing import Kind, RoutedColumn
+
+_LEAST_WITH_EXPONENT: Final = 1e16
+"""Polars writes floats of this size as `1e+16`."""
 
 Keys = tuple[Any, ...]
 """The keys of an event in their order, each nested object as a pair of its key and its own keys."""
@@ -30,23 +34,42 @@ def keys_of(event: Event, depth: int) -> Keys:
 class Form:
     """The form of events with certain keys.
 
-    `fields` are the columns that such events are flattened to; those at `lists` hold lists.
+    `fields` are the columns that such events are flattened to. Those at the places `lists` hold lists, and those at
+    `numbers` integers and floats, all read as floats; for each of these, what stands behind its values in any text.
     """
 
     schema: Mapping[str, pl.DataType]
     fields: tuple[Field, ...]
     lists: Sequence[int]
+    numbers: Mapping[int, bytes]
 
-    def batch(self, frame: pl.DataFrame) -> Batch | None:
-        """The events that were read under the schema; None if lists have no element that tells their type."""
-        columns = tuple(_leaves(frame, self.schema.values()))
+    def columns(self, frame: pl.DataFrame) -> list[pl.Series]:
+        """The columns of the events that were read under the schema."""
+        return list(_leaves(frame, self.schema.values()))
+
+    def sent_numbers(self, columns: Sequence[pl.Series]) -> Mapping[int, list[Any]]:
+        """The values at each of `numbers`, if their sender writes `5` for 5.0."""
+        return {place: _as_sent(columns[place].to_list()) for place in self.numbers}
+
+    def batch(
+        self, columns: Sequence[pl.Series], height: int, numbers: Mapping[int, list[Any]] | None = None
+    ) -> Batch | None:
+        """The columns by their types; None if there are lists, but no element that tells theirs.
+
+        `numbers`: the values of columns that have integers among their floats.
+        """
         if any(_lacks_elements(columns[place]) for place in self.lists):
             return None
-        height = frame.height
         filled = [column.null_count() < height for column in columns]
-        if all(filled):
-            return Batch(self.fields, columns, height)
-        return Batch(tuple(compress(self.fields, filled)), tuple(compress(columns, filled)), height)
+        if all(filled) and not numbers:
+            return Batch(self.fields, tuple(columns), height)
+        typed: list[tuple[Field, pl.Series]] = []
+        for place in compress(range(len(columns)), filled):
+            field = self.fields[place]
+            typed += (
+                _variants(field.name, numbers[place]) if numbers and place in numbers else [(field, columns[place])]
+            )
+        return Batch(tuple(field for field, _ in typed), tuple(column for _, column in typed), height)
 
 
 def form_of(first: Event, columns: Sequence[RoutedColumn]) -> Form | None:
@@ -60,12 +83,19 @@ def form_of(first: Event, columns: Sequence[RoutedColumn]) -> Form | None:
         return None
     schema = {key: _dtype(key, value, kinds) for key, value in first.items()}
     lists = [place for place, kind in enumerate(kinds.values()) if isinstance(POLARS_TYPES[kind], pl.List)]
-    return Form(schema, tuple(starmap(Field, kinds.items())), lists)
+    behind = [text.partition(b'":')[0] for text in _skeleton(first).split(b"\0")[1:]]
+    numbers = {place: behind[place] for place, (_, variants) in enumerate(columns) if len(variants) > 1}
+    return Form(schema, tuple(starmap(Field, kinds.items())), lists, numbers)
 
 
 def _only(variants: Mapping[Kind, pl.Series]) -> ColumnType | None:
-    """The one type of a column. Of a column without any value, text: if others come, they fail the proof."""
+    """The one type of a column. Of a column without any value, text: if others come, they fail the proof.
+
+    Floats stand for integers among them, as JavaScript and Go write those that have no fraction.
+    """
     kinds = set(variants) or {ColumnType.UTF8}
+    if kinds == {ColumnType.INT64, ColumnType.FLOAT64}:
+        return ColumnType.FLOAT64
     kind = kinds.pop()
     return None if kinds or kind is ColumnType.JSON else kind
 
@@ -78,10 +108,40 @@ def _names(event: Event, prefix: str = "") -> Iterator[str]:
             yield prefix + key
 
 
+def _skeleton(event: Event) -> bytes:
+    """The text of such an event, with a NUL for each value that is no object."""
+    members = (
+        orjson.dumps(key) + b":" + (_skeleton(value) if type(value) is dict else b"\0") for key, value in event.items()
+    )
+    return b"{" + b",".join(members) + b"}"
+
+
 def _dtype(name: str, value: Any, kinds: Mapping[str, ColumnType]) -> pl.DataType:
     if type(value) is not dict:
         return POLARS_TYPES[kinds[name]]
     return pl.Struct({key: _dtype(f"{name}_{key}", inner, kinds) for key, inner in value.items()})
+
+
+def _as_sent(numbers: Iterable[float | None]) -> list[float | int | None]:
+    """With an integer for each float that Polars writes as `5.0`: without a fraction and without an exponent."""
+    return [
+        int(number) if number is not None and number.is_integer() and abs(number) < _LEAST_WITH_EXPONENT else number
+        for number in numbers
+    ]
+
+
+def _variants(name: str, numbers: Sequence[float | int | None]) -> list[tuple[Field, pl.Series]]:
+    """The integers and the floats, in the order of their first."""
+    first = next(type(number) for number in numbers if number is not None)
+    kinds = ((int, ColumnType.INT64), (float, ColumnType.FLOAT64))
+    columns = [
+        (
+            Field(name, kind),
+            pl.Series([each if type(each) is of else None for each in numbers], dtype=POLARS_TYPES[kind]),
+        )
+        for of, kind in (kinds if first is int else reversed(kinds))
+    ]
+    return [(field, column) for field, column in columns if column.null_count() < len(column)]
 
 
 def _leaves(frame: pl.DataFrame, dtypes: Iterable[object]) -> Iterator[pl.Series]:

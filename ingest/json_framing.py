@@ -129,7 +129,7 @@ def parts_of(text: bytes) -> tuple[list[bytes], int]:
     text = text.strip()
     if text.startswith(b"[") and text.endswith(b"]"):
         return [text[1:-1].strip()], 0
-    parts = list(_lines(text) if b"\n" in text or b"}{" not in text else _objects(text))
+    parts = text.split(b"\n") if b"\n" in text or b"}{" not in text else list(_objects(text))
     return parts, len(parts)
 
 

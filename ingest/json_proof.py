@@ -1,4 +1,4 @@
-"""Whether a frame says what a JSON text says: it is written again, and compared. Knows no schema and no columns.
+"""Whether a frame says what a JSON text says: it is written again, and compared. Knows no schema.
 
 Polars' reader changes without a word what does not fit its schema (docs/decisions/json-decoding.md), but what it has
 read it writes faithfully. So a text that is what the frame is written as has nothing that the frame has not. Senders
@@ -8,6 +8,7 @@ spell the same values in a few ways; where the text shows one of them, what was 
 import codecs
 import io
 import json
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -24,15 +25,30 @@ _ESCAPED_BY_SOME: Final = {char: rf"\u{ord(char):04x}".encode() for char in "<>&
 """What Go's encoder escapes lest it be taken for HTML, and the one control character that Polars does not escape."""
 
 
-def says(frame: pl.DataFrame, text: bytes) -> bool:
-    r"""Whether `text`, which `frame` was read from, is what `frame` is written as.
+def write(frame: pl.DataFrame) -> bytes:
+    """The frame as JSON, an array of objects."""
+    buffer = io.BytesIO()
+    frame.write_json(buffer)
+    return buffer.getvalue()
+
+
+def without_fractions(written: bytes, whole: int, behind: Iterable[bytes]) -> bytes | None:
+    """What was written, with `5` for 5.0 at `whole` values, all that have one of `behind` behind them.
+
+    None if others have it there, too: floats of other columns, or what looks like them in a string.
+    """
+    shorter = written
+    for rest in behind:
+        shorter = shorter.replace(b".0" + rest, rest)
+    return shorter if len(written) - len(shorter) == whole * len(b".0") else None
+
+
+def says(written: bytes, text: bytes) -> bool:
+    r"""Whether `text`, which the frame was read from, is what the frame was written as.
 
     It may be spelled as Python's json (escapes for all beyond ASCII), Go's encoding/json (`\u003c`) or PHP's
     json_encode (`\/`) do, and have white space between its tokens.
     """
-    buffer = io.BytesIO()
-    frame.write_json(buffer)
-    written = buffer.getvalue()
     if written == text:
         return True
     if b"\\" in text:
