@@ -30,22 +30,28 @@ def keys_of(event: Event, depth: int) -> Keys:
     )
 
 
+Nesting = tuple["Nesting | None", ...]
+"""For each member of an object, that of the object it is, if it is one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """The form of events with certain keys.
 
-    `fields` are the columns that such events are flattened to. Those at the places `lists` hold lists, and those at
-    `numbers` integers and floats, all read as floats; for each of these, what stands behind its values in any text.
+    `nesting` says which columns of `schema` are objects. `fields` are the columns that such events are flattened to.
+    Those at the places `lists` hold lists, and those at `numbers` integers and floats, all read as floats; for each of
+    these, what stands behind its values in any text.
     """
 
     schema: Mapping[str, pl.DataType]
+    nesting: Nesting
     fields: tuple[Field, ...]
     lists: Sequence[int]
     numbers: Mapping[int, bytes]
 
     def columns(self, frame: pl.DataFrame) -> list[pl.Series]:
         """The columns of the events that were read under the schema."""
-        return list(_leaves(frame, self.schema.values()))
+        return list(_leaves(frame, self.nesting))
 
     def sent_numbers(self, columns: Sequence[pl.Series]) -> Mapping[int, list[Any]]:
         """The values at each of `numbers`, if their sender writes `5` for 5.0."""
@@ -85,7 +91,7 @@ def form_of(first: Event, columns: Sequence[RoutedColumn]) -> Form | None:
     lists = [place for place, kind in enumerate(kinds.values()) if isinstance(POLARS_TYPES[kind], pl.List)]
     behind = [text.partition(b'":')[0] for text in _skeleton(first).split(b"\0")[1:]]
     numbers = {place: behind[place] for place, (_, variants) in enumerate(columns) if len(variants) > 1}
-    return Form(schema, tuple(starmap(Field, kinds.items())), lists, numbers)
+    return Form(schema, _nesting(first), tuple(starmap(Field, kinds.items())), lists, numbers)
 
 
 def _only(variants: Mapping[Kind, pl.Series]) -> ColumnType | None:
@@ -144,13 +150,17 @@ def _variants(name: str, numbers: Sequence[float | int | None]) -> list[tuple[Fi
     return [(field, column) for field, column in columns if column.null_count() < len(column)]
 
 
-def _leaves(frame: pl.DataFrame, dtypes: Iterable[object]) -> Iterator[pl.Series]:
-    """The columns, and in place of each object the columns of its members. `dtypes`: those of the columns."""
-    for column, dtype in zip(frame.get_columns(), dtypes, strict=True):
-        if isinstance(dtype, pl.Struct):
-            yield from _leaves(column.struct.unnest(), (field.dtype for field in dtype.fields))
-        else:
+def _nesting(event: Event) -> Nesting:
+    return tuple(_nesting(value) if type(value) is dict else None for value in event.values())
+
+
+def _leaves(frame: pl.DataFrame, nesting: Nesting) -> Iterator[pl.Series]:
+    """The columns, and in place of each object the columns of its members."""
+    for column, inner in zip(frame.get_columns(), nesting, strict=True):
+        if inner is None:
             yield column
+        else:
+            yield from _leaves(column.struct.unnest(), inner)
 
 
 def _lacks_elements(lists: pl.Series) -> bool:

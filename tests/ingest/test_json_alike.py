@@ -343,10 +343,12 @@ def test_a_joint_in_a_string_does_not_make_up_for_a_comma_between_events(body):
         pytest.param('{"a": "\\ n", "b": 1}', id="behind a backslash"),
         pytest.param('{"a": "x",\f"b": 1}', id="form feed"),
         pytest.param('{"a": "x",\u00a0"b": 1}', id="no white space of JSON"),
+        pytest.param('{"a": "\udcc3 \udca9", "b": 1}', id="in a letter"),
+        pytest.param('{"a": "\\ud83d \\ude00", "b": 1}', id="in a surrogate pair"),
     ],
 )
 def test_white_space_anywhere_ends_as_on_the_exact_path(event):
-    body = f'[{{"a": "x", "b": 1}}, {event}]'.encode()
+    body = f'[{{"a": "x", "b": 1}}, {event}]'.encode(errors="surrogateescape")
 
     assert after(b'[{"a":"x","b":1}]', body) == exactly(body)
 
