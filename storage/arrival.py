@@ -3,14 +3,23 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from itertools import chain, repeat
 from types import MappingProxyType
+from typing import Final, TypeVar
 
 import polars as pl
 
 from columns import POLARS_TYPES, Batch, ColumnType, Field
 from models.column import TIMESTAMP
 from storage.times import to_us
+
+T = TypeVar("T")
+
+TIMES: Final = Field(TIMESTAMP, ColumnType.TIMESTAMP_US)
+TIME: Final = POLARS_TYPES[ColumnType.TIMESTAMP_US]
+# Of header values up to 8 KB each.
+KEPT_TEXTS: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,35 +53,52 @@ def stamp(batch: Batch, shares: Sequence[Share]) -> Batch:
     An event's own field of one of their names moves to the sibling `<name>_<type>`, so neither value is lost.
     """
     added = list(_columns([each.arrival for each in shares], [each.rows for each in shares]))
-    names = {each.name for each, _ in added}
-    taken = names | {each.name for each in batch.fields}
-    moved = tuple(_moved(each, taken) if each.name in names else each for each in batch.fields)
+    fields = _beside([each.name for each, _ in added], batch.fields)
     return Batch(
-        (*(each for each, _ in added), *moved), (*(values for _, values in added), *batch.columns), batch.height
+        (*(each for each, _ in added), *fields), (*(values for _, values in added), *batch.columns), batch.height
     )
 
 
 def _columns(arrivals: Sequence[Arrival], rows: Sequence[int]) -> Iterator[tuple[Field, pl.Series]]:
-    # Times as numbers, which Polars takes in an eighth of the time of datetimes.
-    times = _spread(TIMESTAMP, [to_us(each.timestamp) for each in arrivals], rows, pl.Int64)
-    yield Field(TIMESTAMP, ColumnType.TIMESTAMP_US), times.cast(POLARS_TYPES[ColumnType.TIMESTAMP_US])
+    yield TIMES, _times([to_us(each.timestamp) for each in arrivals], rows)
     yield _texts("p_src_ip", [each.src_ip for each in arrivals], rows)
     yield _texts("p_user_agent", [each.user_agent for each in arrivals], rows)
     for name in dict.fromkeys(chain.from_iterable(each.extra for each in arrivals)):
         yield _texts(name, [each.extra.get(name) for each in arrivals], rows)
 
 
+def _times(values: Sequence[int], rows: Sequence[int]) -> pl.Series:
+    # As numbers, which Polars takes in an eighth of the time of datetimes.
+    if len(values) > 1:
+        return pl.Series(TIMESTAMP, _repeated(values, rows), pl.Int64).cast(TIME)
+    return pl.Series(TIMESTAMP, values, pl.Int64).cast(TIME).new_from_index(0, rows[0])
+
+
 def _texts(name: str, values: Sequence[str | None], rows: Sequence[int]) -> tuple[Field, pl.Series]:
-    return Field(name, ColumnType.UTF8), _spread(name, values, rows, pl.String)
+    first = values[0]
+    if all(value == first for value in values):
+        return Field(name, ColumnType.UTF8), _text(name, first).new_from_index(0, sum(rows))
+    return Field(name, ColumnType.UTF8), pl.Series(name, _repeated(values, rows), pl.String)
 
 
-def _spread(name: str, values: Sequence[int | str | None], rows: Sequence[int], dtype: type[pl.DataType]) -> pl.Series:
-    """Each value, repeated for each of its rows."""
-    if all(value == values[0] for value in values):
-        # Of one request, or of one sender. A tenth of the time of pl.repeat (70 us).
-        return pl.Series(name, values[:1], dtype).new_from_index(0, sum(rows))
-    repeated = chain.from_iterable(repeat(value, count) for value, count in zip(values, rows, strict=True))
-    return pl.Series(name, list(repeated), dtype)
+@lru_cache(maxsize=KEPT_TEXTS)
+def _text(name: str, value: str | None) -> pl.Series:
+    """A column of one row. Nearly all requests are of few senders."""
+    return pl.Series(name, [value], pl.String)
+
+
+def _repeated(values: Sequence[T], rows: Sequence[int]) -> list[T]:
+    """Each value, as often as it has rows."""
+    return list(chain.from_iterable(repeat(value, count) for value, count in zip(values, rows, strict=True)))
+
+
+def _beside(added: Sequence[str], fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """The fields, of which those with one of the added names are moved."""
+    names = {each.name for each in fields}
+    if names.isdisjoint(added):
+        return fields
+    names.update(added)
+    return tuple(_moved(each, names) if each.name in added else each for each in fields)
 
 
 def _moved(each: Field, taken: set[str]) -> Field:

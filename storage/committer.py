@@ -206,17 +206,20 @@ class Committer:
 
 
 def _groups(requests: Sequence[_Request]) -> list[list[Rows]]:
-    """The rows that are to stand in one frame: of one dataset, with the same columns; in the order of arrival.
+    """The rows that are to stand in one frame, in the order of arrival."""
+    groups: dict[object, list[Rows]] = {}
+    for request in requests:
+        groups.setdefault(_likeness(request), []).append(request.rows)
+    return list(groups.values())
+
+
+def _likeness(request: _Request) -> object:
+    """What rows have in common that can stand in one frame: the dataset and the columns.
 
     Large ones have a frame of their own, since joining them would cost a copy and save next to nothing.
     """
-    groups: dict[tuple[object, ...], list[Rows]] = {}
-    for number, request in enumerate(requests):
-        rows = request.rows
-        alone = number if request.size > LARGE_BYTES else None
-        key = (rows.dataset_id, tuple(rows.frame.columns), tuple(rows.frame.dtypes), alone)
-        groups.setdefault(key, []).append(rows)
-    return list(groups.values())
+    rows = request.rows
+    return id(rows) if request.size > LARGE_BYTES else (rows.dataset_id, tuple(rows.frame.schema.items()))
 
 
 def _frame(group: Sequence[Rows]) -> Frame:
