@@ -9,6 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, Final
 
 from errors import InternalError, InvalidRequest, TooLarge, WeirError
@@ -20,8 +21,11 @@ from storage.engine import Storage
 
 logger = logging.getLogger(__name__)
 
-# Building so much takes a few milliseconds of the hub's time; the rest waits for the next group.
-MOST_BYTES: Final = 512 * 1024
+# What decoding may take of the hub's time at once; the rest waits for the next group.
+BUILD_SECONDS: Final = 0.01
+# Bounds of what that is in bytes, which differs by a factor of ten from shape to shape.
+LEAST_BYTES: Final = 64 * 1024
+MOST_BYTES: Final = 1024 * 1024
 # How long a group may wait for a worker to have nothing else to do. Requests take longer where it always has.
 MOST_SECONDS: Final = 0.01
 
@@ -48,6 +52,7 @@ class Gathering:
     def __init__(self, storage: Storage, max_columns: int) -> None:
         self._storage = storage
         self._max_columns = max_columns
+        self._most_bytes = LEAST_BYTES
         self._arrived: deque[Small] = deque()
         self._has_arrived = threading.Event()
         # Of the thread alone: those that have arrived, in their order.
@@ -97,7 +102,7 @@ class Gathering:
         left: list[Small] = []
         size = 0
         for request in self._waiting:
-            if request.target.id == first and (not taken or size + len(request.body) <= MOST_BYTES):
+            if request.target.id == first and (not taken or size + len(request.body) <= self._most_bytes):
                 taken.append(request)
                 size += len(request.body)
             else:
@@ -125,7 +130,10 @@ class Gathering:
             _answer_all(group, None)
 
     def _append(self, group: Sequence[Small]) -> None:
-        batch, counts = json_small.decode([request.body for request in group], max_columns=self._max_columns)
+        bodies = [request.body for request in group]
+        begun = monotonic()
+        batch, counts = json_small.decode(bodies, max_columns=self._max_columns)
+        self._most_bytes = affordable_bytes(sum(map(len, bodies)), monotonic() - begun)
         shares = [Share(request.arrival, count) for request, count in zip(group, counts, strict=True) if count]
         self._storage.append_shared(group[0].target, batch, shares)
         for request, count in zip(group, counts, strict=True):
@@ -135,6 +143,15 @@ class Gathering:
         batch = json_events.decode(request.body, max_columns=self._max_columns)
         self._storage.append(request.target, batch, request.arrival)
         request.events = batch.height
+
+
+def affordable_bytes(size: int, seconds: float) -> int:
+    """How much to decode at once, after `size` bytes took so long.
+
+    >>> affordable_bytes(200 * 1024, 0.005)
+    409600
+    """
+    return min(MOST_BYTES, max(LEAST_BYTES, int(size * BUILD_SECONDS / max(seconds, 1e-6))))
 
 
 def _outcome(store: Any, request: Small) -> WeirError | None:

@@ -11,7 +11,7 @@ from gevent.event import Event
 from gevent.lock import Semaphore
 
 from blueprints import gathering
-from blueprints.gathering import Gathering, Small
+from blueprints.gathering import BUILD_SECONDS, LEAST_BYTES, MOST_BYTES, Gathering, Small, affordable_bytes
 from errors import InvalidEvent, InvalidJSON, TooManyColumns
 from storage.arrival import Arrival
 
@@ -126,9 +126,34 @@ def test_each_dataset_has_a_group_of_its_own():
 
 @pytest.mark.usefixtures("patched")
 def test_a_group_has_a_limit_in_bytes(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(gathering, "LEAST_BYTES", 21)
     monkeypatch.setattr(gathering, "MOST_BYTES", 21)
 
     recorded, answers = stored_by_greenlets([(1, b'{"n":%d}' % number) for number in (0, 1, 2**60, 3, 4)])
 
     assert (recorded.times, recorded.values) == (3, [0, 1, 3, 2**60, 4])
     assert answers == [1] * 5
+
+
+@pytest.mark.parametrize(
+    ("size", "seconds", "affordable"),
+    [
+        pytest.param(200_000, BUILD_SECONDS / 2, 400_000, id="fast"),
+        pytest.param(200_000, BUILD_SECONDS * 2, 100_000, id="slow"),
+        pytest.param(100, BUILD_SECONDS, LEAST_BYTES, id="not worth a group"),
+        pytest.param(500_000, 0.0, MOST_BYTES, id="not measurable"),
+    ],
+)
+def test_a_group_is_as_large_as_the_one_before_was_fast(size, seconds, affordable):
+    assert affordable_bytes(size, seconds) == affordable
+
+
+@pytest.mark.usefixtures("patched")
+def test_what_takes_long_is_built_in_small_groups(monkeypatch: pytest.MonkeyPatch):
+    """Each tick of the clock is a second, of which the first group takes one."""
+    monkeypatch.setattr(gathering, "monotonic", iter(range(100)).__next__)
+    body = b'[{"n":1}%s]' % (b" " * (LEAST_BYTES // 3))
+
+    recorded, answers = stored_by_greenlets([(1, body)] * 8)
+
+    assert (recorded.times, sum(answers)) == (4, 8)
