@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from time import monotonic
+from time import process_time
 from typing import Any, Final
 
 from errors import InternalError, InvalidRequest, TooLarge, WeirError
@@ -21,7 +21,7 @@ from storage.engine import Storage
 
 logger = logging.getLogger(__name__)
 
-# What decoding may take of the hub's time at once; the rest waits for the next group.
+# Processor time that decoding may take of the hub at once; the rest waits for the next group.
 BUILD_SECONDS: Final = 0.01
 # Bounds of what that is in bytes, which differs by a factor of ten from shape to shape.
 LEAST_BYTES: Final = 64 * 1024
@@ -131,9 +131,9 @@ class Gathering:
 
     def _append(self, group: Sequence[Small]) -> None:
         bodies = [request.body for request in group]
-        begun = monotonic()
+        begun = process_time()
         batch, counts = json_small.decode(bodies, max_columns=self._max_columns)
-        self._most_bytes = affordable_bytes(sum(map(len, bodies)), monotonic() - begun)
+        self._most_bytes = affordable_bytes(sum(map(len, bodies)), process_time() - begun)
         shares = [Share(request.arrival, count) for request, count in zip(group, counts, strict=True) if count]
         self._storage.append_shared(group[0].target, batch, shares)
         for request, count in zip(group, counts, strict=True):

@@ -151,7 +151,7 @@ def test_a_group_is_as_large_as_the_one_before_was_fast(size, seconds, affordabl
 @pytest.mark.usefixtures("patched")
 def test_what_takes_long_is_built_in_small_groups(monkeypatch: pytest.MonkeyPatch):
     """Each tick of the clock is a second, of which the first group takes one."""
-    monkeypatch.setattr(gathering, "monotonic", iter(range(100)).__next__)
+    monkeypatch.setattr(gathering, "process_time", iter(range(100)).__next__)
     body = b'[{"n":1}%s]' % (b" " * (LEAST_BYTES // 3))
 
     recorded, answers = stored_by_greenlets([(1, body)] * 8)
