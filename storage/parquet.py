@@ -43,11 +43,13 @@ def by_hour(rows: pl.DataFrame, time_column: str) -> Iterator[tuple[int, pl.Data
         raise TypeError(f"the time column {time_column!r} is {dtype}")
     # Most segments are in order already, and of one hour.
     ordered = rows if rows.get_column(time_column).is_sorted() else rows.sort(time_column, maintain_order=True)
-    hours = ordered.get_column(time_column).to_physical() // (HOUR_NS // UNIT_NS[dtype.time_unit])
-    if hours.n_unique() == 1:
-        yield int(hours[0]), ordered
+    hour_units = HOUR_NS // UNIT_NS[dtype.time_unit]
+    times = ordered.get_column(time_column).cast(pl.Int64())
+    if len(times) and times[0] // hour_units == times[-1] // hour_units:
+        yield times[0] // hour_units, ordered
         return
-    for (hour,), part in ordered.with_columns(hours.alias("\0hour")).group_by("\0hour", maintain_order=True):
+    hours = (times // hour_units).alias("\0hour")
+    for (hour,), part in ordered.with_columns(hours).group_by("\0hour", maintain_order=True):
         yield int(str(hour)), part.drop("\0hour")
 
 

@@ -90,8 +90,10 @@ def _bounds(values: pl.Series) -> tuple[Value, Value]:
     if values.dtype.is_float() and values.is_nan().any():
         # PostgreSQL orders NaN above everything, so there is no greatest number.
         return None, None
-    physical = values.to_physical()
-    return _least(physical.min()), _most(physical.max())
+    if values.dtype.is_temporal():
+        # A tenth of the time of to_physical, which takes the way of an expression.
+        values = values.cast(pl.Int64())
+    return _least(values.min()), _most(values.max())
 
 
 def _least(value: object) -> Value:
