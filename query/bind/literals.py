@@ -8,9 +8,10 @@ from typing import Final
 from errors import WeirError
 from query import fault
 from query.bound import Constant
+from query.dateparts import BadMoment, MomentOutOfRange, UnsupportedMoment, ZoneOutOfRange
 from query.intervals import BadInterval, IntervalOutOfRange, parse_interval
 from query.jsontext import BadJson, NoCharacter, normalised, parse_json
-from query.moments import US_PER_DAY, BadMoment, MomentOutOfRange, parse_date, parse_moment, parse_time
+from query.moments import US_PER_DAY, parse_date, parse_moment, parse_time
 from query.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType, array_of, numeric
 from query.zones import UnknownZone, UnsupportedZone
 
@@ -160,7 +161,7 @@ def read_bool(text: str, target: PgType) -> bool:
 
 def _read_moment(text: str, target: PgType) -> int:
     word = text.strip().lower()
-    if word in ("now", "today", "tomorrow", "yesterday", "infinity", "-infinity", "allballs"):
+    if word in ("now", "today", "tomorrow", "yesterday", "infinity", "-infinity"):
         raise UnsupportedLiteral(f"the special value '{word}'")
     try:
         if target.name == "date":
@@ -171,12 +172,14 @@ def _read_moment(text: str, target: PgType) -> int:
                 raise UnsupportedLiteral("the time 24:00:00")
             return us
         return parse_moment(text, target.name == "timestamptz", target.unit)
-    except UnsupportedZone as error:
+    except (UnsupportedZone, UnsupportedMoment) as error:
         raise UnsupportedLiteral(str(error)) from error
     except UnknownZone as error:
         raise BadLiteral(fault.INVALID_PARAMETER, f'time zone "{str(error).lower()[:60]}" not recognized') from error
     except BadMoment as error:
         raise _bad(text, target, fault.INVALID_DATETIME) from error
+    except ZoneOutOfRange as error:
+        raise BadLiteral("22009", f'time zone displacement out of range: "{text[:100]}"') from error
     except MomentOutOfRange as error:
         message = f'date/time field value out of range: "{text[:100]}"'
         raise BadLiteral(fault.DATETIME_OVERFLOW, message) from error

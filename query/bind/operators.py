@@ -19,6 +19,7 @@ from query.types import (
     INT8,
     INTEGERS,
     NUMBERS,
+    NUMERIC,
     PgType,
     natural,
     numeric,
@@ -67,10 +68,16 @@ def bind_binary(node: exp.Expr, block: Block) -> Scalar:
 def bind_unary(node: exp.Expr, block: Block) -> Scalar:
     """Minus, bitwise not, and the prefix operators `@`, `|/`, `||/`."""
     value = block.bind(node.this)
-    literal = isinstance(node.this, exp.Literal) and not node.this.is_string
-    if isinstance(node, exp.Neg) and isinstance(value, Constant) and literal:
+    if isinstance(node, exp.Neg) and isinstance(value, Constant) and _is_number(node.this):
         return _negative(value)
     return call(_SYMBOLS[type(node)], [value], operator_of(node))
+
+
+def _is_number(node: exp.Expr) -> bool:
+    """True for a number as it is written, with its signs, in brackets or not."""
+    while isinstance(node, exp.Neg | exp.Paren):
+        node = node.this
+    return isinstance(node, exp.Literal) and not node.is_string
 
 
 def _negative(value: Constant) -> Constant:
@@ -80,7 +87,7 @@ def _negative(value: Constant) -> Constant:
     number = -value.value
     kind = value.type
     if kind.scale == 0 and kind.name in _NEGATED:
-        kind = INT4 if number >= -(2**31) else INT8 if number >= -(2**63) else kind
+        kind = INT4 if -(2**31) <= number < 2**31 else INT8 if -(2**63) <= number < 2**63 else NUMERIC
     return Constant(kind, number)
 
 
