@@ -16,6 +16,7 @@ from query.lower.constants import (
     within,
 )
 from query.lower.numbers import (
+    bounded,
     checked_float,
     checked_int,
     float_quotient,
@@ -69,7 +70,7 @@ def add(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
         return _float(site, left + right, "+", left, right)
     if kind.name == "numeric":
         a, b = _aligned(site, left, right)
-        return a + b
+        return bounded(site, a + b)
     varying, shift = _with_constant(site, left, right)
     if kind.name == "int8" and shift is not None:
         return within(site, left + right, varying, shift_bounds(shift))
@@ -113,7 +114,7 @@ def subtract(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
         return _float(site, left - right, "-", left, right)
     if kind.name == "numeric":
         a, b = _aligned(site, left, right)
-        return a - b
+        return bounded(site, a - b)
     shift = site.constant(1)
     if kind.name == "int8" and isinstance(shift, int):
         return within(site, left - right, left, shift_bounds(-shift))

@@ -194,7 +194,7 @@ def replacement_of(text: str, groups: int) -> Replacement:
     place = 0
     while place < len(text):
         letter, following = text[place], text[place + 1 : place + 2]
-        if letter == "\\" and following and (following.isdigit() or following in "&\\") and following != "0":
+        if letter == "\\" and following and following in "123456789&\\":
             if following == "\\":
                 parts.append("\\")
             elif following == "&":

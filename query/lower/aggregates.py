@@ -11,6 +11,7 @@ from query.bound import Aggregate, AggregateCall, Column, Constant, Field, Scala
 from query.lower.gathering import LISTS
 from query.lower.guards import trap
 from query.lower.matching import groups_of, match_key
+from query.lower.numbers import LARGEST
 from query.lower.orderedsets import ORDERED, PERCENTILES
 from query.lower.ordering import is_keyed, sort_key
 from query.lower.plans import Plan, argument, quotient
@@ -143,7 +144,17 @@ def _sum(call: AggregateCall, made: Field) -> Plan:
     sql = () if call.distinct else (f'SUM("{name}") AS "{made.id}"', f'COUNT("{name}") AS "{made.id}n"')
     counted = value.count().alias(f"{made.id}n")
     result = pl.when(pl.col(f"{made.id}n") > 0).then(pl.col(made.id)).cast(wide)
-    return Plan((column,), (total, counted), result, sql)
+    if kind.name != "numeric":
+        return Plan((column,), (total, counted), result, sql)
+    size, text = _size(value, made)
+    result = trap(result, pl.col(f"{made.id}f").abs() >= LARGEST, "numeric_range", call.position)
+    return Plan((column,), (total, counted, size), result, (*sql, text) if sql else ())
+
+
+def _size(value: pl.Expr, made: Field) -> tuple[pl.Expr, str]:
+    """About the sum of the values, as an aggregate and as text: the exact one wraps around beyond 128 bits."""
+    name = f"{made.id}f"
+    return value.cast(pl.Float64).sum().alias(name), f'SUM(CAST("{made.id}a0" AS DOUBLE)) AS "{name}"'
 
 
 def _avg(call: AggregateCall, made: Field) -> Plan:
@@ -156,17 +167,17 @@ def _avg(call: AggregateCall, made: Field) -> Plan:
         mean = value.cast(pl.Float64).mean().alias(made.id)
         sql = () if call.distinct else (f'AVG("{name}") AS "{made.id}"',)
         return Plan((column.cast(pl.Float64),), (mean,), pl.col(made.id), sql)
-    aggregates = (value.sum().alias(total), value.count().cast(pl.Int64).alias(count))
+    size, text = _size(value, made)
+    aggregates: tuple[pl.Expr, ...] = (value.sum().alias(total), value.count().cast(pl.Int64).alias(count))
     sums: tuple[str, ...] = () if call.distinct else (f'SUM("{name}") AS "{total}"', f'COUNT("{name}") AS "{count}"')
     result = quotient(pl.col(total).cast(pl.Int128), pl.col(count), made.type.scale - kind.scale)
+    whole = pl.col(total).cast(pl.Float64)
+    if kind.name == "numeric":
+        aggregates, sums, whole = (*aggregates, size), (*sums, text) if sums else (), pl.col(f"{made.id}f")
     if kind.name in ("numeric", "int8"):
-        size = pl.col(total).cast(pl.Float64).abs() / pl.col(count).cast(pl.Float64)
-        result = trap(
-            result,
-            (pl.col(count) > 0) & (size >= 10.0 ** (NUMERIC_DIGITS - made.type.scale + kind.scale)),
-            "numeric_range",
-            None,
-        )
+        most = 10.0 ** (NUMERIC_DIGITS - made.type.scale + kind.scale)
+        beyond = (whole.abs() / pl.col(count).cast(pl.Float64) >= most) | (whole.abs() >= LARGEST)
+        result = trap(result, (pl.col(count) > 0) & beyond, "numeric_range", None)
     return Plan((column.cast(pl.Int128),), aggregates, result, sums)
 
 

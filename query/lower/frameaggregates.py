@@ -7,6 +7,8 @@ import polars as pl
 from query.bound import AggregateCall, Field, Frame, WindowCall
 from query.lower.aggregates import plan
 from query.lower.frames import WHOLE
+from query.lower.guards import trap
+from query.lower.numbers import LARGEST
 from query.lower.ordering import is_keyed
 from query.lower.plans import quotient
 from query.lower.windowrows import END, FIRST, PEER, ROW, START, argument
@@ -78,6 +80,9 @@ def _exact(frame: pl.LazyFrame, call: WindowCall, made: Field) -> pl.LazyFrame:
     total = _difference(value.cast(pl.Int128).fill_null(0).cum_sum())
     frame = frame.with_columns(total.alias("w_total"), _running(value.is_not_null()).alias("w_count"))
     total, count = pl.col("w_total"), pl.col("w_count")
+    if call.args[0].type.name == "numeric":
+        size = _difference(value.cast(pl.Float64).fill_null(0).cum_sum())
+        total = trap(total, size.abs() >= LARGEST, "numeric_range", call.position)
     if call.function == "sum":
         return frame.with_columns(pl.when(count > 0).then(total).cast(call.type.polars).alias(made.id))
     scale = call.type.scale - call.args[0].type.scale

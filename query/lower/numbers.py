@@ -6,10 +6,10 @@ from typing import Final
 import polars as pl
 
 from query.functions.registry import Site
-from query.types import FLOATS, INTEGERS, PgType
+from query.types import FLOATS, INTEGERS, NUMERIC_DIGITS, PgType
 
 POWERS: Final = [10**exponent for exponent in range(39)]
-_LARGEST: Final = 1.0e38
+LARGEST: Final = 1.0e38
 """Beyond 38 digits a 128-bit product could wrap around, so it is refused before."""
 
 
@@ -37,7 +37,7 @@ def rescale(site: Site, value: pl.Expr, before: int, after: int) -> pl.Expr:
         return rounded_division(value, 10 ** (before - after))
     factor = after - before
     scaled = value * power_of_ten(factor)
-    return site.trap(scaled, value.abs().cast(pl.Float64) >= _LARGEST / 10.0**factor, "numeric_range")
+    return site.trap(scaled, value.abs().cast(pl.Float64) >= LARGEST / 10.0**factor, "numeric_range")
 
 
 def to_numeric(site: Site, value: pl.Expr, source: PgType, target: PgType) -> pl.Expr:
@@ -113,7 +113,7 @@ def float_quotient(value: pl.Expr, divisor: pl.Expr) -> pl.Expr:
 def product(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """A 128-bit product, or an error where it could wrap."""
     size = left.cast(pl.Float64).abs() * right.cast(pl.Float64).abs()
-    return site.trap(left * right, size >= _LARGEST, "numeric_range")
+    return site.trap(left * right, size >= LARGEST, "numeric_range")
 
 
 def checked_float(site: Site, result: pl.Expr, *operands: pl.Expr) -> pl.Expr:
@@ -125,6 +125,12 @@ def checked_float(site: Site, result: pl.Expr, *operands: pl.Expr) -> pl.Expr:
 def without_underflow(site: Site, result: pl.Expr, cannot_be_zero: pl.Expr) -> pl.Expr:
     """PostgreSQL refuses a result that is zero for being too small."""
     return site.trap(result, (result == 0) & cannot_be_zero, "float_underflow")
+
+
+def bounded(site: Site, total: pl.Expr) -> pl.Expr:
+    """The sum of two numerics, each of at most 38 digits: one that wrapped around has 39, too."""
+    limit = pl.lit(10**NUMERIC_DIGITS, dtype=pl.Int128)
+    return site.trap(total, (total >= limit) | (total <= -limit), "numeric_range")
 
 
 def truncated_quotient(left: pl.Expr, right: pl.Expr) -> pl.Expr:

@@ -104,6 +104,7 @@ CLASSES: Final = (
     *("alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit"),
     "word",
 )
+_DIGITS: Final = tuple("0123456789")
 _MOST_REPEATS: Final = 255
 
 
@@ -183,13 +184,13 @@ class _Parser:
         if letter and letter in simple:
             self.place += 1
             return simple[letter]
-        if letter != "{" or not self._peek(2)[1:].isdigit():
+        if letter != "{" or self._peek(2)[1:] not in _DIGITS:
             return None
         end = self.text.find("}", self.place)
         if end < 0:
             raise BadRegex("invalid regular expression: braces {} not balanced")
         low, comma, high = self.text[self.place + 1 : end].partition(",")
-        if not low.isdigit() or (high and not high.isdigit()):
+        if not _is_number(low) or (high and not _is_number(high)):
             raise BadRegex("invalid regular expression: invalid repetition count(s)")
         least = int(low)
         most = (int(high) if high else None) if comma else least
@@ -212,7 +213,7 @@ class _Parser:
             return Assertion("end")
         if letter == "\\":
             return self._escape()
-        if letter in "*+?" or (letter == "{" and self._peek().isdigit()):
+        if letter in "*+?" or (letter == "{" and self._peek() in _DIGITS):
             raise BadRegex("invalid regular expression: quantifier operand invalid")
         return _one(ord(letter))
 
@@ -243,13 +244,13 @@ class _Parser:
             return Chars(classes=(_SHORTHANDS[letter.lower()][0],), negated=letter.isupper())
         if letter in _ASSERTIONS:
             return Assertion(_ASSERTIONS[letter])
-        if letter.isdigit() and letter != "0":
+        if letter in _DIGITS and letter != "0":
             return self._back(letter)
         return _one(self._code(letter))
 
     def _back(self, first: str) -> Node:
         digits = first
-        while self._peek().isdigit() and int(digits + self._peek()) <= self.groups:
+        while self._peek() in _DIGITS and int(digits + self._peek()) <= self.groups:
             digits += self._take()
         if int(digits) > self.groups:
             raise BadRegex("invalid regular expression: invalid backreference number")
@@ -327,6 +328,10 @@ class _Parser:
         if letter in ("D", "W", "S") or not letter:
             raise BadRegex("invalid regular expression: invalid escape \\ sequence")
         return self._code(letter)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _one(code: int) -> Chars:

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from errors import UnsupportedSQL
-from query.engine import compile
+from query.engine import compile, translate
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
 TABLE = {"t": pl.LazyFrame({"n": pl.Series(["1.5"], dtype=pl.Decimal(18, 4))})}
@@ -35,3 +35,28 @@ def test_literal_keeps_its_digits_beside_a_numeric(expression: str, expected: ob
 def test_text_of_a_value_whose_digits_are_not_known_is_refused(value: str) -> None:
     with pytest.raises(UnsupportedSQL, match="digits"):
         compile(f"SELECT ({value})::text FROM t", TABLE, now=NOW)
+
+
+@pytest.mark.parametrize(
+    "total",
+    ["max(x + x)", "max(-x - x)", "sum(x)", "sum(x) FILTER (WHERE x > 0)", "avg(x)", "sum(sum(x)) OVER (ORDER BY 1)"],
+)
+def test_sum_beyond_128_bits_is_refused(total: str) -> None:
+    """It would wrap around: four times this number is less than zero."""
+    table = {"t": pl.LazyFrame({"x": pl.Series(["9" * 38] * 4, dtype=pl.Decimal(38, 0))})}
+    plan = compile(f"SELECT {total} FROM t", table, now=NOW)
+
+    with pytest.raises(pl.exceptions.PolarsError) as raised:
+        plan.collect()
+
+    assert isinstance(translate(raised.value), UnsupportedSQL)
+
+
+def test_running_sum_beyond_128_bits_is_refused() -> None:
+    table = {"t": pl.LazyFrame({"x": pl.Series(["9" * 38] * 4, dtype=pl.Decimal(38, 0))})}
+    plan = compile("SELECT sum(x) OVER (ORDER BY x ROWS 2 PRECEDING) FROM t", table, now=NOW)
+
+    with pytest.raises(pl.exceptions.PolarsError) as raised:
+        plan.collect()
+
+    assert isinstance(translate(raised.value), UnsupportedSQL)
