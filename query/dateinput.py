@@ -56,7 +56,10 @@ def read_moment(text: str) -> Moment:
     moment = Moment()
     for kind, part in parts_of(text):
         _READERS[kind](moment, part)
-    if moment.follows or not moment.found >= _DATE:
+    if moment.follows:
+        raise BadMoment(text)
+    _check_parts(moment)
+    if not moment.found >= _DATE:
         raise BadMoment(text)
     check_date(moment)
     check_time(moment)
@@ -108,9 +111,10 @@ def _read_date_or_zone(moment: Moment, part: str) -> None:
 
 
 def _read_date(moment: Moment, part: str) -> None:
-    """Numbers and the name of a month, with a sign between each two."""
+    """Numbers and the name of a month, with a sign between each two. Nothing but a zone and parts of the date may stand
+    before it, not even the day of the week."""
+    moment.month_named = False
     pieces = re.findall(r"([0-9]+|[a-z]+)[^a-z0-9]?", part, re.ASCII)
-    before = set(moment.found)
     for piece in pieces:
         if piece.isalpha():
             kind, value = WORDS.get(piece, ("", 0))
@@ -123,7 +127,7 @@ def _read_date(moment: Moment, part: str) -> None:
     for piece in pieces:
         if not piece.isalpha():
             _read_date_number(moment, piece)
-    if not moment.found >= _DATE or before & _DATE:
+    if moment.found - {"zone"} != _DATE:
         raise BadMoment(part)
 
 
@@ -340,6 +344,17 @@ _READERS: Final[dict[str, Callable[[Moment, str], None]]] = {
 
 
 # --- the whole -----------------------------------------------------------------------------------------------------
+
+
+def _check_parts(moment: Moment) -> None:
+    """A field that no date has is out of range, even if there is no whole date."""
+    known = moment.found
+    if ("month" in known and not 1 <= moment.month <= 12) or ("day" in known and not 1 <= moment.day <= 31):
+        raise MomentOutOfRange(f"{moment.month}, {moment.day}")
+    if ("year" in known and not moment.short_year and moment.year <= 0) or (
+        moment.half is not None and moment.hour > 12
+    ):
+        raise MomentOutOfRange(f"{moment.year}, {moment.hour}")
 
 
 def check_date(moment: Moment) -> None:

@@ -67,7 +67,7 @@ def _to_utc(site: Site, local: pl.Expr, zone: Zone) -> pl.Expr:
     if not zone.name:
         return _moved(site, local, -zone.seconds)
     direct = local.dt.replace_time_zone(zone.name, ambiguous="latest", non_existent="null")
-    near = pl.coalesce(direct, *(_before(local, zone, hours) for hours in _GAPS)).dt.convert_time_zone("UTC")
+    near = direct.dt.convert_time_zone("UTC")
 
     def shift(seconds: int) -> int:
         if seconds >= _LAST_SECOND:
@@ -78,24 +78,14 @@ def _to_utc(site: Site, local: pl.Expr, zone: Zone) -> pl.Expr:
     return _with_far(site, local, near, shift)
 
 
-_GAPS: Final = (1, 3, 25)
-"""Hours that surely lead back over a gap: of most zones, of Troll in Antarctica, and of Samoa's missing day."""
-
-
-def _before(local: pl.Expr, zone: Zone, hours: int) -> pl.Expr:
-    """The instant by the offset that was so many hours before; NULL if the clock skipped that, too."""
-    span = pl.duration(hours=hours)
-    return (local - span).dt.replace_time_zone(zone.name, ambiguous="latest", non_existent="null") + span
-
-
 def _moved(site: Site, value: pl.Expr, seconds: int) -> pl.Expr:
     unit = 10**9 if site.result.unit == "ns" else 10**6
     return (value.to_physical() + seconds * unit).cast(site.result.polars)
 
 
 def _with_far(site: Site, value: pl.Expr, near: pl.Expr, shift: Callable[[int], int]) -> pl.Expr:
-    """`near`, but beyond the last year that Polars has rules for each value shifted in Python."""
-    far = value.dt.year() > _LAST_YEAR
+    """`near`, but shifted in Python where the clock skips a reading and beyond the last year of Polars' rules."""
+    far = (value.dt.year() > _LAST_YEAR) | (near.is_null() & value.is_not_null())
     unit = 10**9 if site.result.unit == "ns" else 10**6
     physical = pl.when(far).then(value.to_physical())
     seconds = CallSite((INT8,), INT8, site.position).rowwise(shift, physical // unit)

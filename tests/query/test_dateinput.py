@@ -34,6 +34,7 @@ def test_text_is_read_in_any_order(text: str, utc: str) -> None:
     [
         ("Dec 2024", BadMoment),
         ("2024-12-30 2024-12-31", BadMoment),
+        ("Thursday, 30-Dec-2024", BadMoment),
         ("10:11", BadMoment),
         ("2024-12-30 10:11 11:12", BadMoment),
         ("2024-12-30 13:00:00 PM", MomentOutOfRange),
