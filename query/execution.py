@@ -36,7 +36,7 @@ class Execution:
         self._tails = Tails()
         self._small = SmallFiles()
         self._narrowing = Narrowing(self._tails)
-        self._memory = Memory(self._tails)
+        self._memory = Memory(self._tails.places)
         self._statements = Statements()
         self._readings = Readings()
         # Those of the request of the moment, by their sources.
@@ -56,16 +56,16 @@ class Execution:
         try:
             self._current.clear()
             views = {name: self._view(source) for name, source in request.sources.items()}
-            rows = None if prepared.statement.explain else self._memory.rows(views)
-            if rows is None:
+            read = None if prepared.statement.explain else self._memory.contents(views)
+            if read is None:
                 return self._run(prepared, request, views, Recorded(output))
             key = key_of(prepared.statement, request, views)
-            known = self._memory.recall(key, rows)
+            known = self._memory.recall(key, read)
             if known is None:
                 recorded = Recorded(output)
                 answer = self._run(prepared, request, views, recorded)
                 if recorded.is_repeatable:
-                    self._memory.keep(key, recorded.remembered(answer, rows))
+                    self._memory.keep(key, recorded.remembered(answer, read))
                 return answer
             output.note(known.note)
             output(known.data)

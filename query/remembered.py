@@ -1,27 +1,22 @@
 """Answers that are still right: small results kept with what they were computed from.
 
 Dashboards and alerts ask the same again and again, mostly of data that has not changed meanwhile. Files are immutable
-and segments only grow, so an answer holds as long as the same files and the same decoded rows are all that the time
-range has, and the statement asks for neither the time nor chance.
+and segments only grow, so an answer holds as long as the same files and the same frames are all that the time range
+has, and the statement asks for neither the time nor chance.
 """
 
-import weakref
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Final
-
-import polars as pl
 
 from query.parse import Statement
 from query.protocol import Answer
 from query.requests import Execute
 from query.view import View
 from query.worker import Output
-from storage.scan import unconverted
-from storage.snapshot import Snapshot
-from storage.tails import Tails
-from storage.times import span
+from storage.contents import Contents, contents
+from storage.places import Places
 
 MOST_ANSWERS: Final = 256
 LARGEST_BYTES: Final = 32 * 1024
@@ -31,12 +26,12 @@ Key = tuple[Hashable, ...]
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """The bytes of an answer, in their coding, and what was told ahead of them."""
+    """The bytes of an answer, in their coding, what was told ahead of them, and what they were computed from."""
 
     data: bytes
     note: Answer
     answer: Answer
-    rows: tuple["weakref.ref[pl.DataFrame]", ...]
+    read: tuple[Contents, ...]
 
 
 class Recorded:
@@ -57,24 +52,24 @@ class Recorded:
         self._output.note(content)
         self._note = content
 
-    def remembered(self, answer: Answer, rows: Sequence[pl.DataFrame]) -> Remembered:
-        """What was said, and the rows of segments that it came from."""
-        return Remembered(bytes(self._data), self._note, answer, tuple(map(weakref.ref, rows)))
+    def remembered(self, answer: Answer, read: tuple[Contents, ...]) -> Remembered:
+        """What was said, and what it was computed from."""
+        return Remembered(bytes(self._data), self._note, answer, read)
 
 
 class Memory:
     """The answers of one query process, the latest used last."""
 
-    def __init__(self, tails: Tails) -> None:
-        self._tails = tails
+    def __init__(self, places: Places) -> None:
+        self._places = places
         self._kept: OrderedDict[Key, Remembered] = OrderedDict()
 
-    def recall(self, key: Key, rows: Sequence[pl.DataFrame]) -> Remembered | None:
-        """The answer that was kept under the key, if its rows of segments are these still."""
+    def recall(self, key: Key, read: tuple[Contents, ...]) -> Remembered | None:
+        """The answer that was kept under the key, if it was computed from the same."""
         found = self._kept.get(key)
         if found is None:
             return None
-        if len(found.rows) != len(rows) or any(kept() is not now for kept, now in zip(found.rows, rows, strict=True)):
+        if found.read != read:
             del self._kept[key]
             return None
         self._kept.move_to_end(key)
@@ -87,22 +82,22 @@ class Memory:
             if len(self._kept) > MOST_ANSWERS:
                 self._kept.popitem(last=False)
 
-    def rows(self, views: Mapping[str, View]) -> list[pl.DataFrame] | None:
-        """The rows of segments that the views read; None unless all of them, and of the files, are in range."""
-        found: list[pl.DataFrame] = []
+    def contents(self, views: Mapping[str, View]) -> tuple[Contents, ...] | None:
+        """What the views read; None unless all that their files and frames hold is in their ranges, or it is much."""
+        found: list[Contents] = []
         for view in views.values():
-            snapshot = view.part
-            if not all(_holds(snapshot, file.tmin, file.tmax) for file in snapshot.files):
+            known = contents(view.part, self._places)
+            if known is None:
                 return None
-            rows = unconverted(snapshot, self._tails)
-            if not all(_holds(snapshot, *span(each, snapshot.time_column)) for each in rows if each.height):
-                return None
-            found += rows
-        return found
+            found.append(known)
+        return tuple(found)
 
 
 def key_of(statement: Statement, request: Execute, views: Mapping[str, View]) -> Key:
-    """What an answer depends on besides the rows of segments: the statement, its form, and each view's files."""
+    """What an answer depends on besides what is read: the statement, its form, and each view's reader.
+
+    Its files too, so that windows of different lengths take nothing from each other.
+    """
     return (
         statement.sql,
         # As text: in Python 1 equals 1.0 and true.
@@ -116,9 +111,4 @@ def key_of(statement: Statement, request: Execute, views: Mapping[str, View]) ->
 def _identity(view: View) -> tuple[Hashable, ...]:
     snapshot = view.part
     paths = tuple(file.path for file in snapshot.files)
-    return view.visible, view.source.only, snapshot.root, snapshot.schema, snapshot.time_column, paths
-
-
-def _holds(snapshot: Snapshot, first: int, last: int) -> bool:
-    """Whether all of a span of times (ns, both inclusive) is in the snapshot's range."""
-    return (snapshot.start is None or first >= snapshot.start) and (snapshot.end is None or last < snapshot.end)
+    return view.visible, view.source.only, snapshot.root, paths

@@ -1,10 +1,10 @@
 """The account of a dataset: exact numbers for its statistics, over converted and unconverted events alike."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import polars as pl
 
@@ -12,8 +12,9 @@ from errors import StorageUnavailable
 from models import total
 from models.dataset import Dataset
 from models.total import Day, Total
-from storage.frames import Frame, decode, to_rows
+from storage.frames import checked, to_rows
 from storage.names import Layout
+from storage.places import Place, walk
 from storage.segments import Staged
 from storage.times import to_us, within
 from storage.unconverted import unconverted
@@ -40,6 +41,13 @@ class Account:
     last: int | None
 
 
+class Found(NamedTuple):
+    """A frame of a segment."""
+
+    staged: Staged
+    place: Place
+
+
 def account(layout: Layout, target: Dataset) -> Account:
     """The dataset's account at one moment. Raises StorageUnavailable."""
     return _count(layout, target, lambda: total.total(target.id), _add)
@@ -57,7 +65,7 @@ def day(layout: Layout, target: Dataset, on: date) -> Day:
     )
 
 
-def _count(layout: Layout, target: Dataset, stored: Callable[[], S], add: Callable[[S, Sequence[Frame]], R]) -> R:
+def _count(layout: Layout, target: Dataset, stored: Callable[[], S], add: Callable[[S, Sequence[Found]], R]) -> R:
     """`add` of what the manifest says and the frames that are not in it yet, both of one moment."""
     for _ in range(MOST_ATTEMPTS):
         with unconverted(layout) as staged:
@@ -69,19 +77,22 @@ def _count(layout: Layout, target: Dataset, stored: Callable[[], S], add: Callab
     raise StorageUnavailable("segments were converted faster than they could be counted")
 
 
-def _frames(staged: Sequence[Staged], dataset_id: int) -> list[Frame]:
-    """The dataset's frames in the segments. Raises FileNotFoundError."""
-    return [
-        frame
-        for each in staged
-        for frame in decode(Path(each.path).read_bytes()[: each.size], each.name)
-        if frame.dataset_id == dataset_id
-    ]
+def _frames(staged: Sequence[Staged], dataset_id: int) -> list[Found]:
+    """The dataset's frames in the segments, by their headers. Raises FileNotFoundError."""
+    found: list[Found] = []
+    for each in staged:
+        fd = os.open(each.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            found += [Found(each, place) for owner, place in walk(fd, 0, each.size) if owner == dataset_id]
+        finally:
+            os.close(fd)
+    return found
 
 
-def _add(stored: Total, frames: Sequence[Frame]) -> Account:
-    events = sum(frame.rows for frame in frames)
-    body_bytes = sum(frame.body_bytes for frame in frames)
+def _add(stored: Total, frames: Sequence[Found]) -> Account:
+    places = [each.place for each in frames]
+    events = sum(place.rows for place in places)
+    body_bytes = sum(place.body_bytes for place in places)
     return Account(
         lifetime_events=stored.ingested_events + events,
         lifetime_body_bytes=stored.ingested_body_bytes + body_bytes,
@@ -89,26 +100,35 @@ def _add(stored: Total, frames: Sequence[Frame]) -> Account:
         body_bytes=stored.body_bytes + body_bytes,
         stored_bytes=stored.stored_bytes,
         deleted_stored_bytes=stored.deleted_stored_bytes,
-        first=min((t for t in (stored.first, *(frame.tmin for frame in frames)) if t is not None), default=None),
-        last=max((t for t in (stored.last, *(frame.tmax for frame in frames)) if t is not None), default=None),
+        first=min((t for t in (stored.first, *(place.tmin for place in places)) if t is not None), default=None),
+        last=max((t for t in (stored.last, *(place.tmax for place in places)) if t is not None), default=None),
     )
 
 
-def _add_day(stored: Day, frames: Sequence[Frame], time_column: str, start: int, end: int) -> Day:
+def _add_day(stored: Day, frames: Sequence[Found], time_column: str, start: int, end: int) -> Day:
     events, body_bytes = stored.events, stored.body_bytes
-    for frame in frames:
-        inside = _inside(frame, time_column, start, end)
+    for each in frames:
+        inside = _inside(each, time_column, start, end)
         events += inside
-        body_bytes += frame.body_bytes * inside // frame.rows
+        body_bytes += each.place.body_bytes * inside // each.place.rows
     return Day(events, body_bytes, stored.stored_bytes)
 
 
-def _inside(frame: Frame, time_column: str, start: int, end: int) -> int:
+def _inside(found: Found, time_column: str, start: int, end: int) -> int:
     """How many of the frame's rows are in `[start, end)`. Only a frame that spans a midnight has to be decoded."""
-    if frame.tmax < start or frame.tmin >= end:
+    if not found.place.may_be_in(start, end):
         return 0
-    if start <= frame.tmin and frame.tmax < end:
-        return frame.rows
-    rows = to_rows(frame)
-    dtype = rows.schema[time_column]
+    if found.place.is_in(start, end):
+        return found.place.rows
+    rows = _decoded(found)
+    dtype = rows.schema.get(time_column)
     return rows.filter(*within(time_column, dtype, start, end)).height if isinstance(dtype, pl.Datetime) else 0
+
+
+def _decoded(found: Found) -> pl.DataFrame:
+    """The rows of the frame; none if it is damaged. Raises FileNotFoundError."""
+    with open(found.staged.path, "rb") as segment:
+        segment.seek(found.place.start)
+        data = segment.read(found.place.end - found.place.start)
+    frame = checked(memoryview(data), found.staged.name)
+    return pl.DataFrame() if frame is None else to_rows(frame)

@@ -50,8 +50,8 @@ def _frames(snapshot: Snapshot, places: Places) -> tuple[tuple[str, int], ...] |
         finally:
             os.close(fd)
         for place in walked.places(snapshot.schema.dataset_id, each.size):
-            if place.is_in(snapshot.start, snapshot.end):
+            if place.is_in(snapshot.start, snapshot.end) and len(found) < MOST_FRAMES:
                 found.append((each.name, place.start))
-            elif place.may_be_in(snapshot.start, snapshot.end) or len(found) > MOST_FRAMES:
+            elif place.may_be_in(snapshot.start, snapshot.end):
                 return None
-    return tuple(found) if len(found) <= MOST_FRAMES else None
+    return tuple(found)

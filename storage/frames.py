@@ -8,38 +8,25 @@ tail of zeros, which a crash may leave, is no frame.
 
 import io
 import struct
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
 import polars as pl
 from isal import isal_zlib
 
-Buffer = bytes | bytearray | memoryview
+from storage.arrow import Buffer as Buffer
+from storage.arrow import schema_bytes
+from storage.batches import Streams, read_stream
 
 MAGIC: Final = b"WEI1"
 # magic, checksum | length of notes and of payload, rows, dataset id, first and last time (ns), bytes of the bodies
 _MARK: Final = struct.Struct("<4sI")
 _FIELDS: Final = struct.Struct("<IIIqqqQ")
-_HEADER: Final = struct.Struct("<4sIIIIqqqQ")
-HEADER_BYTES: Final = _HEADER.size
-# Of an Arrow IPC stream: what a message begins with, and how the stream ends.
-_MESSAGE: Final = struct.Struct("<4si")
-CONTINUATION: Final = b"\xff\xff\xff\xff"
-END: Final = CONTINUATION + bytes(4)
-# Streams that are read as one. More at once is slower, since it leaves the processor's cache.
-PORTION_BYTES: Final = 400 * 1024
-
-
-class Header(NamedTuple):
-    """What a frame says of itself. Times: first and last, ns since 1970."""
-
-    dataset_id: int
-    rows: int
-    tmin: int
-    tmax: int
-    body_bytes: int
-    size: int
+HEADER: Final = struct.Struct("<4sIIIIqqqQ")
+_SIZES: Final = struct.Struct("<4sIII")
+HEADER_BYTES: Final = HEADER.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +82,6 @@ def beyond(data: bytes, start: int, segment: str) -> Iterator[Frame]:
         at = data.find(MAGIC, at + (1 if frame is None else frame.size))
 
 
-def header(data: Buffer, at: int) -> Header | None:
-    """What stands at `at`; None if it is no header. Whether the frame is whole and undamaged only `checked` tells."""
-    if len(data) - at < HEADER_BYTES:
-        return None
-    magic, _, notes_bytes, payload_bytes, rows, dataset_id, tmin, tmax, body_bytes = _HEADER.unpack_from(data, at)
-    if magic != MAGIC or payload_bytes == 0:
-        return None
-    return Header(dataset_id, rows, tmin, tmax, body_bytes, HEADER_BYTES + notes_bytes + payload_bytes)
-
-
 def checked(view: memoryview, segment: str) -> Frame | None:
     """The frame at the beginning of `view`, a view into it; None if it is incomplete or damaged."""
     if len(view) < HEADER_BYTES:
@@ -120,6 +97,26 @@ def checked(view: memoryview, segment: str) -> Frame | None:
     if _checksum(segment, fields, notes, payload) != checksum:
         return None
     return Frame(dataset_id, rows, tmin, tmax, body_bytes, payload, notes)
+
+
+def seed(segment: str) -> int:
+    """What the checksums of a segment's frames begin with."""
+    return isal_zlib.crc32(segment.encode())
+
+
+def payload_start(data: Buffer, start: int, end: int, seed: int) -> int | None:
+    """Where the payload of the frame `data[start:end]` begins, which ends with it; None if the frame is damaged."""
+    if end - start < HEADER_BYTES or end > len(data):
+        return None
+    magic, checksum, notes_bytes, payload_bytes = _SIZES.unpack_from(data, start)
+    if magic != MAGIC or payload_bytes == 0 or start + HEADER_BYTES + notes_bytes + payload_bytes != end:
+        return None
+    return end - payload_bytes if isal_zlib.crc32(memoryview(data)[start + _MARK.size : end], seed) == checksum else None
+
+
+def payload_at(data: Buffer, start: int) -> int:
+    """Where the payload of a frame that is known to be undamaged begins."""
+    return start + HEADER_BYTES + int(_SIZES.unpack_from(data, start)[2])
 
 
 def _checksum(segment: str, *parts: Buffer) -> int:
@@ -138,65 +135,23 @@ def to_payload(rows: pl.DataFrame) -> memoryview:
 
 def to_rows(frame: Frame) -> pl.DataFrame:
     """The rows of a frame."""
-    return _read(frame.payload)
+    return read_stream(frame.payload)
 
 
 def to_few(payloads: Iterable[Buffer]) -> list[pl.DataFrame]:
-    """The rows of all payloads in one frame per set of columns, in order of first appearance.
-
-    Streams that begin with the same schema are read as one stream of all their batches, a portion at a time: what a
-    reader does per stream costs more than a small frame's rows (docs/decisions/storage.md).
-    """
-    portions: dict[bytes, _Portion] = {}
-    parts: list[pl.DataFrame] = []
+    """The rows of all payloads in one frame per set of columns, in order of first appearance."""
+    alike: dict[bytes, Streams] = {}
+    parts: list[Callable[[], pl.DataFrame]] = []
     for payload in payloads:
-        schema = _schema_bytes(payload)
+        schema = schema_bytes(payload, 0, len(payload))
         if schema is None:
-            parts.append(_read(payload))
+            parts.append(partial(read_stream, payload))
             continue
-        portion = portions.setdefault(schema, _Portion(schema))
-        if portion.size and portion.size + len(payload) > PORTION_BYTES:
-            parts.append(portion.read())
-        portion.add(payload)
-    parts += [portion.read() for portion in portions.values() if portion.size]
-    return join_alike(parts)
-
-
-@dataclass(slots=True)
-class _Portion:
-    """Streams of one schema that are about to be read together."""
-
-    schema: bytes
-    streams: list[Buffer] = field(default_factory=list)
-    size: int = 0
-
-    def add(self, stream: Buffer) -> None:
-        self.streams.append(stream)
-        self.size += len(stream)
-
-    def read(self) -> pl.DataFrame:
-        streams, self.streams, self.size = self.streams, [], 0
-        if len(streams) == 1:
-            return _read(streams[0])
-        batches = (memoryview(stream)[len(self.schema) : -len(END)] for stream in streams)
-        return _read(b"".join((self.schema, *batches, END)))
-
-
-def _schema_bytes(stream: Buffer) -> bytes | None:
-    """The stream's first message, its schema; None if the stream is not of the form that we write.
-
-    Arrow columnar format, "Encapsulated message format": a continuation mark, the length of the metadata, which is
-    padded, and the metadata; a schema has no body.
-    """
-    mark, length = _MESSAGE.unpack_from(stream) if len(stream) > _MESSAGE.size else (b"", 0)
-    size = _MESSAGE.size + length
-    if mark != CONTINUATION or size + len(END) > len(stream) or bytes(stream[-len(END) :]) != END:
-        return None
-    return bytes(stream[:size])
-
-
-def _read(stream: Buffer) -> pl.DataFrame:
-    return pl.read_ipc_stream(io.BytesIO(stream))
+        if schema not in alike:
+            alike[schema] = Streams(schema)
+            parts.append(alike[schema].rows)
+        alike[schema].add(payload, 0, len(payload))
+    return join_alike([rows() for rows in parts])
 
 
 def join_alike(parts: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from storage.frames import HEADER_BYTES, Header, header
+from storage.frames import HEADER, MAGIC
 from storage.segments import Staged
 
 # What is read at once: many small frames, or of a large one the header. A page of the file is the least there is.
@@ -19,12 +19,15 @@ PAGE_BYTES: Final = 4096
 
 
 class Place(NamedTuple):
-    """Where a frame is in its segment, and the first and last time in it (ns since 1970)."""
+    """Where a frame is in its segment, and what its header says: first and last time (ns since 1970), how many rows,
+    and the size of the bodies that they came in."""
 
     start: int
     end: int
     tmin: int
     tmax: int
+    rows: int
+    body_bytes: int
 
     def may_be_in(self, start: int | None, end: int | None) -> bool:
         """Whether a row of it may be in `[start, end)`."""
@@ -64,10 +67,9 @@ class Places:
             known = self._walked.get(staged.name)
             if known is None or os.fstat(fd).st_size < known.end:
                 known = self._walked[staged.name] = Walked()
-            for at, found in _headers(fd, known.end, staged.size):
-                known.end = at + found.size
-                place = Place(at, known.end, found.tmin, found.tmax)
-                known.by_dataset.setdefault(found.dataset_id, []).append(place)
+            for dataset_id, place in walk(fd, known.end, staged.size):
+                known.by_dataset.setdefault(dataset_id, []).append(place)
+                known.end = place.end
             return known
 
     def forget(self, listed: Sequence[Staged]) -> list[str]:
@@ -84,16 +86,19 @@ class Places:
         return gone
 
 
-def _headers(fd: int, at: int, size: int) -> Iterator[tuple[int, Header]]:
-    """The frames from `at` on that end within the first `size` bytes, each with where it begins."""
-    first, data = at, b""
+def walk(fd: int, at: int, size: int) -> Iterator[tuple[int, Place]]:
+    """The frames from `at` on that end within the first `size` bytes, each with its dataset's id."""
     portion = PORTION_BYTES
-    while at + HEADER_BYTES <= size:
-        if at + HEADER_BYTES > first + len(data):
-            first, data = at, os.pread(fd, min(portion, size - at), at)
-        found = header(data, at - first)
-        if found is None or at + found.size > size:
+    while at + HEADER.size <= size:
+        begin, data = at, os.pread(fd, min(portion, size - at), at)
+        last = begin + len(data) - HEADER.size
+        if at > last:
             return
-        yield at, found
-        portion = PORTION_BYTES if found.size < PAGE_BYTES else PAGE_BYTES
-        at += found.size
+        while at <= last:
+            fields = HEADER.unpack_from(data, at - begin)
+            magic, _, notes_bytes, payload_bytes, rows, dataset_id, tmin, tmax, body_bytes = fields
+            start, at = at, at + HEADER.size + notes_bytes + payload_bytes
+            if magic != MAGIC or payload_bytes == 0 or at > size:
+                return
+            yield dataset_id, Place(start, at, tmin, tmax, rows, body_bytes)
+        portion = PORTION_BYTES if at - start < PAGE_BYTES else PAGE_BYTES

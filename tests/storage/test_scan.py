@@ -3,6 +3,7 @@
 import pickle
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 import pytest
@@ -195,12 +196,13 @@ def test_growing_tail_is_read_in_pieces_and_gives_the_same_rows(bench: Bench) ->
 def test_converted_segments_leave_the_tails(bench: Bench) -> None:
     tails = Tails()
     bench.append(x=[1])
-    scan(take(bench.layout, bench.app), tails)
+    scan(take(bench.layout, bench.app), tails).collect()
+    assert len(tails._tails) == len(tails.places._walked) == 1
 
     bench.convert()
     scan(take(bench.layout, bench.app), tails)
 
-    assert (tails._tails, tails._places._walked) == ({}, {})
+    assert (tails._tails, tails.places._walked) == ({}, {})
 
 
 def test_tail_that_its_owner_cut_back_is_read_again(bench: Bench) -> None:
@@ -208,12 +210,71 @@ def test_tail_that_its_owner_cut_back_is_read_again(bench: Bench) -> None:
     tails = Tails()
     bench.append(x=[1])
     bench.append(x=[2])
-    scan(take(bench.layout, bench.app), tails)
+    assert scan(take(bench.layout, bench.app), tails).collect().height == 2
     (staged,) = stage(bench.layout.staging)
     with Path(staged.path).open("r+b") as segment:
         segment.truncate(staged.size - 10)
 
     assert scan(take(bench.layout, bench.app), tails).collect()["x"].to_list() == [1]
+
+
+ENGINES = ("in-memory", "streaming")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("converted", [False, True], ids=["segments", "both"])
+def test_of_segments_only_the_columns_that_are_asked_for_are_decoded(
+    bench: Bench, converted: bool, engine: Literal["in-memory", "streaming"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.append(x=[1, 2], y=["a", "b"], z=[1.5, 2.5])
+    if converted:
+        bench.convert()
+    bench.append(x=[3], z=[3.5])
+    asked: list[set[str]] = []
+    real = Tails.read
+    monkeypatch.setattr(Tails, "read", lambda *given: asked.append(set(given[-1])) or real(*given))
+    tails = Tails()
+
+    def rows() -> pl.LazyFrame:
+        return scan(take(bench.layout, bench.app), tails)
+
+    assert rows().filter(pl.col("x") > 1).select("z").collect(engine=engine)["z"].to_list() == [2.5, 3.5]
+    assert asked == [{"x", "z"}]
+    assert {name for tail in tails._tails.values() for chunk in tail.chunks for name in chunk.rows.columns} == {
+        "x",
+        "z",
+    }
+    assert rows().select("y").collect(engine=engine)["y"].to_list() == ["a", "b", None]
+    assert rows().select(pl.len()).collect(engine=engine).item() == 3
+    assert rows().select(pl.lit(7).alias("seven")).collect(engine=engine).height == 1
+    assert rows().select("x", "y", "z").collect(engine=engine).rows() == [(1, "a", 1.5), (2, "b", 2.5), (3, None, 3.5)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_conditions_that_are_functions_are_tried_on_segments(
+    bench: Bench, engine: Literal["in-memory", "streaming"]
+) -> None:
+    """Polars cannot write them down, which it does with conditions that reach a source of ours."""
+    bench.append(x=[1, 2, 3])
+    rows = scan(take(bench.layout, bench.app))
+
+    odd = rows.filter(pl.col("x").map_batches(lambda values: values % 2 == 1, return_dtype=pl.Boolean))
+
+    assert odd.collect(engine=engine)["x"].to_list() == [1, 3]
+    assert odd.head(1).collect(engine=engine)["x"].to_list() == [1]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_segment_that_is_gone_when_the_rows_are_collected_is_told(
+    bench: Bench, engine: Literal["in-memory", "streaming"]
+) -> None:
+    bench.append(x=[1])
+    rows = scan(take(bench.layout, bench.app))
+    (staged,) = stage(bench.layout.staging)
+    Path(staged.path).unlink()
+
+    with pytest.raises(FileNotFoundError):
+        rows.collect(engine=engine)
 
 
 def test_vanished_file_asks_for_a_new_snapshot(bench: Bench) -> None:

@@ -1,12 +1,13 @@
 """Unconverted rows: each read once, however segments are cut into portions, and only when they may be asked for."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from storage import frames, tails
+from storage import batches, tails
 from storage.frames import Frame, decode, encode, join_alike, to_few, to_payload, to_rows
 from storage.segments import Staged, stage
 from storage.tails import Tails
@@ -36,7 +37,7 @@ def numbers(found: list[pl.DataFrame]) -> list[float]:
 
 @pytest.mark.parametrize("portion_bytes", [1, 3000, 10**9])
 def test_few_frames_have_the_rows_of_many_in_their_order(monkeypatch: pytest.MonkeyPatch, portion_bytes: int):
-    monkeypatch.setattr(frames, "PORTION_BYTES", portion_bytes)
+    monkeypatch.setattr(batches, "PORTION_BYTES", portion_bytes)
     chunked = pl.concat([SHAPES[0], SHAPES[0]], rechunk=False)
     parts = [*SHAPES, *SHAPES[::-1], chunked, SHAPES[0].clear(), *SHAPES * 3]
 
@@ -90,8 +91,8 @@ def test_rows_are_decoded_when_their_range_is_asked_for_and_once(tmp_path: Path,
         frame(pl.DataFrame({"x": [2]}), tmin=20, tmax=29),
     )
     read: list[int] = []
-    real = frames._read
-    monkeypatch.setattr(frames, "_read", lambda stream: read.append(len(stream)) or real(stream))
+    real = tails.payload_start
+    monkeypatch.setattr(tails, "payload_start", lambda *where: read.append(where[1]) or real(*where))
     kept = Tails()
 
     assert numbers(kept.read(1, [staged], 30, None)) == []
@@ -102,6 +103,49 @@ def test_rows_are_decoded_when_their_range_is_asked_for_and_once(tmp_path: Path,
     assert numbers(kept.read(2, [staged])) == [9]
     assert numbers(kept.read(1, [staged])) == [1, 2]
     assert len(read) == 3
+
+
+def test_columns_are_decoded_when_they_are_wanted_and_stand_beside_those_that_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    parts = [SHAPES[0], SHAPES[1], SHAPES[0], SHAPES[2], SHAPES[1]]
+    staged = segment(tmp_path, *(frame(part) for part in parts))
+    older = Staged(NAME, staged.path, sum(frame(part).size for part in parts[:3]))
+    checks: list[int] = []
+    real = tails.payload_start
+    monkeypatch.setattr(tails, "payload_start", lambda *where: checks.append(where[1]) or real(*where))
+    kept = Tails()
+
+    def found(listed: Staged, *wanted: str) -> list[tuple[object, ...]]:
+        frames = kept.read(1, [listed], None, None, wanted)
+        assert all(set(wanted).issuperset(rows.columns) for rows in frames)
+        return sorted((row for rows in frames for row in rows.rows()), key=repr)
+
+    def expected(parts: Sequence[pl.DataFrame], *wanted: str) -> list[tuple[object, ...]]:
+        return sorted(
+            (row for part in parts for row in part.select(name for name in part.columns if name in wanted).rows()),
+            key=repr,
+        )
+
+    assert found(older, "x") == expected(parts[:3], "x")
+    assert found(staged, "x") == expected(parts, "x")
+    assert len(checks) == len(parts)
+    assert found(staged, "x", "text", "list") == expected(parts, "x", "text", "list")
+    assert len(checks) == len(parts)
+    assert sum(rows.height for rows in kept.read(1, [staged], None, None, [])) == sum(part.height for part in parts)
+
+
+def test_rows_of_one_reading_join_those_of_another_only_in_the_same_columns(bench: Bench):
+    kept = Tails()
+    for number in range(12):
+        bench.append(at=NOON, x=[number], y=[-number], z=[str(number)])
+        wanted = (["x"], ["y", "x"], ["z"])[number % 3]
+        kept.read(bench.app.id, stage(bench.layout.staging), None, None, wanted)
+
+    rows = pl.concat(kept.read(bench.app.id, stage(bench.layout.staging), None, None, ["x", "y", "z"]), how="diagonal")
+
+    assert sorted(rows.select("x", "y", "z").rows()) == [(n, -n, str(n)) for n in range(12)]
+    assert len(kept.read(bench.app.id, stage(bench.layout.staging))) <= 4
 
 
 def test_frames_of_other_datasets_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -134,8 +178,8 @@ def test_segment_that_an_older_listing_lacks_stays_known(tmp_path: Path, monkeyp
     first, second = segment(tmp_path, frame(SHAPES[0])), segment(tmp_path / "01A", frame(SHAPES[0]))
     first, second = Staged("01I", first.path, 0), second
     read: list[int] = []
-    real = frames._read
-    monkeypatch.setattr(frames, "_read", lambda stream: read.append(len(stream)) or real(stream))
+    real = tails.payload_start
+    monkeypatch.setattr(tails, "payload_start", lambda *where: read.append(where[1]) or real(*where))
     kept = Tails()
 
     for listed in ([first, second], [first], [first, second]):

@@ -1,0 +1,275 @@
+"""The rows of many Arrow IPC streams of one schema in one frame, of the wanted columns only. Pure, over bytes.
+
+A reader spends 1 to 2 µs on every column of every record batch, which in small frames is many times what their rows
+cost (docs/decisions/storage.md). So buffers of one column are put one after the other here, and the reader gets few
+batches. What is of no layout that we know is left to the reader.
+"""
+
+import io
+import struct
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from storage.arrow import CONTINUATION, END, PREFIX, Buffer, record_batch, schema_bytes
+from storage.layouts import Kind, Layout, Layouts, Slots, kind_of
+
+# What is handed to the reader at once. More is slower, since it leaves the processor's cache.
+PORTION_BYTES: Final = 400 * 1024
+# From this size on a stream of which all columns are wanted is left to the reader: it is little else than rows.
+LARGE_BYTES: Final = 16 * 1024
+# A batch of so many rows is not joined with others: what that costs for each text is more than the reader costs for it.
+MANY_ROWS: Final = 128
+# A view: the text's length, and of one that is longer than this its beginning, its buffer and where it is in that.
+VIEW_BYTES: Final = 16
+LONGEST_INLINE: Final = 12
+WHOLE: Final = 2**128 - 1
+_SHIFT: Final = struct.Struct("<8xII")
+
+
+class Streams:
+    """Streams that begin with the same schema, in the order in which they are added. Not for two threads at once."""
+
+    def __init__(self, schema: bytes, wanted: Collection[str] | None = None) -> None:
+        """`wanted`: names of columns, None: all. If there is none of them, another one has the rows."""
+        columns = columns_of(schema)
+        names = [name for name in columns if wanted is None or name in wanted] or list(columns)[:1]
+        self._schema = schema
+        self._names = tuple(names)
+        self._is_whole = len(names) == len(columns)
+        self._joined = Joined(schema, self._names) if all(kind_of(columns[name]) for name in names) else None
+        self._others: list[Buffer] = []
+        self._others_bytes = 0
+        self._parts: list[pl.DataFrame] = []
+
+    def add(self, data: Buffer, start: int, end: int) -> None:
+        """The stream `data[start:end]`. Of bytes copies are kept, of a view views."""
+        is_large = self._is_whole and end - start >= LARGE_BYTES
+        if self._joined is not None and not is_large and self._joined.add(data, start, end):
+            self._read_others()
+            if self._joined.bytes >= PORTION_BYTES:
+                self._read_joined()
+            return
+        self._read_joined()
+        if self._others_bytes and self._others_bytes + end - start > PORTION_BYTES:
+            self._read_others()
+        self._others.append(data[start + len(self._schema) : end - len(END)])
+        self._others_bytes += end - start
+
+    def rows(self) -> pl.DataFrame:
+        """The rows of all that were added, in one piece: the wanted columns, in the schema's order."""
+        self._read_joined()
+        self._read_others()
+        if not self._parts:
+            return _empty(self._schema).select(self._names)
+        return pl.concat(self._parts, rechunk=True)
+
+    def _read_joined(self) -> None:
+        rows = self._joined.read() if self._joined is not None else None
+        if rows is not None:
+            self._parts.append(rows)
+
+    def _read_others(self) -> None:
+        if self._others:
+            stream = b"".join((self._schema, *self._others, END))
+            self._others, self._others_bytes = [], 0
+            self._parts.append(read_stream(stream, None if self._is_whole else self._names))
+
+
+class Part(NamedTuple):
+    """A record batch among others in the same bytes: where its body begins, its rows, and its layout's numbers."""
+
+    body: int
+    rows: int
+    numbers: tuple[int, ...]
+
+
+class Joined:
+    """What was added of streams of one batch each, all of whose wanted columns are of a kind that we know."""
+
+    def __init__(self, schema: bytes, names: tuple[str, ...]) -> None:
+        self.bytes = 0
+        self._skipped = len(schema)
+        self._schema, self._layouts = _form(schema, names)
+        dtypes = columns_of(schema)
+        self._kinds = [kind for name in names if (kind := kind_of(dtypes[name]))]
+        self._batches: list[Buffer] = []
+        self._parts: list[Part] = []
+        self._source: tuple[Buffer, Layout | None] = b"", None
+        self._open()
+
+    def _open(self) -> None:
+        self._rows: list[int] = []
+        self._columns = [Gathered(kind) for kind in self._kinds]
+
+    def add(self, data: Buffer, start: int, end: int) -> bool:
+        """Take the stream `data[start:end]`, which begins with the schema; False, and nothing taken, if we cannot."""
+        at = start + self._skipped
+        mark, size = PREFIX.unpack_from(data, at)
+        at += PREFIX.size
+        layout = self._layouts.of(data, at, size) if mark == CONTINUATION and size > 0 else None
+        if layout is None:
+            return False
+        numbers = layout.numbers.unpack_from(data, at)
+        if at + size + numbers[layout.body_bytes] + len(END) != end:
+            return False
+        rows = numbers[layout.rows]
+        if data is not self._source[0] or layout is not self._source[1]:
+            self._gather()
+            self._source = data, layout
+        if rows >= MANY_ROWS:
+            self._close()
+        self._parts.append(Part(at + size, rows, numbers))
+        if rows >= MANY_ROWS:
+            self._close()
+        return True
+
+    def _gather(self) -> None:
+        """Take from the source what its parts have of each column."""
+        data, layout = self._source
+        if layout is not None and self._parts:
+            for column, slots in zip(self._columns, layout.columns, strict=True):
+                self.bytes += column.add(data, self._parts, slots)
+            self._rows += [part.rows for part in self._parts]
+            self._parts = []
+
+    def _close(self) -> None:
+        """End the batch that was being joined."""
+        self._gather()
+        if not self._rows:
+            return
+        rows = sum(self._rows)
+        nodes: list[int] = []
+        buffers: list[Sequence[Buffer]] = []
+        for column in self._columns:
+            nodes += (rows, column.nulls)
+            buffers += column.buffers(self._rows)
+        variadic = [len(column.data) for column in self._columns if column.kind.has_views]
+        self._batches += record_batch(rows, nodes, buffers, variadic)
+        self._open()
+
+    def read(self) -> pl.DataFrame | None:
+        """The rows of what was added since the last time, if anything was."""
+        self._close()
+        self.bytes, batches, self._batches = 0, self._batches, []
+        return read_stream(b"".join((self._schema, *batches, END))) if batches else None
+
+
+class Gathered:
+    """One column of several batches: pieces of its buffers, as they will be in one batch."""
+
+    __slots__ = ("_filled", "_validity", "_values", "data", "kind", "nulls")
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.nulls = 0
+        self.data: list[list[Buffer]] = []
+        self._validity: list[Buffer] = []
+        self._values: list[Buffer] = []
+        # Bytes in the last buffer of data, if more may be appended to it.
+        self._filled = 0
+
+    def add(self, data: Buffer, parts: Sequence[Part], slots: Slots) -> int:
+        """What the parts have of the column; how many bytes that is."""
+        nulls = sum([numbers[slots.nulls] for _, _, numbers in parts])
+        self._validity += _bitmaps(data, parts, slots) if nulls else [b""] * len(parts)
+        self.nulls += nulls
+        bits, first = self.kind.bits, slots.values
+        values = [
+            data[body + numbers[first] : body + numbers[first] + (rows * bits + 7) // 8]
+            for body, rows, numbers in parts
+        ]
+        size = sum(map(len, values))
+        if not slots.data:
+            self._values += values
+            return size
+        is_first = not self.data
+        shifts = []
+        for body, rows, numbers in parts:
+            pieces = [data[body + numbers[n] : body + numbers[n] + numbers[n + 1]] for n in slots.data]
+            size += sum(map(len, pieces))
+            shifts.append(_SHIFT.pack(*self._append(pieces)) * rows)
+        if is_first and len(parts) == 1:
+            self._values += values
+        else:
+            self._values.append(shifted(b"".join(values), b"".join(shifts)))
+        return size
+
+    def _append(self, pieces: Sequence[Buffer]) -> tuple[int, int]:
+        """Put a batch's buffers of data behind those that are there: after how many buffers, how far in the last."""
+        if len(pieces) == 1 and self._filled:
+            shift = len(self.data) - 1, self._filled
+            self.data[-1].append(pieces[0])
+        else:
+            shift = len(self.data), 0
+            self.data += [[piece] for piece in pieces]
+        self._filled = shift[1] + len(pieces[0]) if len(pieces) == 1 else 0
+        return shift
+
+    def buffers(self, rows: Sequence[int]) -> list[Sequence[Buffer]]:
+        """Validity, values and data, of batches with so many rows each."""
+        validity = [joined_bits(self._validity, rows)] if self.nulls else []
+        values = [joined_bits(self._values, rows)] if self.kind.bits == 1 else self._values
+        return [validity, values, *self.data]
+
+
+def _bitmaps(data: Buffer, parts: Sequence[Part], slots: Slots) -> list[Buffer]:
+    starts = [(part.body + part.numbers[slots.validity], part) for part in parts]
+    return [data[at : at + (part.rows + 7) // 8] if part.numbers[slots.nulls] else b"" for at, part in starts]
+
+
+def shifted(views: bytes, shifts: bytes) -> bytes:
+    """The views after other buffers: to each whose text is in a buffer its shift is added, a view without a text.
+
+    All are computed with at once, as one number of 128 bits for each.
+    """
+    ones, low, bound = _lanes(len(views) // VIEW_BYTES)
+    number = int.from_bytes(views, "little")
+    # In each lane 1 if the length is more than what fits: the sum then reaches the 32nd bit.
+    is_long = (((number & low) + bound) >> 31) & ones
+    return (number + (int.from_bytes(shifts, "little") & is_long * WHOLE)).to_bytes(len(views), "little")
+
+
+@lru_cache(maxsize=16)
+def _lanes(count: int) -> tuple[int, int, int]:
+    """In each of so many lanes of 128 bits: 1, the bits of a length, and what the least too long one lacks to 2^31."""
+    ones = int.from_bytes((b"\1" + bytes(VIEW_BYTES - 1)) * count, "little")
+    return ones, ones * 0xFFFFFFFF, ones * (2**31 - 1 - LONGEST_INLINE)
+
+
+def joined_bits(pieces: Sequence[Buffer], counts: Sequence[int]) -> bytes:
+    """Bitmaps of so many bits, least first, as one; an empty one stands for ones."""
+    texts = [
+        format(int.from_bytes(piece, "little") & ((1 << count) - 1), f"0{count}b") if piece else "1" * count
+        for piece, count in zip(reversed(pieces), reversed(counts), strict=True)
+    ]
+    return int("".join(texts), 2).to_bytes((sum(counts) + 7) // 8, "little")
+
+
+@lru_cache(maxsize=256)
+def columns_of(schema: bytes) -> Mapping[str, pl.DataType]:
+    """The names and types of the columns of streams that begin with the schema."""
+    return MappingProxyType(dict(_empty(schema).schema))
+
+
+def _empty(schema: bytes) -> pl.DataFrame:
+    return read_stream(schema + END)
+
+
+@lru_cache(maxsize=256)
+def _form(schema: bytes, names: tuple[str, ...]) -> tuple[bytes, Layouts]:
+    """The schema of those columns only, and what is known of the streams."""
+    columns = columns_of(schema)
+    stream = io.BytesIO()
+    pl.DataFrame(schema={name: columns[name] for name in names}).write_ipc_stream(stream, compression="uncompressed")
+    own = schema_bytes(stream.getvalue(), 0, stream.tell()) or b""
+    order = list(columns)
+    return own, Layouts(list(columns.values()), [order.index(name) for name in names])
+
+
+def read_stream(stream: Buffer, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """The rows of one stream as Polars reads it."""
+    return pl.read_ipc_stream(io.BytesIO(stream), columns=None if columns is None else list(columns))
