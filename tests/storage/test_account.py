@@ -1,15 +1,19 @@
 """The account is exact at every moment (reference: stats of a dataset)."""
 
+import os
 from datetime import date, timedelta
+from pathlib import Path
 
+import polars as pl
 import pytest
 
 from models import dataset
 from models.dataset import Retention
-from models.total import Day
-from storage.account import account, day
+from models.total import Day, Total
+from storage.account import _add, _frames, _inside, account, day
 from storage.compact import FAN_IN, compact
 from storage.retain import expire_all
+from tests.storage.test_tails import frame, segment
 from tests.storage.workbench import NOON, Bench
 
 
@@ -74,6 +78,30 @@ def test_day_counts_the_events_of_its_own_24_hours(bench: Bench, convert: bool) 
 
     assert (found.events, found.body_bytes, found.stored_bytes > 0) == (2, 20, convert)
     assert day(bench.layout, bench.app, date(2026, 1, 9)) == Day(0, 0, 0)
+
+
+def test_unconverted_events_are_counted_by_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    large = pl.DataFrame({"x": list(range(50_000))})
+    staged = segment(tmp_path, frame(large, dataset_id=2), frame(large, tmin=5, tmax=9), frame(large, tmin=3, tmax=4))
+    read: list[int] = []
+    real = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, size, at: read.append(size) or real(fd, size, at))
+
+    counted = _add(Total(0, 0, 0, 0, 0, 0, None, None), _frames([staged], 1))
+
+    assert (counted.events, counted.first, counted.last) == (100_000, 3, 9)
+    assert sum(read) < staged.size / 4
+
+
+@pytest.mark.parametrize(("start", "end", "inside"), [(0, 10, 4), (0, 2, 2), (2, 10, 2), (4, 9, 0), (1, 3, 2)])
+def test_of_a_frame_that_spans_a_midnight_the_rows_of_the_day_count(
+    tmp_path: Path, start: int, end: int, inside: int
+) -> None:
+    times = pl.Series("at", range(4), pl.Int64()).cast(pl.Datetime("ns", "UTC"))
+    staged = segment(tmp_path, frame(pl.DataFrame({"at": times}), tmin=0, tmax=3))
+    (found,) = _frames([staged], 1)
+
+    assert _inside(found, "at", start, end) == inside
 
 
 def test_bytes_of_bodies_are_shared_among_hours_without_remainder(bench: Bench) -> None:
