@@ -6,7 +6,7 @@ knows that it will never grow again. Knows bytes and files, not what is in them.
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,15 +104,16 @@ def _write(fd: int, buffers: Sequence[Buffer], offset: int) -> int:
     return done
 
 
-def stage(directory: Path) -> list[Staged]:
-    """The segments there are, oldest first, each with its size as of now."""
+def stage(directory: Path, without: Collection[str] = ()) -> list[Staged]:
+    """The segments there are, but for those of the names `without`, oldest first, each with its size as of now."""
     found = []
     try:
         with os.scandir(directory) as entries:
             for entry in entries:
-                if entry.name.endswith(SEGMENT_SUFFIX):
+                name = entry.name.removesuffix(SEGMENT_SUFFIX)
+                if name != entry.name and name not in without:
                     try:
-                        found.append(Staged(entry.name.removesuffix(SEGMENT_SUFFIX), entry.path, entry.stat().st_size))
+                        found.append(Staged(name, entry.path, entry.stat().st_size))
                     except FileNotFoundError:
                         # Converted and deleted since the directory was read: its events are in the manifest.
                         continue

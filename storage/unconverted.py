@@ -25,11 +25,14 @@ def unconverted(layout: Layout) -> Iterator[tuple[Staged, ...]]:
 
     Raises StorageUnavailable, HostMissing.
     """
+    known = layout.converted
     listing = None if layout.peers is None else layout.peers.listing()
-    staged = (*stage(layout.staging), *(listing.segments if listing is not None else ()))
+    others = listing.segments if listing is not None else ()
+    staged = (*stage(layout.staging, known.names), *(each for each in others if each.name not in known.names))
     with connection(), database.atomic():
         database.execute_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         converted = segment.converted([each.name for each in staged])
         if listing is not None and host.clock() - listing.begun_at > LONGEST_LISTING:
             raise StorageUnavailable("asking the other hosts took too long; try again")
+        known.add(converted)
         yield tuple(each for each in staged if each.size and each.name not in converted)
