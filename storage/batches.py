@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from storage.arrow import CONTINUATION, END, PREFIX, Buffer, record_batch, schema_bytes
-from storage.layouts import Kind, Layout, Layouts, Slots, kind_of
+from storage.layouts import BatchLayout, Kind, Layouts, Slots, kind_of
 
 # What is handed to the reader at once. More is slower, since it leaves the processor's cache.
 PORTION_BYTES: Final = 400 * 1024
@@ -98,7 +98,7 @@ class Joined:
         self._kinds = [kind for name in names if (kind := kind_of(dtypes[name]))]
         self._batches: list[Buffer] = []
         self._parts: list[Part] = []
-        self._source: tuple[Buffer, Layout | None] = b"", None
+        self._source: tuple[Buffer, BatchLayout | None] = b"", None
         self._open()
 
     def _open(self) -> None:

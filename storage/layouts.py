@@ -49,7 +49,7 @@ class Slots(NamedTuple):
     data: tuple[int, ...]
 
 
-class Layout(NamedTuple):
+class BatchLayout(NamedTuple):
     """Reads the numbers of such metadata; `rows` and `body_bytes` are two of them."""
 
     numbers: struct.Struct
@@ -67,11 +67,11 @@ class Layouts:
         self._wanted = wanted
         # By the size of the metadata: where its numbers are, and what reads everything else, by which layouts differ.
         self._shapes: dict[int, tuple[Numbers, struct.Struct]] = {}
-        self._known: dict[tuple[object, ...], Layout | None] = {}
+        self._known: dict[tuple[object, ...], BatchLayout | None] = {}
         # Mostly the next one is laid out as the last one was.
-        self._last: tuple[tuple[object, ...], Layout | None] = (), None
+        self._last: tuple[tuple[object, ...], BatchLayout | None] = (), None
 
-    def of(self, data: Buffer, at: int, size: int) -> Layout | None:
+    def of(self, data: Buffer, at: int, size: int) -> BatchLayout | None:
         """The layout of the metadata `data[at : at + size]`; None if it is none that we know."""
         shape = self._shapes.get(size)
         if shape is not None:
@@ -85,7 +85,7 @@ class Layouts:
             return None
         return self._learnt(bytes(data[at : at + size]))
 
-    def _learnt(self, metadata: bytes) -> Layout | None:
+    def _learnt(self, metadata: bytes) -> BatchLayout | None:
         numbers = find_numbers(metadata)
         if numbers is None:
             return None
@@ -97,7 +97,7 @@ class Layouts:
         self._known[shape[1].unpack_from(metadata)] = layout
         return layout
 
-    def _layout(self, metadata: bytes, numbers: Numbers) -> Layout | None:
+    def _layout(self, metadata: bytes, numbers: Numbers) -> BatchLayout | None:
         """The layout, if there are exactly the arrays and buffers that columns of these types have."""
         arrays = [has_views for column in self._arrays for has_views in column or ()]
         counts = list(struct.unpack_from(f"<{numbers.variadic.length}q", metadata, numbers.variadic.at))
@@ -146,7 +146,7 @@ def _places(numbers: Numbers, kind: Kind, data: Sequence[int], array: int) -> Sl
     )
 
 
-def _reading(numbers: Numbers, columns: Sequence[Slots]) -> Layout:
+def _reading(numbers: Numbers, columns: Sequence[Slots]) -> BatchLayout:
     """The layout that reads only what is of use, from the places of the numbers."""
     used = {numbers.rows, numbers.body_bytes}
     for each in columns:
@@ -156,7 +156,7 @@ def _reading(numbers: Numbers, columns: Sequence[Slots]) -> Layout:
         form += f"{place - at}xq"
         at = place + NUMBER.size
     order = {place: index for index, place in enumerate(sorted(used))}
-    return Layout(
+    return BatchLayout(
         struct.Struct(form),
         order[numbers.rows],
         order[numbers.body_bytes],

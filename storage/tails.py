@@ -18,7 +18,7 @@ from storage.places import Place, Places, Walked
 from storage.segments import Staged
 
 # What is read of a segment at once: fresh memory for all of it would cost more than the reading.
-PORTION_BYTES: Final = 1024 * 1024
+PORTION_BYTES: Final = 256 * 1024
 # Foreign frames between two wanted ones are read along when they are shorter than another read costs.
 GAP_BYTES: Final = 16 * 1024
 
