@@ -59,13 +59,13 @@ class Execution:
             read = None if prepared.statement.explain else self._memory.contents(views)
             if read is None:
                 return self._run(prepared, request, views, Recorded(output))
-            key = key_of(prepared.statement, request, views)
-            known = self._memory.recall(key, read)
+            key = key_of(prepared.statement, request, views, read)
+            known = self._memory.recall(key)
             if known is None:
                 recorded = Recorded(output)
                 answer = self._run(prepared, request, views, recorded)
                 if recorded.is_repeatable:
-                    self._memory.keep(key, recorded.remembered(answer, read))
+                    self._memory.keep(key, recorded.remembered(answer))
                 return answer
             output.note(known.note)
             output(known.data)

@@ -26,12 +26,11 @@ Key = tuple[Hashable, ...]
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """The bytes of an answer, in their coding, what was told ahead of them, and what they were computed from."""
+    """The bytes of an answer, in their coding, and what was told ahead of them."""
 
     data: bytes
     note: Answer
     answer: Answer
-    read: tuple[Contents, ...]
 
 
 class Recorded:
@@ -52,9 +51,9 @@ class Recorded:
         self._output.note(content)
         self._note = content
 
-    def remembered(self, answer: Answer, read: tuple[Contents, ...]) -> Remembered:
-        """What was said, and what it was computed from."""
-        return Remembered(bytes(self._data), self._note, answer, read)
+    def remembered(self, answer: Answer) -> Remembered:
+        """What was said."""
+        return Remembered(bytes(self._data), self._note, answer)
 
 
 class Memory:
@@ -64,15 +63,11 @@ class Memory:
         self._places = places
         self._kept: OrderedDict[Key, Remembered] = OrderedDict()
 
-    def recall(self, key: Key, read: tuple[Contents, ...]) -> Remembered | None:
-        """The answer that was kept under the key, if it was computed from the same."""
+    def recall(self, key: Key) -> Remembered | None:
+        """The answer that was kept under the key."""
         found = self._kept.get(key)
-        if found is None:
-            return None
-        if found.read != read:
-            del self._kept[key]
-            return None
-        self._kept.move_to_end(key)
+        if found is not None:
+            self._kept.move_to_end(key)
         return found
 
     def keep(self, key: Key, found: Remembered) -> None:
@@ -93,22 +88,14 @@ class Memory:
         return tuple(found)
 
 
-def key_of(statement: Statement, request: Execute, views: Mapping[str, View]) -> Key:
-    """What an answer depends on besides what is read: the statement, its form, and each view's reader.
-
-    Its files too, so that windows of different lengths take nothing from each other.
-    """
+def key_of(statement: Statement, request: Execute, views: Mapping[str, View], read: tuple[Contents, ...]) -> Key:
+    """What an answer depends on: the statement, its form, who reads, and what there is to read."""
     return (
         statement.sql,
         # As text: in Python 1 equals 1.0 and true.
         repr(statement.parameters),
         request.options,
         request.coding,
-        *((name, *_identity(view)) for name, view in views.items()),
+        *((name, view.visible, view.source.only, view.source.snapshot.root) for name, view in views.items()),
+        read,
     )
-
-
-def _identity(view: View) -> tuple[Hashable, ...]:
-    snapshot = view.part
-    paths = tuple(file.path for file in snapshot.files)
-    return view.visible, view.source.only, snapshot.root, paths

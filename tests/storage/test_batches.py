@@ -13,7 +13,7 @@ import pytest
 
 from columns import POLARS_TYPES
 from storage import batches
-from storage.arrow import END, schema_bytes
+from storage.arrow import END, PREFIX, schema_bytes
 from storage.batches import Joined, Streams, joined_bits, read_stream
 from storage.frames import to_payload
 
@@ -134,6 +134,44 @@ def test_streams_of_other_layouts_are_read_in_their_turn(joins: list[bool]) -> N
     expected = [read_stream(payload) for payload in payloads]
     assert found.equals(pl.concat(expected).select(FLAT[:-1]))
     assert joins == [True, False, True, False, True, True, False, True]
+
+
+def test_texts_without_views_are_left_to_the_reader(joins: list[bool]) -> None:
+    """Polars calls both string; only one has views (Arrow columnar format, variable-size binary layouts)."""
+    stream = io.BytesIO()
+    part = rows(5, 1, 0.2, FLAT)
+    part.write_ipc_stream(stream, compression="uncompressed", compat_level=pl.CompatLevel.oldest())
+
+    assert read([stream.getvalue()] * 3, FLAT[:-1]).equals(pl.concat([part] * 3).select(FLAT[:-1]))
+    assert joins == [False] * 3
+
+
+def test_metadata_of_one_size_with_its_numbers_elsewhere_is_not_taken_for_the_other(
+    monkeypatch: pytest.MonkeyPatch, joins: list[bool]
+) -> None:
+    """What we write ourselves is as large as what Polars writes, in another order."""
+    part = rows(5, 1, 0.2, FLAT)
+    ours: list[bytes] = []
+    monkeypatch.setattr(
+        batches, "read_stream", lambda stream, *_: ours.append(bytes(stream)) or read_stream(stream, *_)
+    )
+    theirs = bytes(to_payload(part))
+    read([theirs], FLAT)
+    mixed = [ours[-1], theirs, ours[-1], theirs]
+    assert len({find_length(each) for each in mixed}) == 1
+    assert len(set(mixed)) == 2
+
+    for streams in (mixed, mixed[::-1]):
+        batches._form.cache_clear()
+        joins.clear()
+        assert read(streams, FLAT[:-1]).equals(pl.concat([part] * 4).select(FLAT[:-1]))
+        assert joins == [True, False] * 2
+
+
+def find_length(stream: bytes) -> int:
+    """Of the metadata of the stream's first batch."""
+    schema = schema_bytes(stream, 0, len(stream)) or b""
+    return int(PREFIX.unpack_from(stream, len(schema))[1])
 
 
 def test_texts_of_several_buffers_keep_their_places(joins: list[bool]) -> None:
