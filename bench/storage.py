@@ -1,6 +1,6 @@
 """How much the storage costs over the bare work it is made of. Prints ratios; compare them within one run only.
 
-    python -m bench.storage [conversion] [choosing] [unconverted] [schemas] [background]
+    python -m bench.storage [conversion] [choosing] [unconverted] [listing] [schemas] [background]
 
 Needs nothing but the requirements; takes about a minute on two cores and cleans up after itself.
 """
@@ -30,7 +30,7 @@ from storage.compact import compact
 from storage.convert import convert_all
 from storage.engine import Storage
 from storage.frames import decode, to_rows
-from storage.names import Layout, partition, unique
+from storage.names import SEGMENT_SUFFIX, Layout, partition, unique
 from storage.scan import scan
 from storage.segments import stage
 from storage.snapshot import take
@@ -42,6 +42,10 @@ START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 RATE_SECONDS: Final = 4.0
 PILED: Final = 10_000
 HOUR_NS: Final = 3_600 * 10**9
+# Of 360 seconds on two workers, one every five seconds.
+LISTED: Final = 144
+
+Question = Callable[[pl.LazyFrame], pl.LazyFrame]
 
 
 def events(count: int, seed: int = 0) -> Batch:
@@ -169,31 +173,76 @@ def _insert(rows: list[tuple[str, int, int, int]]) -> None:
 
 
 def unconverted(layout: Layout) -> None:
-    """The same query over the same rows, from segments and from Parquet; by appends of 100 events, and of one."""
-    for rows, appends in ((100, 1000), (1, 3000)):
+    """The same query over the same rows, from segments and from Parquet; by appends of one event, of 100 and of 1,000.
+
+    No event is like another: of repeated ones Parquet would keep next to nothing.
+    """
+    for rows, appends in ((1, 3000), (100, 1000), (1000, 100)):
         target = dataset.create("default", f"tail_{rows}")
         storage = Storage(layout, flush_seconds=3600)
-        fill(storage, target, events(rows), appends)
+        fill_in_parts(storage, target, events(rows * appends), rows)
         _unconverted(layout, target, storage, f"{rows * appends:,} unconverted events in {appends:,} frames")
 
 
+def fill_in_parts(storage: Storage, target: Dataset, batch: Batch, rows: int) -> None:
+    """The batch in appends of so many rows."""
+    for first in range(0, batch.height, rows):
+        columns = tuple(each.slice(first, rows).rechunk() for each in batch.columns)
+        at = START + timedelta(milliseconds=first // rows)
+        storage.append(target, Batch(batch.fields, columns, rows), Arrival(at, "192.0.2.1", "bench"))
+
+
+def numbers(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Three of the columns, short."""
+    return rows.filter(pl.col("status") > 500).group_by("service").agg(pl.len(), pl.col("ms").mean())
+
+
+def texts(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Two of the columns, long."""
+    return rows.filter(pl.col("message").str.contains("77")).group_by("host").agg(pl.len())
+
+
+def everything(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """All columns."""
+    return rows.select(pl.all().is_not_null().sum())
+
+
 def _unconverted(layout: Layout, target: Dataset, storage: Storage, what: str) -> None:
-    def query(tails: Tails, start: int | None = None) -> pl.DataFrame:
-        rows = scan(take(layout, target, start), tails)
-        return rows.filter(pl.col("status") > 500).group_by("service").agg(pl.len(), pl.col("ms").mean()).collect()
+    questions = (numbers, texts, everything)
+
+    def ask(question: Question, tails: Tails, start: int | None = None) -> pl.DataFrame:
+        return question(scan(take(layout, target, start), tails)).collect(engine="streaming")
 
     kept = Tails()
-    first = median_cpu_seconds(lambda: query(Tails()), 3)
-    query(kept)
-    again = median_cpu_seconds(lambda: query(kept))
+    first = [median_cpu_seconds(lambda q=q: ask(q, Tails())) for q in questions]
+    ask(numbers, kept)
+    again = median_cpu_seconds(lambda: ask(numbers, kept))
     end = int((START + timedelta(days=1)).timestamp()) * 10**9
-    elsewhere = median_cpu_seconds(lambda: query(Tails(), end), 3)
+    elsewhere = median_cpu_seconds(lambda: ask(numbers, Tails(), end))
     storage.close()
     convert_all(layout)
-    converted = median_cpu_seconds(lambda: query(kept))
-    report(f"query over {what} / converted, tail known", again / converted, "<= 2")
-    report("  the first such query in a process", first / converted, "shown")
-    report("  the first such query of a range that none of them is in", elsewhere / converted, "shown")
+    converted = [median_cpu_seconds(lambda q=q: ask(q, kept)) for q in questions]
+    report(f"query over {what} / converted, tail known", again / converted[0], "<= 2")
+    for question, one, other in zip(questions, first, converted, strict=True):
+        report(f"  the first such query in a process, {question.__name__}", one / other, "shown")
+    report("  the first such query of a range that none of them is in", elsewhere / converted[0], "shown")
+
+
+def listing(layout: Layout) -> None:
+    """What is to be read, while segments that were converted a while ago are still there."""
+    target = dataset.create("default", "listing")
+    layout.staging.mkdir(parents=True, exist_ok=True)
+    alone = median_cpu_seconds(lambda: take(layout, target), 25)
+    with base.database.atomic():
+        for _ in range(LISTED):
+            name = unique()
+            (layout.staging / f"{name}{SEGMENT_SUFFIX}").touch()
+            base.database.execute_sql(
+                "INSERT INTO segment (name, node, converted_at) VALUES (%s, 'bench', now())", (name,)
+            )
+    take(layout, target)
+    beside = median_cpu_seconds(lambda: take(layout, target), 25)
+    report(f"snapshot beside {LISTED:,} converted segments / none", beside / alone, "shown")
 
 
 def schemas(layout: Layout) -> None:
@@ -290,7 +339,7 @@ def main() -> None:
     with world() as root, base.connection():
         layout = Layout(root)
         chosen = sys.argv[1:]
-        for measure in (conversion, choosing, unconverted, schemas, background):
+        for measure in (conversion, choosing, unconverted, listing, schemas, background):
             if not chosen or measure.__name__ in chosen:
                 measure(layout)
 

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 import polars as pl
 
@@ -19,8 +19,6 @@ from storage.layouts import BatchLayout, Kind, Layouts, Slots, kind_of
 
 # What is handed to the reader at once. More is slower, since it leaves the processor's cache.
 PORTION_BYTES: Final = 400 * 1024
-# From this size on a stream of which all columns are wanted is left to the reader: it is little else than rows.
-LARGE_BYTES: Final = 16 * 1024
 # A batch of so many rows is not joined with others: what that costs for each text is more than the reader costs for it.
 MANY_ROWS: Final = 128
 # A view: the text's length, and of one that is longer than this its beginning, its buffer and where it is in that.
@@ -28,6 +26,11 @@ VIEW_BYTES: Final = 16
 LONGEST_INLINE: Final = 12
 WHOLE: Final = 2**128 - 1
 _SHIFT: Final = struct.Struct("<8xII")
+PREFIX_BYTES: Final = PREFIX.size
+END_BYTES: Final = len(END)
+
+# A record batch among others in the same bytes: where its body begins, its rows, and its layout's numbers.
+Part = tuple[int, int, tuple[int, ...]]
 
 
 class Streams:
@@ -40,15 +43,14 @@ class Streams:
         self._schema = schema
         self._names = tuple(names)
         self._is_whole = len(names) == len(columns)
-        self._joined = Joined(schema, self._names) if all(kind_of(columns[name]) for name in names) else None
+        self._joined = Joined(schema, self._names) if is_worth_joining(columns, names) else None
         self._others: list[Buffer] = []
         self._others_bytes = 0
         self._parts: list[pl.DataFrame] = []
 
     def add(self, data: Buffer, start: int, end: int) -> None:
         """The stream `data[start:end]`. Of bytes copies are kept, of a view views."""
-        is_large = self._is_whole and end - start >= LARGE_BYTES
-        if self._joined is not None and not is_large and self._joined.add(data, start, end):
+        if self._joined is not None and self._joined.add(data, start, end):
             self._read_others()
             if self._joined.bytes >= PORTION_BYTES:
                 self._read_joined()
@@ -79,12 +81,9 @@ class Streams:
             self._parts.append(read_stream(stream, None if self._is_whole else self._names))
 
 
-class Part(NamedTuple):
-    """A record batch among others in the same bytes: where its body begins, its rows, and its layout's numbers."""
-
-    body: int
-    rows: int
-    numbers: tuple[int, ...]
+def is_worth_joining(columns: Mapping[str, pl.DataType], names: Collection[str]) -> bool:
+    """The reader takes the longer the more columns there are, and we the more are wanted, if we can at all."""
+    return 2 * len(names) <= len(columns) and all(kind_of(columns[name]) for name in names)
 
 
 class Joined:
@@ -98,7 +97,8 @@ class Joined:
         self._kinds = [kind for name in names if (kind := kind_of(dtypes[name]))]
         self._batches: list[Buffer] = []
         self._parts: list[Part] = []
-        self._source: tuple[Buffer, BatchLayout | None] = b"", None
+        self._data: Buffer = b""
+        self._layout: BatchLayout | None = None
         self._open()
 
     def _open(self) -> None:
@@ -109,31 +109,30 @@ class Joined:
         """Take the stream `data[start:end]`, which begins with the schema; False, and nothing taken, if we cannot."""
         at = start + self._skipped
         mark, size = PREFIX.unpack_from(data, at)
-        at += PREFIX.size
+        at += PREFIX_BYTES
         layout = self._layouts.of(data, at, size) if mark == CONTINUATION and size > 0 else None
         if layout is None:
             return False
         numbers = layout.numbers.unpack_from(data, at)
-        if at + size + numbers[layout.body_bytes] + len(END) != end:
+        if at + size + numbers[layout.body_bytes] + END_BYTES != end:
             return False
         rows = numbers[layout.rows]
-        if data is not self._source[0] or layout is not self._source[1]:
+        if data is not self._data or layout is not self._layout:
             self._gather()
-            self._source = data, layout
+            self._data, self._layout = data, layout
         if rows >= MANY_ROWS:
             self._close()
-        self._parts.append(Part(at + size, rows, numbers))
+        self._parts.append((at + size, rows, numbers))
         if rows >= MANY_ROWS:
             self._close()
         return True
 
     def _gather(self) -> None:
         """Take from the source what its parts have of each column."""
-        data, layout = self._source
-        if layout is not None and self._parts:
-            for column, slots in zip(self._columns, layout.columns, strict=True):
-                self.bytes += column.add(data, self._parts, slots)
-            self._rows += [part.rows for part in self._parts]
+        if self._layout is not None and self._parts:
+            for column, slots in zip(self._columns, self._layout.columns, strict=True):
+                self.bytes += column.add(self._data, self._parts, slots)
+            self._rows += [rows for _, rows, _ in self._parts]
             self._parts = []
 
     def _close(self) -> None:
@@ -178,10 +177,8 @@ class Gathered:
         self._validity += _bitmaps(data, parts, slots) if nulls else [b""] * len(parts)
         self.nulls += nulls
         bits, first = self.kind.bits, slots.values
-        values = [
-            data[body + numbers[first] : body + numbers[first] + (rows * bits + 7) // 8]
-            for body, rows, numbers in parts
-        ]
+        starts = [(body + numbers[first], (rows * bits + 7) // 8) for body, rows, numbers in parts]
+        values = [data[at : at + size] for at, size in starts]
         size = sum(map(len, values))
         if not slots.data:
             self._values += values
@@ -217,8 +214,9 @@ class Gathered:
 
 
 def _bitmaps(data: Buffer, parts: Sequence[Part], slots: Slots) -> list[Buffer]:
-    starts = [(part.body + part.numbers[slots.validity], part) for part in parts]
-    return [data[at : at + (part.rows + 7) // 8] if part.numbers[slots.nulls] else b"" for at, part in starts]
+    """Which values there are; nothing where all are."""
+    starts = [(body + numbers[slots.validity], rows, numbers[slots.nulls]) for body, rows, numbers in parts]
+    return [data[at : at + (rows + 7) // 8] if nulls else b"" for at, rows, nulls in starts]
 
 
 def shifted(views: bytes, shifts: bytes) -> bytes:
