@@ -44,12 +44,12 @@ class Streams:
         self._names = tuple(names)
         self._is_whole = len(names) == len(columns)
         self._joined = Joined(schema, self._names) if is_worth_joining(columns, names) else None
-        self._others: list[Buffer] = []
+        self._others: list[memoryview] = []
         self._others_bytes = 0
         self._parts: list[pl.DataFrame] = []
 
     def add(self, data: Buffer, start: int, end: int) -> None:
-        """The stream `data[start:end]`. Of bytes copies are kept, of a view views."""
+        """The stream `data[start:end]`, which stays as it is until the rows are asked for."""
         if self._joined is not None and self._joined.add(data, start, end):
             self._read_others()
             if self._joined.bytes >= PORTION_BYTES:
@@ -58,7 +58,7 @@ class Streams:
         self._read_joined()
         if self._others_bytes and self._others_bytes + end - start > PORTION_BYTES:
             self._read_others()
-        self._others.append(data[start + len(self._schema) : end - len(END)])
+        self._others.append(memoryview(data)[start:end])
         self._others_bytes += end - start
 
     def rows(self) -> pl.DataFrame:
@@ -76,8 +76,9 @@ class Streams:
 
     def _read_others(self) -> None:
         if self._others:
-            stream = b"".join((self._schema, *self._others, END))
-            self._others, self._others_bytes = [], 0
+            streams, self._others, self._others_bytes = self._others, [], 0
+            batches = [each[len(self._schema) : -END_BYTES] for each in streams]
+            stream = streams[0] if len(streams) == 1 else b"".join((self._schema, *batches, END))
             self._parts.append(read_stream(stream, None if self._is_whole else self._names))
 
 
