@@ -70,7 +70,10 @@ def schema_bytes(data: Buffer, start: int, end: int) -> bytes | None:
 
 
 def find_numbers(metadata: bytes) -> Numbers | None:
-    """Where the numbers are; None if it is no record batch, is compressed, or leaves a number out because it is 0."""
+    """Where the numbers are, if they are in the order in which Polars writes them.
+
+    None too if it is no record batch, is compressed, or leaves a number out because it is 0.
+    """
     message = _fields(metadata, _target(metadata, 0), 4)
     if metadata[message[_HEADER_TYPE]] != _RECORD_BATCH:
         return None
@@ -78,7 +81,8 @@ def find_numbers(metadata: bytes) -> Numbers | None:
     if batch[_COMPRESSION] or not (message[_BODY_LENGTH] and batch[_LENGTH]):
         return None
     nodes, buffers, variadic = (_vector(metadata, batch[field]) for field in (_NODES, _BUFFERS, _VARIADIC))
-    return Numbers(message[_BODY_LENGTH], batch[_LENGTH], nodes, buffers, variadic)
+    found = Numbers(message[_BODY_LENGTH], batch[_LENGTH], nodes, buffers, variadic)
+    return found if found.body_bytes < found.rows < buffers.at < nodes.at else None
 
 
 def _fields(metadata: bytes, table: int, count: int) -> list[int]:

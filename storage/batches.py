@@ -15,7 +15,7 @@ from typing import Final
 import polars as pl
 
 from storage.arrow import CONTINUATION, END, PREFIX, Buffer, record_batch, schema_bytes
-from storage.layouts import BatchLayout, Kind, Layouts, Slots, kind_of
+from storage.layouts import Kind, Layouts, kind_of
 
 # What is handed to the reader at once. More is slower, since it leaves the processor's cache.
 PORTION_BYTES: Final = 400 * 1024
@@ -26,11 +26,13 @@ VIEW_BYTES: Final = 16
 LONGEST_INLINE: Final = 12
 WHOLE: Final = 2**128 - 1
 _SHIFT: Final = struct.Struct("<8xII")
+_NO_SHIFT: Final = (0, 0)
 PREFIX_BYTES: Final = PREFIX.size
 END_BYTES: Final = len(END)
 
-# A record batch among others in the same bytes: where its body begins, its rows, and its layout's numbers.
-Part = tuple[int, int, tuple[int, ...]]
+# A record batch among others in the same bytes: where its body begins, its rows, its numbers, those of its buffers of
+# data, and which of these are each column's (`BatchLayout`).
+Part = tuple[int, int, tuple[int, ...], tuple[int, ...], tuple[tuple[int, int], ...]]
 
 
 class Streams:
@@ -99,12 +101,11 @@ class Joined:
         self._batches: list[Buffer] = []
         self._parts: list[Part] = []
         self._data: Buffer = b""
-        self._layout: BatchLayout | None = None
         self._open()
 
     def _open(self) -> None:
         self._rows: list[int] = []
-        self._columns = [Gathered(kind) for kind in self._kinds]
+        self._columns = [Gathered(kind, place, len(self._kinds)) for place, kind in enumerate(self._kinds)]
 
     def add(self, data: Buffer, start: int, end: int) -> bool:
         """Take the stream `data[start:end]`, which begins with the schema; False, and nothing taken, if we cannot."""
@@ -115,25 +116,24 @@ class Joined:
         if layout is None:
             return False
         numbers = layout.numbers.unpack_from(data, at)
-        if at + size + numbers[layout.body_bytes] + END_BYTES != end:
+        if at + size + numbers[0] + END_BYTES != end:
             return False
-        rows = numbers[layout.rows]
-        if data is not self._data or layout is not self._layout:
+        rows = numbers[1]
+        if data is not self._data:
             self._gather()
-            self._data, self._layout = data, layout
+            self._data = data
         if rows >= MANY_ROWS:
             self._close()
-        self._parts.append((at + size, rows, numbers))
+        self._parts.append((at + size, rows, numbers, layout.data.unpack_from(data, at), layout.shares))
         if rows >= MANY_ROWS:
             self._close()
         return True
 
     def _gather(self) -> None:
         """Take from the source what its parts have of each column."""
-        if self._layout is not None and self._parts:
-            for column, slots in zip(self._columns, self._layout.columns, strict=True):
-                self.bytes += column.add(self._data, self._parts, slots)
-            self._rows += [rows for _, rows, _ in self._parts]
+        if self._parts:
+            self.bytes += sum(column.add(self._data, self._parts) for column in self._columns)
+            self._rows += [rows for _, rows, *_ in self._parts]
             self._parts = []
 
     def _close(self) -> None:
@@ -161,40 +161,55 @@ class Joined:
 class Gathered:
     """One column of several batches: pieces of its buffers, as they will be in one batch."""
 
-    __slots__ = ("_filled", "_validity", "_values", "data", "kind", "nulls")
+    __slots__ = ("_filled", "_nulls_at", "_place", "_validity", "_validity_at", "_values", "data", "kind", "nulls")
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: Kind, place: int, columns: int) -> None:
+        """`place`: which of the wanted columns it is, and how many these are."""
         self.kind = kind
         self.nulls = 0
         self.data: list[list[Buffer]] = []
+        self._place = place
+        self._validity_at = 2 + 2 * place
+        self._nulls_at = 2 + 2 * columns + place
         self._validity: list[Buffer] = []
         self._values: list[Buffer] = []
         # Bytes in the last buffer of data, if more may be appended to it.
         self._filled = 0
 
-    def add(self, data: Buffer, parts: Sequence[Part], slots: Slots) -> int:
+    def add(self, data: Buffer, parts: Sequence[Part]) -> int:
         """What the parts have of the column; how many bytes that is."""
-        nulls = sum([numbers[slots.nulls] for _, _, numbers in parts])
-        self._validity += _bitmaps(data, parts, slots) if nulls else [b""] * len(parts)
+        nulls_at, values_at, bits = self._nulls_at, self._validity_at + 1, self.kind.bits
+        nulls = sum([numbers[nulls_at] for _, _, numbers, *_ in parts])
+        self._validity += self._bitmaps(data, parts) if nulls else [b""] * len(parts)
         self.nulls += nulls
-        bits, first = self.kind.bits, slots.values
-        starts = [(body + numbers[first], (rows * bits + 7) // 8) for body, rows, numbers in parts]
+        starts = [(body + numbers[values_at], (rows * bits + 7) // 8) for body, rows, numbers, *_ in parts]
         values = [data[at : at + size] for at, size in starts]
-        size = sum(map(len, values))
-        if not slots.data:
+        if not self.kind.has_views:
             self._values += values
-            return size
-        is_first = not self.data
-        shifts = []
-        for body, rows, numbers in parts:
-            pieces = [data[body + numbers[n] : body + numbers[n] + numbers[n + 1]] for n in slots.data]
-            size += sum(map(len, pieces))
-            shifts.append(_SHIFT.pack(*self._append(pieces)) * rows)
-        if is_first and len(parts) == 1:
-            self._values += values
-        else:
-            self._values.append(shifted(b"".join(values), b"".join(shifts)))
-        return size
+            return sum(map(len, values))
+        texts = self._texts(data, parts)
+        is_moved = any(shift != _NO_SHIFT for shift, _ in texts)
+        shifts = [_SHIFT.pack(*shift) * part[1] for (shift, _), part in zip(texts, parts, strict=True)]
+        self._values += [shifted(b"".join(values), b"".join(shifts))] if is_moved else values
+        return sum(map(len, values)) + sum(size for _, size in texts)
+
+    def _bitmaps(self, data: Buffer, parts: Sequence[Part]) -> list[Buffer]:
+        """Which values there are; nothing where all are."""
+        validity_at, nulls_at = self._validity_at, self._nulls_at
+        starts = [(body + numbers[validity_at], rows, numbers[nulls_at]) for body, rows, numbers, *_ in parts]
+        return [data[at : at + (rows + 7) // 8] if nulls else b"" for at, rows, nulls in starts]
+
+    def _texts(self, data: Buffer, parts: Sequence[Part]) -> list[tuple[tuple[int, int], int]]:
+        """Take the parts' buffers of data; for each part the shift of its views, and how many bytes that were."""
+        found = []
+        for body, _, _, numbers, shares in parts:
+            first, last = shares[self._place]
+            if first == last:
+                found.append((_NO_SHIFT, 0))
+                continue
+            pieces = [data[body + numbers[n] : body + numbers[n] + numbers[n + 1]] for n in range(first, last, 2)]
+            found.append((self._append(pieces), sum(map(len, pieces))))
+        return found
 
     def _append(self, pieces: Sequence[Buffer]) -> tuple[int, int]:
         """Put a batch's buffers of data behind those that are there: after how many buffers, how far in the last."""
@@ -212,12 +227,6 @@ class Gathered:
         validity = [joined_bits(self._validity, rows)] if self.nulls else []
         values = [joined_bits(self._values, rows)] if self.kind.bits == 1 else self._values
         return [validity, values, *self.data]
-
-
-def _bitmaps(data: Buffer, parts: Sequence[Part], slots: Slots) -> list[Buffer]:
-    """Which values there are; nothing where all are."""
-    starts = [(body + numbers[slots.validity], rows, numbers[slots.nulls]) for body, rows, numbers in parts]
-    return [data[at : at + (rows + 7) // 8] if nulls else b"" for at, rows, nulls in starts]
 
 
 def shifted(views: bytes, shifts: bytes) -> bytes:
@@ -258,7 +267,7 @@ def _empty(schema: bytes) -> pl.DataFrame:
     return read_stream(schema + END)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def _form(schema: bytes, names: tuple[str, ...]) -> tuple[bytes, Layouts]:
     """The schema of those columns only, and what is known of the streams."""
     columns = columns_of(schema)

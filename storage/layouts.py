@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -10,7 +11,7 @@ import polars as pl
 from storage.arrow import NUMBER, PAIR_BYTES, Buffer, Numbers, find_numbers
 
 # Texts of a batch take none, one or more buffers of data, so batches of one schema are laid out in several ways.
-MOST_LAYOUTS: Final = 64
+MOST_LAYOUTS: Final = 128
 
 
 class Kind(NamedTuple):
@@ -38,80 +39,80 @@ def kind_of(dtype: pl.DataType) -> Kind | None:
     return _KINDS.get(dtype)
 
 
-class Slots(NamedTuple):
-    """Which of a layout's numbers are about a column: its count of nulls, where in the body its validity and its
-    values are, and where each of its buffers of data is; the number after that is how long it is."""
-
-    kind: Kind
-    nulls: int
-    validity: int
-    values: int
-    data: tuple[int, ...]
-
-
 class BatchLayout(NamedTuple):
-    """Reads the numbers of such metadata; `rows` and `body_bytes` are two of them."""
+    """Reads the numbers of metadata.
+
+    `numbers`: bytes of the body, rows, where in the body each column's validity and values are, and its nulls.
+    `data`: where in the body buffers of data are, and how long. `shares`: which of these are each column's, half-open.
+    """
 
     numbers: struct.Struct
-    rows: int
-    body_bytes: int
-    columns: tuple[Slots, ...]
+    data: struct.Struct
+    shares: tuple[tuple[int, int], ...]
+
+
+class Shape(NamedTuple):
+    """Metadata of one size: where its numbers are, and what is in between, which is always the same."""
+
+    numbers: Numbers
+    counts: struct.Struct
+    rest: struct.Struct
+    expected: tuple[bytes, ...]
 
 
 class Layouts:
     """The layouts seen so far of batches with columns of these types, of which the `wanted` (their places) are read."""
 
     def __init__(self, dtypes: Sequence[pl.DataType], wanted: Sequence[int]) -> None:
-        self._kinds = [kind_of(dtypes[column]) for column in wanted]
-        self._arrays = [_arrays(dtype) for dtype in dtypes]
-        self._wanted = wanted
-        # By the size of the metadata: where its numbers are, and what reads everything else, by which layouts differ.
-        self._shapes: dict[int, tuple[Numbers, struct.Struct]] = {}
-        self._known: dict[tuple[object, ...], BatchLayout | None] = {}
+        columns = [_arrays(dtype) for dtype in dtypes]
+        self._are_known = None not in columns
+        self._arrays = [has_views for column in columns for has_views in column or ()]
+        self._wanted = [sum(len(column or ()) for column in columns[:place]) for place in wanted]
+        # Of each wanted column how many arrays of views are before it.
+        self._views = [sum(self._arrays[:array]) for array in self._wanted]
+        self._shapes: dict[int, Shape | None] = {}
+        self._known: dict[tuple[int, ...], BatchLayout] = {}
         # Mostly the next one is laid out as the last one was.
-        self._last: tuple[tuple[object, ...], BatchLayout | None] = (), None
+        self._last: tuple[tuple[int, ...], int, BatchLayout | None] = (), 0, None
 
     def of(self, data: Buffer, at: int, size: int) -> BatchLayout | None:
         """The layout of the metadata `data[at : at + size]`; None if it is none that we know."""
+        if size not in self._shapes and len(self._shapes) < MOST_LAYOUTS:
+            self._shapes[size] = self._shape(bytes(data[at : at + size]))
         shape = self._shapes.get(size)
-        if shape is not None:
-            rest = shape[1].unpack_from(data, at)
-            if rest == self._last[0]:
-                return self._last[1]
-            if rest in self._known:
-                self._last = rest, self._known[rest]
-                return self._last[1]
-        if len(self._known) >= MOST_LAYOUTS:
+        if shape is None or shape.rest.unpack_from(data, at) != shape.expected:
             return None
-        return self._learnt(bytes(data[at : at + size]))
-
-    def _learnt(self, metadata: bytes) -> BatchLayout | None:
-        numbers = find_numbers(metadata)
-        if numbers is None:
-            return None
-        shape = self._shapes.setdefault(len(metadata), (numbers, _rest(numbers, len(metadata))))
-        if shape[0] != numbers:
-            # What is the same in both could not be told from what differs.
-            return None
-        layout = self._layout(metadata, numbers)
-        self._known[shape[1].unpack_from(metadata)] = layout
+        counts = shape.counts.unpack_from(data, at)
+        if self._last[0] == counts and self._last[1] == size:
+            return self._last[2]
+        layout = self._layout(shape, counts, size)
+        self._last = counts, size, layout
         return layout
 
-    def _layout(self, metadata: bytes, numbers: Numbers) -> BatchLayout | None:
-        """The layout, if there are exactly the arrays and buffers that columns of these types have."""
-        arrays = [has_views for column in self._arrays for has_views in column or ()]
-        counts = list(struct.unpack_from(f"<{numbers.variadic.length}q", metadata, numbers.variadic.at))
-        expected = (len(arrays), 2 * len(arrays) + sum(counts), sum(arrays))
-        if None in self._arrays or expected != (numbers.nodes.length, numbers.buffers.length, len(counts)):
+    def _shape(self, metadata: bytes) -> Shape | None:
+        """What is to be expected of such metadata, if it has the arrays that columns of these types have."""
+        numbers = find_numbers(metadata)
+        if numbers is None or not self._are_known:
             return None
-        remaining = iter(counts)
-        data = [next(remaining) if has_views else 0 for has_views in arrays]
-        places = [
-            _places(numbers, kind, data, sum(len(column or ()) for column in self._arrays[:index]))
-            for kind, index in zip(self._kinds, self._wanted, strict=True)
-            if kind is not None
+        if (len(self._arrays), sum(self._arrays)) != (numbers.nodes.length, numbers.variadic.length):
+            return None
+        counts = struct.Struct(f"<{numbers.variadic.at}x{numbers.variadic.length}q")
+        rest = _rest(numbers, len(metadata))
+        return Shape(numbers, counts, rest, rest.unpack_from(metadata))
+
+    def _layout(self, shape: Shape, counts: tuple[int, ...], size: int) -> BatchLayout | None:
+        """The layout for so many buffers of data per array of views, if there are as many buffers as that makes."""
+        if 2 * len(self._arrays) + sum(counts) != shape.numbers.buffers.length:
+            return None
+        before = [sum(counts[:views]) for views in self._views]
+        own = [
+            counts[views] if self._arrays[array] else 0 for array, views in zip(self._wanted, self._views, strict=True)
         ]
-        return _reading(numbers, places)
+        key = size, *before, *own
+        layout = self._known.get(key)
+        if layout is None and len(self._known) < MOST_LAYOUTS:
+            layout = self._known[key] = _reading(shape.numbers, self._wanted, before, own)
+        return layout
 
 
 def _arrays(dtype: pl.DataType) -> list[bool] | None:
@@ -124,9 +125,14 @@ def _arrays(dtype: pl.DataType) -> list[bool] | None:
 
 
 def _rest(numbers: Numbers, size: int) -> struct.Struct:
-    """What reads all of the metadata but lengths, offsets and counts of nulls."""
-    numeric = [(numbers.body_bytes, NUMBER.size), (numbers.rows, NUMBER.size)]
-    numeric += [(vector.at, PAIR_BYTES * vector.length) for vector in (numbers.nodes, numbers.buffers)]
+    """What reads all of the metadata but its numbers."""
+    numeric = [
+        (numbers.body_bytes, NUMBER.size),
+        (numbers.rows, NUMBER.size),
+        (numbers.variadic.at, NUMBER.size * numbers.variadic.length),
+        (numbers.buffers.at, PAIR_BYTES * numbers.buffers.length),
+        (numbers.nodes.at, PAIR_BYTES * numbers.nodes.length),
+    ]
     form, at = "<", 0
     for start, length in sorted(numeric):
         form += f"{start - at}s{length}x"
@@ -134,40 +140,28 @@ def _rest(numbers: Numbers, size: int) -> struct.Struct:
     return struct.Struct(f"{form}{size - at}s")
 
 
-def _places(numbers: Numbers, kind: Kind, data: Sequence[int], array: int) -> Slots:
-    """Where in the metadata the numbers about an array are; `data[n]`: how many buffers of data array n has."""
-    first = numbers.buffers.at + PAIR_BYTES * (2 * array + sum(data[:array]))
-    return Slots(
-        kind,
-        nulls=numbers.nodes.at + PAIR_BYTES * array + NUMBER.size,
-        validity=first,
-        values=first + PAIR_BYTES,
-        data=tuple(first + PAIR_BYTES * (2 + number) for number in range(data[array])),
-    )
+def _reading(numbers: Numbers, arrays: Sequence[int], before: Sequence[int], own: Sequence[int]) -> BatchLayout:
+    """What reads the numbers of some arrays, which have `own` buffers of data, and the arrays before them `before`."""
+    firsts = [
+        numbers.buffers.at + PAIR_BYTES * (2 * array + others) for array, others in zip(arrays, before, strict=True)
+    ]
+    places = [numbers.body_bytes, numbers.rows]
+    places += [first + PAIR_BYTES * buffer for first in firsts for buffer in range(2)]
+    places += [numbers.nodes.at + PAIR_BYTES * array + NUMBER.size for array in arrays]
+    data = [
+        first + PAIR_BYTES * (2 + buffer) + part * NUMBER.size
+        for first, count in zip(firsts, own, strict=True)
+        for buffer in range(count)
+        for part in range(2)
+    ]
+    ends = list(accumulate((2 * count for count in own), initial=0))
+    return BatchLayout(_at(places), _at(data), tuple(pairwise(ends)))
 
 
-def _reading(numbers: Numbers, columns: Sequence[Slots]) -> BatchLayout:
-    """The layout that reads only what is of use, from the places of the numbers."""
-    used = {numbers.rows, numbers.body_bytes}
-    for each in columns:
-        used |= {each.nulls, each.validity, each.values, *each.data, *(place + NUMBER.size for place in each.data)}
+def _at(places: Sequence[int]) -> struct.Struct:
+    """What reads the numbers at the places, which ascend."""
     form, at = "<", 0
-    for place in sorted(used):
+    for place in places:
         form += f"{place - at}xq"
         at = place + NUMBER.size
-    order = {place: index for index, place in enumerate(sorted(used))}
-    return BatchLayout(
-        struct.Struct(form),
-        order[numbers.rows],
-        order[numbers.body_bytes],
-        tuple(
-            Slots(
-                each.kind,
-                order[each.nulls],
-                order[each.validity],
-                order[each.values],
-                tuple(order[place] for place in each.data),
-            )
-            for each in columns
-        ),
-    )
+    return struct.Struct(form)
