@@ -236,8 +236,9 @@ def shifted(views: bytes, shifts: bytes) -> bytes:
     """
     ones, low, bound = _lanes(len(views) // VIEW_BYTES)
     number = int.from_bytes(views, "little")
-    # In each lane 1 if the length is more than what fits: the sum then reaches the 32nd bit.
-    is_long = (((number & low) + bound) >> 31) & ones
+    # In each lane 1 if the length is more than what fits: the sum then reaches the 32nd bit. What stands in the place
+    # of a null must not overflow into the next lane: no buffer is so long that an offset has its highest bit.
+    is_long = (((number & low) + bound) >> 31) & ones & ~(number >> (8 * VIEW_BYTES - 1))
     return (number + (int.from_bytes(shifts, "little") & is_long * WHOLE)).to_bytes(len(views), "little")
 
 

@@ -5,6 +5,7 @@ The reference is Polars' own reader (Arrow columnar format, IPC streaming format
 
 import io
 import random
+import struct
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
@@ -14,7 +15,7 @@ import pytest
 from columns import POLARS_TYPES
 from storage import batches
 from storage.arrow import END, PREFIX, schema_bytes
-from storage.batches import Joined, Streams, joined_bits, read_stream
+from storage.batches import Joined, Streams, joined_bits, read_stream, shifted
 from storage.frames import to_payload
 
 SCHEMA = {kind.value: dtype for kind, dtype in POLARS_TYPES.items()}
@@ -197,6 +198,16 @@ def test_more_layouts_than_are_kept_are_read_all_the_same(monkeypatch: pytest.Mo
 
     assert read([bytes(to_payload(part)) for part in parts], ["a", "d"]).equals(pl.concat(parts).select("a", "d"))
     assert set(joins) == {True, False}
+
+
+def test_what_stands_in_the_place_of_a_null_changes_no_other_text() -> None:
+    """A null's view is not defined (Arrow columnar format, validity bitmaps)."""
+    view, shift = struct.Struct("<I4sII"), struct.Struct("<8xII")
+    views = [view.pack(40, b"abcd", 1, 7), view.pack(99, b"null", 1, 2**32 - 1), view.pack(12, b"abcd", 1, 7)]
+
+    moved = shifted(b"".join(views), shift.pack(5, 1000) * 3)
+
+    assert [moved[:16], moved[32:]] == [view.pack(40, b"abcd", 6, 1007), views[2]]
 
 
 def test_bits_of_pieces_follow_each_other() -> None:
