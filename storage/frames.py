@@ -111,7 +111,9 @@ def payload_start(data: Buffer, start: int, end: int, seed: int) -> int | None:
     magic, checksum, notes_bytes, payload_bytes = _SIZES.unpack_from(data, start)
     if magic != MAGIC or payload_bytes == 0 or start + HEADER_BYTES + notes_bytes + payload_bytes != end:
         return None
-    return end - payload_bytes if isal_zlib.crc32(memoryview(data)[start + _MARK.size : end], seed) == checksum else None
+    return (
+        end - payload_bytes if isal_zlib.crc32(memoryview(data)[start + _MARK.size : end], seed) == checksum else None
+    )
 
 
 def payload_at(data: Buffer, start: int) -> int:
