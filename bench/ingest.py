@@ -2,7 +2,8 @@
 
 - Bodies of 1,000 and 100 events: events/s through HTTP, acknowledged after fdatasync, against what one core can do in
   process with the parser alone (Polars `read_json` with full inference, plus unnest).
-- Single events: requests/s against a bare Flask view under the same gunicorn.
+- Single events: requests/s against a bare Flask view under gunicorn's own gevent worker, as anybody would run one, or
+  under ours (`--bare-worker serving.worker.Worker`).
 
 Ceiling and load take turns in short rounds, because machines change their speed; each ratio is the rounds' median.
 """
@@ -27,7 +28,7 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 import polars as pl
 
 from bench import load
-from tests.running import ADMIN, Service, free_port
+from tests.running import ADMIN, ROOT, Service, free_port
 
 BARE = """
 from gevent import monkey; monkey.patch_all()
@@ -106,12 +107,13 @@ class Target:
 
 @contextmanager
 def bare_flask(arguments: Namespace) -> Iterator[Target]:
-    """A Flask view that reads the body and does nothing, under the same server and options."""
+    """A Flask view that reads the body and does nothing."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "bare.py").write_text(BARE)
-        command = [sys.executable, "-m", "gunicorn", "bare:app", "-k", "gevent", "-w", str(arguments.workers)]
+        command = [sys.executable, "-m", "gunicorn", "bare:app", "-k", arguments.bare_worker, "--pythonpath", str(ROOT)]
         options = ["--bind", f"127.0.0.1:{port}", "--keep-alive", "75", "--no-control-socket", "--log-level", "error"]
+        options += ["-w", str(arguments.workers)]
         server = subprocess.Popen([*command, *options], cwd=folder)
         try:
             time.sleep(2)
@@ -133,6 +135,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--connections", type=int, default=16)
+    parser.add_argument("--bare-worker", default="gevent")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         credentials = {"WEIR_ADMIN_USERNAME": ADMIN[0], "WEIR_ADMIN_PASSWORD": ADMIN[1]}
