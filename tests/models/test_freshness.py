@@ -164,10 +164,10 @@ def test_cached_identity_is_loaded_once_per_change(shared):
     cache, load = IdentityCache(shared), Loads()
 
     for _ in range(3):
-        cache.resolve(b"k", load)
+        cache.resolve("k", load)
     change(shared)
     for _ in range(3):
-        cache.resolve(b"k", load)
+        cache.resolve("k", load)
 
     assert load.calls == 2
 
@@ -176,8 +176,8 @@ def test_change_during_a_load_makes_the_loaded_identity_stale(shared):
     """The number is read before the load: a change that ends meanwhile may or may not be in what was loaded."""
     cache, load = IdentityCache(shared), Loads(meanwhile=lambda: change(shared))
 
-    cache.resolve(b"k", load)
-    cache.resolve(b"k", load)
+    cache.resolve("k", load)
+    cache.resolve("k", load)
 
     assert load.calls == 2
 
@@ -186,8 +186,8 @@ def test_identity_loaded_during_a_change_is_not_kept(shared):
     cache, load = IdentityCache(shared), Loads()
 
     with shared.changing():
-        cache.resolve(b"k", load)
-    cache.resolve(b"k", load)
+        cache.resolve("k", load)
+    cache.resolve("k", load)
 
     assert load.calls == 2
 
@@ -195,5 +195,5 @@ def test_identity_loaded_during_a_change_is_not_kept(shared):
 def test_wrong_credentials_are_not_kept(shared):
     cache = IdentityCache(shared)
 
-    assert cache.resolve(b"k", lambda: None) is None
-    assert cache.resolve(b"k", Loads()) is ANN
+    assert cache.resolve("k", lambda: None) is None
+    assert cache.resolve("k", Loads()) is ANN
