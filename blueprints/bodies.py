@@ -140,10 +140,10 @@ def _pieces(request: Request, limit: int, hold: Callable[[int], None]) -> Iterat
 
 
 def _read(stream: IO[bytes], size: int) -> bytes:
-    # As much as there is, if the server can tell: then the silence is the sender's, and not the size's.
-    read = getattr(stream, "read1", stream.read)
     if isinstance(stream, io.BytesIO):
-        return bytes(read(size))  # it has come already
+        return stream.read(size)  # it has come already
+    # What has come so far, if the server tells: the deadline is for a sender's silence, however much was asked for.
+    read = getattr(stream, "read1", stream.read)
     try:
         with deadline(READ_SECONDS):
             return read(size)

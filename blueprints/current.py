@@ -19,4 +19,4 @@ class Request(flask.Request):
 
 def this_request() -> Request:
     """The request itself. Flask's proxy for it looks it up again for each attribute, a tenth of a small request."""
-    return cast(Request, flask.request._get_current_object())  # type: ignore[attr-defined]
+    return cast(Request, flask.request._get_current_object())  # type: ignore[attr-defined]  # declared as the request

@@ -82,8 +82,7 @@ def _domain_error(error: WeirError) -> Response:
 
 def _http_error(error: HTTPException) -> Response:
     if isinstance(error, RequestRedirect):
-        # Werkzeug calls it the response of its sans-I/O layer; it makes one of Flask's kind.
-        return error.get_response()  # type: ignore[return-value]
+        return error.get_response()  # type: ignore[return-value]  # declared as its base, made as Flask's kind
     status = error.code or 500
     code = HTTPStatus(status).phrase.lower().replace(" ", "_").replace("-", "_")
     this_request().error_code = code

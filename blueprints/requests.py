@@ -36,7 +36,7 @@ class Answer(Response):
         if environ["REQUEST_METHOD"] == "HEAD" or not self._is_plain():
             return super().__call__(environ, start_response)
         start_response(self.status, self.headers.to_wsgi_list())
-        return self.response  # type: ignore[return-value]
+        return self.response  # type: ignore[return-value]  # _is_plain: a list of bytes
 
     def _is_plain(self) -> bool:
         """Whether Werkzeug would leave headers and body as they are, and nothing is to be done afterwards."""

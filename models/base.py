@@ -31,6 +31,7 @@ class Table(Model):
 class _Pool(PooledPsycopg3Database):
     """A pool that throws away connections whose server has gone, so a restarted PostgreSQL heals by itself."""
 
+    # Peewee has no types, and calls these with connections of several drivers.
     def _is_closed(self, conn):  # type: ignore[no-untyped-def]
         return conn.closed or conn.broken
 

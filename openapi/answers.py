@@ -15,7 +15,7 @@ class Error(Answer):
 
     code = fields.String(required=True)
     message = fields.String(required=True)
-    requestId = fields.String(required=True)  # noqa: N815
+    requestId = fields.String(required=True)  # noqa: N815  # the contract's name
 
 
 class RpcStatus(Answer):

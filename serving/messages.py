@@ -40,7 +40,7 @@ class Incoming(SocketUnreader):  # type: ignore[misc]  # gunicorn has no types
 
 
 class Rest(io.RawIOBase):
-    """A body of known length as it arrives, straight from the connection. gunicorn's reader copies it four times."""
+    """A body of known length as it arrives, straight from the connection. gunicorn's reader copies it several times."""
 
     def __init__(self, incoming: Incoming, length: int) -> None:
         self._socket = incoming.sock

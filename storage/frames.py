@@ -104,16 +104,18 @@ def seed(segment: str) -> int:
     return isal_zlib.crc32(segment.encode())
 
 
-def payload_start(data: Buffer, start: int, end: int, seed: int) -> int | None:
-    """Where the payload of the frame `data[start:end]` begins, which ends with it; None if the frame is damaged."""
+def payload_start(data: Buffer, start: int, end: int, begun: int) -> int | None:
+    """Where the payload of the frame `data[start:end]` begins, which ends with it; None if the frame is damaged.
+
+    `begun`: the `seed` of its segment.
+    """
     if end - start < HEADER_BYTES or end > len(data):
         return None
     magic, checksum, notes_bytes, payload_bytes = _SIZES.unpack_from(data, start)
     if magic != MAGIC or payload_bytes == 0 or start + HEADER_BYTES + notes_bytes + payload_bytes != end:
         return None
-    return (
-        end - payload_bytes if isal_zlib.crc32(memoryview(data)[start + _MARK.size : end], seed) == checksum else None
-    )
+    is_whole = isal_zlib.crc32(memoryview(data)[start + _MARK.size : end], begun) == checksum
+    return end - payload_bytes if is_whole else None
 
 
 def payload_at(data: Buffer, start: int) -> int:
@@ -122,7 +124,7 @@ def payload_at(data: Buffer, start: int) -> int:
 
 
 def _checksum(segment: str, *parts: Buffer) -> int:
-    checksum = isal_zlib.crc32(segment.encode())
+    checksum = seed(segment)
     for part in parts:
         checksum = isal_zlib.crc32(part, checksum)
     return checksum

@@ -306,6 +306,18 @@ def test_curl_sends_the_whole_body(server, options):
     assert json.loads(answer) == ANSWER[1]
 
 
+@pytest.mark.parametrize("server", ["serving.worker.Worker"], indirect=True)
+def test_a_slow_sender_that_is_never_silent_for_long_is_heard_to_the_end(server):
+    """READ_SECONDS, here 1, is the longest silence; READ_BYTES, asked for at once, take this sender longer."""
+    with Connection(server) as connection:
+        connection.socket.sendall(head(f"Content-Length: {len(BODY)}"))
+        for start in range(0, len(BODY), len(BODY) // 6):
+            time.sleep(0.7)
+            connection.socket.sendall(BODY[start : start + len(BODY) // 6])
+
+        assert connection.answer() == ANSWER
+
+
 def test_tiny_chunks_arrive_whole(server):
     with Connection(server) as connection:
         assert connection.ask(with_chunks(BODY[:5000], size=1)) == (200, {"size": 5000, "sum": sum(BODY[:5000])})
