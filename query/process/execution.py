@@ -58,7 +58,7 @@ class Execution:
         try:
             self._current.clear()
             views = {name: self._view(source) for name, source in request.sources.items()}
-            read = None if prepared.statement.explain else self._memory.contents(views)
+            read = None if prepared.statement.explain else self._memory.fingerprint(views)
             if read is None:
                 return self._run(prepared, request, views, RecordingOutput(output))
             key = key_of(prepared.statement, request, views, read)

@@ -4,7 +4,6 @@ Run as `python -m query.process.worker <pid of the owner> <module>` with the soc
 input. The module's `handler()` gives the function that runs one request; it is imported after this process has settled.
 """
 
-import ctypes
 import importlib
 import os
 import signal
@@ -15,10 +14,10 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from errors import InternalError, QueryTooLarge, WeirError
+from processes.child import die_with_parent
 from query.process import protocol
 from query.process.protocol import Answer, ConnectionLost
 
-PR_SET_PDEATHSIG: Final = 1
 # Ingestion comes first: a query takes the processor time that ingestion leaves.
 NICENESS: Final = 10
 # Should the host run out of memory all the same, the kernel is to end a query and nothing else.
@@ -60,7 +59,7 @@ def main(owner_pid: int, module: str) -> None:
 
 def settle(owner_pid: int) -> None:
     """Die with the owner, be nice to others, and leave the terminal's Ctrl-C to the owner."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent(signal.SIGKILL)
     if os.getppid() != owner_pid:
         sys.exit(0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
