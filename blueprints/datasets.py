@@ -15,11 +15,11 @@ from models.dataset import Dataset, Retention
 from schemas.dataset import RetentionSchema, StaticSchemaSchema, declared_fields, dump_schema, rfc3339_of_ns
 from schemas.reading import load
 from storage.read.dataset_stats import dataset_stats, day_stats
-from web import ingest_headers as scopes
 from web.audit import watch
 from web.authentication import caller, protect
 from web.bodies import require_json_type
-from web.ingest_headers import IngestHeaders
+from web.ingestion import headers
+from web.ingestion.headers import IngestHeaders
 from web.json_bodies import json_body, json_body_or
 from web.services import services
 from web.times import rfc3339
@@ -41,15 +41,15 @@ def list_all() -> Response:
 def create(name: str) -> Response:
     """Create an empty dataset, as the `X-P-*` headers and, for a static schema, the body say. 409 if there is one."""
     require(caller(), Action.ADMINISTER, name)
-    scope = scopes.read(request.environ)
+    sent = headers.read(request.environ)
     dataset.create(
         caller().tenant,
-        scopes.checked_dataset_name(name),
-        time_column=scope.time_partition or "p_timestamp",
-        custom_partition=_custom_partition(scope),
-        static_schema=scope.static_schema,
-        telemetry_type=_telemetry_type(scope),
-        fields=_declared(scope),
+        headers.checked_dataset_name(name),
+        time_column=sent.time_partition or "p_timestamp",
+        custom_partition=_custom_partition(sent),
+        static_schema=sent.static_schema,
+        telemetry_type=_telemetry_type(sent),
+        fields=_declared(sent),
     )
     return jsonify({"dataset": name, "message": f"dataset {name} created"})
 
@@ -146,25 +146,25 @@ def _wholly_readable(name: str) -> Dataset:
     return found
 
 
-def _custom_partition(scope: IngestHeaders) -> str | None:
-    name = scope.custom_partition
+def _custom_partition(sent: IngestHeaders) -> str | None:
+    name = sent.custom_partition
     if name is not None and ("," in name or "." in name):
         raise InvalidHeader("X-P-Custom-Partition names one field, without a dot", field="X-P-Custom-Partition")
     return name
 
 
-def _telemetry_type(scope: IngestHeaders) -> str:
-    expected = TELEMETRY_OF_SOURCE.get(scope.log_source or "")
-    if expected and scope.telemetry_type not in (None, expected):
+def _telemetry_type(sent: IngestHeaders) -> str:
+    expected = TELEMETRY_OF_SOURCE.get(sent.log_source or "")
+    if expected and sent.telemetry_type not in (None, expected):
         raise InvalidHeader(
-            f"X-P-Telemetry-Type {scope.telemetry_type!r} does not match X-P-Log-Source {scope.log_source!r}",
+            f"X-P-Telemetry-Type {sent.telemetry_type!r} does not match X-P-Log-Source {sent.log_source!r}",
             field="X-P-Telemetry-Type",
         )
-    return scope.telemetry_type or expected or "logs"
+    return sent.telemetry_type or expected or "logs"
 
 
-def _declared(scope: IngestHeaders) -> tuple[Field, ...]:
-    if not scope.static_schema:
+def _declared(sent: IngestHeaders) -> tuple[Field, ...]:
+    if not sent.static_schema:
         return ()
     return declared_fields(load(StaticSchemaSchema(), json_body_or({})))
 

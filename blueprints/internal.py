@@ -4,7 +4,7 @@ from itertools import chain
 from typing import Final, cast
 
 import orjson
-from flask import Blueprint, Flask, Response, current_app, request
+from flask import Blueprint, Response, request
 
 from auth.peers import PeerKey
 from errors import NotFound, TooLarge, Unauthenticated
@@ -14,16 +14,10 @@ from storage.cluster.peer_client import SIGNATURE_HEADER, TIME_HEADER
 from storage.cluster.segment_offer import content, headline, offer
 from web.services import services
 
-EXTENSION: Final = "weir.peer_key"
 # Room for the names of 200,000 segments: days of them, in case the object store is away.
 LARGEST_BODY_BYTES: Final = 8 * 1024 * 1024
 
 blueprint = Blueprint("internal", __name__, url_prefix="/api/v1/internal")
-
-
-def install(app: Flask, key: PeerKey | None) -> None:
-    """Let the app answer hosts that have the key; None: a host that is alone answers nobody."""
-    app.extensions[EXTENSION] = key
 
 
 @blueprint.post("/hosts/<node>/segments")
@@ -45,7 +39,7 @@ def segments(node: str) -> Response:
 
 def _admitted() -> tuple[PeerKey, str, bytes]:
     """The key, the signature and the body of a request of another host. Raises Unauthenticated, TooLarge."""
-    key: PeerKey | None = current_app.extensions[EXTENSION]
+    key = services().peer_key
     if key is None:
         raise Unauthenticated("this host is alone: WEIR_ADVERTISE_URL is not set")
     body = request.stream.read(LARGEST_BODY_BYTES + 1)

@@ -7,7 +7,7 @@ from errors import UnsupportedMedia
 from ingest.proto.remote_write import EncodedRequest
 from ingest.remote_write.catalogue import Catalogue
 from ingest.remote_write.plain import decode_version_1, decode_version_2, parsed
-from ingest.remote_write.rows import Decoded
+from ingest.remote_write.rows import DecodedSamples
 from ingest.remote_write.warm import decode_warm
 
 _MEDIA_TYPE: Final = "application/x-protobuf"
@@ -46,7 +46,7 @@ def _version_named(message: str) -> Version:
         raise UnsupportedMedia(f"remote-write message {message} is unknown: expected {known}") from error
 
 
-def decode(body: bytes, content_type: str, *, catalogue: Catalogue, max_columns: int = 1000) -> Decoded:
+def decode(body: bytes, content_type: str, *, catalogue: Catalogue, max_columns: int = 1000) -> DecodedSamples:
     """One row per sample, one per native histogram; a request of metadata alone has none.
 
     What cannot be stored is counted in the result. Raises UnsupportedMedia, InvalidBody and, for more than

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,13 @@ from flask import Flask
 from app import create_app
 from auth.peers import LONGEST_SECONDS, PeerKey
 from auth.secrets import Secrets
-from blueprints import internal
 from config import Settings
 from models import base, dataset
 from storage.cluster.peer_client import SIGNATURE_HEADER, TIME_HEADER, address
 from storage.wal.records import decode
 from storage.write.arrival import Arrival
 from tests.storage.workbench import NOON, batch_of
-from web.services import EXTENSION
+from web.services import hold, services_of
 
 SECRET = "one key for all the hosts"
 NOW = 1_800_000_000.0
@@ -35,13 +35,13 @@ def app(tmp_path: Path, database_url: str) -> Flask:
             advertise_url="http://127.0.0.1:1",
         )
     )
-    made.extensions[internal.EXTENSION] = PeerKey(Secrets(SECRET.encode()), lambda: NOW)
+    hold(made, replace(services_of(made), peer_key=PeerKey(Secrets(SECRET.encode()), lambda: NOW)))
     base.migrate()
     return made
 
 
 def ask(app: Flask, known: Any, key: str = SECRET, age: float = 0, node: str | None = None) -> Any:
-    path = address(node or app.extensions[EXTENSION].storage.layout.node)
+    path = address(node or services_of(app).storage.layout.node)
     body = json.dumps({"known": known}).encode()
     moment = f"{NOW - age:.3f}"
     signature = PeerKey(Secrets(key.encode())).sign(moment.encode(), path.encode(), body)
@@ -50,7 +50,7 @@ def ask(app: Flask, known: Any, key: str = SECRET, age: float = 0, node: str | N
 
 @pytest.fixture
 def append(app: Flask) -> Callable[[int], None]:
-    storage = app.extensions[EXTENSION].storage
+    storage = services_of(app).storage
     with app.app_context():
         target = dataset.create("default", "app")
     return lambda value: storage.append(target, batch_of(x=[value]), Arrival(NOON, "192.0.2.1", "curl/8"))

@@ -45,15 +45,15 @@ class IngestHeaders(NamedTuple):
 
 
 def read(environ: Mapping[str, Any]) -> IngestHeaders:
-    """The scope of a WSGI request. Raises InvalidHeader for too many extra columns or an unknown telemetry type."""
+    """The headers of a WSGI request. Raises InvalidHeader for too many extra columns or an unknown telemetry type."""
     sent = tuple([(name, environ[name]) for name in environ if name.startswith(PREFIX)])
-    scope = _remembered(sent) if len(sent) <= MOST_REMEMBERED else _scope(sent)
+    headers = _remembered(sent) if len(sent) <= MOST_REMEMBERED else _parsed(sent)
     key = environ.get("HTTP_IDEMPOTENCY_KEY")
-    return scope if key is None else scope._replace(idempotency_key=_idempotency_key(key.strip()))
+    return headers if key is None else headers._replace(idempotency_key=_idempotency_key(key.strip()))
 
 
-def _scope(headers: tuple[tuple[str, str], ...]) -> IngestHeaders:
-    sent = {name[len(PREFIX) :].replace("_", "-").lower(): value.strip() for name, value in headers}
+def _parsed(sent_headers: tuple[tuple[str, str], ...]) -> IngestHeaders:
+    sent = {name[len(PREFIX) :].replace("_", "-").lower(): value.strip() for name, value in sent_headers}
     return IngestHeaders(
         stream=sent.get("stream") or None,
         log_source=_lowered(sent.get("log-source")),
@@ -67,23 +67,35 @@ def _scope(headers: tuple[tuple[str, str], ...]) -> IngestHeaders:
 
 
 # A sender's headers are nearly always those of its request before.
-_remembered: Final = lru_cache(maxsize=256)(_scope)
+_remembered: Final = lru_cache(maxsize=256)(_parsed)
 
 
-def require_stream(scope: IngestHeaders) -> str:
+def require_stream(headers: IngestHeaders) -> str:
     """The dataset named by `X-P-Stream` (spec 4.2 rule 1). Raises MissingHeader, InvalidName."""
-    if scope.stream is None:
+    if headers.stream is None:
         raise MissingHeader("the header X-P-Stream names the dataset and is missing", field="X-P-Stream")
-    return checked_dataset_name(scope.stream)
+    return checked_dataset_name(headers.stream)
 
 
-def require_log_source(scope: IngestHeaders, expected: str) -> None:
+def require_log_source(headers: IngestHeaders, expected: str) -> None:
     """`X-P-Log-Source` must be there and say `expected` (spec 4.2). Raises MissingHeader, InvalidHeader."""
-    if scope.log_source is None:
+    if headers.log_source is None:
         raise MissingHeader(f"the header X-P-Log-Source is missing; send {expected!r}", field="X-P-Log-Source")
-    if scope.log_source != expected:
+    if headers.log_source != expected:
         raise InvalidHeader(
-            f"X-P-Log-Source is {scope.log_source[:100]!r}; this endpoint takes {expected!r}", field="X-P-Log-Source"
+            f"X-P-Log-Source is {headers.log_source[:100]!r}; this endpoint takes {expected!r}", field="X-P-Log-Source"
+        )
+
+
+def check_log_source(headers: IngestHeaders, expected: str | None) -> None:
+    """`X-P-Log-Source` must say `expected`; of an endpoint that expects None, anything but OTLP's. Raises as above."""
+    if expected is not None:
+        require_log_source(headers, expected)
+    elif headers.log_source is not None and headers.log_source.startswith("otel-"):
+        # An OTLP payload stored as something else would look accepted and be useless.
+        raise InvalidHeader(
+            f"X-P-Log-Source {headers.log_source[:100]!r} belongs to /v1/logs, /v1/metrics and /v1/traces",
+            field="X-P-Log-Source",
         )
 
 
