@@ -1,6 +1,7 @@
 """The table of protocols. A new one is a folder of decoder in ingest/ and a row here (docs/decisions/ingestion.md)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -32,21 +33,17 @@ def protocols() -> tuple[Protocol, ...]:
 
 def _json() -> Protocol:
     """JSON events: the two endpoints of spec 4.2 that take them."""
-    endpoint = partial(
-        Endpoint[Decoded],
+    events = Endpoint(
+        "ingest",
+        "/api/v1/ingest",
         media_type=_json_type,
         decode=_decode_json,
         decode_together=batch_decoding.decode,
         success=json_answers.success,
         inline_bytes=JSON_INLINE_BYTES,
     )
-    return Protocol(
-        "ingestion",
-        (
-            endpoint("ingest", "/api/v1/ingest"),
-            endpoint("ingest_into", "/api/v1/logstream/<name>", must_exist=True),
-        ),
-    )
+    existing = replace(events, name="ingest_into", path="/api/v1/logstream/<name>", must_exist=True)
+    return Protocol("ingestion", (events, existing))
 
 
 def _otlp() -> Protocol:
