@@ -85,23 +85,9 @@ MAY_IMPORT = {
 }
 # Rooms in the order of their floors: a room imports from rooms above it in this list, never the other way round.
 ROOMS = {
-    "query": (
-        "fault limits timerange histogram pg syntax plan expr functions bind lower reference engine results process "
-        "service"
-    ).split(),
-    "storage": [
-        "names",
-        "times",
-        "durable_files",
-        "wal",
-        "context",
-        "files",
-        "write",
-        "cluster",
-        "read",
-        "upkeep",
-        "backup",
-    ],
+    "query": "fault limits timerange histogram pg syntax plan expr functions bind lower".split()
+    + "reference engine results process service".split(),
+    "storage": "names times durable_files wal context files write cluster read upkeep backup".split(),
 }
 # What only these rooms may import of the libraries that their package may.
 LIBRARY_ROOMS = {
