@@ -132,7 +132,7 @@ def test_what_is_not_understood_creates_no_dataset(call):
 
 def test_repeated_request_is_answered_as_the_first_was_and_counted_once(call, lines):
     """Also a partial success: what was left out the first time is told again."""
-    answers = [send(call, b"a ? b", Idempotency_Key="k") for _ in range(2)]
+    answers = [send(call, b"a ? b", Idempotency_Key="repeated_request_is_") for _ in range(2)]
 
     assert [answer.data for answer in answers] == [b"taken", b"taken"]
     assert lines.told == [(2, False, 1), (2, True, 1)]
@@ -141,14 +141,14 @@ def test_repeated_request_is_answered_as_the_first_was_and_counted_once(call, li
 
 
 def test_key_with_another_body_is_refused_undecoded(call, lines):
-    send(call, b"a", Idempotency_Key="k")
+    send(call, b"a", Idempotency_Key="key_with_another_bod")
 
-    answer = send(call, b"garbage", Idempotency_Key="k")
+    answer = send(call, b"garbage", Idempotency_Key="key_with_another_bod")
 
     assert (answer.status_code, answer.data) == (422, b"refused: idempotency_key_reused")
     assert lines.decoded == [b"a"]
 
 
 def test_key_of_a_refused_body_is_free_again(call, lines):
-    assert send(call, b"garbage", Idempotency_Key="k").status_code == 400
-    assert send(call, b"a", Idempotency_Key="k").status_code == 202
+    assert send(call, b"garbage", Idempotency_Key="key_of_a_refused_bod").status_code == 400
+    assert send(call, b"a", Idempotency_Key="key_of_a_refused_bod").status_code == 202
