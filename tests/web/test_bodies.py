@@ -182,7 +182,7 @@ APPLICATION = """
 from gevent import monkey
 monkey.patch_all()
 from flask import request
-from blueprints import bodies, errors
+from web import bodies, errors
 from web.bodies import Bodies, Inflight
 from serving.flask_app.application import Application
 bodies.READ_SECONDS = 1
