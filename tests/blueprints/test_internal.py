@@ -14,7 +14,7 @@ from auth.secrets import Secrets
 from blueprints import internal
 from blueprints.parts import EXTENSION
 from config import Settings
-from models import base, dataset
+from models import dataset
 from storage.arrival import Arrival
 from storage.exchange import SIGNATURE_HEADER, TIME_HEADER, address
 from storage.frames import decode
@@ -36,7 +36,6 @@ def app(tmp_path: Path, database_url: str) -> Flask:
         )
     )
     made.extensions[internal.EXTENSION] = PeerKey(Secrets(SECRET.encode()), lambda: NOW)
-    base.migrate()
     return made
 
 

@@ -23,6 +23,8 @@ from storage.snapshot import take
 from storage.tails import Tails
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.crash
+
 KILLS = 10
 LONGEST_SECONDS = 120.0
 
