@@ -10,7 +10,8 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 
-from models import base, server
+from embedded_postgres import server
+from models import base
 from tests import running
 from tests.running import ADMIN, Service
 

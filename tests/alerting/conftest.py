@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from alerting import schedule
-from alerting.groups import grouped
+from alerting.evaluation_groups import grouped
 from alerting.process import Crew, Rounds, build
 from auth.secrets import Secrets, master_key
 from config import Settings
