@@ -13,7 +13,7 @@ from auth.peers import LONGEST_SECONDS, PeerKey
 from auth.secrets import Secrets
 from blueprints import internal
 from config import Settings
-from models import base, dataset
+from models import dataset
 from storage.cluster.peer_client import SIGNATURE_HEADER, TIME_HEADER, address
 from storage.wal.records import decode
 from storage.write.arrival import Arrival
@@ -36,7 +36,6 @@ def app(tmp_path: Path, database_url: str) -> Flask:
         )
     )
     made.extensions[internal.EXTENSION] = PeerKey(Secrets(SECRET.encode()), lambda: NOW)
-    base.migrate()
     return made
 
 

@@ -18,6 +18,9 @@ from serving.gunicorn_worker.messages import Response
 from tests.running import free_port
 
 ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.service
+
 APPLICATION = """
 import json
 from hashlib import md5
