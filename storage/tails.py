@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from storage.arrow import schema_bytes
-from storage.batches import Streams, columns_of, read_stream
+from storage.batches import Streams, columns_of, read_stream, schema_bytes
 from storage.frames import payload_at, payload_start, seed
 from storage.places import Place, Places, Walked
 from storage.segments import Staged
