@@ -56,7 +56,7 @@ from models.freshness import Generation
 from observing import rows
 from observing.recorder import Own, Recorder
 from query.service import QueryService
-from runtime import Pool, keep_running, offload, repeat
+from runtime import Pool, keep_running, log_failures, offload, repeat
 from storage import cache, host
 from storage.engine import Storage
 
@@ -110,6 +110,7 @@ def create_app(settings: Settings) -> Flask:
 def start(app: Flask) -> None:
     """What a worker does besides answering: it keeps query processes warm, and watches the host's other processes."""
     parts: Parts = app.extensions[EXTENSION]
+    log_failures()
     parts.queries.start()
     node, url = parts.storage.layout.node, parts.settings.advertise_url
     repeat(hosts.BEAT_SECONDS, lambda: hosts.beat(node, url))

@@ -72,6 +72,7 @@ def main(arguments: list[str]) -> int:
     try:
         settings = Settings.from_env()
         logs.configure(settings.log_format, settings.log_level)
+        logs.take_hooks()
         {"start": start, "stop": stop}[arguments[0]](settings, arguments[1:])
     except (WeirError, InvalidSetting) as error:
         print(f"weir: {error}", file=sys.stderr)

@@ -74,7 +74,11 @@ def _begin_alone(lock: Any) -> None:
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """Polars reads these when the worker imports it. Queries run in processes of their own, with all cores."""
+    """Keep libraries out of the log, and set what Polars reads when the worker imports it.
+
+    Queries run in processes of their own, with all cores.
+    """
+    logs.withhold()
     os.environ.setdefault("POLARS_MAX_THREADS", str(max(1, cores // server.cfg.workers)))
     # Its allocator, jemalloc, gives back what is free from the first moment on, and the next request needs it again.
     # Kept for a minute, it costs a worker 15 MiB and saves a twentieth of its time (docs/decisions/ingestion.md).

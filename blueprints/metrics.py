@@ -63,7 +63,7 @@ def gauges(of: Parts) -> Iterator[Gauge]:
     try:
         yield from _stored(layout)
     except WeirError as error:
-        logger.warning("metrics: %s", error.message)
+        logger.warning("metrics: %s", error)
 
 
 def _stored(layout: Layout) -> Iterator[Gauge]:
