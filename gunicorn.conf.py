@@ -28,6 +28,8 @@ graceful_timeout = 30
 keepalive = 75
 # Two servers of one user would fight over its fixed path, and nothing here needs it.
 control_socket_disable = True
+# Nobody says where Weir is mounted, nor who they are, by a header with an underscore: a proxy's rules are for paths.
+forwarder_headers = ""
 proc_name = "weir"
 
 
