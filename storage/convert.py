@@ -165,7 +165,7 @@ def remove_converted(layout: Layout, grace_seconds: float, *, now: datetime | No
             return 0
         for name in names:
             with suppress(FileNotFoundError):
-                (layout.staging / (name + SEGMENT_SUFFIX)).unlink()
+                (layout.staging / (require_segment(name) + SEGMENT_SUFFIX)).unlink()
         sync_directory(layout.staging)
         segment.forget(names)
     return len(names)

@@ -118,7 +118,7 @@ def _member(manifest: Manifest, table: Table) -> Member:
 
 
 def _load(source: Path, manifest: Manifest) -> None:
-    content = [(table.shape, partial(archive.content, source, _member(manifest, table))) for table in manifest.tables]
+    content = [(table.shape, partial(archive.table_content, source, manifest, table)) for table in manifest.tables]
     try:
         dump.load(manifest.migrations, content, manifest.counters)
     except ValueError as error:
