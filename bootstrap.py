@@ -13,10 +13,10 @@ from typing import ParamSpec, TypeVar
 
 import logs
 from auth.accounts import bootstrap_administrator
-from auth.guessable import refuse_guessable_password
+from auth.guessable import reached_at, refuse_guessable_password
 from auth.passwords import Passwords
 from auth.secrets import Secrets, master_key, require_same_key
-from config import InvalidSetting, Settings
+from config import InvalidSetting, Settings, close_to_others
 from errors import WeirError
 from models import base, server
 from storage import host, membership
@@ -43,7 +43,8 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
     base.migrate()
     require_same_key(Secrets(master_key(settings.secret_key, settings.data_dir)))
     passwords = Passwords(_here)
-    refuse_guessable_password(passwords, settings.admin_username, settings.admin_password, addresses)
+    reached = reached_at(addresses, settings.trusted_proxies, settings.public_url)
+    refuse_guessable_password(passwords, settings.admin_username, settings.admin_password, reached)
     membership.join(host.layout(settings.data_dir, settings.storage_url), settings.advertise_url)
     password = bootstrap_administrator(passwords, settings.admin_username, settings.admin_password, datetime.now(UTC))
     if password is not None:
@@ -70,6 +71,7 @@ def stop(settings: Settings, _: Sequence[str]) -> None:
 
 def main(arguments: list[str]) -> int:
     try:
+        close_to_others()
         settings = Settings.from_env()
         logs.configure(settings.log_format, settings.log_level)
         logs.take_hooks()

@@ -9,8 +9,9 @@ from typing import Any
 from gunicorn.glogging import Logger
 
 import logs
-from config import Settings
+from config import Settings, close_to_others
 
+close_to_others()
 settings = Settings.from_env()
 cores = os.cpu_count() or 1
 

@@ -5,6 +5,7 @@ from flask import Blueprint, Response, jsonify, request
 import version
 from blueprints.authentication import protect
 from blueprints.parts import parts
+from errors import HostMissing
 from models import base
 
 public = Blueprint("health", __name__)
@@ -33,7 +34,11 @@ def readiness() -> Response:
         base.database.execute_sql("SELECT 1")
     peers = parts().storage.layout.peers
     if peers is not None and request.args.get("for") != "ingestion":
-        peers.listing()
+        try:
+            peers.listing()
+        except HostMissing as error:
+            # Anybody may ask here; which host it is, and why, stands in the log and in the answers to queries.
+            raise HostMissing("a host of this deployment cannot be asked; the log names it") from error
     return jsonify({"status": "ready"})
 
 

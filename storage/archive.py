@@ -188,7 +188,9 @@ def _require_inside(members: Iterable[Member]) -> None:
     """A backup that somebody has forged must not write anywhere else."""
     for each in members:
         if not MEMBER.fullmatch(each.path):
-            raise BackupRefused(f"the backup has a file outside of itself, or one that is none of Weir's: {each.path!r}")
+            raise BackupRefused(
+                f"the backup has a file outside of itself, or one that is none of Weir's: {each.path!r}"
+            )
 
 
 def table_content(root: Path, manifest: Manifest, table: Table) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from config import Settings
+from config import Settings, close_to_others
 from errors import InvalidRequest
 from models import base, server
 from storage import host
@@ -38,6 +38,7 @@ def attended(settings: Settings, *, alone: bool = False, signer: Signer | None =
     `alone`: no server may run. `signer`: for a layout that reads what the other hosts have, too. Raises NotNow,
     StorageUnavailable.
     """
+    close_to_others()
     if not settings.data_dir.is_dir():
         raise NotNow(f"{settings.data_dir} is no data directory; WEIR_DATA_DIR names it")
     require_restored(settings.data_dir)

@@ -76,7 +76,7 @@ class Cache:
         return None if layout.url is None or layout.cached is None else cls(layout.cache, layout.cached)
 
     def find(self, file: File) -> Path | None:
-        """The copy of the file, which stays for the grace. Raises StorageUnavailable for a path that is none of ours."""
+        """The copy of the file, which stays for the grace. Raises StorageUnavailable for a path that is not ours."""
         path = self.root / require_stored(file.path)
         try:
             status = path.stat()

@@ -19,7 +19,7 @@ from models.segment import Ingested
 from storage import parquet
 from storage.frames import Frame, beyond, decode, join_alike, to_few
 from storage.idempotency import read_notes
-from storage.names import SEGMENT_SUFFIX, Layout, partition
+from storage.names import SEGMENT_SUFFIX, Layout, partition, require_segment
 from storage.parquet import Origin
 from storage.segments import Staged, owned, stage, sync_directory
 from storage.store import open_store

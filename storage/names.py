@@ -27,8 +27,8 @@ RESERVED: Final = frozenset({"staging", "postgres", "queries", "metrics", "cache
 # The path of a Parquet file below the data directory or in the bucket, whole: nothing upward, nothing that is not the
 # events', and no name that `partition` would not give. And the name of a segment.
 STORED: Final = re.compile(
-    rf"(?!(?:{'|'.join(sorted(RESERVED))})/)(?:[A-Za-z0-9_%=-]+/)+[A-Za-z0-9_-]+(?:{PARQUET_SUFFIX}|{UNFINISHED_SUFFIX})"
-    .replace(".", r"\.")
+    rf"(?!(?:{'|'.join(sorted(RESERVED))})/)(?:[A-Za-z0-9_%=-]+/)+"
+    rf"[A-Za-z0-9_-]+(?:{re.escape(PARQUET_SUFFIX)}|{re.escape(UNFINISHED_SUFFIX)})"
 )
 SEGMENT: Final = re.compile(r"[A-Za-z0-9_-]+")
 # More than a host has within the grace; what is forgotten is asked again.

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from config import InvalidSetting, Settings
+from config import InvalidSetting, Settings, close_to_others
 from errors import WeirError
 from models import dump
 from models.base import MIGRATIONS, connection
@@ -32,8 +32,8 @@ from storage.store import open_store
 
 # What a fresh file system has of its own.
 IGNORED: Final = frozenset({"lost+found", UNFINISHED_RESTORE, SERVER_LOCK})
-# As the service makes them, less what the umask takes.
-PARQUET_MODE: Final = 0o666
+# As the service makes them.
+PARQUET_MODE: Final = 0o640
 SEGMENT_MODE: Final = 0o640
 
 
@@ -194,6 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("directory", type=Path, help="the backup")
     parser.add_argument("--verify", action="store_true", help="only read the backup and compare its checksums")
     options = parser.parse_args(arguments)
+    close_to_others()
     try:
         if options.verify:
             manifest = archive.read(options.directory)
