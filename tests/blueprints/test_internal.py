@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from auth.secrets import Secrets
 from blueprints import internal
 from blueprints.parts import EXTENSION
 from config import Settings
-from models import base, dataset
+from models import base, dataset, host
 from storage.arrival import Arrival
 from storage.exchange import DIGEST_HEADER, SIGNATURE_HEADER, TIME_HEADER, address, digest_of
 from storage.frames import decode
@@ -160,6 +161,17 @@ def test_bodies_of_other_hosts_count_as_others_do(app: Flask) -> None:
 
     assert ask(app, {}).status_code == 503
     assert app.extensions[EXTENSION].bodies.inflight.held_bytes == 0
+
+
+def test_strangers_learn_that_a_host_is_missing_and_not_which(app: Flask) -> None:
+    with app.app_context():
+        host.arrive("01ARZ3NDEKTSV4RRFFQ69G5FAV", "http://127.0.0.1:1")
+
+    answer = app.test_client().get("/api/v1/readiness")
+
+    assert (answer.status_code, answer.json["code"]) == (503, "host_missing")
+    assert set(answer.json) == {"code", "message", "requestId"}
+    assert not {"01ARZ3NDEKTSV4RRFFQ69G5FAV", "127.0.0.1", "Errno"} & set(re.findall(r"[\w.]+", answer.json["message"]))
 
 
 def test_host_that_is_alone_answers_nobody(tmp_path: Path) -> None:
