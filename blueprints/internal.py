@@ -8,13 +8,13 @@ import orjson
 from flask import Blueprint, Flask, Response, current_app, request
 
 from auth.peers import PeerKey
-from blueprints.current import this_request
-from blueprints.parts import parts
 from errors import InvalidJSON, NotFound, Unauthenticated
 from schemas.peers import KnownSchema
 from schemas.reading import load
-from storage.exchange import DIGEST_HEADER, SIGNATURE_HEADER, TIME_HEADER, digest_of
-from storage.offer import content, headline, offer
+from serving.flask_app.current import this_request
+from storage.cluster.peer_client import DIGEST_HEADER, SIGNATURE_HEADER, TIME_HEADER, digest_of
+from storage.cluster.segment_offer import content, headline, offer
+from web.services import parts
 
 EXTENSION: Final = "weir.peer_key"
 # Room for the names of 200,000 segments: days of them, in case the object store is away.

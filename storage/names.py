@@ -12,7 +12,7 @@ from ulid import ULID
 from errors import StorageUnavailable
 
 if TYPE_CHECKING:
-    from storage.peers import Peers
+    from storage.cluster.peers import Peers
 
 SEGMENT_SUFFIX: Final = ".wal"
 # A file that a process keeps locked as long as it lives.

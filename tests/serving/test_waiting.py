@@ -13,9 +13,9 @@ from serving.waiting import Pause, Sending, Wait, Waits
 from tests.serving.test_answers import APPLICATION, asked, exchange, serving
 
 IMPATIENT = """
-import serving.connection
+import serving.gunicorn_worker.connection
 
-serving.connection.SEND_SECONDS = 1
+serving.gunicorn_worker.connection.SEND_SECONDS = 1
 """
 KNOWING = """
 def knowing(environ, start_response):
@@ -24,7 +24,7 @@ def knowing(environ, start_response):
     return app(environ, start_response)
 """
 PATIENCE_SECONDS = 20
-OURS = "serving.worker.Worker"
+OURS = "serving.gunicorn_worker.worker.Worker"
 
 
 @pytest.fixture(scope="module")
