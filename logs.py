@@ -70,10 +70,16 @@ def configure(form: str, level: str) -> None:
     """Send all loggers of this process to standard error in this form, from this level on. Safe to call again."""
     handler = Outlet(sys.stderr)
     handler.setFormatter(formatter(form))
+    handler.addFilter(_is_shown)
     logging.root.handlers[:] = [handler]
     logging.root.setLevel(level.upper())
     # Handlers that are not ours would show the arguments of a line that they cannot write.
     logging.raiseExceptions = False
+
+
+def _is_shown(record: logging.LogRecord) -> bool:
+    """Libraries' details are not: Peewee's are statements with their values, urllib3's addresses with their secrets."""
+    return record.levelno >= logging.INFO or "-packages" not in record.pathname
 
 
 def withhold() -> None:

@@ -222,3 +222,16 @@ def test_a_crash_leaves_the_stack_behind():
     done = subprocess.run([sys.executable, "-c", crash], capture_output=True, text=True, timeout=60, cwd=ROOT)
 
     assert "Fatal Python error: Aborted" in done.stderr
+
+
+def test_libraries_details_are_not_shown_and_ours_are():
+    """Peewee's are statements with their values, urllib3's the addresses of webhooks."""
+    script = (
+        "import logging, logs; logs.configure('text', 'debug'); logging.getLogger('weir').debug('ours');"
+        "record = logging.makeLogRecord({'name': 'peewee', 'levelno': 10, 'msg': 'canary',"
+        " 'pathname': '/v/site-packages/peewee.py'}); logging.getLogger('peewee').handle(record)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, cwd=ROOT)
+
+    assert "ours" in done.stderr
+    assert "canary" not in done.stderr
