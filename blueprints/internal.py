@@ -14,7 +14,7 @@ from schemas.reading import load
 from serving.flask_app.current import this_request
 from storage.cluster.peer_client import DIGEST_HEADER, SIGNATURE_HEADER, TIME_HEADER, digest_of
 from storage.cluster.segment_offer import content, headline, offer
-from web.services import parts
+from web.services import services
 
 EXTENSION: Final = "weir.peer_key"
 # Room for the names of 200,000 segments: days of them, in case the object store is away.
@@ -32,7 +32,7 @@ def install(app: Flask, key: PeerKey | None) -> None:
 def segments(node: str) -> Response:
     """What this host has not converted yet, beyond the bytes that the asking host knows: a line, then the bytes."""
     key, signature = _admitted()
-    layout = parts().storage.layout
+    layout = services().storage.layout
     if node != layout.node:
         raise NotFound(f"this is host {layout.node}")
     asked = load(KnownSchema(), _body())
@@ -59,7 +59,7 @@ def _admitted() -> tuple[PeerKey, str]:
 
 def _body() -> object:
     """The body of an admitted request, which has to be the one that was signed. Raises Unauthenticated, InvalidJSON."""
-    with parts().bodies.receive_plain(this_request(), LARGEST_BODY_BYTES) as body:
+    with services().bodies.receive_plain(this_request(), LARGEST_BODY_BYTES) as body:
         if not compare_digest(digest_of(body).encode(), request.headers[DIGEST_HEADER].encode()):
             raise Unauthenticated("another body than this was signed")
         try:

@@ -8,9 +8,9 @@ import pytest
 
 from errors import StorageUnavailable
 from models.file import File
+from storage.context import CacheLimits
 from storage.files.object_cache import Cache
 from storage.files.store import LocalStore, ObjectStore, Store
-from storage.names import CacheLimits
 
 GOOD = "default/app/date=2026-01-01/hour=00/01K.parquet"
 STRANGE = [
