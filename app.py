@@ -47,8 +47,9 @@ from models.dataset import DEFAULT_TENANT
 from models.shared_generation import Generation
 from observing import rows
 from observing.recorder import Recorder, SelfIngestTarget
+from processes.supervise import keep_running
 from query.service import QueryService
-from runtime import Pool, keep_running, log_failures, offload, repeat
+from runtime import Pool, log_failures, offload, repeat
 from serving.flask_app import application
 from storage.cluster import host
 from storage.files import object_cache

@@ -5,7 +5,6 @@ Run by gunicorn.conf.py as a process of its own (`python bootstrap.py start ADDR
 gunicorn master must stay free of database and Polars state, which would be forked into every worker.
 """
 
-import fcntl
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from config import InvalidSetting, Settings, close_to_others
 from embedded_postgres import server
 from errors import WeirError
 from models import base
+from processes.locks import wait_for_lock
 from storage.backup.data_dir import require_restored
 from storage.cluster import host
 from storage.upkeep import membership
@@ -60,7 +60,7 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
 def stop(settings: Settings, _: Sequence[str]) -> None:
     """Leave, and stop what `start` started, after maintenance has ended, which would start it again."""
     with (settings.data_dir / "maintenance.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        wait_for_lock(lock)
         try:
             base.bind(server.url(settings.database_url, settings.data_dir))
             layout = host.layout(settings.data_dir, settings.storage_url)

@@ -1,23 +1,17 @@
 """The border to gevent: blocking or heavy work leaves the hub here. The only gevent besides wsgi.py."""
 
-import fcntl
 import logging
-import socket
-import subprocess
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar, cast
 
 import gevent
 from gevent.hub import Hub, Waiter
 from gevent.monkey import get_original
-
-from logs import outlet
 
 logger = logging.getLogger(__name__)
 
@@ -153,20 +147,6 @@ def deadline(seconds: float) -> AbstractContextManager[object]:
     return gevent.Timeout(seconds, TimeoutError(f"{seconds} seconds passed"))  # type: ignore[no-any-return]
 
 
-# Gets each packet that a child writes.
-Hear = Callable[[bytes], None]
-
-
-def keep_running(name: str, lock: Path, command: Sequence[str], hear: Hear | None = None) -> gevent.Greenlet:
-    """Watch, from a greenlet of every worker, that exactly one process on this host runs `command`.
-
-    Whoever gets the file lock starts the child, which inherits it: the kernel frees the lock when the child dies,
-    however that happens, and any worker starts the next within WATCH_SECONDS. The child must end with its parent.
-    With `hear`, it is told by `--log-to FD` of a socket for its log lines, a packet each.
-    """
-    return gevent.spawn(_watch, name, lock, command, hear)
-
-
 def repeat(seconds: float, function: Callable[[], object]) -> gevent.Greenlet:
     """Call the function again and again, so long apart, from a greenlet. Its failures are logged."""
     return gevent.spawn(_repeat, seconds, function)
@@ -179,43 +159,3 @@ def _repeat(seconds: float, function: Callable[[], object]) -> None:
             function()
         except Exception as error:
             logger.warning("%s; trying again", error)
-
-
-def _watch(name: str, lock: Path, command: Sequence[str], hear: Hear | None) -> None:
-    while True:
-        try:
-            _run_as_owner(name, lock, command, hear)
-        except OSError:
-            logger.exception("cannot start %s", name)
-        gevent.sleep(WATCH_SECONDS)
-
-
-def _run_as_owner(name: str, lock: Path, command: Sequence[str], hear: Hear | None) -> None:
-    """Run `command` to its end if nobody holds the lock."""
-    with lock.open("w") as held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return
-        child = _start(command, held.fileno(), hear)
-    logger.info("started %s as process %d", name, child.pid)
-    logger.warning("%s ended with status %d", name, child.wait())
-
-
-def _start(command: Sequence[str], lock: int, hear: Hear | None) -> "subprocess.Popen[bytes]":
-    """The child, which inherits the lock."""
-    if hear is None:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=outlet(), pass_fds=[lock])
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
-        told = [*command, "--log-to", str(theirs.fileno())]
-        child = subprocess.Popen(told, stdin=subprocess.DEVNULL, stderr=outlet(), pass_fds=[lock, theirs.fileno()])
-    gevent.spawn(_listen, ours, hear)
-    return child
-
-
-def _listen(ours: socket.socket, hear: Hear) -> None:
-    """Hand on every packet until the other end is closed."""
-    with ours:
-        while packet := ours.recv(LARGEST_PACKET_BYTES):
-            hear(packet)

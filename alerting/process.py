@@ -14,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, TypeVar
 
-from processes.child import Wait, end_with_parent
 from ulid import ULID
 
 import logs
@@ -34,6 +33,7 @@ from models import alert, alert_event, delivery, target
 from models.alert import Alert
 from models.base import bind
 from models.delivery import Delivery
+from processes.child import Wait, end_with_parent
 from query.service import QueryService
 from storage.cluster import host
 from storage.files import object_cache

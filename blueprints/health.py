@@ -4,7 +4,6 @@ from flask import Blueprint, Response, jsonify, request
 
 import version
 from errors import HostMissing
-from models import base
 from web.authentication import protect
 from web.services import services
 
@@ -30,9 +29,9 @@ def readiness() -> Response:
 
     `?for=ingestion` asks for the first alone: a host whose peer is missing still stores.
     """
-    with base.connection():
-        base.database.execute_sql("SELECT 1")
-    peers = services().storage.layout.peers
+    storage = services().storage
+    storage.check_ready()
+    peers = storage.layout.peers
     if peers is not None and request.args.get("for") != "ingestion":
         try:
             peers.listing()

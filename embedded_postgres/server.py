@@ -4,7 +4,6 @@ Knows nothing of what is stored in it. Everything here blocks, so it is called f
 (`bootstrap`, maintenance), never from a worker's hub.
 """
 
-import fcntl
 import hashlib
 import logging
 import os
@@ -24,6 +23,7 @@ from urllib.parse import quote
 import psycopg
 
 from errors import StorageUnavailable
+from processes.locks import wait_for_lock
 
 logger = logging.getLogger(__name__)
 
@@ -332,5 +332,5 @@ def _major(binaries: Path) -> int:
 def _exclusive(found: Cluster) -> Iterator[None]:
     found.root.mkdir(mode=0o711, parents=True, exist_ok=True)
     with (found.root / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        wait_for_lock(lock)
         yield

@@ -23,7 +23,7 @@ TENANT_HEADER: Final = "X-P-Tenant"
 KEY_VARIABLE: Final = "HTTP_X_API_KEY"
 AUTHORIZATION_VARIABLE: Final = "HTTP_AUTHORIZATION"
 TENANT_VARIABLE: Final = "HTTP_X_P_TENANT"
-# Tells the server that this connection is no stranger's (serving/gunicorn_worker/connection.py): strangers give way to others.
+# Tells the server that this connection is no stranger's (serving/gunicorn_worker/connection.py). Strangers give way.
 KNOWN_VARIABLE: Final = "weir.known"
 SESSION_COOKIE: Final = "session"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -5,7 +5,6 @@ input. The module's `handler()` gives the function that runs one request; it is 
 settled.
 """
 
-import ctypes
 import importlib
 import logging
 import os
@@ -18,12 +17,12 @@ from typing import Final, Protocol
 
 import logs
 from errors import InternalError, QueryTooLarge, WeirError
+from processes.child import die_with_parent
 from query.process import protocol
 from query.process.protocol import Answer, ConnectionLost
 
 logger = logging.getLogger(__name__)
 
-PR_SET_PDEATHSIG: Final = 1
 # Ingestion comes first: a query takes the processor time that ingestion leaves.
 NICENESS: Final = 10
 # Should the host run out of memory all the same, the kernel is to end a query and nothing else.
@@ -65,7 +64,7 @@ def main(owner_pid: int, module: str) -> None:
 
 def settle(owner_pid: int) -> None:
     """Die with the owner, be nice to others, and leave the terminal's Ctrl-C to the owner."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent(signal.SIGKILL)
     if os.getppid() != owner_pid:
         sys.exit(0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -9,7 +9,7 @@ from gunicorn.http.wsgi import base_environ
 from gunicorn.util import unquote_to_wsgi_str
 
 from serving.gunicorn_worker.messages import Parser, Request, Response
-from serving.waiting import SEND_SECONDS, Sending, Wait, send
+from serving.gunicorn_worker.waiting import SEND_SECONDS, Sending, Wait, send
 
 CGI_NAMES: Final = {"CONTENT-TYPE": "CONTENT_TYPE", "CONTENT-LENGTH": "CONTENT_LENGTH"}
 """The headers whose variables do not begin with HTTP_."""

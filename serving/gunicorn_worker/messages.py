@@ -17,7 +17,7 @@ from gunicorn.http.errors import InvalidHeader, ObsoleteFolding
 from gunicorn.http.parser import RequestParser
 from gunicorn.http.unreader import SocketUnreader
 
-from serving.waiting import Wait, send
+from serving.gunicorn_worker.waiting import Wait, send
 
 READ_BYTES: Final = 64 * 1024
 """Asked of the kernel where the end is not known yet. A small request comes as a whole, and its body with its head."""

@@ -22,7 +22,7 @@ from gunicorn.workers.ggevent import GeventWorker
 
 from serving.gunicorn_worker.connection import Connection
 from serving.gunicorn_worker.messages import Constants
-from serving.waiting import Pause, Waits
+from serving.gunicorn_worker.waiting import Pause, Waits
 
 GONE: Final = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 

@@ -6,7 +6,6 @@ in one transaction. A restore that was interrupted is run again and goes on wher
 """
 
 import argparse
-import fcntl
 import hashlib
 import os
 import sys
@@ -21,6 +20,7 @@ from config import InvalidSetting, Settings, close_to_others
 from errors import WeirError
 from models import dump
 from models.base import MIGRATIONS, connection
+from processes.locks import try_lock
 from storage.backup import archive
 from storage.backup.archive import BackupRefused, Manifest, Member, Table
 from storage.backup.create import COPIERS, OWN_FILES
@@ -81,10 +81,8 @@ def _marked(root: Path, manifest: Manifest) -> Iterator[None]:
     if not begun and set(os.listdir(root)) - IGNORED:
         raise BackupRefused(f"{root} is not empty")
     with (root / SERVER_LOCK).open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BackupRefused(f"a server uses {root}; stop it first") from error
+        if not try_lock(lock):
+            raise BackupRefused(f"a server uses {root}; stop it first")
         if not begun:
             _write(mark, [digest.encode()])
             sync_directory(root)

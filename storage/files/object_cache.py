@@ -5,7 +5,6 @@ never change and names are never used again, so a copy is never stale. What was 
 because a query may be about to open it; when nothing else is left to evict, new files are not kept but read remotely.
 """
 
-import fcntl
 import logging
 import os
 import time
@@ -19,9 +18,10 @@ from typing import Final
 from config import Settings
 from errors import StorageUnavailable
 from models.file import File
+from processes.locks import wait_for_lock
 from storage.context import CacheLimits, Layout
+from storage.files.disk_watermark import used_percent
 from storage.names import PARQUET_SUFFIX, UNFINISHED_SUFFIX, require_stored, unique
-from storage.write.disk_watermark import used_percent
 
 logger = logging.getLogger(__name__)
 
@@ -205,7 +205,7 @@ class Cache:
     def _lock(self) -> Iterator[None]:
         self.root.mkdir(parents=True, exist_ok=True)
         with (self.root / LOCK).open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            wait_for_lock(lock)
             yield
 
     def _entries(self) -> list["_Entry"]:

@@ -200,6 +200,24 @@ def test_parameters_are_values_and_never_text(web: Service) -> None:
     assert post(web, query=sql, parameters=["error"]).status_code == 400
 
 
+def test_member_in_another_spelling_counts(web: Service) -> None:
+    """api.md section 1: names are matched without regard to case and `_`."""
+    answered = post(web, **{"Query": COUNT, "start_time": "2000-01-01", "END_TIME": "2000-01-02"})
+
+    assert (answered.status_code, answered.json()) == (200, [{"count": 0}])
+    assert "X-Weir-Ignored" not in answered.headers
+    assert answered.headers["X-Weir-Outside-Range"] == "web"
+
+
+def test_unknown_members_are_named_in_a_header(web: Service) -> None:
+    """api.md section 1: a mistyped member must never change a number in silence."""
+    answered = post(web, **{"query": COUNT, "startTme": "1h", "bad\r\nname": 1})
+
+    assert (answered.status_code, answered.json()) == (200, [{"count": 50}])
+    assert "X-Weir-Outside-Range" not in answered.headers
+    assert answered.headers["X-Weir-Ignored"] == "bad??name, startTme"
+
+
 def test_members_we_do_not_know_are_ignored(web: Service) -> None:
     assert web.query(COUNT, filterTags=["x"], somethingNew={"a": 1}) == [{"count": 50}]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import gevent
 import pytest
 
-from serving.waiting import Pause, Sending, Wait, Waits
+from serving.gunicorn_worker.waiting import Pause, Sending, Wait, Waits
 from tests.serving.test_answers import APPLICATION, asked, exchange, serving
 
 IMPATIENT = """

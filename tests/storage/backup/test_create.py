@@ -13,7 +13,6 @@ from pathlib import Path
 import polars as pl
 import psycopg
 import pytest
-from tests.storage.test_peers import HostBench, Wire
 
 from config import Settings
 from errors import HostMissing
@@ -33,6 +32,7 @@ from storage.read.snapshot import take_snapshot
 from storage.upkeep.compaction import FAN_IN, compact, remove_replaced
 from storage.upkeep.conversion import convert_all, remove_converted
 from tests.running import Service
+from tests.storage.cluster.test_peers import HostBench, Wire
 from tests.storage.faults import Crash, Steps, injected
 from tests.storage.workbench import NOON, Bench
 from tests.weirctl.test_commands import rows as printed
