@@ -66,7 +66,7 @@ def gauges(of: Services) -> Iterator[Gauge]:
     try:
         yield from _stored(layout)
     except WeirError as error:
-        logger.warning("metrics: %s", error.message)
+        logger.warning("metrics: %s", error)
 
 
 def _stored(layout: Layout) -> Iterator[Gauge]:
