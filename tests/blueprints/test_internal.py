@@ -15,7 +15,7 @@ from auth.peers import LONGEST_SECONDS, PeerKey
 from auth.secrets import Secrets
 from blueprints import internal
 from config import Settings
-from models import base, dataset, host
+from models import dataset, host
 from storage.cluster.peer_client import DIGEST_HEADER, SIGNATURE_HEADER, TIME_HEADER, address, digest_of
 from storage.wal.records import decode
 from storage.write.arrival import Arrival
