@@ -28,7 +28,7 @@ from observing.recorder import Recorder, SelfIngestTarget
 from openapi.document import Description
 from processes.supervise import keep_running
 from query.service import QueryService
-from runtime import Pool, offload, repeat
+from runtime import Pool, log_failures, offload, repeat
 from serving.flask_app import application
 from storage.cluster import host
 from storage.files import object_cache
@@ -85,6 +85,7 @@ def join(services: Services) -> Flask:
 def start(app: Flask) -> None:
     """What a worker does besides answering: it keeps query processes warm, and watches the host's other processes."""
     services = services_of(app)
+    log_failures()
     services.queries.start()
     node, url = services.storage.layout.node, services.settings.advertise_url
     repeat(hosts.BEAT_SECONDS, lambda: hosts.beat(node, url))

@@ -74,7 +74,7 @@ def gauges(settings: Settings, storage: Storage, queries: QueryService) -> Itera
     try:
         yield from _stored(layout)
     except WeirError as error:
-        logger.warning("metrics: %s", error.message)
+        logger.warning("metrics: %s", error)
 
 
 def _stored(layout: Layout) -> Iterator[Gauge]:

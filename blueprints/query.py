@@ -184,7 +184,7 @@ class _Body:
         try:
             yield from self._result
         except WeirError as error:
-            logger.info("a result ended half-way: %s %s", error.code, error.message)
+            logger.info("a result ended half-way: %s", error.code)
             # The status is long out. A connection that breaks tells every client that this is not the whole result.
             raise ConnectionResetError(errno.ECONNRESET, "the query ended half-way") from error
 

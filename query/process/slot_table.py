@@ -50,7 +50,9 @@ class SlotTable:
     def open(self) -> None:
         """Create what is missing and open the slots. Safe to call again."""
         if not self._files:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Running statements hold literals. An earlier version has made it for everybody.
+            self._directory.chmod(0o700)
             self._files = [(self._directory / f"slot-{number}.lock").open("w") for number in range(self._count)]
 
     def close(self) -> None:

@@ -1,10 +1,12 @@
 """The query process: takes requests from the service that owns it, one after another, until that is gone.
 
-Run as `python -m query.process.worker <pid of the owner> <module>` with the socket as standard
-input. The module's `handler()` gives the function that runs one request; it is imported after this process has settled.
+Run as `python -m query.process.worker <pid of the owner> <module> <log format> <log level>` with the socket as standard
+input. The module's `handler()` gives the function that runs one request; it is imported only after this process has
+settled.
 """
 
 import importlib
+import logging
 import os
 import signal
 import socket
@@ -13,10 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
+import logs
 from errors import InternalError, QueryTooLarge, WeirError
 from processes.child import die_with_parent
 from query.process import protocol
 from query.process.protocol import Answer, ConnectionLost
+
+logger = logging.getLogger(__name__)
 
 # Ingestion comes first: a query takes the processor time that ingestion leaves.
 NICENESS: Final = 10
@@ -74,14 +79,14 @@ def _serve(connection: socket.socket, handle: Handle, request: object) -> None:
         gathered.flush(protocol.answer(answer))
     except WeirError as error:
         if isinstance(error, InternalError):
-            print(f"query process: {error.message}: {error.__cause__!r}", file=sys.stderr)
+            logger.error("%s", error, exc_info=error)
         protocol.send(connection, protocol.fault(error))
     except MemoryError:
         protocol.send(connection, protocol.fault(QueryTooLarge("the query needs more memory than it may use")))
     except ConnectionLost:
         raise
     except Exception as error:
-        print(f"query process: {type(error).__name__}: {error}", file=sys.stderr)
+        logger.error("%s", error, exc_info=error)
         protocol.send(connection, protocol.fault(InternalError("the query failed by an error on our side")))
 
 
@@ -110,4 +115,6 @@ class _Gathered:
 
 
 if __name__ == "__main__":
+    logs.configure(*sys.argv[3:])
+    logs.withhold()
     main(int(sys.argv[1]), sys.argv[2])

@@ -13,12 +13,11 @@ from typing import Any
 
 import cramjam
 import polars as pl
-import psycopg
 import pyarrow as pa
 import pytest
 import requests
 
-from tests.conftest import service_environment
+from tests.conftest import NewDatabase, service_environment
 from tests.running import ADMIN, Service
 
 COUNT = "SELECT count(*) AS count FROM web"
@@ -39,10 +38,8 @@ def web(service: Service) -> Service:
 
 
 @pytest.fixture(scope="module")
-def tight(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def tight(new_database: NewDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of one worker with small limits and the stricter range mode, and fifty events in `web`."""
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("CREATE DATABASE tight")
     limits = {
         # Long enough for the queries that are to succeed, on any machine.
         "WEIR_QUERY_TIMEOUT_SECONDS": "5",
@@ -50,11 +47,12 @@ def tight(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         "WEIR_QUERY_QUEUE": "1",
         "WEIR_QUERY_TIME_RANGE": "required",
     }
-    environment = service_environment(postgres.replace("/postgres?", "/tight?")) | limits
-    running = Service(tmp_path_factory.mktemp("tight"), environment, workers=1).start()
-    running.ingest("web", [{"n": n} for n in range(50)]).raise_for_status()
-    yield running
-    running.stop()
+    with new_database() as url:
+        environment = service_environment(url) | limits
+        running = Service(tmp_path_factory.mktemp("tight"), environment, workers=1).start()
+        running.ingest("web", [{"n": n} for n in range(50)]).raise_for_status()
+        yield running
+        running.stop()
 
 
 @pytest.fixture(scope="module")
