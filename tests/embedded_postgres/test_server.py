@@ -91,6 +91,8 @@ def test_neither_statements_nor_values_get_into_its_log(data_dir: Path):
         with pytest.raises(psycopg.OperationalError):
             connection.execute("SELECT pg_sleep(30), 'canary'")
 
+    # It recovers first.
+    server.ensure_running(data_dir)
     log = server.cluster(data_dir).log.read_text()
 
     assert "was terminated by signal 9" in log
