@@ -10,7 +10,7 @@ from flask import Blueprint, Response, request
 from alerting import schedule
 from blueprints.alert_shapes import INDEFINITE, SECONDS_PER_MINUTE, as_object, delivery_object, event_object, summary
 from blueprints.authentication import caller, protect
-from blueprints.authoring import Kind, all_tags, asked_tags, now, require_authoring, statement_of
+from blueprints.authoring import Kind, all_tags, asked_tags, checked, now, require_authoring
 from blueprints.management import answer, json_body
 from blueprints.parts import parts
 from errors import AlertNotFound, Conflict, InvalidRequest, InvalidTimeRange
@@ -143,7 +143,7 @@ def _content(body: object) -> Content:
 
 def _dataset(sql: str) -> str:
     """The one dataset of the query. Raises Forbidden, DatasetNotFound, InvalidRequest, InvalidSQL, UnsupportedSQL."""
-    statement = statement_of(sql, "query")
+    (statement,) = checked(("query", sql))
     require_authoring(statement.datasets)
     if statement.explain or len(statement.datasets) != 1:
         named = ", ".join(statement.datasets) or "none"

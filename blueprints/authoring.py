@@ -13,12 +13,14 @@ from flask import Blueprint, Response, request
 from auth.authorship import author_of, may_see, require_author, require_editor
 from auth.privileges import Action, require
 from blueprints.authentication import caller
+from blueprints.client import departure
 from blueprints.management import answer
+from blueprints.parts import parts
+from blueprints.query import asked_by_caller
 from errors import ChangedMeanwhile, InvalidSQL, NotFound, UnsupportedSQL
 from models import authored
 from models.authored import Origin
-from query.parse import Statement, parse
-from runtime import offload
+from query.service import Check, Checked
 
 
 class Authored(Protocol):
@@ -127,11 +129,21 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def statement_of(sql: str, field: str) -> Statement:
-    """The parsed query. Raises InvalidSQL and UnsupportedSQL, naming the member that holds it."""
+def checked(*statements: tuple[str, str]) -> list[Checked]:
+    """What is found out about each of the statements, which come as the member that holds it and its text.
+
+    Found out where queries run, because hostile SQL can take a parser long. Raises InvalidSQL and UnsupportedSQL,
+    naming the member, and what a query raises that gets no slot or no time.
+    """
+    if not statements:
+        return []
+    with parts().queries.checking(asked_by_caller(statements[0][1]), departure(request)) as check:
+        return [_checked(check, field, sql) for field, sql in statements]
+
+
+def _checked(check: Check, field: str, sql: str) -> Checked:
     try:
-        # Hostile SQL takes a parser long; in a thread it cannot keep the other requests waiting.
-        return offload(parse, sql)
+        return check(sql)
     except (InvalidSQL, UnsupportedSQL) as error:
         raise type(error)(error.message, **{**error.details, "field": field}) from error
 

@@ -1,6 +1,7 @@
 """Counts over time of one dataset: the bars above a list of logs."""
 
 import time
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -12,10 +13,9 @@ from blueprints.authentication import caller, protect
 from blueprints.client import departure
 from blueprints.management import json_body
 from blueprints.parts import parts
-from blueprints.query import Sources, name_of
+from blueprints.query import Sources, asked_by_caller
 from query import histogram, timerange
 from query.histogram import EPOCH
-from query.service import Question
 from schemas.query import CountsSchema
 from schemas.reading import load
 
@@ -36,7 +36,7 @@ def counts() -> Response:
     bins = histogram.bins(range_, cast(int | None, asked["bins"]))
     sources = Sources(parts().storage, caller(), range_, None)
     time_column = parts().storage.find(caller().tenant, name).time_column
-    question = Question(caller().tenant, name_of(caller()), histogram.statement(name, time_column, bins), now_ns)
+    question = replace(asked_by_caller(histogram.statement(name, time_column, bins)), now_ns=now_ns)
     rows = orjson.loads(b"".join(parts().queries.run(question, sources.resolve, departure(request))))
     return jsonify({"fields": FIELDS, "records": histogram.records(bins, _counted(rows))})
 

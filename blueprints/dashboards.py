@@ -8,7 +8,7 @@ from flask import Blueprint, Response, request
 from ulid import ULID
 
 from blueprints.authentication import protect
-from blueprints.authoring import Kind, all_tags, asked_tags, require_authoring, statement_of
+from blueprints.authoring import Kind, all_tags, asked_tags, checked, require_authoring
 from blueprints.management import answer, json_body, json_body_or
 from blueprints.times import rfc3339
 from errors import DashboardNotFound, InvalidRequest
@@ -82,7 +82,7 @@ def _changed(content: Content) -> Content:
 
 def _authorable(tiles: Sequence[Tile], field: str) -> list[str]:
     """All datasets that the tiles read, in order. Raises Forbidden, InvalidSQL, UnsupportedSQL."""
-    statements = [statement_of(str(tile["query"]), field.format(index)) for index, tile in enumerate(tiles)]
+    statements = checked(*((field.format(index), str(tile["query"])) for index, tile in enumerate(tiles)))
     datasets = sorted({name for statement in statements for name in statement.datasets})
     require_authoring(datasets)
     return datasets

@@ -6,7 +6,7 @@ from typing import Any, cast
 from flask import Blueprint, Response
 
 from blueprints.authentication import caller, protect
-from blueprints.authoring import Kind, now, require_authoring, statement_of
+from blueprints.authoring import Kind, checked, now, require_authoring
 from blueprints.management import answer, json_body
 from blueprints.parts import parts
 from blueprints.times import rfc3339
@@ -45,7 +45,8 @@ def _content(body: object) -> Content:
 
 
 def _require_only(dataset: str, sql: str) -> None:
-    read = statement_of(sql, "query.filter_query").datasets
+    (statement,) = checked(("query.filter_query", sql))
+    read = statement.datasets
     if set(read) != {dataset}:
         named = ", ".join(read) or "none"
         raise InvalidRequest(f"the query reads {named}, not stream_name {dataset}", field="query.filter_query")

@@ -108,16 +108,22 @@ class Sources:
         return Source(take(self.storage.layout, dataset, columns=columns), start, end, only)
 
 
+def asked_by_caller(sql: str, options: Options | None = None) -> Question:
+    """A question of the caller's."""
+    return Question(
+        tenant=caller().tenant,
+        identity=name_of(caller()),
+        sql=sql,
+        now_ns=time.time_ns(),
+        options=options or Options(),
+        privileged=may(caller(), Action.ADMINISTER),
+    )
+
+
 def visible_columns(name: str) -> frozenset[str]:
     """The columns of the dataset that hold something in rows that the caller may see. Raises as a query does."""
     quoted = name.replace('"', '""')
-    question = Question(
-        tenant=caller().tenant,
-        identity=name_of(caller()),
-        sql=f'SELECT * FROM "{quoted}" LIMIT 0',
-        now_ns=time.time_ns(),
-        options=Options(fields=True),
-    )
+    question = asked_by_caller(f'SELECT * FROM "{quoted}" LIMIT 0', Options(fields=True))
     sources = Sources(parts().storage, caller(), TimeRange(), None)
     with closing(parts().queries.run(question, sources.resolve, departure(request))) as result:
         return frozenset(orjson.loads(b"".join(result))["fields"])
@@ -139,6 +145,7 @@ def _question(asked: Mapping[str, Any], now_ns: int) -> Question:
         parameters=tuple(asked["parameters"]),
         options=Options(format, asked["fields_form"], asked["send_null"], asked["escape_formulas"]),
         coding="identity" if format is Format.PARQUET else _coding(),
+        privileged=may(caller(), Action.ADMINISTER),
     )
 
 

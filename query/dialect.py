@@ -105,6 +105,10 @@ class WeirParser(PostgresParser):
         TokenType.CARET_AT: _range("^@"),
     }
 
+    # Of those of other dialects IF goes back over all that follows it.
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+        name: PostgresParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("ANY", "CASE", "VARIADIC")
+    }
     QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Any]] = {
         # Of another dialect, and to read it sqlglot changes a table that all statements share.
         token: parser

@@ -47,7 +47,8 @@ class Execution:
         if isinstance(request, Parse):
             self._prepared = self._statements.prepared(request)
             datasets = list(self._prepared.statement.datasets)
-            return {"datasets": datasets, "columns": self._prepared.compared_columns}
+            explains = self._prepared.statement.explain
+            return {"datasets": datasets, "columns": self._prepared.compared_columns, "explain": explains}
         if isinstance(request, Execute) and self._prepared is not None:
             return self._execute(self._prepared, request, output)
         raise InternalError("a query process was asked out of order")

@@ -10,7 +10,7 @@ from itertools import islice
 import polars as pl
 
 from query import fault
-from query.functions.regexps import checked_flags, parsed, replacement_of, searchable
+from query.functions.regexps import checked_flags, interpreted, parsed, replacement_of, searchable
 from query.functions.registry import Site, define
 from query.patterns.render import needs_python, rust
 
@@ -19,7 +19,7 @@ Match = re.Match[str]
 
 
 def _compiled(site: Site, pattern: object, flags: object) -> re.Pattern[str]:
-    return searchable(site, parsed(site, pattern, checked_flags(site, flags)))
+    return interpreted(site, parsed(site, pattern, checked_flags(site, flags)))
 
 
 def _least(site: Site, name: str, value: object, least: int) -> int:
@@ -47,6 +47,7 @@ def regexp_count_from(site: Site, value: pl.Expr, pattern: object, start: object
     # Rust does not see the empty match behind a match that was not empty.
     if not needs_python(regex.root) and first == 0 and not compiled.fullmatch(""):
         return value.str.count_matches(rust(regex)).cast(pl.Int32)
+    compiled = interpreted(site, regex)
     return site.rowwise(lambda text: sum(1 for _ in _from(compiled, text, first)), value)
 
 
@@ -125,7 +126,7 @@ def regexp_replace_nth(
 ) -> pl.Expr:
     first, wanted = _least(site, "start", start, 1) - 1, _least(site, "n", number, 0)
     regex = parsed(site, pattern, checked_flags(site, flags, allow_global=True))
-    compiled, replacement = searchable(site, regex), replacement_of(str(new), regex.groups)
+    compiled, replacement = interpreted(site, regex), replacement_of(str(new), regex.groups)
 
     def replaced(text: str) -> str:
         matches = _from(compiled, text, first)

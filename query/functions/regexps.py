@@ -9,6 +9,7 @@ import polars as pl
 from query import fault
 from query.functions.registry import Site, define
 from query.lower.guards import row_fault
+from query.patterns.backtracking import explodes
 from query.patterns.like import NOTHING, BadPattern, Like, like, similar
 from query.patterns.longest import same_match
 from query.patterns.render import needs_python, nests_repeats, python, rust
@@ -61,6 +62,18 @@ def searchable(site: Site, regex: Regex) -> "re.Pattern[str]":
             "PostgreSQL takes the longest; write the alternatives so that none begins another",
         )
     return _backtracking(site, regex) if needs_python(regex.root) else _python(site, regex)
+
+
+def interpreted(site: Site, regex: Regex) -> "re.Pattern[str]":
+    """The same for finding by Python's matcher, row by row, which must not try for ever."""
+    compiled = searchable(site, regex)
+    if explodes(regex):
+        raise fault.unsupported(
+            "a repetition of repetitions in a function that cuts out matches",
+            site.position,
+            "let each round end with a character that is not repeated in it, as in ([a-z]+,)+",
+        )
+    return compiled
 
 
 # --- LIKE ----------------------------------------------------------------------------------------------------------
@@ -215,6 +228,7 @@ def _replaced(site: Site, value: pl.Expr, pattern: object, new: object, flags: s
     count = 0 if "g" in flags else 1
     if not needs_python(regex.root) and (count or not compiled.fullmatch("")):
         return _replaced_natively(value, regex, replacement, everywhere=count == 0)
+    compiled = interpreted(site, regex)
     return site.rowwise(lambda text: compiled.sub(replacement.render, text, count=count), value)
 
 
@@ -236,7 +250,7 @@ def regexp_replace_flags(site: Site, value: pl.Expr, pattern: object, new: objec
 def _over_matches(
     site: Site, value: pl.Expr, pattern: object, flags: str, build: Callable[["re.Pattern[str]", str], object]
 ) -> pl.Expr:
-    compiled = searchable(site, parsed(site, pattern, flags))
+    compiled = interpreted(site, parsed(site, pattern, flags))
     return site.rowwise(lambda text: build(compiled, text), value)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from errors import InvalidSQL
-from query import worker
+from query import protocol, worker
 
 
 def handle(request: Any, emit: Callable[[bytes], None]) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def _keep(_: Callable[[bytes], None], size: int) -> None:
 
 def _fill(emit: Callable[[bytes], None], size: int) -> None:
     held = b"x" * size
-    emit(str(os.getpid()).encode().ljust(worker.FRAME_BYTES))
+    emit(str(os.getpid()).encode().ljust(protocol.DATA_BYTES))
     time.sleep(600 if held else 0)
 
 
