@@ -201,6 +201,7 @@ kind = Kind(
     show=lambda found: as_object(found, now()),
     farewell=lambda found: f"Deleted alert with ID- {found.origin.id}",
     datasets=lambda found: [found.content.dataset],
+    tells_of_rows=True,
     create=_store,
     get=alert.get,
     every=alert.every,

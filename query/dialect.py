@@ -135,7 +135,7 @@ class WeirParser(PostgresParser):
         setattr(self, "COLUMN_OPERATORS", Placing(type(self).COLUMN_OPERATORS, lambda: self._curr))  # noqa: B010
 
     def _retreat(self, index: int) -> None:
-        self._reread += abs(self._index - index)
+        self._reread += abs(int(self._index) - index)
         if self._reread > MAX_REREAD * len(self._tokens) + REREAD_ANYWAY:
             raise too_complex(self._curr.start + 1 if self._curr else None)
         super()._retreat(index)

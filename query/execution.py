@@ -111,7 +111,7 @@ class Execution:
             rows = self._current[id(view.source)].frame(view, self._tails, small)
             return Table(rows, view.json_columns, view.told if is_explained else "")
         rows = self._narrowing.scan(view.snapshot, only, view.conditions)
-        return Table(rows.select(view.columns), view.json_columns, view.told)
+        return Table(rows.select(view.columns), view.json_columns, view.told, narrowed=True)
 
 
 class _Capped:
