@@ -59,6 +59,14 @@ def _refuse(emit: Callable[[bytes], None]) -> None:
     raise InvalidSQL("no such thing", position=7, sqlstate="42703")
 
 
+def _quote(_: Callable[[bytes], None], size: int) -> None:
+    raise InvalidSQL("x" * size, sqlstate="22P02", hint="y" * size)
+
+
+def _tell(_: Callable[[bytes], None], size: int) -> dict[str, Any]:
+    return {"text": "x" * size}
+
+
 def _break(_: Callable[[bytes], None]) -> None:
     raise LookupError("secret internals")
 
@@ -78,6 +86,8 @@ JOBS: dict[str, Callable[..., Any]] = {
     "exit": _exit,
     "refuse": _refuse,
     "break": _break,
+    "quote": _quote,
+    "tell": _tell,
     "environment": _environment,
 }
 

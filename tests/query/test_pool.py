@@ -16,6 +16,7 @@ import pytest
 from errors import InternalError, InvalidSQL, Overloaded, QueryCancelled, QueryTooLarge, ShuttingDown, TimedOut
 from query.host import Host, Query
 from query.pool import Limits, OnWait, Pool, ignored
+from query.protocol import DATA_BYTES
 
 MIB = 2**20
 LIMITS = Limits(timeout_seconds=20, memory_bytes=256 * MIB, concurrency=2, threads=2, waiting=4, waiting_seconds=20)
@@ -86,6 +87,32 @@ def test_a_process_serves_one_query_after_another(make_pool: MakePool) -> None:
     pool = make_pool(concurrency=1)
 
     assert len({run(pool, "sleep", 0)[1]["pid"] for _ in range(5)}) == 1
+
+
+def test_one_large_piece_of_a_result_arrives_in_small_ones(pool: Pool) -> None:
+    """A cell of 162 MB must not be in the memory of a web worker at once."""
+    with pool.lease(query(), never) as lease:
+        lease.send(("echo", b"x" * 20 * MIB, 1))
+        sizes = []
+        while isinstance(found := lease.receive(), bytes):
+            sizes.append(len(found))
+
+    assert (sum(sizes), max(sizes)) == (20 * MIB, DATA_BYTES)
+
+
+def test_a_frame_that_is_larger_than_any_of_ours_ends_the_process(pool: Pool) -> None:
+    with pytest.raises(InternalError):
+        run(pool, "tell", 5 * MIB)
+
+    assert run(pool, "echo", b"x", 1)[0] == b"x"
+
+
+def test_an_error_that_quotes_a_large_value_is_cut(pool: Pool) -> None:
+    with pytest.raises(InvalidSQL) as refusal:
+        run(pool, "quote", 20 * MIB)
+
+    assert len(refusal.value.message) < 3_000
+    assert len(refusal.value.details["hint"]) < 3_000
 
 
 def test_an_error_of_the_query_keeps_its_class_and_details_and_no_half_result(make_pool: MakePool) -> None:
