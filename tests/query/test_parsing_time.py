@@ -36,9 +36,8 @@ NESTINGS = {
     "sub-query": ("# (select ", ")"),
     "order": ("(select 1 order by # ", ")"),
 }
-PREFIXES = ("select ", "select * from ")
 # Twice as much would already be a million times as much in a family that doubles at every level.
-DEPTH = 12
+DEPTH = 10
 LONG_SECONDS = 120
 
 
@@ -74,10 +73,9 @@ def test_no_word_makes_parsing_grow_with_a_power_of_its_nesting(shape: str) -> N
     """One that did would have used up by then what the parser may go back."""
     opening, closing = NESTINGS[shape]
     statements = [
-        prefix + nested(opening.replace("#", word), end.replace("#", word))
+        prefix + nested(opening.replace("#", word), closing.replace("#", word))
         for word in WORDS
-        for prefix in PREFIXES
-        for end in (closing, "")
+        for prefix in ("select ", "select * from ")
     ]
 
     assert [sql for sql in statements if refusal(sql) == STATEMENT_TOO_COMPLEX] == []

@@ -1,5 +1,6 @@
 """No caller keeps the others, and nobody keeps alerts and administrators, from asking: docs/security.md, "Queries"."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -20,30 +21,26 @@ def ask(service: Service, key: str | None, sql: str, timeout: float = 60) -> req
     return requests.post(f"{service.url}/api/v1/query", json=body, headers=headers, timeout=timeout, **auth)
 
 
-def keep_busy(service: Service, key: str, count: int) -> None:
-    """So many endless queries; who asks them does not wait for long, and they end when it leaves."""
-    for _ in range(count):
+def keep_busy(service: Service, *keys: str) -> None:
+    """An endless query of each key's; who asks them does not wait for long, and they end when it leaves."""
+    for key in keys:
         threading.Thread(target=_ask_in_vain, args=(service, key), daemon=True).start()
-    running = [0]
     deadline = time.monotonic() + 60
-    while running[0] < count:
+    while len(service.call("GET", "/api/v1/queries").json()) < len(keys):
         assert time.monotonic() < deadline
         time.sleep(0.1)
-        running[0] = len(service.call("GET", "/api/v1/queries").json())
 
 
 def _ask_in_vain(service: Service, key: str) -> None:
-    try:
+    with contextlib.suppress(requests.RequestException):
         ask(service, key, ENDLESS)
-    except requests.RequestException:
-        pass
 
 
 def test_one_reader_stops_nobody_elses_queries(start_service: Callable[..., Service]) -> None:
     """Two slots, as on the smallest machine, and one reader with two queries that do not end."""
     service = start_service()
     greedy, modest = (service.make_key(name, {"privilege": "reader"}) for name in ("greedy", "modest"))
-    keep_busy(service, greedy, 2)
+    keep_busy(service, greedy, greedy)
 
     others = [ask(service, key, "SELECT 1", LONG_SECONDS).status_code for key in (modest, None)]
 
@@ -52,8 +49,7 @@ def test_one_reader_stops_nobody_elses_queries(start_service: Callable[..., Serv
 
 def test_readers_together_leave_a_slot_to_administrators(start_service: Callable[..., Service]) -> None:
     service = start_service()
-    for name in ("ann", "bob", "carl"):
-        keep_busy(service, service.make_key(name, {"privilege": "reader"}), 1)
+    keep_busy(service, *(service.make_key(name, {"privilege": "reader"}) for name in ("ann", "bob", "carl")))
 
     assert ask(service, None, "SELECT 1", LONG_SECONDS).status_code == 200
 
@@ -61,7 +57,7 @@ def test_readers_together_leave_a_slot_to_administrators(start_service: Callable
 def test_a_query_that_matches_for_ever_ends_when_it_is_cancelled(start_service: Callable[..., Service]) -> None:
     """Its process holds the lock of the interpreter and is killed from outside."""
     service = start_service()
-    keep_busy(service, service.make_key("ann", {"privilege": "reader"}), 1)
+    keep_busy(service, service.make_key("ann", {"privilege": "reader"}))
     (running,) = service.call("GET", "/api/v1/queries").json()
 
     started = time.monotonic()
