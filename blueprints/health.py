@@ -4,10 +4,10 @@ from flask import Blueprint, Response, jsonify, request
 
 import version
 from auth.privileges import Action, may
-from blueprints.authentication import caller, protect
-from blueprints.parts import parts
 from config import Settings
 from models import base
+from web.authentication import caller, protect
+from web.services import parts
 
 public = Blueprint("health", __name__)
 about = protect(Blueprint("about", __name__))

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from query.patterns.render import python
-from query.patterns.tree import Any, Chars, Choice, Group, Look, Node, Regex, Repeat, Sequence
+from query.pg.patterns.render import python
+from query.pg.patterns.tree import Any, Chars, Choice, Group, Look, Node, Regex, Repeat, Sequence
 
 # Code points that an edge may have to be compared with what is beside it, one by one.
 MOST_COMPARED: Final = 512

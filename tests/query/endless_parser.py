@@ -3,7 +3,7 @@
 import ctypes
 from collections.abc import Callable
 
-from query import worker
+from query.process import worker
 
 
 def _hang(_: object, __: Callable[[bytes], None]) -> dict[str, object]:

@@ -14,7 +14,14 @@ from query.service import Checked, QueryService, Question
 ROOT = Path(__file__).parent.parent.parent
 ANN = Question("default", "native:ann", "SELECT 1", 0)
 # What web workers and the alerting process may know of query/: how to ask, and no parser.
-PARSERS = {"query.parse", "query.dialect", "query.engine", "query.prepared", "query.execution", "sqlglot"}
+PARSERS = {
+    "query.syntax.parse",
+    "query.syntax.dialect",
+    "query.engine",
+    "query.process.statement_cache",
+    "query.process.execution",
+    "sqlglot",
+}
 
 
 def never() -> bool:

@@ -8,11 +8,11 @@ import pytest
 from sqlglot.dialects.postgres import Postgres
 
 from errors import InvalidSQL, WeirError
-from query import dialect
-from query.dialect import WeirParser
 from query.fault import STATEMENT_TOO_COMPLEX
 from query.limits import MAX_STATEMENT_CHARACTERS
-from query.parse import parse
+from query.syntax import dialect
+from query.syntax.dialect import WeirParser
+from query.syntax.parse import parse
 
 # Of the words that are one token to the parser one each, and those that it looks at by their text.
 WORDS = sorted(

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from query.patterns.backtracking import explodes
-from query.patterns.render import python
-from query.patterns.tree import parse_regex
+from query.pg.patterns.render import python
+from query.pg.patterns.tree import parse_regex
 
 EXPLODING = [
     *("(a+)+b", "(a*)*b", "(a?){50}b", "(a*,a*)+b", "(a*a*,)+b", "(\\w+\\s*)+b", "((a+,)+;)+b", "(.+,)+b"),

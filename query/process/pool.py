@@ -1,0 +1,428 @@
+"""The query processes of one worker: kept warm, lent out one query at a time, watched, replaced when they die.
+
+Written against the standard library's threads and sockets, which under gunicorn are gevent's. Knows neither SQL nor
+HTTP. The design and what was measured: docs/decisions/query-processes.md.
+"""
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from errors import InternalError, Overloaded, QueryCancelled, QueryTooLarge, ShuttingDown, TimedOut, WeirError
+from query.process.fair_queue import RETRY_AFTER_SECONDS, Line
+from query.process.protocol import Answer, ConnectionLost
+from query.process.query_process import QueryProcess
+from query.process.slot_table import Entry, Host, Query
+
+logger = logging.getLogger(__name__)
+
+MIB: Final = 1024 * 1024
+# How often running queries are looked at. Polars allocates about 2 GB/s here, so a query overshoots by some 50 MB.
+WATCH_SECONDS: Final = 0.025
+# Looking whether the client is still there, and whether somebody cancelled, costs system calls; people do not notice.
+GLANCE_SECONDS: Final = 0.1
+# Waiting for another worker's query to end is polling: there is no lock that gevent could wait for.
+POLL_SECONDS: Final = 0.003
+# The same where it is the caller's own queries that have to end, of which another worker may have some.
+SHARE_SECONDS: Final = 0.02
+# Slots beyond those for everybody (query/process/slot_table.py).
+KEPT: Final = 1
+# A process that keeps more than this after a query is replaced rather than kept warm.
+RETAINED_BYTES: Final = 384 * MIB
+# One idle process stays for ever; those that a burst has left behind go after this.
+IDLE_SECONDS: Final = 60.0
+# A process that cannot start (no memory, a broken installation) is not tried again at full speed.
+RESTART_SECONDS: Final = 1.0
+# What a process dies of when an allocation fails or the stack ends, rather than by a defect that we could name.
+EXHAUSTED: Final = (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS)
+# Seen with this share of its memory, a query that the kernel killed was itself to blame.
+BLAMED_SHARE: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one query may use, how many run at once on the host, and how many may wait in one worker.
+
+    Of those that run at once there is one more, which is kept for administrators and alerts.
+    """
+
+    timeout_seconds: float
+    memory_bytes: int
+    concurrency: int
+    threads: int
+    waiting: int
+    waiting_seconds: float
+
+
+# Told how many seconds a query stood in line for its slot, those that gave up included.
+OnWait = Callable[[float], None]
+
+
+def ignored(seconds: float) -> None:
+    """For those who count nothing."""
+
+
+class Lease:
+    """One query's hold on a slot and a process. `is_gone` tells whether its client has left."""
+
+    def __init__(self, query: Query, process: QueryProcess, limits: Limits, is_gone: Callable[[], bool]) -> None:
+        self.query = query
+        self._process = process
+        self._limits = limits
+        self._is_gone = is_gone
+        self._deadline = time.monotonic() + limits.timeout_seconds
+        self._glanced_at = 0.0
+        self._ended: WeirError | None = None
+        self._is_over = False
+        self._lock = threading.Lock()
+
+    def send(self, request: object) -> None:
+        """Start a request; `receive` until its answer. Raises what ended the query."""
+        try:
+            self._process.send(request)
+        except ConnectionLost as error:
+            raise self._reason() from error
+
+    def receive(self) -> bytes | Answer:
+        """A piece of data, or the answer that ends the request. Raises the request's error, or what ended it."""
+        try:
+            return self._process.receive()
+        except ConnectionLost as error:
+            raise self._reason() from error
+
+    def end(self, reason: WeirError) -> None:
+        """Stop the query now. The first reason is what its caller gets."""
+        with self._lock:
+            if self._ended is None and not self._is_over:
+                self._ended = reason
+                self._process.kill()
+
+    def release(self) -> None:
+        """From here on the process may run another query, which nothing that concerns this one may kill."""
+        with self._lock:
+            self._is_over = True
+
+    def check(self, host: Host) -> None:
+        """End the query if it has used up what it may, or if nobody waits for it any more."""
+        now = time.monotonic()
+        if now > self._deadline:
+            self.end(TimedOut(f"the query ran longer than {self._limits.timeout_seconds:g} s"))
+        elif self._process.charged_bytes() > self._limits.memory_bytes:
+            limit = self._limits.memory_bytes
+            self.end(QueryTooLarge(f"the query needs more than {limit // MIB} MiB of memory", limit=limit))
+        elif now > self._glanced_at + GLANCE_SECONDS:
+            self._glanced_at = now
+            if self._is_gone() or host.is_cancelled(self.query.id):
+                self.end(QueryCancelled("the query was cancelled"))
+
+    def _reason(self) -> WeirError:
+        """Why the process is gone."""
+        if self._ended is not None:
+            return self._ended
+        status = self._process.ended_by()
+        self._process.kill()
+        logger.error("query process %d ended with %s during query %s", self._process.pid, status, self.query.id)
+        if status in EXHAUSTED or (status == -signal.SIGKILL and self._was_large()):
+            return QueryTooLarge("the query needs more memory or nesting than one query may use")
+        if status == -signal.SIGKILL:
+            # Not by us: the kernel takes queries first when memory ends, whoever used it up.
+            return Overloaded("the host is short of memory, and the query was ended for it", RETRY_AFTER_SECONDS)
+        return InternalError("the process that ran the query ended unexpectedly")
+
+    def _was_large(self) -> bool:
+        return self.most_charged >= BLAMED_SHARE * self._limits.memory_bytes
+
+    @property
+    def note(self) -> Answer:
+        """What the process has told of the result ahead of its data."""
+        return self._process.note
+
+    @property
+    def most_charged(self) -> int:
+        """The most memory in bytes that the query was seen with."""
+        return self._process.most_charged
+
+
+@dataclass(frozen=True, slots=True)
+class _Hold:
+    """A slot of the host, and which of the caller's own it is."""
+
+    slot: int
+    share: int
+
+
+class _Waiting:
+    """A query that waits for its slot. Its owner holds a lock."""
+
+    def __init__(self, host: Host, query: Query, line: Line) -> None:
+        self._host, self._query, self._line = host, query, line
+        self._place = line.join(query.caller)
+        self._entry: Entry | None = None
+        self._share: int | None = None
+
+    def look(self) -> _Hold | None:
+        """What it waits for, if it is its turn now."""
+        if self._share is None and self._line.is_next_of(self._query.caller, self._place):
+            self._share = self._host.try_share(self._query)
+            if self._share is not None:
+                self._line.set_ready(self._place)
+        if self._share is None or not self._line.is_first(self._place):
+            return None
+        self._entry = self._entry or self._host.stand_in_line(privileged=self._query.privileged)
+        slot = self._host.try_slot(self._entry, privileged=self._query.privileged)
+        if slot is None:
+            return None
+        hold, self._share = _Hold(slot, self._share), None
+        return hold
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long until it looks again, if this worker frees nothing before."""
+        if self._share is None:
+            return SHARE_SECONDS if self._line.is_next_of(self._query.caller, self._place) else GLANCE_SECONDS
+        if not self._line.is_first(self._place) or self._host.holds_all(privileged=self._query.privileged):
+            return GLANCE_SECONDS
+        return POLL_SECONDS
+
+    def leave(self) -> None:
+        self._line.leave(self._query.caller, self._place)
+        if self._share is not None:
+            self._host.release_share(self._share)
+        if self._entry is not None:
+            self._entry.close()
+
+
+class Pool:
+    """Lends processes to queries. One for each worker; the limits hold for all workers of the host together."""
+
+    def __init__(self, host: Host, limits: Limits, module: str, on_wait: OnWait = ignored) -> None:
+        self._host, self._limits, self._module, self._on_wait = host, limits, module, on_wait
+        self._changed = threading.Condition()
+        self._line = Line(limits.waiting)
+        self._ahead = Line(limits.waiting)
+        self._idle: list[QueryProcess] = []
+        self._leases: set[Lease] = set()
+        self._wanted = 0
+        self._coming = 0
+        self._size = 0
+        self._running = False
+
+    def start(self) -> None:
+        """Begin to keep processes warm. Safe to call again."""
+        with self._changed:
+            if self._running:
+                return
+            self._running = True
+        self._host.open()
+        self._host.sweep()
+        for target in (self._keep, self._watch):
+            threading.Thread(target=target, name=target.__name__, daemon=True).start()
+
+    def close(self) -> None:
+        """End every query and every process."""
+        with self._changed:
+            self._running = False
+            leases, idle = list(self._leases), list(self._idle)
+            self._idle.clear()
+            self._changed.notify_all()
+        for lease in leases:
+            lease.end(ShuttingDown("the service is shutting down"))
+        for process in idle:
+            self._discard(process)
+
+    @contextmanager
+    def lease(self, query: Query, is_gone: Callable[[], bool], timeout_seconds: float | None = None) -> Iterator[Lease]:
+        """A process for `query`, as soon as it is its turn, for `timeout_seconds` if that is less than others get.
+
+        Raises Overloaded, QueryCancelled, ShuttingDown.
+        """
+        self.start()
+        limits = self._limits
+        if timeout_seconds is not None:
+            limits = replace(limits, timeout_seconds=min(timeout_seconds, limits.timeout_seconds))
+        entry = self._host.enter(query)
+        try:
+            with self._slot(query, is_gone), self._process() as process:
+                lease = Lease(query, process, limits, is_gone)
+                with self._watched(lease):
+                    yield lease
+        finally:
+            entry.close()
+
+    @contextmanager
+    def _slot(self, query: Query, is_gone: Callable[[], bool]) -> Iterator[None]:
+        started = time.monotonic()
+        try:
+            with self._changed:
+                hold = self._try_hold(query) or self._wait_for_slot(query, is_gone)
+        finally:
+            self._on_wait(time.monotonic() - started)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._host.release_slot(hold.slot)
+                self._host.release_share(hold.share)
+                self._changed.notify_all()
+
+    def _line_of(self, query: Query) -> Line:
+        return self._ahead if query.privileged else self._line
+
+    def _try_hold(self, query: Query) -> "_Hold | None":
+        """A slot without waiting, if nobody waits."""
+        share = None if len(self._line_of(query)) else self._host.try_share(query)
+        if share is None:
+            return None
+        slot = self._host.try_slot(None, privileged=query.privileged)
+        if slot is None:
+            self._host.release_share(share)
+            return None
+        return _Hold(slot, share)
+
+    def _wait_for_slot(self, query: Query, is_gone: Callable[[], bool]) -> "_Hold":
+        """Wait for the caller's other queries, then in this worker's line, and at its head in the host's."""
+        line = self._line_of(query)
+        deadline = time.monotonic() + self._limits.waiting_seconds
+        waiting = _Waiting(self._host, query, line)
+        try:
+            while True:
+                hold = waiting.look()
+                if hold is not None:
+                    return hold
+                self._check_waiting(query, deadline, is_gone)
+                self._changed.wait(waiting.patience_seconds)
+        finally:
+            waiting.leave()
+            self._changed.notify_all()
+
+    def _check_waiting(self, query: Query, deadline: float, is_gone: Callable[[], bool]) -> None:
+        if not self._running:
+            raise ShuttingDown("the service is shutting down")
+        if time.monotonic() > deadline:
+            waited = self._limits.waiting_seconds
+            raise Overloaded(f"no query slot became free within {waited:g} s", RETRY_AFTER_SECONDS)
+        if self._host.is_cancelled(query.id) or is_gone():
+            raise QueryCancelled("the query was cancelled while it waited")
+
+    @contextmanager
+    def _process(self) -> Iterator[QueryProcess]:
+        process = self._take()
+        try:
+            yield process
+        finally:
+            self._give_back(process)
+
+    def _take(self) -> QueryProcess:
+        """An idle process, or the next that comes up."""
+        deadline = time.monotonic() + self._limits.waiting_seconds
+        with self._changed:
+            self._wanted += 1
+            try:
+                self._changed.notify_all()
+                while self._running and time.monotonic() < deadline:
+                    if self._idle:
+                        process = self._idle.pop()
+                        if process.is_alive():
+                            return process
+                        self._discard(process)
+                    else:
+                        self._changed.wait(GLANCE_SECONDS)
+            finally:
+                self._wanted -= 1
+        raise Overloaded("no query process became ready", RETRY_AFTER_SECONDS)
+
+    def _give_back(self, process: QueryProcess) -> None:
+        if process.is_ready() and process.charged_bytes() < RETAINED_BYTES:
+            self._put(process)
+        else:
+            self._discard(process)
+
+    def _put(self, process: QueryProcess) -> None:
+        with self._changed:
+            if self._running:
+                process.idle_since = time.monotonic()
+                self._idle.append(process)
+                self._changed.notify_all()
+                return
+        self._discard(process)
+
+    def _discard(self, process: QueryProcess) -> None:
+        process.kill()
+        # Waiting for its end takes as long as freeing its memory: not on the query's time.
+        threading.Thread(target=process.close, name="reap", daemon=True).start()
+        with self._changed:
+            self._size -= 1
+            self._changed.notify_all()
+
+    @contextmanager
+    def _watched(self, lease: Lease) -> Iterator[None]:
+        with self._changed:
+            self._leases.add(lease)
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            lease.release()
+            with self._changed:
+                self._leases.discard(lease)
+
+    def _watch(self) -> None:
+        """Look after the running queries until the pool is closed."""
+        while self._running:
+            with self._changed:
+                if not self._leases:
+                    self._changed.wait(1.0)
+                leases = list(self._leases)
+            for lease in leases:
+                lease.check(self._host)
+            if leases:
+                time.sleep(WATCH_SECONDS)
+
+    def _keep(self) -> None:
+        """Have as many processes as are wanted, and one to spare, until the pool is closed."""
+        while self._running:
+            self._retire()
+            with self._changed:
+                if not self._is_short():
+                    self._changed.wait(1.0)
+                    continue
+                self._size += 1
+            self._spawn()
+
+    def _is_short(self) -> bool:
+        return self._size < self._limits.concurrency + KEPT and len(self._idle) + self._coming < max(1, self._wanted)
+
+    def _spawn(self) -> None:
+        # Here, because a process dies with the thread that started it; waited for elsewhere, so that several come
+        # up side by side.
+        process = QueryProcess(self._module, threads=self._limits.threads)
+        self._coming += 1
+        threading.Thread(target=self._welcome, args=(process,), name="welcome", daemon=True).start()
+
+    def _welcome(self, process: QueryProcess) -> None:
+        try:
+            process.wait_until_ready()
+        except ConnectionLost:
+            logger.exception("a query process did not start (status %s)", process.ended_by())
+            time.sleep(RESTART_SECONDS)
+            self._discard(process)
+        else:
+            self._put(process)
+        finally:
+            with self._changed:
+                self._coming -= 1
+                self._changed.notify_all()
+
+    def _retire(self) -> None:
+        """End the idle processes that a burst has left behind, except one."""
+        now = time.monotonic()
+        with self._changed:
+            old = [process for process in self._idle[:-1] if now - process.idle_since > IDLE_SECONDS]
+            self._idle = [process for process in self._idle if process not in old]
+        for process in old:
+            self._discard(process)
