@@ -7,7 +7,7 @@ from auth.privileges import Action, may
 from config import Settings
 from models import base
 from web.authentication import caller, protect
-from web.services import parts
+from web.services import services
 
 public = Blueprint("health", __name__)
 about = protect(Blueprint("about", __name__))
@@ -33,7 +33,7 @@ def readiness() -> Response:
     """
     with base.connection():
         base.database.execute_sql("SELECT 1")
-    peers = parts().storage.layout.peers
+    peers = services().storage.layout.peers
     if peers is not None and request.args.get("for") != "ingestion":
         peers.listing()
     return jsonify({"status": "ready"})
@@ -42,7 +42,7 @@ def readiness() -> Response:
 @about.get("/api/v1/about")
 def describe() -> Response:
     """What runs here: to readers; where it keeps things, to administrators. Parseable's clients read `mode`."""
-    settings = parts().settings
+    settings = services().settings
     shown: dict[str, object] = {
         "commit": "",
         "mode": "Standalone",

@@ -18,9 +18,9 @@ from models import authored
 from models.authored import Origin
 from query.service import Check, Checked
 from web.authentication import caller
-from web.client_connection import departure
+from web.client_connection import client_disconnected
 from web.json_bodies import answer
-from web.services import parts
+from web.services import services
 
 
 class Authored(Protocol):
@@ -79,7 +79,7 @@ class Kind(Generic[Object, Content]):
     def all_visible(self) -> list[Object]:
         """The objects that the caller may see. Raises Forbidden."""
         require(caller(), Action.READ_AUTHORED)
-        return [each for each in self.every(caller().tenant) if self._is_visible(each)]
+        return [each for each in self.list_all(caller().tenant) if self._is_visible(each)]
 
     def _is_visible(self, found: Object) -> bool:
         datasets = self.datasets(found)
@@ -144,7 +144,7 @@ def checked(*statements: tuple[str, str]) -> list[Checked]:
     """
     if not statements:
         return []
-    with parts().queries.checking(asked_by_caller(statements[0][1]), departure(request)) as check:
+    with services().queries.checking(asked_by_caller(statements[0][1]), client_disconnected(request)) as check:
         return [_checked(check, field, sql) for field, sql in statements]
 
 

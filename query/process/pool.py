@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from errors import InternalError, Overloaded, QueryCancelled, QueryTooLarge, ShuttingDown, TimedOut, WeirError
-from query.process.fair_queue import RETRY_AFTER_SECONDS, Line
+from query.process.fair_queue import RETRY_AFTER_SECONDS, FairQueue
 from query.process.protocol import Answer, ConnectionLost
 from query.process.query_process import QueryProcess
-from query.process.slot_table import Entry, Host, Query
+from query.process.slot_table import LockedFile, Query, SlotTable
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class Limits:
 OnWait = Callable[[float], None]
 
 
-def ignored(seconds: float) -> None:
+def ignore(seconds: float) -> None:
     """For those who count nothing."""
 
 
@@ -107,7 +107,7 @@ class Lease:
         with self._lock:
             self._is_over = True
 
-    def check(self, host: Host) -> None:
+    def check(self, host: SlotTable) -> None:
         """End the query if it has used up what it may, or if nobody waits for it any more."""
         now = time.monotonic()
         if now > self._deadline:
@@ -159,10 +159,10 @@ class _Hold:
 class _Waiting:
     """A query that waits for its slot. Its owner holds a lock."""
 
-    def __init__(self, host: Host, query: Query, line: Line) -> None:
+    def __init__(self, host: SlotTable, query: Query, line: FairQueue) -> None:
         self._host, self._query, self._line = host, query, line
         self._place = line.join(query.caller)
-        self._entry: Entry | None = None
+        self._entry: LockedFile | None = None
         self._share: int | None = None
 
     def look(self) -> _Hold | None:
@@ -200,11 +200,11 @@ class _Waiting:
 class Pool:
     """Lends processes to queries. One for each worker; the limits hold for all workers of the host together."""
 
-    def __init__(self, host: Host, limits: Limits, module: str, on_wait: OnWait = ignored) -> None:
+    def __init__(self, host: SlotTable, limits: Limits, module: str, on_wait: OnWait = ignore) -> None:
         self._host, self._limits, self._module, self._on_wait = host, limits, module, on_wait
         self._changed = threading.Condition()
-        self._line = Line(limits.waiting)
-        self._ahead = Line(limits.waiting)
+        self._line = FairQueue(limits.waiting)
+        self._ahead = FairQueue(limits.waiting)
         self._idle: list[QueryProcess] = []
         self._leases: set[Lease] = set()
         self._wanted = 0
@@ -270,7 +270,7 @@ class Pool:
                 self._host.release_share(hold.share)
                 self._changed.notify_all()
 
-    def _line_of(self, query: Query) -> Line:
+    def _line_of(self, query: Query) -> FairQueue:
         return self._ahead if query.privileged else self._line
 
     def _try_hold(self, query: Query) -> "_Hold | None":

@@ -55,7 +55,7 @@ class Query:
         return f"{self.tenant}/{self.identity}"
 
 
-class Host:
+class SlotTable:
     """The shared directory, as one worker process sees it. Not for use by several processes through a fork.
 
     It has `slots` for everybody, and one more that is kept.
@@ -114,7 +114,7 @@ class Host:
             return False
         return True
 
-    def try_slot(self, place: "Entry | None", *, privileged: bool = False) -> int | None:
+    def try_slot(self, place: "LockedFile | None", *, privileged: bool = False) -> int | None:
         """A slot for the one at `place` in the line (None: not in it yet), or None: not now."""
         number = self._lock_any(privileged=privileged)
         if number is None or self._is_next(place, AHEAD if privileged else WAITING):
@@ -139,12 +139,12 @@ class Host:
         if self._files:
             fcntl.flock(self._files[number], fcntl.LOCK_UN)
 
-    def stand_in_line(self, *, privileged: bool = False) -> "Entry":
+    def stand_in_line(self, *, privileged: bool = False) -> "LockedFile":
         """A place behind all that stand there now. The monotonic clock is the same for all processes of a host."""
         suffix = AHEAD if privileged else WAITING
         return self._publish(f"{time.monotonic_ns():020d}-{uuid.uuid4().hex}{suffix}", "")
 
-    def enter(self, query: Query) -> "Entry":
+    def enter(self, query: Query) -> "LockedFile":
         """List a query until the entry is closed."""
         return self._publish(query.id + QUERY, json.dumps(asdict(query)))
 
@@ -172,7 +172,7 @@ class Host:
                 return number
         return None
 
-    def _is_next(self, place: "Entry | None", line: str) -> bool:
+    def _is_next(self, place: "LockedFile | None", line: str) -> bool:
         """Whether nobody alive stands before `place` in this line."""
         for name in sorted(name for name in os.listdir(self._directory) if name.endswith(line)):
             if place is not None and name == place.path.name:
@@ -193,7 +193,7 @@ class Host:
     def _forget(self, path: Path) -> None:
         path.with_suffix(CANCEL).unlink(missing_ok=True)
 
-    def _publish(self, name: str, content: str) -> "Entry":
+    def _publish(self, name: str, content: str) -> "LockedFile":
         """A file that appears complete and locked, so that whoever sees it unlocked knows its owner is gone."""
         unpublished = self._directory / (name + UNPUBLISHED)
         file = unpublished.open("w", encoding="utf-8")
@@ -202,7 +202,7 @@ class Host:
         file.flush()
         path = self._directory / name
         unpublished.rename(path)
-        return Entry(path, file)
+        return LockedFile(path, file)
 
     def sweep(self) -> None:
         """Remove what processes that died have left."""
@@ -219,7 +219,7 @@ class Host:
                     yield path
 
 
-class Entry:
+class LockedFile:
     """A file of the shared directory that is there as long as this is open."""
 
     def __init__(self, path: Path, file: IO[str]) -> None:

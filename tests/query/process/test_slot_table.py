@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from query.process.slot_table import Host, Query
+from query.process.slot_table import Query, SlotTable
 
 
 def query(name: str, *, privileged: bool = False) -> Query:
@@ -11,7 +11,7 @@ def query(name: str, *, privileged: bool = False) -> Query:
 
 def test_worker_knows_whether_all_slots_are_its_own(tmp_path: Path) -> None:
     """While they are, nobody else can free one, and its waiting queries need not poll."""
-    first, second = Host(tmp_path, 2), Host(tmp_path, 2)
+    first, second = SlotTable(tmp_path, 2), SlotTable(tmp_path, 2)
     for host in (first, second):
         host.open()
 
@@ -32,7 +32,7 @@ def test_worker_knows_whether_all_slots_are_its_own(tmp_path: Path) -> None:
 
 
 def test_a_caller_holds_all_but_one_slot_of_the_host_through_whichever_worker(tmp_path: Path) -> None:
-    first, second = Host(tmp_path, 3), Host(tmp_path, 3)
+    first, second = SlotTable(tmp_path, 3), SlotTable(tmp_path, 3)
     for host in (first, second):
         host.open()
     greedy, other, administrator = query("ann"), query("bob"), query("admin", privileged=True)
@@ -49,7 +49,7 @@ def test_a_caller_holds_all_but_one_slot_of_the_host_through_whichever_worker(tm
 
 
 def test_one_slot_cannot_be_shared(tmp_path: Path) -> None:
-    host = Host(tmp_path, 1)
+    host = SlotTable(tmp_path, 1)
     host.open()
 
     assert [host.try_share(query("ann")) is not None for _ in range(2)] == [True, False]
