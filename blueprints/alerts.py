@@ -204,7 +204,7 @@ kind = Kind(
     tells_of_rows=True,
     create=_store,
     get=alert.get,
-    every=alert.every,
+    list_all=alert.list_all,
     replace=_replace,
     delete=alert.delete,
 )

@@ -58,6 +58,8 @@ class DatasetView:
         names = {each.column for conditions in self.conditions for each in conditions}
         if len(read.files) < len(whole.files):
             parts.append(f"chosen by {', '.join(sorted(names & read.columns))}")
+        if whole.has_files_outside:
+            parts.append("its other files are outside of the time range")
         return ", ".join(parts)
 
 
