@@ -9,7 +9,7 @@ import orjson
 from flask import Blueprint, Response, jsonify, request
 
 from auth.privileges import Action, require
-from blueprints.query import Sources, asked_by_caller
+from blueprints.query import Sources
 from query import histogram, timerange
 from query.histogram import EPOCH
 from schemas.query import CountsSchema
@@ -17,6 +17,7 @@ from schemas.reading import load
 from web.authentication import caller, protect
 from web.client_connection import client_disconnected
 from web.json_bodies import json_body
+from web.questions import asked_by_caller
 from web.services import services
 
 blueprint = protect(Blueprint("counts", __name__, url_prefix="/api/v1"))

@@ -29,6 +29,7 @@ from storage.write.engine import Storage
 from web.authentication import caller, protect
 from web.client_connection import client_disconnected
 from web.json_bodies import json_body
+from web.questions import asked_by_caller, name_of
 from web.services import services
 
 logger = logging.getLogger(__name__)
@@ -107,18 +108,6 @@ class Sources:
             return Source(take_snapshot(self.storage.layout, dataset, start, end, columns), start, end)
         only = frozenset((tag.field, tag.value) for tag in tags)
         return Source(take_snapshot(self.storage.layout, dataset, columns=columns), start, end, only)
-
-
-def asked_by_caller(sql: str, options: Options | None = None) -> Question:
-    """A question of the caller's."""
-    return Question(
-        tenant=caller().tenant,
-        identity=name_of(caller()),
-        sql=sql,
-        now_ns=time.time_ns(),
-        options=options or Options(),
-        privileged=may(caller(), Action.ADMINISTER),
-    )
 
 
 def visible_columns(name: str) -> frozenset[str]:
@@ -201,8 +190,3 @@ class _Body:
 
 def _may_end(query: Query) -> bool:
     return query.identity == name_of(caller()) or may(caller(), Action.ADMINISTER)
-
-
-def name_of(identity: Identity) -> str:
-    """What the list of running queries shows of who asked."""
-    return f"{identity.kind}:{identity.id}"

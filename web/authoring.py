@@ -12,7 +12,6 @@ from flask import Blueprint, Response, request
 
 from auth.authorship import author_of, may_see, require_author, require_editor
 from auth.privileges import Action, require, sees_all_rows
-from blueprints.query import asked_by_caller
 from errors import ChangedMeanwhile, InvalidSQL, NotFound, UnsupportedSQL
 from models import authored
 from models.authored import Origin
@@ -20,6 +19,7 @@ from query.service import Check, Checked
 from web.authentication import caller
 from web.client_connection import client_disconnected
 from web.json_bodies import answer
+from web.questions import asked_by_caller
 from web.services import services
 
 

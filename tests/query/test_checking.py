@@ -54,7 +54,7 @@ def test_a_statement_that_keeps_the_parser_is_given_up(tmp_path: Path, monkeypat
     queries.close()
 
 
-@pytest.mark.parametrize("layer", ["blueprints", "alerting", "schemas"])
+@pytest.mark.parametrize("layer", ["blueprints", "web", "alerting", "schemas"])
 def test_no_web_worker_parses_sql(layer: str) -> None:
     imported = {
         node.module
