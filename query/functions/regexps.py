@@ -10,7 +10,7 @@ from query import fault
 from query.expr.call_context import CallContext
 from query.expr.row_errors import row_fault
 from query.functions.registry import define
-from query.patterns.backtracking import explodes
+from query.pg.patterns.backtracking import explodes
 from query.pg.patterns.like import NOTHING, BadPattern, Like, like, similar
 from query.pg.patterns.longest_match import same_match
 from query.pg.patterns.render import needs_python, nests_repeats, python, rust

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from query.patterns.backtracking import explodes
+from query.pg.patterns.backtracking import explodes
 from query.pg.patterns.render import python
 from query.pg.patterns.tree import parse_regex
 
