@@ -13,7 +13,7 @@ from query.functions.postgres_names import postgresql_functions
 from query.functions.registry import AGGREGATES, Aggregate, type_named
 from query.pg.types import FLOAT8, TEXT, PgType, array_of, implicit, same
 from query.plan.tree import AggregateCall, ArrayOf, Constant, RowOf, Scalar, SortKey
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 
 def bind_aggregate(node: exp.Expr, block: Block) -> Scalar:

@@ -15,7 +15,7 @@ from query.bind.type_resolution import call
 from query.functions.registry import AGGREGATES, REGISTRY, WINDOW_FUNCTIONS, type_named
 from query.pg.types import INT4
 from query.plan.tree import Call, Scalar
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 
 def bind_call(node: exp.Expr, block: Block) -> Scalar:

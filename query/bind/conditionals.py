@@ -12,7 +12,7 @@ from query.bind.type_resolution import coerce, common, comparable, settled, unty
 from query.pg.types import INTEGERS
 from query.plan.traverse import check_copies
 from query.plan.tree import Call, Case, Coalesce, Constant, RowOf, Scalar
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 
 def bind_case(node: exp.Expr, block: Block) -> Scalar:

@@ -7,7 +7,7 @@ from query.bind.block import Block
 from query.pg.types import INT4, INT8, NUMERIC_DIGITS, UNKNOWN, numeric
 from query.pg.unicode_escapes import unescaped
 from query.plan.tree import Constant, Scalar, truth
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 
 def bind_literal(node: exp.Expr, block: Block) -> Scalar:

@@ -7,7 +7,7 @@ from query.bind.block import Block
 from query.bind.type_resolution import coerce, common, settled
 from query.pg.types import PgType, array_of
 from query.plan.tree import ArrayOf, RowOf, Scalar
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 
 def bind_array(node: exp.Expr, block: Block) -> Scalar:

@@ -24,8 +24,7 @@ from query.bind.block import Block
 from query.bind.quotient_display import shown_quotient
 from query.bind.type_names import type_name
 from query.plan.tree import Column, Constant, Scalar
-from query.syntax.allowlist import position_of
-from query.syntax.positions import operator_of
+from query.syntax.positions import operator_of, position_of
 
 
 def bind(node: exp.Expr, block: Block) -> Scalar:

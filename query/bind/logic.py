@@ -8,7 +8,7 @@ from query.bind.block import Block
 from query.bind.type_resolution import coerce
 from query.pg.types import BOOL, TEXT
 from query.plan.tree import Call, Constant, IsNull, Logic, Not, RowOf, Scalar, truth
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 
 def bind_and(node: exp.Expr, block: Block) -> Scalar:

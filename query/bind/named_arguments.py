@@ -7,7 +7,7 @@ from sqlglot import exp
 from errors import WeirError
 from query import fault
 from query.functions.argument_names import ARGUMENT_NAMES, DEFAULTS, SHORT_FORMS
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 _NAMED = (exp.Kwarg, exp.PropertyEQ)
 

@@ -12,8 +12,7 @@ from query.bind.type_names import TypeName
 from query.bind.type_resolution import call, coerce, comparable
 from query.pg.types import BOOL, INT4, INT8, INTEGERS, NUMBERS, NUMERIC, PgType, natural, numeric, same
 from query.plan.tree import Call, Cast, Constant, Logic, RowOf, Scalar
-from query.syntax.allowlist import position_of
-from query.syntax.positions import operator_of
+from query.syntax.positions import operator_of, position_of
 
 _SYMBOLS: Final[dict[type[exp.Expr], str]] = {
     exp.Add: "+",

@@ -35,8 +35,7 @@ from query.plan.tree import (
     Scalar,
     truth,
 )
-from query.syntax.allowlist import position_of
-from query.syntax.positions import operator_of
+from query.syntax.positions import operator_of, position_of
 
 _NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _LISTABLE: Final = ("bool", "int2", "int4", "int8", "float8", "text", "date", "timestamp", "timestamptz")

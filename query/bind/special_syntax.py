@@ -25,8 +25,8 @@ from query.pg.types import (
     numeric,
 )
 from query.plan.tree import Cast, Constant, Scalar
-from query.syntax.allowlist import position_of
 from query.syntax.dialect import NORMAL_FORMS
+from query.syntax.positions import position_of
 
 _COLLATIONS: Final = ("c", "posix", "default", "ucs_basic", "c.utf-8", "c.utf8")
 _TRIMS: Final = {"LEADING": "ltrim", "TRAILING": "rtrim"}

@@ -15,9 +15,8 @@ from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS
 from query.pg.types import FLOAT8, INT4, INT8, INTERVAL_TYPE, NUMBERS, PgType
 from query.plan.traverse import columns
 from query.plan.tree import Bound, Constant, Frame, Scalar, SortKey, WindowCall
-from query.syntax.allowlist import position_of
 from query.syntax.parse import fold
-from query.syntax.positions import BRACKETED, definition_of
+from query.syntax.positions import BRACKETED, definition_of, position_of
 
 _RANKS: Final = ("row_number", "rank", "dense_rank")
 _SHARES: Final = ("percent_rank", "cume_dist")

@@ -17,10 +17,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 from errors import WeirError
 from query.fault import SYNTAX_ERROR, invalid, unsupported
 from query.limits import MAX_CHAIN, MAX_NESTING, MAX_TOKENS, check_text, too_complex
-from query.syntax.allowlist import check_tree, position_of
+from query.syntax.allowlist import check_tree
 from query.syntax.dialect import WeirPostgres
 from query.syntax.dialect_checks import check_strictness
 from query.syntax.parameters import Parameter, substitute
+from query.syntax.positions import position_of
 from query.syntax.token_rewrites import reworded
 
 _EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
