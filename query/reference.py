@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS, Function, by_family
+from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS, Aggregate, Function, by_family
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "sql.md"
 _INTRODUCTION: Final = """# SQL
@@ -77,10 +77,15 @@ def _aggregates() -> Iterator[str]:
     yield "| form | result | meaning |\n|---|---|---|"
     for name in sorted(AGGREGATES):
         for entry in AGGREGATES[name]:
-            within = f"{name}() WITHIN GROUP (ORDER BY {', '.join(entry.parameters)})"
-            form = within if entry.ordered_set else f"{name}({', '.join(entry.parameters) or '*'})"
-            yield f"| `{form}` | `{entry.result_text}` | {_escaped(entry.summary)} |"
+            yield f"| `{_aggregate_form(entry)}` | `{entry.result_text}` | {_escaped(entry.summary)} |"
     yield ""
+
+
+def _aggregate_form(entry: Aggregate) -> str:
+    parameters = ", ".join(entry.parameters)
+    if entry.direct is not None:
+        return f"{entry.name}({', '.join(entry.direct)}) WITHIN GROUP (ORDER BY {parameters})"
+    return f"{entry.name}({parameters or '*'})"
 
 
 def _windows() -> Iterator[str]:

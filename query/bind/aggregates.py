@@ -10,7 +10,7 @@ from query.bind.hypothetical_ranks import HYPOTHETICAL, bind_hypothetical
 from query.bind.operators import require_hashable, require_sortable
 from query.bind.type_resolution import coerce, untyped
 from query.functions.postgres_names import postgresql_functions
-from query.functions.registry import AGGREGATES, Aggregate, type_named
+from query.functions.registry import AGGREGATES, Aggregate, aggregate_of, type_named
 from query.pg.types import FLOAT8, TEXT, PgType, array_of, implicit, same
 from query.plan.tree import AggregateCall, ArrayOf, Constant, RowOf, Scalar, SortKey
 from query.syntax.positions import position_of
@@ -58,7 +58,7 @@ def within_call(node: exp.Expr, block: Block) -> AggregateCall:
     entry = found[0]
     if name in ("mode", "percentile_disc") and any(_is_bare(key.this) for key in node.args["expression"].expressions):
         raise untyped_argument(name, position_of(node))
-    if len(direct) != entry.direct or len(order) != 1:
+    if entry.direct is None or len(direct) != len(entry.direct) or len(order) != 1:
         raise _no_such(name, [value.type for value in direct], position_of(node))
     return _ordered_set(entry, direct, order, position_of(node))
 
@@ -78,7 +78,8 @@ def _ordered_set(
     require_sortable(key.value.type, position)
     fractions = tuple(_fraction(value, position) for value in direct)
     many = bool(fractions) and fractions[0].type.element is not None
-    kind = key.value.type if key.value.type.name == "interval" else entry.result((key.value.type,))
+    form = aggregate_of(entry.name, [key.value.type]) or entry
+    kind = form.result((key.value.type,))
     return AggregateCall(
         array_of(kind) if many else kind, entry.name, (key.value,), order=(key,), direct=fractions, position=position
     )

@@ -6,12 +6,13 @@ last one when it repeats. An operator is a function whose name is the operator i
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import polars as pl
 
+from query.expr.aggregate_plans import AggregateInputs, Plan
 from query.pg.types import SIMPLE, PgType, array_of
 
 ResultRule = Callable[[tuple[PgType, ...]], PgType]
@@ -128,20 +129,88 @@ def type_named(name: str) -> PgType:
     return SIMPLE[name]
 
 
+AggregateBuilder = Callable[[AggregateInputs], Plan]
+_AGGREGATE: Final = re.compile(r"^([^()]+)\((.*?)\)(?: WITHIN GROUP \(ORDER BY (.+)\))? -> (.+)$")
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """An aggregate's signatures are looked up like a function's; building it is lower.aggregates' business."""
+    """One form of an aggregate. Of an ordered-set aggregate `direct` are the types before WITHIN GROUP, `parameters`
+    the ordering ones. `shares_values`: calls with equal order and FILTER read one list of values, sorted once."""
 
     name: str
     parameters: tuple[str, ...]
     result: ResultRule
     result_text: str
+    build: AggregateBuilder
     summary: str
-    ordered_set: bool = False
-    direct: int = 0
+    direct: tuple[str, ...] | None = None
+    shares_values: bool = False
+
+    @property
+    def ordered_set(self) -> bool:
+        return self.direct is not None
 
 
 AGGREGATES: Final[dict[str, list[Aggregate]]] = {}
+
+
+def aggregate(
+    signatures: str, summary: str, *, result: ResultRule | None = None, shares_values: bool = False
+) -> Callable[[AggregateBuilder], AggregateBuilder]:
+    """Registers a builder of plans for every signature, separated by `;`: `sum(int4) -> int8`, of an ordered-set
+    aggregate `mode() WITHIN GROUP (ORDER BY any) -> anyelement`. `result` as for `define`."""
+
+    def register(build: AggregateBuilder) -> AggregateBuilder:
+        for signature in signatures.split(";"):
+            made = _parsed_aggregate(signature.strip(), build, summary)
+            made = replace(made, result=result or made.result, shares_values=shares_values)
+            AGGREGATES.setdefault(made.name, []).append(made)
+        return build
+
+    return register
+
+
+def _parsed_aggregate(signature: str, build: AggregateBuilder, summary: str) -> Aggregate:
+    match = _AGGREGATE.match(signature)
+    if match is None:
+        raise ValueError(f"bad signature {signature!r}")
+    name, inside, ordering, returned = match.groups()
+    if ordering is None:
+        return Aggregate(name, _words(inside), _rule(returned), returned, build, summary)
+    return Aggregate(name, _words(ordering), _rule(returned), returned, build, summary, _words(inside))
+
+
+def _words(parameters: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in parameters.split(",") if word.strip())
+
+
+def _rule(returned: str) -> ResultRule:
+    """The type after an arrow: `anyelement` and `anyarray` are made of the first argument's."""
+    if returned == "anyelement":
+        return lambda types: types[0]
+    if returned == "anyarray":
+        return lambda types: array_of(types[0])
+    kind = type_named(returned)
+    return lambda types: kind
+
+
+def aggregate_of(name: str, types: Sequence[PgType]) -> Aggregate | None:
+    """The form of an aggregate for arguments, or ordering values, that have its types already."""
+    forms = [form for form in AGGREGATES.get(name, ()) if len(form.parameters) == len(types)]
+    exact = (form for form in forms if all(map(_has_type, form.parameters, types)))
+    return next(exact, None)
+
+
+def shares_values(name: str) -> bool:
+    """True for an aggregate whose calls over the same values in the same order read one list."""
+    return any(form.shares_values for form in AGGREGATES.get(name, ()))
+
+
+def _has_type(word: str, kind: PgType) -> bool:
+    return word == "any" or (word == "anyarray" and kind.element is not None) or word == kind.name
+
+
 WINDOW_FUNCTIONS: Final[dict[str, str]] = {
     "row_number": "Number of the row within its partition, from 1.",
     "rank": "Rank with gaps.",

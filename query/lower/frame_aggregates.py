@@ -4,10 +4,10 @@ from typing import Final
 
 import polars as pl
 
+from query.expr.aggregate_plans import quotient
 from query.expr.checked_arithmetic import LARGEST
 from query.expr.row_errors import trap
 from query.expr.sort_keys import is_keyed
-from query.lower.aggregate_plans import quotient
 from query.lower.aggregates import plan
 from query.lower.frames import WHOLE
 from query.lower.window_rows import END, FIRST, PEER, ROW, START, argument

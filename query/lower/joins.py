@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from query.expr.equality import is_matched_by_key, match_key
 from query.expr.row_errors import trap
 from query.lower.filters import filtered
-from query.lower.grouping_keys import is_matched_by_key, match_key
 from query.lower.scalars import computed
 from query.lower.statements import Statements
 from query.plan.traverse import columns, conjuncts
