@@ -90,9 +90,10 @@ def _aggregate_form(entry: Aggregate) -> str:
 
 def _windows() -> Iterator[str]:
     yield "## Window functions\n"
-    yield "| function | meaning |\n|---|---|"
-    for name, summary in WINDOW_FUNCTIONS.items():
-        yield f"| `{name}` | {_escaped(summary)} |"
+    yield "| form | result | meaning |\n|---|---|---|"
+    for forms in WINDOW_FUNCTIONS.values():
+        for form in forms:
+            yield f"| `{form.name}({', '.join(form.parameters)})` | `{form.result}` | {_escaped(form.summary)} |"
 
 
 def _escaped(text: str) -> str:

@@ -14,6 +14,7 @@ import polars as pl
 
 from query.expr.aggregate_plans import AggregateInputs, Plan
 from query.pg.types import SIMPLE, PgType, array_of
+from query.plan.tree import WindowCall
 
 ResultRule = Callable[[tuple[PgType, ...]], PgType]
 POLYMORPHIC: Final = ("any", "anyelement", "anyarray", "anynonarray")
@@ -211,19 +212,38 @@ def _has_type(word: str, kind: PgType) -> bool:
     return word == "any" or (word == "anyarray" and kind.element is not None) or word == kind.name
 
 
-WINDOW_FUNCTIONS: Final[dict[str, str]] = {
-    "row_number": "Number of the row within its partition, from 1.",
-    "rank": "Rank with gaps.",
-    "dense_rank": "Rank without gaps.",
-    "percent_rank": "Relative rank: (rank - 1) / (rows - 1).",
-    "cume_dist": "Share of rows at or before the current one.",
-    "ntile": "Bucket number from 1 to n.",
-    "lag": "Value of an earlier row of the partition.",
-    "lead": "Value of a later row of the partition.",
-    "first_value": "Value of the first row of the frame.",
-    "last_value": "Value of the last row of the frame.",
-    "nth_value": "Value of the n-th row of the frame.",
-}
+WindowBuilder = Callable[[WindowCall], pl.Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFunction:
+    """One form of a window function; a `framed` one looks at the frame of a row, the others at its partition."""
+
+    name: str
+    parameters: tuple[str, ...]
+    result: str
+    build: WindowBuilder
+    summary: str
+    framed: bool = False
+
+
+WINDOW_FUNCTIONS: Final[dict[str, list[WindowFunction]]] = {}
+
+
+def window(signatures: str, summary: str, *, framed: bool = False) -> Callable[[WindowBuilder], WindowBuilder]:
+    """Registers a builder over the columns of query.expr.window_columns for every signature: `ntile(int4) -> int4`."""
+
+    def register(build: WindowBuilder) -> WindowBuilder:
+        for signature in signatures.split(";"):
+            match = _SIGNATURE.match(signature.strip())
+            if match is None:
+                raise ValueError(f"bad signature {signature!r}")
+            name, inside, returned = match.groups()
+            made = WindowFunction(name, _words(inside), returned, build, summary, framed)
+            WINDOW_FUNCTIONS.setdefault(name, []).append(made)
+        return build
+
+    return register
 
 
 def by_family() -> Mapping[str, list[Function]]:
