@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS, Aggregate, Function, by_family
+import query.bind  # noqa: F401
+from query.functions.registry import AGGREGATES, SYNTAX, WINDOW_FUNCTIONS, Aggregate, Function, by_family
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "sql.md"
 _INTRODUCTION: Final = """# SQL
@@ -48,7 +49,16 @@ Text is ordered by code point (`COLLATE "C"`).
 
 def page() -> str:
     """The whole page as Markdown."""
-    return "\n".join([_INTRODUCTION, *_functions(), *_aggregates(), *_windows()]).rstrip() + "\n"
+    return "\n".join([_INTRODUCTION, *_syntax(), *_functions(), *_aggregates(), *_windows()]).rstrip() + "\n"
+
+
+def _syntax() -> Iterator[str]:
+    yield "## Syntax\n"
+    yield "| form | meaning |\n|---|---|"
+    forms = {construct.form: construct.summary for construct in SYNTAX.values() if construct.form}
+    for form in sorted(forms, key=str.lower):
+        yield f"| `{_escaped(form)}` | {_escaped(forms[form])} |"
+    yield ""
 
 
 def _functions() -> Iterator[str]:

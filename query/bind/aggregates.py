@@ -10,7 +10,7 @@ from query.bind.hypothetical_ranks import HYPOTHETICAL, bind_hypothetical
 from query.bind.operators import require_hashable, require_sortable
 from query.bind.type_resolution import coerce, untyped
 from query.functions.postgres_names import postgresql_functions
-from query.functions.registry import AGGREGATES, Aggregate, aggregate_of, type_named
+from query.functions.registry import AGGREGATES, Aggregate, aggregate_of, syntax, type_named
 from query.pg.types import FLOAT8, TEXT, PgType, array_of, implicit, same
 from query.plan.tree import AggregateCall, ArrayOf, Constant, RowOf, Scalar, SortKey
 from query.syntax.positions import position_of
@@ -21,6 +21,11 @@ def bind_aggregate(node: exp.Expr, block: Block) -> Scalar:
     return block.aggregate(aggregate_call(node, block))
 
 
+@syntax(
+    exp.Filter,
+    form="aggregate(a) FILTER (WHERE condition)",
+    summary="The aggregate of the rows where the condition is true.",
+)
 def bind_filtered(node: exp.Expr, block: Block) -> Scalar:
     """`aggregate(...) FILTER (WHERE condition)`."""
     call = filtered_call(node, block)
@@ -34,6 +39,11 @@ def filtered_call(node: exp.Expr, block: Block) -> AggregateCall:
     return replace(call, where=condition)
 
 
+@syntax(
+    exp.WithinGroup,
+    form="aggregate(a) WITHIN GROUP (ORDER BY b)",
+    summary="An ordered-set aggregate, or the rank that a row would have.",
+)
 def bind_within(node: exp.Expr, block: Block) -> Scalar:
     """`percentile_cont(0.5) WITHIN GROUP (ORDER BY value)`, `rank(100) WITHIN GROUP (ORDER BY value)`."""
     name = str(node.this.this).lower()

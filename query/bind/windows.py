@@ -13,7 +13,7 @@ from query.bind.block import Block, WindowDefinition
 from query.bind.hypothetical_ranks import HYPOTHETICAL
 from query.bind.limit import count_of
 from query.bind.type_resolution import coerce, common, settled, untyped
-from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS, WindowFunction, type_named
+from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS, WindowFunction, syntax, type_named
 from query.pg.types import INTERVAL_TYPE, NUMBERS, PgType
 from query.plan.traverse import columns
 from query.plan.tree import Bound, Constant, Frame, Scalar, SortKey, WindowCall
@@ -23,6 +23,9 @@ from query.syntax.positions import BRACKETED, definition_of, position_of
 _ELEMENT: Final = "anyelement"
 
 
+@syntax(
+    exp.Window, form="function(a) OVER (window | name)", summary="A window function, or an aggregate over a window."
+)
 def bind_window(node: exp.Expr, block: Block) -> Scalar:
     """`function(...) [FILTER ...] OVER window`: the column that holds its value."""
     if block.inside_aggregate:

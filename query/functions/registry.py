@@ -14,7 +14,7 @@ import polars as pl
 
 from query.expr.aggregate_plans import AggregateInputs, Plan
 from query.pg.types import SIMPLE, PgType, array_of
-from query.plan.tree import WindowCall
+from query.plan.tree import Scalar, WindowCall
 
 ResultRule = Callable[[tuple[PgType, ...]], PgType]
 POLYMORPHIC: Final = ("any", "anyelement", "anyarray", "anynonarray")
@@ -242,6 +242,34 @@ def window(signatures: str, summary: str, *, framed: bool = False) -> Callable[[
             made = WindowFunction(name, _words(inside), returned, build, summary, framed)
             WINDOW_FUNCTIONS.setdefault(name, []).append(made)
         return build
+
+    return register
+
+
+SyntaxBinder = Callable[..., Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """A construct with a binder of its own: `form` as it is written, for the documentation unless empty."""
+
+    form: str
+    summary: str
+    bind: SyntaxBinder
+
+
+SYNTAX: Final[dict[str | type, Syntax]] = {}
+
+
+def syntax(*keys: str | type, form: str = "", summary: str = "") -> Callable[[SyntaxBinder], SyntaxBinder]:
+    """Registers the binder, of a node and its block, for nodes of these types or calls by these names."""
+
+    def register(bind: SyntaxBinder) -> SyntaxBinder:
+        for key in keys:
+            if key in SYNTAX:
+                raise ValueError(f"{key} is registered twice")
+            SYNTAX[key] = Syntax(form, summary, bind)
+        return bind
 
     return register
 
