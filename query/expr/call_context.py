@@ -1,7 +1,7 @@
 """What a function's builder gets to know about the place of its call, and how it can fail there."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -15,13 +15,17 @@ from query.pg.types import PgType
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """Implements functions.registry.Site. `guard` holds on rows whose value is needed; None when all are."""
+    """`guard` holds on rows whose value is needed; None when all are."""
 
     types: tuple[PgType, ...]
     result: PgType
     position: int | None = None
     guard: Guard | None = None
     constants: tuple[object | None, ...] = ()
+
+    def mirrored(self) -> "CallContext":
+        """The same place with the arguments the other way round."""
+        return replace(self, types=self.types[::-1], constants=self.constants[::-1])
 
     def constant(self, index: int) -> object | None:
         """An argument's value if it is a constant."""

@@ -4,9 +4,12 @@ import math
 
 import polars as pl
 
+from query import fault
 from query.expr.call_context import CallContext
-from query.expr.row_errors import FAULTS, row_fault
+from query.expr.row_errors import declared, row_error
 from query.pg.intervals import DAY, DAYS_PER_MONTH, scaled
+
+row_error("infinite_interval", fault.FEATURE_NOT_SUPPORTED, "an infinite interval is not supported")
 
 
 def interval_length(value: pl.Expr) -> pl.Expr:
@@ -56,7 +59,7 @@ def scaled_interval(context: CallContext, value: pl.Expr, number: pl.Expr, divid
         except OverflowError as error:
             endless = not divides and by in (math.inf, -math.inf) and (months * DAYS_PER_MONTH + days) * DAY + us
             name = "infinite_interval" if endless else "interval_range"
-            raise row_fault(*FAULTS[name], context.position) from error
+            raise declared(name, context.position) from error
         return dict(zip(("months", "days", "us"), parts, strict=True))
 
     return context.rowwise(over, *interval_parts(value), number)

@@ -13,6 +13,7 @@ from typing import Final
 import polars as pl
 
 from query.expr.aggregate_plans import AggregateInputs, Plan
+from query.expr.call_context import CallContext
 from query.pg.types import SIMPLE, PgType, array_of
 from query.plan.tree import Scalar, WindowCall
 
@@ -97,18 +98,64 @@ def define(
     volatile: bool = False,
     strict: bool = True,
     guarded: bool = False,
+    mirrored: str = "",
 ) -> Callable[[Builder], Builder]:
     """Registers a builder for every signature in `signatures`, separated by `;`. `result` overrides the type after
-    the arrow when it depends on the arguments; for the flags see `Function`."""
+    the arrow when it depends on the arguments; `mirrored` is the operator that means the same with its operands
+    exchanged, which is registered too; for the flags see `Function`."""
 
     def register(build: Builder) -> Builder:
         for signature in signatures.split(";"):
             made = _parsed(signature.strip(), build, summary, family)
             made = replace(made, result=result or made.result, volatile=volatile, strict=strict, guarded=guarded)
             REGISTRY.add(made)
+            if mirrored:
+                REGISTRY.add(_mirror(made, mirrored))
         return build
 
     return register
+
+
+def _mirror(function: Function, name: str) -> Function:
+    """The operator with its operands exchanged; its builder is asked with the call as it would be for the original."""
+    left, right = function.parameters
+    result = function.result
+
+    def build(context: CallContext, first: pl.Expr, second: pl.Expr) -> pl.Expr:
+        return function.build(context.mirrored(), second, first)
+
+    return replace(
+        function,
+        key=f"{name}({_shown(right)}, {_shown(left)})",
+        name=name,
+        parameters=(right, left),
+        result=result if isinstance(result, str) else lambda types: result(types[::-1]),
+        build=build,
+    )
+
+
+def _shown(parameter: Parameter) -> str:
+    return parameter.type + ("!" if parameter.constant else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentNames:
+    """The names of a function's arguments, in order. `short` are those of a form whose names are not the first ones of
+    the longest; `default` is what any argument is that was left out, None where none can be."""
+
+    names: tuple[str, ...]
+    short: tuple[str, ...] = ()
+    default: int | None = None
+
+
+ARGUMENT_NAMES: Final[dict[str, ArgumentNames]] = {}
+"""A function that is not here has no names in pg_proc.proargnames of PostgreSQL 18 either."""
+
+
+def argument_names(functions: str, names: str, short: str = "", default: int | None = None) -> None:
+    """Lets calls of these functions name their arguments: `make_date(year => 2024, month => 1, day => 1)`."""
+    for function in _words(functions):
+        ARGUMENT_NAMES[function] = ArgumentNames(_words(names), _words(short), default)
 
 
 def _parsed(signature: str, build: Builder, summary: str, family: str) -> Function:

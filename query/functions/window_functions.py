@@ -4,10 +4,13 @@ from typing import Final
 
 import polars as pl
 
-from query.expr.row_errors import trap
+from query.expr.row_errors import row_error, trap
 from query.expr.window_columns import END, FIRST, LAST, NEW_PEERS, PEER, PEER_END, ROW, START, argument
 from query.functions.registry import window
 from query.plan.tree import WindowCall
+
+row_error("ntile_zero", "22014", "argument of ntile must be greater than zero")
+row_error("nth_zero", "22016", "argument of nth_value must be greater than zero")
 
 
 @window("row_number() -> int8", "Number of the row within its partition, from 1.")
