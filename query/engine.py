@@ -24,6 +24,7 @@ from query.lower.relations import Lowering
 from query.lower.statements import Statements
 from query.pg.types import JSONB, TEXT, from_polars
 from query.plan.environment import Environment, Schema
+from query.plan.rules import rewritten
 from query.plan.tree import Output, Query
 from query.syntax.parse import Statement, parse
 
@@ -90,7 +91,7 @@ def lowered(statement: Statement, query: Query, tables: Mapping[str, Table]) -> 
     statements = Statements()
     frames = {name: table.frame for name, table in tables.items()}
     try:
-        frame = Lowering(frames, statements, {}, {}).frame(query.relation)
+        frame = Lowering(frames, statements, {}, {}).frame(rewritten(query.relation))
     except RecursionError as error:
         raise too_complex() from error
     names = unique_names([output.name for output in query.outputs])

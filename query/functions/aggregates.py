@@ -4,13 +4,14 @@ from typing import Final
 
 import polars as pl
 
-from query.expr.aggregate_plans import AggregateInputs, Plan, quotient
+from query.expr.aggregate_inputs import AggregateInputs, quotient
+from query.expr.aggregate_plans import Plan
 from query.expr.checked_arithmetic import LARGEST
 from query.expr.equality import match_key
 from query.expr.row_errors import trap
-from query.expr.sort_keys import is_keyed, sort_key
+from query.expr.sort_keys import sort_key
 from query.functions.registry import aggregate
-from query.pg.types import AVERAGE_SCALE, INTEGERS, NUMERIC_DIGITS, PgType, numeric
+from query.pg.types import AVERAGE_SCALE, INTEGERS, NUMERIC_DIGITS, PgType, is_keyed, numeric
 
 _SUM: Final = "Sum; NULL for no values."
 _MEAN: Final = "Mean; NULL for no values."

@@ -7,8 +7,9 @@ from typing import Final
 import polars as pl
 
 from query.expr.call_context import CallContext
-from query.expr.sort_keys import is_keyed, sort_key
+from query.expr.sort_keys import sort_key
 from query.functions.registry import define
+from query.pg.types import is_keyed
 
 _FAMILY = "Comparison"
 

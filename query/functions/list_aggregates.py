@@ -3,17 +3,18 @@
 import polars as pl
 
 from query import fault
-from query.expr.aggregate_plans import AggregateInputs, Plan
+from query.expr.aggregate_inputs import AggregateInputs
+from query.expr.aggregate_plans import Plan
 from query.expr.call_context import CallContext
 from query.expr.equality import once
 from query.expr.json_values import quoted as quoted_text
 from query.expr.json_values import to_json
 from query.expr.row_errors import row_error
-from query.expr.sort_keys import is_keyed, sort_key
+from query.expr.sort_keys import sort_key
 from query.expr.text_output import to_text
 from query.functions.registry import aggregate
 from query.pg.json_text import normalised
-from query.pg.types import TEXT
+from query.pg.types import TEXT, is_keyed
 from query.plan.tree import SortKey
 
 row_error("null_json_key", "22004", "null value not allowed for object key")

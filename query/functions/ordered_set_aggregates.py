@@ -4,12 +4,13 @@ from collections.abc import Callable
 
 import polars as pl
 
-from query.expr.aggregate_plans import AggregateInputs, Plan
+from query.expr.aggregate_inputs import AggregateInputs
+from query.expr.aggregate_plans import Plan
 from query.expr.call_context import CallContext
 from query.expr.intervals import scaled_interval, sum_of_intervals
-from query.expr.sort_keys import is_keyed, sort_key
+from query.expr.sort_keys import sort_key
 from query.functions.registry import aggregate
-from query.pg.types import INTERVAL_TYPE
+from query.pg.types import INTERVAL_TYPE, is_keyed
 
 
 def _ordered(inputs: AggregateInputs) -> tuple[pl.Expr, pl.Expr]:

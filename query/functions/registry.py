@@ -8,12 +8,11 @@ last one when it repeats. An operator is a function whose name is the operator i
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 import polars as pl
 
-from query.expr.aggregate_plans import AggregateInputs, Plan
-from query.expr.call_context import CallContext
+from query.expr.aggregate_plans import Plan
 from query.pg.types import SIMPLE, PgType, array_of
 from query.plan.tree import Scalar, WindowCall
 
@@ -116,12 +115,18 @@ def define(
     return register
 
 
+class _CallContext(Protocol):
+    """query.expr.call_context.CallContext, as far as it matters here."""
+
+    def mirrored(self) -> "_CallContext": ...
+
+
 def _mirror(function: Function, name: str) -> Function:
     """The operator with its operands exchanged; its builder is asked with the call as it would be for the original."""
     left, right = function.parameters
     result = function.result
 
-    def build(context: CallContext, first: pl.Expr, second: pl.Expr) -> pl.Expr:
+    def build(context: _CallContext, first: pl.Expr, second: pl.Expr) -> pl.Expr:
         return function.build(context.mirrored(), second, first)
 
     return replace(
@@ -177,7 +182,9 @@ def type_named(name: str) -> PgType:
     return SIMPLE[name]
 
 
-AggregateBuilder = Callable[[AggregateInputs], Plan]
+AggregateBuilder = Callable[..., Plan]
+"""Makes the plan of query.expr.aggregate_inputs.AggregateInputs."""
+
 _AGGREGATE: Final = re.compile(r"^([^()]+)\((.*?)\)(?: WITHIN GROUP \(ORDER BY (.+)\))? -> (.+)$")
 
 

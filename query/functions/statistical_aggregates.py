@@ -7,7 +7,8 @@ from typing import Final
 
 import polars as pl
 
-from query.expr.aggregate_plans import AggregateInputs, Plan
+from query.expr.aggregate_inputs import AggregateInputs
+from query.expr.aggregate_plans import Plan
 from query.expr.call_context import CallContext
 from query.expr.intervals import checked_interval
 from query.expr.row_errors import trap

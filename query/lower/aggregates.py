@@ -6,7 +6,8 @@ from dataclasses import replace
 import polars as pl
 
 from query import fault
-from query.expr.aggregate_plans import AggregateInputs, Plan
+from query.expr.aggregate_inputs import AggregateInputs
+from query.expr.aggregate_plans import Plan
 from query.expr.common_subexpressions import Stage
 from query.functions.registry import aggregate_of, shares_values
 from query.lower.grouping_keys import groups_of

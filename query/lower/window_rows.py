@@ -7,7 +7,7 @@ import polars as pl
 from query.expr.common_subexpressions import Stage
 from query.expr.window_columns import FIRST, LAST, NEW_PARTITION, NEW_PEERS, PEER, PEER_END, ROW
 from query.lower.scalars import computed, sort_value
-from query.lower.top_n_filter import can_contend, top_n_filter
+from query.lower.top_n_filter import top_n_filter
 from query.pg.types import BOOL
 from query.plan.tree import Coalesce, Scalar, SortKey, WindowCall, truth
 
@@ -35,7 +35,7 @@ def marked(frame: pl.LazyFrame, spec: Spec, first_rows: int | None, stored: bool
         *(sort_value(key.value, stage).alias(name) for key, name in zip(spec.order, order, strict=True)),
     ]
     frame = stage.after(stage.before(frame).with_columns(values))
-    if first_rows is not None and can_contend([value.type for value in spec.partition], spec.order[0].value.type):
+    if first_rows is not None:
         frame = top_n_filter(frame, partition, pl.col(order[0]), spec.order[0], first_rows, stored)
     if partition or order:
         frame = frame.sort(

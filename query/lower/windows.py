@@ -16,8 +16,8 @@ from query.lower.window_rows import Spec, marked, with_arguments
 from query.plan.tree import Column, Field, Window, WindowCall
 
 
-def window(relation: Window, frame: pl.LazyFrame, statements: Statements, first: int | None = None) -> pl.LazyFrame:
-    """The input's columns and one per call. Of each partition only the `first` rows and some others may be wanted."""
+def window(relation: Window, frame: pl.LazyFrame, statements: Statements) -> pl.LazyFrame:
+    """The input's columns and one per call."""
     made = relation.fields[len(relation.input.fields) :]
     kept = [field.id for field in relation.input.fields]
     groups: dict[Spec, list[tuple[WindowCall, Field]]] = {}
@@ -30,7 +30,7 @@ def window(relation: Window, frame: pl.LazyFrame, statements: Statements, first:
                 frame = total(frame, call, field)
         else:
             statements.note(f"{len(calls)} window functions over one sorting")
-            frame = marked(frame, spec, first, _is_stored(relation, spec))
+            frame = marked(frame, spec, relation.first, _is_stored(relation, spec))
             for call, field in calls:
                 frame = _computed(frame, call, field, spec)
         kept += [field.id for _, field in calls]

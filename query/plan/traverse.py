@@ -40,6 +40,12 @@ def _gather(value: object, found: list[object]) -> None:
         found.extend(children(value))
 
 
+def inputs(relation: Relation) -> dict[str, Relation]:
+    """The relations that a relation reads, by the names of its fields."""
+    values = ((name, getattr(relation, name)) for name in _SLOTS[type(relation)])
+    return {name: value for name, value in values if isinstance(value, Relation)}
+
+
 def columns(node: object) -> Iterator[Column]:
     """Every column reference in an expression."""
     if isinstance(node, Column):
