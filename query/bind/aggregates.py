@@ -6,11 +6,10 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.block import Block
-from query.bind.hypothetical_ranks import HYPOTHETICAL, bind_hypothetical
 from query.bind.operators import require_hashable, require_sortable
 from query.bind.type_resolution import coerce, untyped
 from query.functions.postgres_names import postgresql_functions
-from query.functions.registry import AGGREGATES, Aggregate, aggregate_of, syntax, type_named
+from query.functions.registry import AGGREGATES, SYNTAX, Aggregate, aggregate_of, syntax, type_named
 from query.pg.types import FLOAT8, TEXT, PgType, array_of, implicit, same
 from query.plan.tree import AggregateCall, ArrayOf, Constant, RowOf, Scalar, SortKey
 from query.syntax.positions import position_of
@@ -47,11 +46,12 @@ def filtered_call(node: exp.Expr, block: Block) -> AggregateCall:
 def bind_within(node: exp.Expr, block: Block) -> Scalar:
     """`percentile_cont(0.5) WITHIN GROUP (ORDER BY value)`, `rank(100) WITHIN GROUP (ORDER BY value)`."""
     name = str(node.this.this).lower()
-    if name in HYPOTHETICAL:
+    hypothetical = SYNTAX.get(f"{name} within group")
+    if hypothetical is not None:
         with block.arguments_of(name):
             order = sort_keys(node.args["expression"], block)
         direct = tuple(block.bind(argument) for argument in node.this.expressions)
-        return bind_hypothetical(name, direct, order, block, position_of(node))
+        return hypothetical.bind(direct, order, block, position_of(node))
     return block.aggregate(within_call(node, block))
 
 

@@ -8,10 +8,10 @@ from query import fault
 from query.bind import operators
 from query.bind.arguments import arguments
 from query.bind.block import Block
+from query.bind.operand_size import check_copies
 from query.bind.type_resolution import coerce, common, comparable, settled, untyped
 from query.functions.registry import syntax
 from query.pg.types import INTEGERS
-from query.plan.traverse import check_copies
 from query.plan.tree import Call, Case, Coalesce, Constant, RowOf, Scalar
 from query.syntax.positions import position_of
 

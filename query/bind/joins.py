@@ -15,7 +15,7 @@ from query.pg.types import BOOL
 from query.plan.environment import Environment
 from query.plan.traverse import free_columns
 from query.plan.tree import Coalesce, Constant, Filter, Join, Logic, LookupJoin, Project, Relation, Scalar, Unnest
-from query.syntax.parse import fold
+from query.syntax.identifiers import fold
 from query.syntax.positions import position_of
 
 

@@ -8,13 +8,13 @@ from sqlglot import exp
 from query import fault
 from query.bind.arguments import arguments
 from query.bind.block import Block, PendingLookup
+from query.bind.operand_size import check_copies
 from query.bind.operators import COMPARISONS, comparison, require_hashable, require_sortable
 from query.bind.output_names import BOUND_NAME
 from query.bind.type_resolution import call, coerce, common, comparable
 from query.functions.registry import syntax
 from query.pg.types import BOOL, INT8, TEXT, PgType, array_of
 from query.plan.environment import BoundQuery
-from query.plan.traverse import check_copies
 from query.plan.tree import (
     Aggregate,
     AggregateCall,

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.joins import is_comma
-from query.syntax.parse import fold
+from query.syntax.identifiers import fold
 from query.syntax.positions import position_of
 
 RECURSION = "42P19"

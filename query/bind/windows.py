@@ -10,14 +10,13 @@ from errors import WeirError
 from query import fault
 from query.bind.aggregates import aggregate_call, filtered_call, sort_keys, untyped_argument
 from query.bind.block import Block, WindowDefinition
-from query.bind.hypothetical_ranks import HYPOTHETICAL
 from query.bind.limit import count_of
 from query.bind.type_resolution import coerce, common, settled, untyped
-from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS, WindowFunction, syntax, type_named
+from query.functions.registry import AGGREGATES, SYNTAX, WINDOW_FUNCTIONS, WindowFunction, syntax, type_named
 from query.pg.types import INTERVAL_TYPE, NUMBERS, PgType
 from query.plan.traverse import columns
 from query.plan.tree import Bound, Constant, Frame, Scalar, SortKey, WindowCall
-from query.syntax.parse import fold
+from query.syntax.identifiers import fold
 from query.syntax.positions import BRACKETED, definition_of, position_of
 
 _ELEMENT: Final = "anyelement"
@@ -109,7 +108,7 @@ def _same_element(form: WindowFunction, values: list[Scalar], position: int | No
 
 
 def _no_such(name: str, count: int, position: int | None) -> WeirError:
-    if name in HYPOTHETICAL:
+    if f"{name} within group" in SYNTAX:
         return fault.invalid("42809", f"WITHIN GROUP is required for ordered-set aggregate {name}", position)
     arguments = "argument" if count == 1 else "arguments"
     return fault.invalid(fault.UNDEFINED_FUNCTION, f"function {name} does not take {count} {arguments}", position)

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from query.expr.common_subexpressions import Guard
+from query.expr.guards import Guard
 from query.expr.row_errors import row_fault, trap
 from query.fault import INVALID_TEXT
+from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.json_text import BadJson, NoCharacter
-from query.pg.text_input import BadLiteral, UnsupportedLiteral
 from query.pg.types import PgType
 
 

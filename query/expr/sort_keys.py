@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from query.expr.call_context import CallContext
-from query.expr.intervals import interval_length
+from query.expr.interval_fields import interval_length
 from query.pg.json_order import comparison_key
 from query.pg.types import FLOATS, INTEGERS, NUMERIC_DIGITS, TEXT, TIMESTAMPS, PgType
 

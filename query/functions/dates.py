@@ -7,7 +7,8 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.intervals import checked_interval, interval, interval_parts, scaled_interval, sum_of_intervals
+from query.expr.interval_fields import interval, interval_parts
+from query.expr.intervals import checked_interval, scaled_interval, sum_of_intervals
 from query.expr.row_errors import row_error
 from query.expr.time_limits import FIRST_US, LAST_US, checked_moment, shown_moment
 from query.functions.registry import argument_names, define

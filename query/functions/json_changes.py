@@ -8,8 +8,8 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.functions.registry import argument_names, define
+from query.pg.bad_values import BadLiteral
 from query.pg.json_text import Json, jsonb_text, parse_json
-from query.pg.text_input import BadLiteral
 
 _FAMILY = "JSON"
 

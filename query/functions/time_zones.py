@@ -12,8 +12,8 @@ from query.expr.time_limits import LAST_US, shown_moment
 from query.functions.dates import make_timestamp, truncated
 from query.functions.registry import argument_names, define
 from query.functions.time_fields import field_named
+from query.pg.bad_values import UnsupportedLiteral
 from query.pg.intervals import SECOND
-from query.pg.text_input import UnsupportedLiteral
 from query.pg.time_zones import UnknownZone, UnsupportedZone, Zone, local_to_utc, zone_named
 from query.pg.timestamps import EPOCH
 from query.pg.types import INT8, PgType

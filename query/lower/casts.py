@@ -11,8 +11,9 @@ from query.expr.call_context import CallContext
 from query.expr.checked_arithmetic import checked_int, rescale, to_float, to_numeric
 from query.expr.row_errors import row_error
 from query.expr.text_output import to_text
+from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.json_text import parse_json
-from query.pg.text_input import BadLiteral, UnsupportedLiteral, read, read_numeric
+from query.pg.text_input import read, read_numeric
 from query.pg.types import FLOATS, INTEGERS, NUMBERS, TIMESTAMPS, PgType
 from query.plan.tree import Cast
 

@@ -9,7 +9,7 @@ from query.expr.checked_arithmetic import LARGEST
 from query.expr.row_errors import trap
 from query.expr.window_columns import END, FIRST, PEER, ROW, START, argument
 from query.lower.aggregates import plan
-from query.lower.frames import WHOLE
+from query.lower.window_specs import WHOLE
 from query.pg.types import FLOATS, INT8, INTEGERS, is_keyed
 from query.plan.tree import AggregateCall, Field, Frame, WindowCall
 

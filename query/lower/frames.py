@@ -1,18 +1,13 @@
 """Window frames: each is a half-open range of row numbers, two columns over the sorted rows."""
 
-from typing import Final
-
 import polars as pl
 
 from query import fault
 from query.expr.window_columns import END, FIRST, LAST, NEW_PARTITION, NEW_PEERS, PEER, PEER_END, ROW, START
 from query.lower.scalars import expression
-from query.lower.window_rows import Spec
+from query.lower.window_specs import Spec
 from query.pg.types import INTEGERS, TIMESTAMP, TIMESTAMPS, PgType
 from query.plan.tree import Bound, Call, Constant, Frame, SortKey
-
-WHOLE: Final = Frame("range", Bound("unbounded_preceding"), Bound("unbounded_following"))
-DEFAULT: Final = Frame("range", Bound("unbounded_preceding"), Bound("current"))
 
 
 def framed(frame: pl.LazyFrame, bounds: Frame, spec: Spec) -> pl.LazyFrame:

@@ -1,28 +1,14 @@
 """The rows of a window: sorted by partition and order, numbered, with the bounds of their partition and peer group."""
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from query.expr.common_subexpressions import Stage
 from query.expr.window_columns import FIRST, LAST, NEW_PARTITION, NEW_PEERS, PEER, PEER_END, ROW
 from query.lower.scalars import computed, sort_value
 from query.lower.top_n_filter import top_n_filter
+from query.lower.window_specs import Spec
 from query.pg.types import BOOL
-from query.plan.tree import Coalesce, Scalar, SortKey, WindowCall, truth
-
-
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """What calls have to share to be computed over one sorting."""
-
-    partition: tuple[Scalar, ...]
-    order: tuple[SortKey, ...]
-
-    @property
-    def values(self) -> tuple[Scalar, ...]:
-        """What rows are divided and sorted by."""
-        return (*self.partition, *(key.value for key in self.order))
+from query.plan.tree import Coalesce, WindowCall, truth
 
 
 def marked(frame: pl.LazyFrame, spec: Spec, first_rows: int | None, stored: bool) -> pl.LazyFrame:

@@ -9,10 +9,11 @@ import polars as pl
 from query import fault
 from query.functions.registry import WINDOW_FUNCTIONS
 from query.lower.frame_aggregates import aggregated, is_total, total
-from query.lower.frames import DEFAULT, WHOLE, framed
+from query.lower.frames import framed
 from query.lower.statements import Statements
 from query.lower.top_n_filter import is_stored
-from query.lower.window_rows import Spec, marked, with_arguments
+from query.lower.window_rows import marked, with_arguments
+from query.lower.window_specs import DEFAULT, WHOLE, Spec
 from query.plan.tree import Column, Field, Window, WindowCall
 
 
