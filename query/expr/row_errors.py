@@ -17,7 +17,7 @@ _CODES: Final[dict[str, int]] = {}
 
 
 def row_error(name: str, sqlstate: str, message: str) -> None:
-    """Declares an error that `trap` raises by this name. It stands beside the function that raises it."""
+    """Declares an error that `trap` raises by this name. It stands beside the function that raises it; here are those of several."""
     if name in _CODES:
         raise ValueError(f"{name} is declared twice")
     _FAULTS.append((sqlstate, message))
@@ -34,6 +34,7 @@ row_error("interval_range", fault.DATETIME_OVERFLOW, "interval out of range")
 row_error("negative_length", "22011", "negative substring length not allowed")
 row_error("far_date", fault.FEATURE_NOT_SUPPORTED, "a date outside of the years 1 to 9999 is not supported")
 row_error("timestamp_range", fault.DATETIME_OVERFLOW, "timestamp out of range")
+row_error("null_json_key", "22004", "null value not allowed for object key")
 row_error("like_escape", fault.INVALID_ESCAPE, "LIKE pattern must not end with escape character")
 _PLACES: Final = 1_000_000
 """Positions in a statement fit below this; the code is kind * _PLACES + position."""

@@ -17,7 +17,6 @@ from query.pg.json_text import normalised
 from query.pg.types import TEXT, is_keyed
 from query.plan.tree import SortKey
 
-row_error("null_json_key", "22004", "null value not allowed for object key")
 row_error("null_jsonb_name", fault.INVALID_PARAMETER, "field name must not be null")
 
 

@@ -17,6 +17,7 @@ from query.pg.text_input import read, read_numeric
 from query.pg.types import FLOATS, INTEGERS, NUMBERS, TIMESTAMPS, PgType
 from query.plan.tree import Cast
 
+_OUT_OF_RANGE: Final = {"int2": "int2_range", "int4": "int4_range", "int8": "int8_range"}
 row_error("numeric_field", fault.NUMERIC_OUT_OF_RANGE, "numeric field overflow")
 
 
@@ -73,7 +74,7 @@ def _number(context: CallContext, value: pl.Expr, source: PgType, target: PgType
         value = rescale(context, value, source.scale, 0)
     elif source.name in FLOATS:
         value = value.round(0, mode="half_to_even")
-        value = context.trap(value, value.is_nan() | value.is_infinite(), f"{target.name}_range")
+        value = context.trap(value, value.is_nan() | value.is_infinite(), _OUT_OF_RANGE[target.name])
     return value.cast(target.polars, strict=False) if lenient else checked_int(context, value, target)
 
 
