@@ -17,7 +17,7 @@ _CODES: Final[dict[str, int]] = {}
 
 
 def row_error(name: str, sqlstate: str, message: str) -> None:
-    """Declares an error that `trap` raises by this name. It stands beside the function that raises it; here are those of several."""
+    """Declares an error that `trap` raises by this name, beside what raises it; those of several modules are below."""
     if name in _CODES:
         raise ValueError(f"{name} is declared twice")
     _FAULTS.append((sqlstate, message))
