@@ -6,7 +6,7 @@ while it was collected.
 """
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -22,8 +22,8 @@ from query.lower.constant_folding import fold_constants, is_volatile
 from query.lower.output import answer, unique_names
 from query.lower.relations import Lowering
 from query.lower.statements import Statements
-from query.pg.types import JSONB, TEXT, from_polars
-from query.plan.environment import Environment, Schema
+from query.plan.environment import Environment, Schema, schema_of
+from query.plan.rules import rewritten
 from query.plan.tree import Output, Query
 from query.syntax.parse import Statement, parse
 
@@ -93,7 +93,7 @@ def lowered(statement: Statement, query: Query, tables: Mapping[str, Table]) -> 
     statements = Statements()
     frames = {name: table.frame for name, table in tables.items()}
     try:
-        frame = Lowering(frames, statements, {}, {}).frame(query.relation)
+        frame = Lowering(frames, statements, {}, {}).frame(rewritten(query.relation))
     except RecursionError as error:
         raise too_complex() from error
     names = unique_names([output.name for output in query.outputs])
@@ -102,12 +102,6 @@ def lowered(statement: Statement, query: Query, tables: Mapping[str, Table]) -> 
     )
     compiled = Compiled(answer(frame, query.outputs, names), fields, tuple(statements.log))
     return explained(statement, tables, compiled) if statement.explain else compiled
-
-
-def schema_of(columns: Iterable[tuple[str, pl.DataType]], json_columns: Container[str]) -> Schema:
-    """What the binder knows of a dataset whose columns have these names and types."""
-    kinds = ((name, JSONB if name in json_columns else from_polars(dtype) or TEXT) for name, dtype in columns)
-    return Schema(tuple(kinds))
 
 
 def _schema(table: Table) -> Schema:

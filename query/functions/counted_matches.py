@@ -12,7 +12,7 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.functions.regexps import checked_flags, interpreted, parsed, replacement_of, searchable
-from query.functions.registry import define
+from query.functions.registry import argument_names, define
 from query.pg.patterns.render import needs_python, rust
 
 _FAMILY = "Patterns"
@@ -147,3 +147,8 @@ def regexp_replace_nth(
         return "".join([*parts, text[place:]])
 
     return context.rowwise(replaced, value)
+
+
+argument_names("regexp_count", "string, pattern, start, flags")
+argument_names("regexp_substr", "string, pattern, start, N, flags, subexpr")
+argument_names("regexp_instr", "string, pattern, start, N, endoption, flags, subexpr")

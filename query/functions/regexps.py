@@ -9,7 +9,7 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.expr.row_errors import row_fault
-from query.functions.registry import define
+from query.functions.registry import argument_names, define
 from query.pg.patterns.backtracking import explodes
 from query.pg.patterns.like import NOTHING, BadPattern, Like, like, similar
 from query.pg.patterns.longest_match import same_match
@@ -327,3 +327,11 @@ def regexp_matches_flags(context: CallContext, value: pl.Expr, pattern: object, 
         return found if "g" in text_flags else found[:1]
 
     return _over_matches(context, value, pattern, checked_flags(context, flags, allow_global=True), build)
+
+
+argument_names("regexp_match, regexp_matches, regexp_like, regexp_split_to_array", "string, pattern, flags")
+argument_names(
+    "regexp_replace",
+    "string, pattern, replacement, start, N, flags",
+    short="string, pattern, replacement, flags",
+)
