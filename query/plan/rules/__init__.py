@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from query.plan.rules.early_filters import ahead_of_lookups
 from query.plan.rules.grouping_sets import from_the_finest
@@ -33,7 +33,7 @@ class _Rewriting:
 
     def _below(self, relation: Relation) -> Relation:
         new = {name: self.of(source) for name, source in inputs(relation).items()}
-        changed = {name: source for name, source in new.items() if source is not getattr(relation, name)}
+        changed: dict[str, Any] = {name: source for name, source in new.items() if source is not getattr(relation, name)}
         return replace(relation, **changed) if changed else relation
 
 

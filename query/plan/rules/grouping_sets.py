@@ -37,8 +37,8 @@ def from_the_finest(relation: Relation) -> Relation:
 def _regrouped(relation: Relation, finest: Aggregate, groups: Materialized) -> Relation:
     """The union over the kept groups, each of its aggregations being of the finest's groups or these themselves."""
     if isinstance(relation, SetOperation):
-        sides = (_regrouped(side, finest, groups) for side in (relation.left, relation.right))
-        return replace(relation, **dict(zip(("left", "right"), sides, strict=True)))
+        left, right = (_regrouped(side, finest, groups) for side in (relation.left, relation.right))
+        return replace(relation, left=left, right=right)
     if not isinstance(relation, Project) or not isinstance(relation.input, Aggregate):
         return relation
     is_finest = relation.input is finest
