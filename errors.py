@@ -116,6 +116,12 @@ class TooManyColumns(InvalidRequest):
     code = "too_many_columns"
 
 
+class ColumnNameTooLong(InvalidRequest):
+    """A field has a name longer than a column's may be; nothing was stored."""
+
+    code = "column_name_too_long"
+
+
 class SchemaMismatch(InvalidRequest):
     """The events do not fit the dataset's static schema."""
 
@@ -150,6 +156,12 @@ class DatasetNotFound(NotFound):
     """The dataset does not exist, and the caller could have read it."""
 
     code = "dataset_not_found"
+
+
+class ColumnNotFound(NotFound):
+    """The dataset has no column with this id."""
+
+    code = "column_not_found"
 
 
 class KeyNotFound(NotFound):

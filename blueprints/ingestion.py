@@ -49,7 +49,7 @@ def _receive(request: Request, name: str, scope: scopes.Scope, *, must_exist: bo
     reception = served.reception
     reception.admit(sender, name, must_exist=must_exist)
     with served.bodies.receive(request) as body:
-        arrival = arrival_of(request, scope, len(body), reception.receipt(sender, name, scope))
+        arrival = arrival_of(request, sender, scope, len(body), reception.receipt(sender, name, scope))
         store = partial(_store, served, sender.tenant, name, body, arrival, scope.telemetry_type or "logs")
         stored = reception.once(sender, name, arrival, body, store)
     answer = {"dataset": name, "events": stored.events}

@@ -61,7 +61,7 @@ def _receive(signal: Signal) -> Response:
     scopes.require_log_source(scope, f"otel-{signal.telemetry_type}")
     with served.bodies.receive(request) as body:
         decoded = _decode(signal, body, request.mimetype, served.settings.max_columns)
-        arrival = arrival_of(request, scope, len(body), reception.receipt(sender, name, scope))
+        arrival = arrival_of(request, sender, scope, len(body), reception.receipt(sender, name, scope))
         reception.store_once(sender, name, body, decoded.batch, arrival, signal.telemetry_type)
     reception.meters.rejected("otlp", decoded.reasons)
     return _response(

@@ -98,7 +98,7 @@ class Reception:
             return self.storage.find(tenant, name)
 
 
-def arrival_of(request: Request, scope: Scope, body_bytes: int, receipt: bytes) -> Arrival:
+def arrival_of(request: Request, identity: Identity, scope: Scope, body_bytes: int, receipt: bytes) -> Arrival:
     """When and whence a request came: one instant for all its events (api.md section 4)."""
     return Arrival(
         timestamp=datetime.now(UTC),
@@ -107,4 +107,5 @@ def arrival_of(request: Request, scope: Scope, body_bytes: int, receipt: bytes) 
         extra=scope.extra,
         body_bytes=body_bytes,
         receipt=receipt,
+        sender=f"{identity.kind}:{identity.id}",
     )

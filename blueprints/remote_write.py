@@ -44,7 +44,7 @@ def write() -> Response:
     version_of(media_type)
     with served.bodies.receive(request) as body:
         decoded = _decode(body, media_type, served.settings.max_columns)
-        arrival = arrival_of(request, scope, len(body), reception.receipt(sender, name, scope))
+        arrival = arrival_of(request, sender, scope, len(body), reception.receipt(sender, name, scope))
         reception.store_once(sender, name, body, decoded.batch, arrival, "metrics")
     reception.meters.rejected("remote_write", decoded.reasons)
     return _answer(decoded)

@@ -10,9 +10,11 @@ from playhouse.postgres_ext import DateTimeTZField
 
 from columns import ColumnType, Field
 from errors import DatasetExists, DatasetNotFound, InvalidRequest
+from models import column
 from models.base import Table, connection, database
-from models.column import TIMESTAMP, ColumnRow
+from models.column import TIMESTAMP
 from models.generation import changing
+from models.stored_name import is_plain
 
 DEFAULT_TENANT: Final = "default"
 ARRIVAL_COLUMNS: Final = (
@@ -35,6 +37,7 @@ class DatasetRow(Table):
     created_at = DateTimeTZField()
     retention_days = IntegerField(null=True)
     retention_description = TextField(default="")
+    columns_dropped = IntegerField(default=0)
 
     class Meta:
         table_name = "dataset"
@@ -42,7 +45,10 @@ class DatasetRow(Table):
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A dataset as it was when read. A dataset that is deleted and created again has another `id`."""
+    """A dataset as it was when read. A dataset that is deleted and created again has another `id`.
+
+    A schema that was read when `columns_dropped` was another number may name columns that are gone.
+    """
 
     id: int
     tenant: str
@@ -52,6 +58,7 @@ class Dataset:
     static_schema: bool
     telemetry_type: str
     created_at: datetime
+    columns_dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +97,7 @@ def create(
                     created_at=datetime.now(UTC),
                 )
                 database.execute_sql("INSERT INTO dataset_total (dataset_id) VALUES (%s)", (row.id,))
-                for position, each in enumerate((*ARRIVAL_COLUMNS, *declared)):
-                    ColumnRow.create(dataset_id=row.id, name=each.name, type=each.type.value, position=position)
+                column.insert(row.id, (*ARRIVAL_COLUMNS, *declared))
         except IntegrityError as error:
             raise DatasetExists(f"the dataset {name!r} exists already") from error
         return _dataset(row)
@@ -105,6 +111,9 @@ def _with_time(fields: tuple[Field, ...], time_column: str) -> tuple[Field, ...]
         raise InvalidRequest(f"a field is reserved or declared twice: {', '.join(reserved or sorted(names))}")
     if time_column == TIMESTAMP:
         return fields
+    if not is_plain(time_column):
+        # Its files are sorted and chosen by it, under the name that it has here.
+        raise InvalidRequest(f"the time field {time_column[:100]!r} has characters that a time field may not have")
     kind = next((each.type for each in fields if each.name == time_column), None)
     if time_column in {each.name for each in ARRIVAL_COLUMNS} or kind not in (None, *TIMESTAMP_TYPES):
         raise InvalidRequest(f"the time field {time_column!r} cannot be one: it is {kind or 'reserved'}")
@@ -202,4 +211,5 @@ def _dataset(row: DatasetRow) -> Dataset:
         row.static_schema,
         row.telemetry_type,
         row.created_at,
+        row.columns_dropped,
     )

@@ -8,8 +8,8 @@ from typing import Final
 
 import polars as pl
 
-from query.exactly import exactly
 from query.lower.texts import float_text
+from storage.exactly import exactly
 
 TIMESTAMP: Final = "%Y-%m-%d %H:%M:%S%.f"
 TEXTS: Final = ("text", "json", "jsonb", "unknown", "bytea", "record")

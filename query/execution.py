@@ -19,6 +19,7 @@ from query.remembered import Memory, Recorded, key_of
 from query.requests import Execute, Parse, Source
 from query.view import View, scanned
 from query.worker import Emit, Output
+from storage.exactly import exactly
 from storage.scan import SnapshotExpired
 from storage.smallfiles import SmallFiles
 from storage.tails import Tails
@@ -110,7 +111,7 @@ class Execution:
             rows = self._current[id(view.source)].frame(view, self._tails, small)
             return Table(rows, view.json_columns, view.told if is_explained else "")
         rows = self._narrowing.scan(view.snapshot, only, view.conditions)
-        return Table(rows.select(view.columns), view.json_columns, view.told)
+        return Table(rows.select(map(exactly, view.columns)), view.json_columns, view.told)
 
 
 class _Capped:

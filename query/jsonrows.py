@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from query.exactly import exactly
+from storage.exactly import exactly
 
 # RFC 3339 with Z; the fraction has 0, 3, 6 or 9 digits. Grafana and JavaScript read times without zone as local.
 RFC3339: Final = "%Y-%m-%dT%H:%M:%S%.fZ"

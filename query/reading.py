@@ -25,7 +25,7 @@ class Reading:
     """A source whose reader sees all rows of it."""
 
     def __init__(self, source: Source) -> None:
-        self.view = View(source, frozenset(column.name for column in source.snapshot.schema.columns))
+        self.view = View(source, frozenset(column.stored for column in source.snapshot.schema.columns))
         self._frames: dict[tuple[str, ...], pl.LazyFrame] = {}
 
     @cached_property

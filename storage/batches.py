@@ -15,6 +15,7 @@ from typing import Final
 import polars as pl
 
 from storage.arrow import CONTINUATION, END, PREFIX, Buffer, record_batch, schema_bytes
+from storage.exactly import exactly
 from storage.layouts import Kind, Layouts, kind_of
 
 # What is handed to the reader at once. More is slower, since it leaves the processor's cache.
@@ -68,7 +69,7 @@ class Streams:
         self._read_joined()
         self._read_others()
         if not self._parts:
-            return _empty(self._schema).select(self._names)
+            return _empty(self._schema).select(map(exactly, self._names))
         return pl.concat(self._parts, rechunk=True)
 
     def _read_joined(self) -> None:

@@ -17,6 +17,7 @@ from models.file import File
 from models.hold import deletion
 from models.segment import Ingested
 from storage import parquet
+from storage.exactly import exactly
 from storage.frames import Frame, beyond, decode, join_alike, to_few
 from storage.idempotency import read_notes
 from storage.names import SEGMENT_SUFFIX, Layout, partition
@@ -104,10 +105,11 @@ def _write(layout: Layout, target: Dataset, frames: Sequence[Frame]) -> list[Fil
         # Deleted since it was found.
         return []
     rows = unify(to_few(frame.payload for frame in frames), schema)
+    divider = schema.stored(target.custom_partition)
     parts = [
         (partition(target.tenant, target.name, hour, key), part)
         for hour, rows_of_hour in parquet.by_hour(rows, target.time_column)
-        for key, part in parquet.by_value(rows_of_hour, target.custom_partition)
+        for key, part in parquet.by_value(rows_of_hour, divider)
     ]
     shares = share(sum(frame.body_bytes for frame in frames), [part.height for _, part in parts])
     return [
@@ -135,9 +137,12 @@ def unify(parts: Sequence[pl.DataFrame], schema: Schema) -> pl.DataFrame:
     """All rows in one frame: the columns that occur, in the schema's order and types."""
     joined = join_alike(parts)
     occurring = {name for part in joined for name in part.columns}
-    wanted = {each.name: POLARS_TYPES[each.type] for each in schema.columns if each.name in occurring}
-    conformed = [part.cast({name: dtype for name, dtype in wanted.items() if name in part.columns}) for part in joined]
-    return pl.concat(conformed, how="diagonal").select(*wanted)
+    wanted = {each.stored: POLARS_TYPES[each.type] for each in schema.columns if each.stored in occurring}
+    conformed = [
+        pl.DataFrame([part.get_column(name).cast(dtype) for name, dtype in wanted.items() if name in part.columns])
+        for part in joined
+    ]
+    return pl.concat(conformed, how="diagonal").select(exactly(name) for name in wanted)
 
 
 def _receipts(frames: Sequence[Frame]) -> dict[bytes, int]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from models import column, file
+from models.column import Column as Column
 from models.column import Schema
 from models.dataset import Dataset
 from models.file import File
@@ -18,7 +19,7 @@ from storage.unconverted import unconverted
 class Snapshot:
     """One moment of a dataset. `start`, `end`: half-open, ns since 1970, None: unbounded. `root`: the directory or URL
     that the files' paths begin at; `cache`: where copies of them are kept, if they are objects. `columns`: those
-    whose statistics the files carry."""
+    whose statistics the files carry, as stored."""
 
     root: str
     schema: Schema
@@ -60,7 +61,8 @@ def take(
     """
     with unconverted(layout) as staged:
         schema = column.schema(dataset.id)
-        known = sorted({each.name for each in schema.columns}.intersection(columns))
+        asked = set(columns)
+        known = sorted(each.stored for each in schema.columns if each.name in asked)
         files = file.find(dataset.id, start, end, known)
     return Snapshot(
         root=layout.url or str(layout.root),

@@ -13,6 +13,7 @@ import polars as pl
 
 from storage.arrow import schema_bytes
 from storage.batches import Streams, columns_of, read_stream
+from storage.exactly import exactly
 from storage.frames import payload_at, payload_start, seed
 from storage.places import Place, Places, Walked
 from storage.segments import Staged
@@ -196,7 +197,7 @@ def merge(chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
     for each in chunks:
         while merged and _are_alike(merged[-1], each) and merged[-1].rows.height <= 2 * each.rows.height:
             before = merged.pop()
-            rows = pl.concat([before.rows, each.rows.select(before.rows.columns)], rechunk=True)
+            rows = pl.concat([before.rows, each.rows.select(map(exactly, before.rows.columns))], rechunk=True)
             each = Chunk(each.schema, before.places + each.places, rows)
         merged.append(each)
     return tuple(merged)

@@ -11,9 +11,10 @@ from query.types import PgType
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A dataset's columns: names as stored and their types."""
+    """A dataset's columns: names and types. `stored`: what the frame of its rows calls them; nothing: the same."""
 
     columns: tuple[tuple[str, PgType], ...]
+    stored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
