@@ -116,12 +116,6 @@ class TooManyColumns(InvalidRequest):
     code = "too_many_columns"
 
 
-class ColumnNameTooLong(InvalidRequest):
-    """A field has a name longer than a column's may be; nothing was stored."""
-
-    code = "column_name_too_long"
-
-
 class SchemaMismatch(InvalidRequest):
     """The events do not fit the dataset's static schema."""
 

@@ -9,26 +9,22 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from peewee import BigIntegerField, BlobField, BooleanField, CompositeKey, IntegerField, TextField
+from peewee import BigIntegerField, BooleanField, CompositeKey, IntegerField, TextField
 
 from columns import WIDER, ColumnType, Field
-from errors import ColumnNameTooLong, ColumnNotFound, DatasetNotFound, InvalidRequest, TooManyColumns
+from errors import ColumnNotFound, DatasetNotFound, InvalidRequest, TooManyColumns
 from models.base import Table, connection, database
 from models.generation import changing
 from models.stored_name import stored_name
 
 TIMESTAMP: Final = "p_timestamp"
 ARRIVAL_PREFIX: Final = "p_"
-# Of the UTF-8 of a name. Statements have room for several of them, and every answer names its columns.
-MOST_NAME_BYTES: Final = 16 * 1024
-# Of the names of a dataset together, for each column that it may have: every query carries all of them.
-NAME_BYTES_PER_COLUMN: Final = 1024
 
 
 class ColumnRow(Table):
     dataset_id = BigIntegerField()
     id = IntegerField()
-    name = BlobField()
+    name = TextField()
     stored = TextField()
     type = TextField()
     holds_large = BooleanField(default=False)
@@ -112,10 +108,11 @@ def schema(dataset_id: int) -> Schema:
     with connection():
         # Written out, because every query comes by here, and Peewee takes longer to write it than PostgreSQL to answer.
         rows = database.execute_sql(
-            "SELECT name, type, holds_large, stored, id, added_by FROM dataset_column WHERE dataset_id = %s ORDER BY id",
+            "SELECT name, type, holds_large, stored, id, added_by"
+            " FROM dataset_column WHERE dataset_id = %s ORDER BY id",
             (dataset_id,),
         )
-        found = (Column(bytes(name).decode(), ColumnType(kind), *rest) for name, kind, *rest in rows.fetchall())
+        found = (Column(name, ColumnType(kind), *rest) for name, kind, *rest in rows.fetchall())
         return Schema(dataset_id, arrange(found))
 
 
@@ -123,8 +120,7 @@ def evolve(dataset_id: int, change: Change, limits: Limits, sender: str | None) 
     """Apply as much of `change` as is still possible and return the schema that resulted.
 
     Of rivals that want one name with two types, or to widen and to hold large integers, the first wins and the
-    other sees it in the answer. Raises TooManyColumns, ColumnNameTooLong, and then nothing has changed, or
-    DatasetNotFound.
+    other sees it in the answer. Raises TooManyColumns, and then nothing has changed, or DatasetNotFound.
     """
     with connection(), database.atomic():
         _lock(dataset_id)
@@ -152,10 +148,6 @@ def _check(missing: Sequence[Field], present: Schema, limits: Limits, sender: st
         raise TooManyColumns(
             f"{need}, which makes {wanted} in the dataset; at most {limits.columns} are allowed", limit=limits.columns
         )
-    names = (*(each.name for each in present.columns), *(each.name for each in missing))
-    size, most = sum(len(name.encode()) for name in names), limits.columns * NAME_BYTES_PER_COLUMN
-    if size > most:
-        raise TooManyColumns(f"{need}, which makes {size} bytes of names; at most {most} are allowed", limit=most)
     if sender is None:
         return
     if len(missing) > limits.new:
@@ -166,7 +158,7 @@ def _check(missing: Sequence[Field], present: Schema, limits: Limits, sender: st
 
 
 def insert(dataset_id: int, fields: Sequence[Field], sender: str | None = None) -> None:
-    """Give the dataset, which the caller has locked or just made, the columns. Raises ColumnNameTooLong."""
+    """Give the dataset, which the caller has locked or just made, the columns."""
     last = database.execute_sql(
         "UPDATE dataset SET columns_made = columns_made + %s WHERE id = %s RETURNING columns_made",
         (len(fields), dataset_id),
@@ -184,22 +176,12 @@ def insert(dataset_id: int, fields: Sequence[Field], sender: str | None = None) 
         ColumnRow.create(
             dataset_id=dataset_id,
             id=number,
-            name=_encoded(each.name),
+            name=each.name,
             stored=stored,
             type=each.type.value,
             added_by=sender,
         )
         taken.add(stored)
-
-
-def _encoded(name: str) -> bytes:
-    encoded = name.encode()
-    if len(encoded) > MOST_NAME_BYTES:
-        raise ColumnNameTooLong(
-            f"the name {name[:50]!r}... of a column has {len(encoded)} bytes; at most {MOST_NAME_BYTES} are allowed",
-            limit=MOST_NAME_BYTES,
-        )
-    return encoded
 
 
 def _mark(change: Change, known: Schema) -> None:
@@ -228,7 +210,7 @@ def drop(dataset_id: int, column_id: int, kept: Collection[str]) -> Column:
         ColumnRow.delete().where((ColumnRow.dataset_id == dataset_id) & (ColumnRow.id == column_id)).execute()
         database.execute_sql(
             "INSERT INTO dropped_column (dataset_id, id, name, stored) VALUES (%s, %s, %s, %s)",
-            (dataset_id, column_id, found.name.encode(), found.stored),
+            (dataset_id, column_id, found.name, found.stored),
         )
         database.execute_sql("UPDATE dataset SET columns_dropped = columns_dropped + 1 WHERE id = %s", (dataset_id,))
     return found

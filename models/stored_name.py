@@ -1,8 +1,8 @@
 """What files and segments call a column whose name an event chose. Pure.
 
-Libraries read `*`, `^a$` and the like as patterns, PostgreSQL's texts have no NUL, and two columns of one name, the
-first of which was dropped, are in files of one dataset. So a column has a name of ours wherever it is stored, and the
-one that it was sent under only where people see it (docs/storage.md).
+Libraries read `*`, `^a$` and the like as patterns, and two columns of one name, the first of which was dropped, may
+be in files of one dataset. So a column has a name of ours wherever it is stored, and the one that it was sent under
+only where people see it (docs/storage.md).
 """
 
 import re

@@ -15,7 +15,7 @@ from storage.snapshot import Column, Snapshot
 class View:
     """A dataset as one statement sees it: of `source` the columns `visible`, and rows for `conditions` of its scans.
 
-    Above the binder a column has the name that it was sent under. Here, in conditions and below, it is called as stored.
+    Above the binder a column has the name that it was sent under; here, in conditions and below, the stored one.
     """
 
     source: Source

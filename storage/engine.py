@@ -116,8 +116,7 @@ class Storage:
         """Return when the batch's events, in their order, are on stable storage.
 
         The first events are the first share's, as many as it says, and so on to the last. None is stored when it
-        raises: InvalidEvent, SchemaMismatch, TooManyColumns, ColumnNameTooLong, DatasetNotFound, DiskFull, Overloaded,
-        StorageUnavailable.
+        raises: InvalidEvent, SchemaMismatch, TooManyColumns, DatasetNotFound, DiskFull, Overloaded, StorageUnavailable.
         """
         if batch.height == 0:
             return

@@ -1,5 +1,4 @@
--- Events name columns as they like, with characters that no text of PostgreSQL holds and at lengths that no index takes.
--- So the name is bytes, and no key. What files and segments call the column is another name, which is never used again.
+-- Events name columns as they like. What files and segments call a column is another name, never used for another one.
 ALTER TABLE dataset ADD COLUMN columns_made integer NOT NULL DEFAULT 0;
 -- Whoever keeps a schema keeps this number with it: the schema may name a column that is gone once the number moved.
 ALTER TABLE dataset ADD COLUMN columns_dropped integer NOT NULL DEFAULT 0;
@@ -13,15 +12,15 @@ ALTER TABLE dataset_column ADD COLUMN stored text, ADD COLUMN added_by text;
 UPDATE dataset_column SET stored = name;
 ALTER TABLE dataset_column
     ALTER COLUMN stored SET NOT NULL,
-    ALTER COLUMN name TYPE bytea USING convert_to(name, 'UTF8'),
     ADD PRIMARY KEY (dataset_id, id),
+    ADD UNIQUE (dataset_id, name),
     ADD UNIQUE (dataset_id, stored);
 
 -- Files made before still have them, so their stored names stay taken.
 CREATE TABLE dropped_column (
     dataset_id bigint NOT NULL REFERENCES dataset ON DELETE CASCADE,
     id integer NOT NULL,
-    name bytea NOT NULL,
+    name text NOT NULL,
     stored text NOT NULL,
     dropped_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (dataset_id, id)
