@@ -7,7 +7,7 @@ from flask import Blueprint, Response, jsonify, request
 
 from auth.privileges import Action, may, require, row_predicates
 from blueprints import scope as scopes
-from blueprints.audit import watch
+from blueprints.audit import name_target, watch
 from blueprints.authentication import caller, protect
 from blueprints.bodies import require_json_type
 from blueprints.management import json_body, json_body_or
@@ -19,6 +19,7 @@ from columns import Field
 from errors import Forbidden, InvalidHeader, InvalidRequest
 from ingest import json_events
 from models import column, dataset
+from models.column import Column
 from models.dataset import Dataset, Retention
 from schemas.dataset import RetentionSchema, StaticSchemaSchema, declared_fields, dump_schema, rfc3339_of_ns
 from schemas.reading import load
@@ -82,6 +83,23 @@ def schema(name: str) -> Response:
     return jsonify(dump_schema((each.name, each.type) for each in columns))
 
 
+@blueprint.get("/<name>/columns")
+def columns(name: str) -> Response:
+    """The columns with their numbers and who sent them first: what there is to drop, and whose it is."""
+    require(caller(), Action.ADMINISTER, name)
+    found = column.schema(parts().storage.find(caller().tenant, name).id).columns
+    return jsonify([_as_column(each) for each in found])
+
+
+@blueprint.delete("/<name>/columns/<column_id>")
+def drop_column(name: str, column_id: str) -> Response:
+    """Forget a column and its values; one of its name that comes again is another column."""
+    require(caller(), Action.ADMINISTER, name)
+    dropped = parts().storage.drop_column(caller().tenant, name, column_id)
+    name_target(f"{name}, {column_id}: {dropped.name}")
+    return jsonify({"dataset": name, "message": f"column {column_id} of dataset {name} dropped"})
+
+
 @blueprint.get("/<name>/stats")
 def stats(name: str) -> Response:
     """Events and bytes, exactly: of all time, or of one day (`?date=YYYY-MM-DD`)."""
@@ -130,6 +148,10 @@ def set_retention(name: str) -> Response:
     kept = [Retention(cast(int, each["days"]), cast(str, each["description"])) for each in wanted]
     dataset.set_retention(found.id, kept[0] if kept else None)
     return jsonify({"dataset": name, "message": f"retention of dataset {name} set"})
+
+
+def _as_column(found: Column) -> dict[str, object]:
+    return {"id": found.id, "name": found.name, "type": found.type.value, "addedBy": found.added_by}
 
 
 def _readable(name: str) -> Dataset:

@@ -195,22 +195,22 @@ def _mark(change: Change, known: Schema) -> None:
             ColumnRow.update(type=wide).where(row & ~ColumnRow.holds_large).execute()
 
 
-def drop(dataset_id: int, column_id: int, kept: Collection[str]) -> Column:
+def drop(dataset_id: int, column_id: str, kept: Collection[str]) -> Column:
     """Forget the column and return what it was; a column of its name that comes again is another one.
 
     Raises DatasetNotFound, ColumnNotFound, and InvalidRequest for one that is among the `kept` names.
     """
     with changing(), database.atomic():
         _lock(dataset_id)
-        found = next((each for each in schema(dataset_id).columns if each.id == column_id), None)
+        found = next((each for each in schema(dataset_id).columns if str(each.id) == column_id), None)
         if found is None:
-            raise ColumnNotFound(f"the dataset has no column {column_id}")
+            raise ColumnNotFound(f"the dataset has no column {column_id[:20]!r}")
         if found.name in kept:
             raise InvalidRequest(f"the column {found.name!r} cannot be dropped: the dataset's rows need it")
-        ColumnRow.delete().where((ColumnRow.dataset_id == dataset_id) & (ColumnRow.id == column_id)).execute()
+        ColumnRow.delete().where((ColumnRow.dataset_id == dataset_id) & (ColumnRow.id == found.id)).execute()
         database.execute_sql(
             "INSERT INTO dropped_column (dataset_id, id, name, stored) VALUES (%s, %s, %s, %s)",
-            (dataset_id, column_id, found.name, found.stored),
+            (dataset_id, found.id, found.name, found.stored),
         )
         database.execute_sql("UPDATE dataset SET columns_dropped = columns_dropped + 1 WHERE id = %s", (dataset_id,))
     return found

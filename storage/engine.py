@@ -98,7 +98,7 @@ class Storage:
         self._datasets.pop((tenant, name), None)
         self._known.pop(found.id, None)
 
-    def drop_column(self, tenant: str, name: str, column_id: int) -> Column:
+    def drop_column(self, tenant: str, name: str, column_id: str) -> Column:
         """Drop the column; on return no process of any host still gives it values of requests that begin.
 
         Raises DatasetNotFound, ColumnNotFound, InvalidRequest.
