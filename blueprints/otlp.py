@@ -7,17 +7,17 @@ from typing import Final, NamedTuple
 
 from flask import Blueprint, Response, request
 
-from blueprints import scope as scopes
-from blueprints.authentication import caller, protect
-from blueprints.current import this_request
-from blueprints.errors import headers_of, log_error, status_of
 from blueprints.ingestion import SMALL_BYTES
-from blueprints.parts import parts
-from blueprints.reception import arrival_of
 from errors import StorageUnavailable, WeirError
 from ingest.otlp import answers, logs, metrics, traces
 from ingest.otlp.table import Decoded
 from runtime import offload
+from serving.flask_app.current import this_request
+from web import ingest_headers as scopes
+from web.authentication import caller, protect
+from web.errors import headers_of, log_error, status_of
+from web.reception import arrival_of
+from web.services import parts
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from errors import InvalidBody
 from ingest.otlp.messages import IntegerRange, Messages
 from ingest.otlp.values import Value, base64_text, json_text
 from ingest.proto.otlp import AnyValue, KeyValue
-from ingest.sparse import Sparse
+from ingest.sparse_column import Sparse
 
 _STRING_TAG: Final = 0x0A  # field 1, length-delimited: `string_value` of AnyValue
 

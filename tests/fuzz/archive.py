@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from errors import WeirError
-from storage import archive
+from storage.backup import archive
 
 WORDS = (b"../", b"/etc/passwd", b'"path":', b'"members":', b"[]", b"{}", b"null", b"-1", b'"format":', b"\\u0000")
 

@@ -5,7 +5,7 @@ import socket
 from gunicorn.config import Config
 from gunicorn.http.errors import NoMoreData, ParseException
 
-from serving.messages import Parser
+from serving.gunicorn_worker.messages import Parser
 from tests.fuzz.mutation import MOST_BYTES
 
 WORDS = (

@@ -3,8 +3,8 @@
 from contextlib import suppress
 
 from errors import WeirError
-from ingest import json_small
-from ingest.json_events import decode
+from ingest.json import batch_decoding
+from ingest.json.decoding import decode
 
 WORDS = (
     b'{"a":',
@@ -29,6 +29,6 @@ def feed(data: bytes) -> None:
     with suppress(WeirError):
         batch = decode(data)
         assert {len(values) for values in batch.columns} <= {batch.height}
-        with suppress(json_small.NotTogether, WeirError):
-            together, counts = json_small.decode([data, data], max_columns=1000)
+        with suppress(batch_decoding.NotTogether, WeirError):
+            together, counts = batch_decoding.decode([data, data], max_columns=1000)
             assert together.height == sum(counts) == 2 * batch.height

@@ -7,7 +7,7 @@ import polars as pl
 
 from errors import WeirError
 from query.engine import Table, prepare
-from query.parse import parse
+from query.syntax.parse import parse
 
 WORDS = (
     b"SELECT ",

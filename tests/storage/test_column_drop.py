@@ -6,9 +6,9 @@ from errors import ColumnNotFound, InvalidRequest, TooManyColumns
 from models import column, dataset, file
 from models.column import Limits
 from models.file import File
-from storage.arrival import Arrival, Share
-from storage.compact import compact
-from storage.engine import Storage
+from storage.upkeep.compaction import compact
+from storage.write.arrival import Arrival, Share
+from storage.write.engine import Storage
 from tests.storage.workbench import NOON, Bench, batch_of
 
 
@@ -136,7 +136,7 @@ def test_one_sender_cannot_use_up_the_columns(bench: Bench) -> None:
 
 
 def test_new_columns_of_several_senders_are_each_its_own(bench: Bench) -> None:
-    """Requests that are stored together are stored apart when one of them brings a column (blueprints/gathering.py)."""
+    """Requests that are stored together are stored apart when one of them brings a column (web/batcher.py)."""
     shares = (Share(Arrival(NOON, sender="key:a"), 1), Share(Arrival(NOON, sender="key:b"), 1))
 
     with pytest.raises(TooManyColumns):
