@@ -17,7 +17,7 @@ from web import ingest_headers as scopes
 from web.authentication import caller, protect
 from web.errors import headers_of, log_error, status_of
 from web.reception import arrival_of
-from web.services import parts
+from web.services import services
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ def export_traces() -> Response:
 
 
 def _receive(signal: Signal) -> Response:
-    request, served, sender = this_request(), parts(), caller()
+    request, served, sender = this_request(), services(), caller()
     scope = scopes.read(request.environ)
     name = scopes.require_stream(scope)
     reception = served.reception

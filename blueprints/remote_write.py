@@ -17,7 +17,7 @@ from web import ingest_headers as scopes
 from web.authentication import caller, protect
 from web.errors import headers_of, log_error, status_of
 from web.reception import arrival_of
-from web.services import parts
+from web.services import services
 
 blueprint = protect(Blueprint("remote_write", __name__))
 
@@ -34,7 +34,7 @@ def _add_catalogue(state: BlueprintSetupState) -> None:
 @blueprint.post("/v1/prometheus/write")
 def write() -> Response:
     """Samples, native histograms and exemplars. 204 when all are stored; 400 with the reason when some are not."""
-    request, served, sender = this_request(), parts(), caller()
+    request, served, sender = this_request(), services(), caller()
     scope = scopes.read(request.environ)
     name = scopes.require_stream(scope)
     reception = served.reception

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from flask import Request
 
 
-def departure(request: Request) -> Callable[[], bool]:
+def client_disconnected(request: Request) -> Callable[[], bool]:
     """A function that tells whether the request's client has closed its connection, to be asked while it waits.
 
     A client that has only closed its sending side counts as gone, as it does for nginx. Where the server does not

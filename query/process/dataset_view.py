@@ -12,7 +12,7 @@ from storage.read.snapshot import Column, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class DatasetView:
     """A dataset as one statement sees it: of `source` the columns `visible`, and rows for `conditions` of its scans.
 
     Above the binder a column has the name that it was sent under; here, in conditions and below, the stored one.

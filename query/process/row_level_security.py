@@ -15,7 +15,7 @@ from storage.exactly import exactly
 from storage.files.statistics import Condition
 from storage.read.scan import scan
 from storage.read.snapshot import Snapshot
-from storage.read.unconverted_rows import Tails
+from storage.read.unconverted_rows import UnconvertedRows
 
 # What every row of every dataset has, whoever sent it.
 EVERYWHERE: Final = ("p_timestamp", "p_src_ip", "p_user_agent")
@@ -33,10 +33,10 @@ class _Seen:
     paths: set[str] = field(default_factory=set)
 
 
-class Narrowing:
+class RowLevelSecurity:
     """Narrowed scans, with what was learnt about immutable files kept for the next one."""
 
-    def __init__(self, tails: Tails) -> None:
+    def __init__(self, tails: UnconvertedRows) -> None:
         self._tails = tails
         self._seen: dict[tuple[int, Tags], _Seen] = {}
 
@@ -47,7 +47,7 @@ class Narrowing:
         leave out row groups. They are tried again above: a row that satisfies none of them is not missed.
         """
         rows = scan(snapshot, self._tails)
-        return narrowed(asked(rows, conditions), _stored(only, snapshot))
+        return permitted_rows(matching_rows(rows, conditions), _stored(only, snapshot))
 
     def visible(self, whole: Snapshot, only: Tags) -> frozenset[str]:
         """The columns, as stored, that a permitted row of any time has.
@@ -58,7 +58,7 @@ class Narrowing:
         hidden = [column.stored for column in whole.schema.columns if column.stored not in seen.columns]
         files = tuple(file for file in whole.files if file.path not in seen.paths)
         if hidden and (files or whole.staged):
-            rows = narrowed(scan(replace(whole, files=files), self._tails), _stored(only, whole))
+            rows = permitted_rows(scan(replace(whole, files=files), self._tails), _stored(only, whole))
             found = rows.select(selectors.by_name(hidden).is_not_null().any()).collect(engine="streaming")
             seen.columns.update(name for name in hidden if found[name].item())
         seen.paths.update(file.path for file in files)
@@ -71,7 +71,7 @@ def _stored(only: Tags, snapshot: Snapshot) -> Tags:
     return frozenset((name, value) for name, value in named if name is not None)
 
 
-def asked(rows: pl.LazyFrame, conditions: Sequence[Conditions]) -> pl.LazyFrame:
+def matching_rows(rows: pl.LazyFrame, conditions: Sequence[Conditions]) -> pl.LazyFrame:
     """The rows that satisfy all conditions of any scan of theirs; all rows if one scan has none."""
     if not conditions or not all(conditions):
         return rows
@@ -87,7 +87,7 @@ def _holds(condition: Condition, dtype: pl.DataType) -> pl.Expr:
     return compare(exactly(condition.column), pl.lit(condition.value, dtype=physical).cast(dtype))
 
 
-def narrowed(rows: pl.LazyFrame, only: Tags) -> pl.LazyFrame:
+def permitted_rows(rows: pl.LazyFrame, only: Tags) -> pl.LazyFrame:
     """The rows that bear one of the tags, behind a barrier that no condition of the user's passes.
 
     Polars would join such a condition with ours into one, evaluated on every row; an error or the time that it

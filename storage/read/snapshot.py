@@ -8,11 +8,11 @@ from models.column import Column as Column
 from models.column import Schema
 from models.dataset import Dataset
 from models.file import File
+from storage.context import Layout
 from storage.files.object_cache import Cache
 from storage.files.statistics import Condition, choose
-from storage.names import Layout
-from storage.read.listing import unconverted
-from storage.wal.segments import Staged
+from storage.read.listing import list_unconverted
+from storage.wal.segments import SegmentRef
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Snapshot:
     start: int | None
     end: int | None
     files: tuple[File, ...]
-    staged: tuple[Staged, ...]
+    staged: tuple[SegmentRef, ...]
     columns: frozenset[str] = frozenset()
     cache: Cache | None = None
 
@@ -48,7 +48,7 @@ class Snapshot:
         return replace(self, files=tuple(choose(self.files, known))) if all(known) and known else self
 
 
-def take(
+def take_snapshot(
     layout: Layout,
     dataset: Dataset,
     start: int | None = None,
@@ -59,7 +59,7 @@ def take(
 
     The files carry the statistics of `columns`, so that some of them need not be read.
     """
-    with unconverted(layout) as staged:
+    with list_unconverted(layout) as staged:
         schema = column.schema(dataset.id)
         asked = set(columns)
         known = sorted(each.stored for each in schema.columns if each.name in asked)

@@ -13,7 +13,7 @@ from errors import DatasetNotFound, InvalidEvent, StorageUnavailable, TooManyCol
 from models import base, column, dataset
 from models.column import Limits
 from models.dataset import Dataset
-from storage.names import Layout
+from storage.context import Layout
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
 from tests.storage.workbench import NOON, Bench, batch_of
