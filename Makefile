@@ -1,15 +1,24 @@
-.PHONY: help run test check bench coverage soak docs lock fuzz
+.PHONY: help run quick fix test check lint bench coverage soak docs lock fuzz
+# The tests start many processes: what one of them compiles, the others read.
+unexport PYTHONDONTWRITEBYTECODE
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 run:  ## the service, as in the README
 	gunicorn wsgi:app
+quick: lint  ## format, lint, types, layering and all tests that need no service
+	pytest -q -n auto -m "not service and not crash" --durations=25
+fix:  ## format, and mend what the linter can mend
+	ruff format .
+	ruff check --fix .
+	ruff format .
 test:  ## the whole suite
-	pytest
-check:  ## format, lint, types, layering
+	pytest -n 2
+check: lint  ## format, lint, types, layering
+	pytest -q tests/test_layering.py
+lint:
 	ruff format --check .
 	ruff check .
 	mypy .
-	pytest -q tests/test_layering.py
 coverage:  ## the suite with a report of what it does not reach
 	pytest --cov --cov-report=term-missing:skip-covered
 bench:  ## every benchmark, into docs/benchmarks.md

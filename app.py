@@ -48,8 +48,9 @@ from models.dataset import DEFAULT_TENANT
 from models.shared_generation import Generation
 from observing import rows
 from observing.recorder import Recorder, SelfIngestTarget
+from processes.supervise import keep_running
 from query.service import QueryService
-from runtime import Pool, keep_running, offload, repeat
+from runtime import Pool, log_failures, offload, repeat
 from serving.flask_app import application
 from storage.cluster import host
 from storage.files import object_cache
@@ -111,6 +112,7 @@ def create_app(settings: Settings) -> Flask:
 def start(app: Flask) -> None:
     """What a worker does besides answering: it keeps query processes warm, and watches the host's other processes."""
     parts: Services = app.extensions[EXTENSION]
+    log_failures()
     parts.queries.start()
     node, url = parts.storage.layout.node, parts.settings.advertise_url
     repeat(hosts.BEAT_SECONDS, lambda: hosts.beat(node, url))

@@ -5,7 +5,6 @@ Run by gunicorn.conf.py as a process of its own (`python bootstrap.py start ADDR
 gunicorn master must stay free of database and Polars state, which would be forked into every worker.
 """
 
-import fcntl
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -15,11 +14,12 @@ import logs
 from auth.accounts import bootstrap_administrator
 from auth.passwords import Passwords
 from auth.secrets import Secrets, master_key, require_same_key
-from auth.weak_passwords import refuse_guessable_password
-from config import InvalidSetting, Settings
+from auth.weak_passwords import reached_at, refuse_guessable_password
+from config import InvalidSetting, Settings, close_to_others
 from embedded_postgres import server
 from errors import WeirError
 from models import base
+from processes.locks import wait_for_lock
 from storage.backup.data_dir import require_restored
 from storage.cluster import host
 from storage.upkeep import membership
@@ -45,7 +45,8 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
     base.migrate()
     require_same_key(Secrets(master_key(settings.secret_key, settings.data_dir)))
     passwords = Passwords(_here)
-    refuse_guessable_password(passwords, settings.admin_username, settings.admin_password, addresses)
+    reached = reached_at(addresses, settings.trusted_proxies, settings.public_url)
+    refuse_guessable_password(passwords, settings.admin_username, settings.admin_password, reached)
     membership.join(host.layout(settings.data_dir, settings.storage_url), settings.advertise_url)
     password = bootstrap_administrator(passwords, settings.admin_username, settings.admin_password, datetime.now(UTC))
     if password is not None:
@@ -59,7 +60,7 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
 def stop(settings: Settings, _: Sequence[str]) -> None:
     """Leave, and stop what `start` started, after maintenance has ended, which would start it again."""
     with (settings.data_dir / "maintenance.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        wait_for_lock(lock)
         try:
             base.bind(server.url(settings.database_url, settings.data_dir))
             layout = host.layout(settings.data_dir, settings.storage_url)
@@ -72,8 +73,10 @@ def stop(settings: Settings, _: Sequence[str]) -> None:
 
 def main(arguments: list[str]) -> int:
     try:
+        close_to_others()
         settings = Settings.from_env()
         logs.configure(settings.log_format, settings.log_level)
+        logs.take_hooks()
         {"start": start, "stop": stop}[arguments[0]](settings, arguments[1:])
     except (WeirError, InvalidSetting) as error:
         print(f"weir: {error}", file=sys.stderr)

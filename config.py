@@ -178,7 +178,14 @@ class Settings:
 
     def make_data_dir(self) -> None:
         """Create the data directory for this account alone. One that root makes, PostgreSQL's account has to enter."""
-        self.data_dir.mkdir(mode=0o700 if os.geteuid() else 0o755, parents=True, exist_ok=True)
+        if os.geteuid():
+            self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return
+        others = os.umask(0o022)
+        try:
+            self.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+        finally:
+            os.umask(others)
 
     def _checked(self) -> "Settings":
         if (self.oidc_issuer is None) != (self.oidc_client_id is None):
@@ -191,6 +198,14 @@ class Settings:
         if self.disk_low_water_percent > self.disk_high_water_percent:
             raise InvalidSetting("WEIR_DISK_LOW_WATER_PERCENT is above WEIR_DISK_HIGH_WATER_PERCENT")
         return self
+
+
+def close_to_others() -> None:
+    """Whatever this process and its children create from here on, accounts that are not of its group cannot read.
+
+    For events and statements in a data directory that others may enter, as one that root made.
+    """
+    os.umask(os.umask(0o077) | 0o027)
 
 
 def variable(name: str) -> str:

@@ -1,20 +1,16 @@
 """The border to gevent: blocking or heavy work leaves the hub here. The only gevent besides wsgi.py."""
 
-import fcntl
 import logging
-import socket
-import subprocess
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar, cast
 
 import gevent
-from gevent.hub import Waiter
+from gevent.hub import Hub, Waiter
 from gevent.monkey import get_original
 
 logger = logging.getLogger(__name__)
@@ -33,7 +29,19 @@ def offload(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     For work that releases the GIL or blocks in a system call: Polars, fsync, big files. Costs about 40 us, so
     not for less than that. The function must be pure over plain values: no request, no database connection.
     """
-    return gevent.get_hub().threadpool.apply(function, args, kwargs)  # type: ignore[no-any-return]
+    call = _Call(partial(function, *args, **kwargs))
+    # gevent prints a call that raised, with its arguments: whole bodies. This one hands its error back.
+    gevent.get_hub().threadpool.apply(call.perform)
+    return call.outcome()  # type: ignore[no-any-return]
+
+
+def log_failures() -> None:
+    """Have errors that end a greenlet logged without the arguments it was started with, which gevent would print."""
+    Hub.print_exception = _log_failure
+
+
+def _log_failure(_: Hub, context: object, kind: object, error: object, trace: object) -> None:
+    logger.error("a greenlet failed", exc_info=error if isinstance(error, BaseException) else None)
 
 
 class Pool:
@@ -86,10 +94,10 @@ class Pool:
 
 @dataclass(slots=True)
 class _Call:
-    """Work for another thread, and who waits for it."""
+    """Work for another thread, and who waits for it, if not by gevent's pool."""
 
     function: Callable[[], Any]
-    waiter: Waiter
+    waiter: Waiter | None = None
     result: Any = None
     error: BaseException | None = None
 
@@ -99,7 +107,20 @@ class _Call:
         except BaseException as error:
             self.error = error
 
+    def outcome(self) -> Any:
+        """The result, or the error raised."""
+        if self.error is None:
+            return self.result
+        try:
+            raise self.error
+        finally:
+            # It would hold itself by its own traceback, and with it the arguments.
+            self.error = None
+
     def answer(self) -> None:
+        """Wake who waits for it."""
+        if self.waiter is None:
+            return
         if self.error is None:
             self.waiter.switch(self.result)
         else:
@@ -126,20 +147,6 @@ def deadline(seconds: float) -> AbstractContextManager[object]:
     return gevent.Timeout(seconds, TimeoutError(f"{seconds} seconds passed"))  # type: ignore[no-any-return]
 
 
-# Gets each packet that a child writes.
-Hear = Callable[[bytes], None]
-
-
-def keep_running(name: str, lock: Path, command: Sequence[str], hear: Hear | None = None) -> gevent.Greenlet:
-    """Watch, from a greenlet of every worker, that exactly one process on this host runs `command`.
-
-    Whoever gets the file lock starts the child, which inherits it: the kernel frees the lock when the child dies,
-    however that happens, and any worker starts the next within WATCH_SECONDS. The child must end with its parent.
-    With `hear`, it is told by `--log-to FD` of a socket for its log lines, a packet each.
-    """
-    return gevent.spawn(_watch, name, lock, command, hear)
-
-
 def repeat(seconds: float, function: Callable[[], object]) -> gevent.Greenlet:
     """Call the function again and again, so long apart, from a greenlet. Its failures are logged."""
     return gevent.spawn(_repeat, seconds, function)
@@ -152,43 +159,3 @@ def _repeat(seconds: float, function: Callable[[], object]) -> None:
             function()
         except Exception as error:
             logger.warning("%s; trying again", error)
-
-
-def _watch(name: str, lock: Path, command: Sequence[str], hear: Hear | None) -> None:
-    while True:
-        try:
-            _run_as_owner(name, lock, command, hear)
-        except OSError:
-            logger.exception("cannot start %s", name)
-        gevent.sleep(WATCH_SECONDS)
-
-
-def _run_as_owner(name: str, lock: Path, command: Sequence[str], hear: Hear | None) -> None:
-    """Run `command` to its end if nobody holds the lock."""
-    with lock.open("w") as held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return
-        child = _start(command, held.fileno(), hear)
-    logger.info("started %s as process %d", name, child.pid)
-    logger.warning("%s ended with status %d", name, child.wait())
-
-
-def _start(command: Sequence[str], lock: int, hear: Hear | None) -> "subprocess.Popen[bytes]":
-    """The child, which inherits the lock."""
-    if hear is None:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[lock])
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
-        told = [*command, "--log-to", str(theirs.fileno())]
-        child = subprocess.Popen(told, stdin=subprocess.DEVNULL, pass_fds=[lock, theirs.fileno()])
-    gevent.spawn(_listen, ours, hear)
-    return child
-
-
-def _listen(ours: socket.socket, hear: Hear) -> None:
-    """Hand on every packet until the other end is closed."""
-    with ours:
-        while packet := ours.recv(LARGEST_PACKET_BYTES):
-            hear(packet)

@@ -90,7 +90,7 @@ class Evaluator:
         end_ns = int(slot.timestamp()) * NS_PER_SECOND
         start_ns = end_ns - alert.content.window_seconds * NS_PER_SECOND
         view = self.windows.shared(Window(author.tenant, alert.content.dataset, start_ns, end_ns))
-        data = self.answers.recall(alert.origin.id, alert.content.query, view.contents)
+        data = self.answers.recall(alert.origin.id, alert.content.query, view.fingerprint)
         if data is None:
             data = self._asked(alert, author, start_ns, end_ns)
         rows: list[Row] = orjson.loads(data)
@@ -123,8 +123,8 @@ class Evaluator:
         return data
 
     def _keep(self, alert: Alert, read: Sequence[View], data: bytes) -> None:
-        if len(read) == 1 and read[0].contents is not None:
-            self.answers.keep(alert.origin.id, CachedResult(alert.content.query, read[0].contents, data))
+        if len(read) == 1 and read[0].fingerprint is not None:
+            self.answers.keep(alert.origin.id, CachedResult(alert.content.query, read[0].fingerprint, data))
 
 
 class _Authors:

@@ -9,7 +9,7 @@ from alerting.state_machine import Outcome, Result
 from errors import Overloaded
 from models import alert_event, delivery
 from models.alert import Alert, Evaluated, set_evaluated, set_status
-from models.base import DatabaseError, connection, database
+from models.base import DatabaseError, transaction
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ def _write_alone(found: Evaluated) -> None:
 
 
 def _keep(alert: Alert, outcome: Outcome, verdict: Result | None, slot: datetime, lease: str) -> None:
-    with connection(), database.atomic():
+    with transaction():
         if not set_status(alert.origin, outcome.status, lease):
             logger.info("alert %s was changed while it was evaluated; it will be again", alert.origin.id)
             return

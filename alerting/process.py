@@ -14,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, TypeVar
 
-from processes.child import Wait, end_with_parent
 from ulid import ULID
 
 import logs
@@ -34,6 +33,7 @@ from models import alert, alert_event, delivery, target
 from models.alert import Alert
 from models.base import bind
 from models.delivery import Delivery
+from processes.child import Wait, end_with_parent
 from query.service import QueryService
 from storage.cluster import host
 from storage.files import object_cache
@@ -202,6 +202,7 @@ def main() -> None:
     asked = parser.parse_args()
     settings = bounded(Settings.from_env())
     logs.configure(settings.log_format, settings.log_level)
+    logs.withhold()
     if asked.log_to is not None:
         logs.relay(asked.log_to)
     # Before any thread starts, so that all of them leave the signals to this one.

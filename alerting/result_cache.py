@@ -18,10 +18,10 @@ OVERHEAD_BYTES: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class CachedResult:
-    """The result of a query as JSON, and the contents that it was computed from."""
+    """The result of a query as JSON, and the fingerprint that it was computed from."""
 
     query: str
-    contents: Fingerprint
+    fingerprint: Fingerprint
     data: bytes
 
     @property
@@ -37,11 +37,11 @@ class ResultCache:
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def recall(self, alert_id: str, query: str, contents: Fingerprint | None) -> bytes | None:
+    def recall(self, alert_id: str, query: str, fingerprint: Fingerprint | None) -> bytes | None:
         """What the alert's query answers, if it is known to answer that still."""
         with self._lock:
             found = self._kept.get(alert_id)
-            if found is None or contents is None or found.query != query or found.contents != contents:
+            if found is None or fingerprint is None or found.query != query or found.fingerprint != fingerprint:
                 return None
             self._kept.move_to_end(alert_id)
             return found.data

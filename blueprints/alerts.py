@@ -203,7 +203,7 @@ kind = Kind(
     datasets=lambda found: [found.content.dataset],
     create=_store,
     get=alert.get,
-    every=alert.every,
+    list_all=alert.list_all,
     replace=_replace,
     delete=alert.delete,
 )

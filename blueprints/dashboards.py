@@ -120,7 +120,7 @@ kind = Kind(
     datasets=lambda found: found.content.datasets,
     create=dashboard.create,
     get=dashboard.get,
-    every=dashboard.every,
+    list_all=dashboard.list_all,
     replace=lambda found, content, at: dashboard.replace(found.origin, content, at),
     delete=dashboard.delete,
 )

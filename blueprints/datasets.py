@@ -145,6 +145,8 @@ def set_retention(name: str) -> Response:
         raise InvalidRequest("a retention is an array of at most one task with the action `delete`")
     wanted = [load(RetentionSchema(), each) for each in tasks]
     found = services().storage.find(caller().tenant, name)
+    if found.is_lookup and wanted:
+        raise InvalidRequest(f"{name} is a lookup dataset: its rows have no time, so none of them is ever too old")
     kept = [Retention(cast(int, each["days"]), cast(str, each["description"])) for each in wanted]
     dataset.set_retention(found.id, kept[0] if kept else None)
     return jsonify({"dataset": name, "message": f"retention of dataset {name} set"})

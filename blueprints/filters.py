@@ -84,7 +84,7 @@ kind = Kind(
     datasets=lambda found: [found.content.dataset],
     create=filters.create,
     get=filters.get,
-    every=filters.every,
+    list_all=filters.list_all,
     replace=lambda found, content, at: filters.replace(found.origin, content, at),
     delete=filters.delete,
 )

@@ -3,7 +3,7 @@
 from flask import Blueprint, Response, jsonify, request
 
 import version
-from models import base
+from errors import HostMissing
 from web.authentication import protect
 from web.services import services
 
@@ -29,11 +29,15 @@ def readiness() -> Response:
 
     `?for=ingestion` asks for the first alone: a host whose peer is missing still stores.
     """
-    with base.connection():
-        base.database.execute_sql("SELECT 1")
-    peers = services().storage.layout.peers
+    storage = services().storage
+    storage.check_ready()
+    peers = storage.layout.peers
     if peers is not None and request.args.get("for") != "ingestion":
-        peers.listing()
+        try:
+            peers.listing()
+        except HostMissing as error:
+            # Anybody may ask here; which host it is, and why, stands in the log and in the answers to queries.
+            raise HostMissing("a host of this deployment cannot be asked; the log names it") from error
     return jsonify({"status": "ready"})
 
 

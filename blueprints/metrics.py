@@ -17,8 +17,8 @@ from models import dataset_sizes
 from models.tenant import DEFAULT
 from serving import shared_counters
 from storage.context import Layout
+from storage.files.disk_watermark import used_percent
 from storage.upkeep.backlog import backlog
-from storage.write.disk_watermark import used_percent
 from web.authentication import access, caller, protect
 from web.services import Services, services
 
@@ -66,7 +66,7 @@ def gauges(of: Services) -> Iterator[Gauge]:
     try:
         yield from _stored(layout)
     except WeirError as error:
-        logger.warning("metrics: %s", error.message)
+        logger.warning("metrics: %s", error)
 
 
 def _stored(layout: Layout) -> Iterator[Gauge]:

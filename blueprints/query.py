@@ -3,7 +3,7 @@
 import errno
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -22,7 +22,7 @@ from query.results.content_coding import CODINGS
 from query.results.formats import Format, Options
 from query.service import Question, Result
 from query.timerange import TimeRange
-from schemas.query import QuerySchema, RunningQuerySchema, merged
+from schemas.query import QuerySchema, RunningQuerySchema, known_members
 from schemas.reading import load
 from storage.read.snapshot import take_snapshot
 from storage.write.engine import Storage
@@ -50,12 +50,13 @@ def query() -> Response:
     """Rows of one SQL statement over a time range (spec 4.3)."""
     require(caller(), Action.QUERY)
     now_ns = time.time_ns()
-    asked = load(QuerySchema(), merged(json_body(), request.args))
+    members, ignored = known_members(json_body(), request.args)
+    asked = load(QuerySchema(), members)
     sources = Sources(services().storage, caller(), _time_range(asked, now_ns), cast(str | None, asked["dataset"]))
     question = _question(asked, now_ns)
     result = services().queries.run(question, sources.resolve, client_disconnected(request))
     meters().queried(result.elapsed_seconds)
-    return _answer(result, question.options.format)
+    return _answer(result, question.options.format, ignored)
 
 
 @blueprint.get("/queries")
@@ -101,7 +102,7 @@ class Sources:
     def _source(self, name: str, columns: tuple[str, ...]) -> Source:
         dataset = self.storage.find(self.identity.tenant, name)
         tags = row_predicates(self.identity, name)
-        start, end = self.range.start_ns, self.range.end_ns
+        start, end = (None, None) if dataset.is_lookup else (self.range.start_ns, self.range.end_ns)
         if tags is None:
             return Source(take_snapshot(self.storage.layout, dataset, start, end, columns), start, end)
         only = frozenset((tag.field, tag.value) for tag in tags)
@@ -149,15 +150,19 @@ def _coding() -> str:
     return best if qualities[best] > 0 else "identity"
 
 
-def _answer(result: Result, format: Format) -> Response:
+def _answer(result: Result, format: Format, ignored: Sequence[str]) -> Response:
     answer = Response(_Body(result), content_type=_content_type(format), direct_passthrough=True)
     answer.headers["Vary"] = "Accept, Accept-Encoding"
     answer.headers["Cache-Control"] = "no-store"
     answer.headers["X-Content-Type-Options"] = "nosniff"
+    if ignored:
+        answer.headers["X-Weir-Ignored"] = ", ".join(ignored)
     answer.headers["X-Weir-Elapsed-Ms"] = f"{result.elapsed_seconds * 1000:.3f}"
     if result.scanned is not None:
         answer.headers["X-Weir-Files-Scanned"] = str(result.scanned.files)
         answer.headers["X-Weir-Bytes-Scanned"] = str(result.scanned.bytes)
+        if result.scanned.outside_range:
+            answer.headers["X-Weir-Outside-Range"] = ", ".join(result.scanned.outside_range)
     if result.coding != "identity":
         answer.headers["Content-Encoding"] = result.coding
     if result.length is not None:
@@ -179,7 +184,7 @@ class _Body:
         try:
             yield from self._result
         except WeirError as error:
-            logger.info("a result ended half-way: %s %s", error.code, error.message)
+            logger.info("a result ended half-way: %s", error.code)
             # The status is long out. A connection that breaks tells every client that this is not the whole result.
             raise ConnectionResetError(errno.ECONNRESET, "the query ended half-way") from error
 

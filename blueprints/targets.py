@@ -114,7 +114,7 @@ kind = Kind(
     datasets=lambda _: (),
     create=target.create,
     get=target.get,
-    every=target.every,
+    list_all=target.list_all,
     replace=lambda found, content, at: target.replace(found.origin, content, at),
     # What is still on its way to it is not delivered any more.
     delete=target.delete,

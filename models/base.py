@@ -71,6 +71,27 @@ def connection() -> Iterator[None]:
         raise StorageUnavailable("the metadata database cannot be reached", retry_after_seconds=2) from error
 
 
+@contextmanager
+def transaction() -> Iterator[None]:
+    """One transaction on a pooled connection: all of the block's writes, or none. Raises StorageUnavailable."""
+    with connection(), database.atomic():
+        yield
+
+
+@contextmanager
+def snapshot_transaction() -> Iterator[None]:
+    """Every read of the block sees the database as of one moment. Raises StorageUnavailable."""
+    with transaction():
+        database.execute_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+def check_reachable() -> None:
+    """Raises StorageUnavailable unless the database answers."""
+    with connection():
+        database.execute_sql("SELECT 1")
+
+
 def migrate(only: Collection[str] | None = None) -> list[str]:
     """Apply the migrations that this database has not seen, in order; return their names.
 

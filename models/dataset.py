@@ -35,6 +35,7 @@ class DatasetRow(Table):
     static_schema = BooleanField()
     telemetry_type = TextField()
     created_at = DateTimeTZField()
+    is_lookup = BooleanField()
     retention_days = IntegerField(null=True)
     retention_description = TextField(default="")
     columns_dropped = IntegerField(default=0)
@@ -48,6 +49,7 @@ class Dataset:
     """A dataset as it was when read. A dataset that is deleted and created again has another `id`.
 
     A schema that was read when `columns_dropped` was another number may name columns that are gone.
+    `is_lookup`: its rows have no time of their own, so neither a query's range nor retention applies to them.
     """
 
     id: int
@@ -59,6 +61,7 @@ class Dataset:
     telemetry_type: str
     created_at: datetime
     columns_dropped: int = 0
+    is_lookup: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +80,16 @@ def create(
     custom_partition: str | None = None,
     static_schema: bool = False,
     telemetry_type: str = "logs",
+    is_lookup: bool = False,
     fields: Sequence[Field] = (),
 ) -> Dataset:
     """The new dataset, with the columns every row has and then `fields`. Raises DatasetExists, InvalidRequest.
 
-    A `time_column` of the events' own becomes a timestamp of nanoseconds, unless `fields` says microseconds.
+    A `time_column` of the events' own becomes a timestamp of nanoseconds, unless `fields` says microseconds. A lookup
+    dataset has none.
     """
+    if is_lookup and time_column != TIMESTAMP:
+        raise InvalidRequest("the rows of a lookup dataset have no time: leave out X-P-Time-Partition")
     declared = _with_time(tuple(fields), time_column)
     with connection():
         try:
@@ -94,6 +101,7 @@ def create(
                     custom_partition=custom_partition,
                     static_schema=static_schema,
                     telemetry_type=telemetry_type,
+                    is_lookup=is_lookup,
                     created_at=datetime.now(UTC),
                 )
                 database.execute_sql("INSERT INTO dataset_total (dataset_id) VALUES (%s)", (row.id,))
@@ -212,4 +220,5 @@ def _dataset(row: DatasetRow) -> Dataset:
         row.telemetry_type,
         row.created_at,
         row.columns_dropped,
+        row.is_lookup,
     )

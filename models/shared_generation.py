@@ -5,7 +5,6 @@ number it gave before. Who reads the number BEFORE loading from the database may
 `read()` gives that same number: had anything been committed after the load, the number would have moved.
 """
 
-import fcntl
 import mmap
 import os
 import time
@@ -18,6 +17,7 @@ from typing import Final, Protocol
 
 from errors import StorageUnavailable, WeirError
 from models import generation
+from processes.locks import try_lock, wait_for_lock
 
 VALUE: Final = 0
 PENDING: Final = 1
@@ -110,7 +110,7 @@ class SharedGeneration:
         The commit of a dead process may still be on its way in the database. Its transaction holds the row lock that
         an empty change waits for.
         """
-        with _locked(self._writers_path, fcntl.LOCK_EX) as held:
+        with _locked(self._writers_path, shared=False) as held:
             if held:
                 with generation.changing():
                     pass
@@ -121,7 +121,7 @@ class SharedGeneration:
     def _writer(self) -> Iterator[None]:
         """Shared, as changes of one worker's greenlets overlap; polled, as a blocked call would stop them all."""
         while True:
-            with _locked(self._writers_path, fcntl.LOCK_SH) as held:
+            with _locked(self._writers_path, shared=True) as held:
                 if held:
                     yield
                     return
@@ -129,7 +129,7 @@ class SharedGeneration:
 
     def _advance(self, *, pending: int, value: int) -> None:
         with self._cells_path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            wait_for_lock(file)
             self._cells[VALUE] += value
             self._cells[PENDING] += pending
 
@@ -145,12 +145,7 @@ def _map(path: Path) -> memoryview:
 
 
 @contextmanager
-def _locked(path: Path, mode: int) -> Iterator[bool]:
+def _locked(path: Path, *, shared: bool) -> Iterator[bool]:
     """Whether the lock was free; it is held while the block runs."""
     with path.open("ab") as file:
-        try:
-            fcntl.flock(file, mode | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+        yield try_lock(file, shared=shared)

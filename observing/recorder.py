@@ -3,7 +3,6 @@
 Nothing waits for it: lines go into a bounded buffer, and a thread of its own (a greenlet under gunicorn) stores them.
 """
 
-import fcntl
 import json
 import logging
 import os
@@ -25,6 +24,7 @@ from logs import Line
 from metrics.exposition import Sample
 from observing import rows
 from observing.rows import Row
+from processes.locks import try_lock
 
 logger = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class Recorder:
         try:
             self.round()
         except WeirError as error:
-            logger.info("Weir's own events wait: %s", error.message)
+            logger.info("Weir's own events wait: %s", error)
             return False
         except Exception:
             logger.exception("Weir's own events are not stored")
@@ -147,7 +147,7 @@ class Recorder:
         try:
             self._store(rows.batch(made))
         except (InvalidRequest, TooLarge) as error:
-            logger.warning("%s does not take Weir's own events: %s", self._own.dataset[1], error.message)
+            logger.warning("%s does not take Weir's own events: %s", self._own.dataset[1], error)
             self._count("dropped", len(made))
         except WeirError:
             raise
@@ -162,9 +162,7 @@ class Recorder:
         if self._lock is not None:
             return True
         descriptor = os.open(self._lock_path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(descriptor):
             os.close(descriptor)
             return False
         self._lock = descriptor

@@ -60,6 +60,7 @@ class Compiled:
 def compile(sql: str, tables: Mapping[str, pl.LazyFrame], *, now: datetime) -> pl.LazyFrame:
     """The answer to `sql` over plain frames, lazily. Raises InvalidSQL, UnsupportedSQL.
 
+    >>> from datetime import UTC
     >>> compile("SELECT 7 / 2 AS q", {}, now=datetime.now(UTC)).collect().item()
     3
     """

@@ -112,10 +112,14 @@ class QueryService:
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """What a query had to look into: files of the manifest and segments not yet converted."""
+    """What a query had to look into: files of the manifest and segments not yet converted.
+
+    `outside_range`: datasets that have rows, none of them in the time range.
+    """
 
     files: int
     bytes: int
+    outside_range: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,4 +200,6 @@ def _scanned(sources: Mapping[str, Source], note: Answer) -> Scanned | None:
     """None for a narrowed reader, whom the sizes would tell of rows that are not theirs."""
     if any(source.only is not None for source in sources.values()):
         return None
-    return Scanned(files=int(note.get("files", 0)), bytes=int(note.get("bytes", 0)))
+    outside = note.get("outsideRange")
+    names = tuple(map(str, outside)) if isinstance(outside, list) else ()
+    return Scanned(int(note.get("files", 0)), int(note.get("bytes", 0)), names)

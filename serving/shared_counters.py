@@ -4,7 +4,6 @@ A worker takes the first free slot and goes on with the files that the slot's pr
 the death of a worker, and there are never more files than there were workers at once.
 """
 
-import fcntl
 import itertools
 import os
 from collections.abc import Iterator
@@ -15,6 +14,8 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry, values
 from prometheus_client.mmap_dict import MmapedDict, mmap_key
 from prometheus_client.multiprocess import MultiProcessCollector
+
+from processes.locks import try_lock
 
 # The library takes the directory from here and from nowhere else.
 DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -85,21 +86,14 @@ def _claim(directory: Path) -> int:
 
 def _lock(path: Path) -> bool:
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return False
-    return True
+    if try_lock(descriptor):
+        return True
+    os.close(descriptor)
+    return False
 
 
 def _is_free(path: Path) -> bool:
-    for descriptor in _opened(path):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
+    return all(try_lock(descriptor, shared=True) for descriptor in _opened(path))
 
 
 def _opened(path: Path) -> Iterator[int]:

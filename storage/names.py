@@ -1,16 +1,13 @@
-"""Names on disk: what every file and directory of the storage is called, and where it is."""
+"""Names on disk: what every file and directory of the storage is called. Pure."""
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ulid import ULID
 
-if TYPE_CHECKING:
-    from storage.cluster.peers import Peers
+from errors import StorageUnavailable
 
 SEGMENT_SUFFIX: Final = ".wal"
 # A file that a process keeps locked as long as it lives.
@@ -22,83 +19,38 @@ PARQUET_SUFFIX: Final = ".parquet"
 HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 # Directories of the data directory that are not a tenant's.
 RESERVED: Final = frozenset({"staging", "postgres", "queries", "metrics", "cache"})
-# More than a host has within the grace; what is forgotten is asked again.
-MOST_CONVERTED: Final = 16_384
+# The path of a Parquet file below the data directory or in the bucket, whole: nothing upward, nothing that is not the
+# events', and no name that `partition` would not give. And the name of a segment.
+STORED: Final = re.compile(
+    rf"(?!(?:{'|'.join(sorted(RESERVED))})/)(?:[A-Za-z0-9_%=-]+/)+"
+    rf"[A-Za-z0-9_-]+(?:{re.escape(PARQUET_SUFFIX)}|{re.escape(UNFINISHED_SUFFIX)})"
+)
+SEGMENT: Final = re.compile(r"[A-Za-z0-9_-]+")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSAFE: Final = re.compile(rb"[^A-Za-z0-9_-]")
-
-
-@dataclass(frozen=True, slots=True)
-class CacheLimits:
-    """How much of the disk copies of objects may take: so many bytes, and nothing while the disk is that full.
-
-    What was used within the grace stays.
-    """
-
-    bytes: int
-    grace_seconds: float = 360.0
-    disk_percent: float = 100.0
-
-
-class Converted:
-    """Names of segments that this process knows to be converted, which stay in staging for a grace. Safe for threads.
-
-    Once converted, a segment is so for ever, and its name is never used again. So nobody has to ask a second time.
-    """
-
-    def __init__(self) -> None:
-        self.names: frozenset[str] = frozenset()
-
-    def add(self, names: Collection[str]) -> None:
-        """Remember them too; when there are too many, half of all, the newest."""
-        if not names:
-            return
-        grown = self.names.union(names)
-        if len(grown) > MOST_CONVERTED:
-            grown = frozenset(sorted(grown)[-MOST_CONVERTED // 2 :])
-        self.names = grown
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Where things are: the data directory, the name of this host in it, the object store and the other hosts, if any.
-
-    `cached`: how much of the object store this process may keep copies of; None: it keeps none. Whoever reads by a
-    layout reads all there is, so `peers` is in it and not beside it, where it could be forgotten. `converted`: what its
-    readers have found out.
-    """
-
-    root: Path
-    node: str = "local"
-    url: str | None = None
-    cached: CacheLimits | None = None
-    peers: "Peers | None" = field(default=None, compare=False, repr=False)
-    converted: Converted = field(default_factory=Converted, compare=False, repr=False)
-
-    @property
-    def staging(self) -> Path:
-        """The directory of this host's segments."""
-        return self.root / "staging" / directory(self.node)
-
-    @property
-    def cache(self) -> Path:
-        """The directory of copies of objects."""
-        return self.root / "cache"
-
-    @property
-    def mirrors(self) -> Path:
-        """The directory of what was read of other hosts' segments."""
-        return mirrors(self.root)
-
-    @property
-    def leader(self) -> Path:
-        """The file whose lock the host's one maintenance process holds."""
-        return self.root / "staging" / "maintenance.lock"
 
 
 def mirrors(root: Path) -> Path:
     """The directory, in the data directory, of what was read of other hosts' segments. A restart may empty it."""
     return root / "staging" / "peers"
+
+
+def require_stored(path: str) -> str:
+    """The path, if it can be that of a Parquet file of ours. Raises StorageUnavailable: it is from a forged database.
+
+    >>> require_stored("default/app/date=2026-01-01/hour=00/01K.parquet")
+    'default/app/date=2026-01-01/hour=00/01K.parquet'
+    """
+    if not STORED.fullmatch(path):
+        raise StorageUnavailable(f"the path {path[:200]!r} is none of a Parquet file of Weir; nothing is done with it")
+    return path
+
+
+def require_segment(name: str) -> str:
+    """The same for the name of a segment."""
+    if not SEGMENT.fullmatch(name):
+        raise StorageUnavailable(f"{name[:200]!r} is no name of a segment; nothing is done with it")
+    return name
 
 
 def unique() -> str:

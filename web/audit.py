@@ -94,7 +94,7 @@ def record(tenant: str, actor: Actor, action: str, target: str | None, status: i
     try:
         current_app.extensions[EXTENSION](tenant, AUDIT_DATASET, _batch(members), arrival, TELEMETRY_TYPE)
     except WeirError as error:
-        logger.error("audit: %s was not recorded: %s: %s", members, type(error).__name__, error.message)
+        logger.error("audit: %s was not recorded: %s", members, error)
 
 
 def _batch(members: dict[str, str | int | None]) -> Batch:

@@ -23,6 +23,8 @@ TENANT_HEADER: Final = "X-P-Tenant"
 KEY_VARIABLE: Final = "HTTP_X_API_KEY"
 AUTHORIZATION_VARIABLE: Final = "HTTP_AUTHORIZATION"
 TENANT_VARIABLE: Final = "HTTP_X_P_TENANT"
+# Tells the server that this connection is no stranger's (serving/gunicorn_worker/connection.py). Strangers give way.
+KNOWN_VARIABLE: Final = "weir.known"
 SESSION_COOKIE: Final = "session"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -53,6 +55,7 @@ def require_identity() -> None:
     if request.view_args:
         _refuse_unprintable(request.view_args)
     request.identity = found
+    request.environ[KNOWN_VARIABLE] = True
 
 
 def identify(request: Request, tenant_id: str) -> Identity | None:

@@ -52,7 +52,7 @@ class Kind(Generic[Object, Content]):
     # The verbs of its module in models/.
     create: Callable[[Origin, Content], None]
     get: Callable[[str, str], Object]
-    every: Callable[[str], Iterable[Object]]
+    list_all: Callable[[str], Iterable[Object]]
     replace: Callable[[Object, Content, datetime], None]
     delete: Callable[[Origin], None]
 

@@ -12,7 +12,7 @@ from query import fault
 from query.bind.literals import parse_literal
 from query.functions.postgres_names import PARTLY_KNOWN, postgresql_functions
 from query.functions.registry import AGGREGATES, POLYMORPHIC, REGISTRY, Function, type_named
-from query.pg.text_input import rescaled
+from query.pg.text_input import Numeric
 from query.pg.types import (
     FLOAT8,
     FLOATS,
@@ -374,7 +374,7 @@ def _spelled(constant: Constant, target: PgType) -> Constant:
     """A numeric that was read, with at least as many digits after the point as the target."""
     if target.name != "numeric" or constant.type.scale >= target.scale or not isinstance(constant.value, int):
         return constant
-    return Constant(replace(target, exact=False), rescaled(constant, target.scale))
+    return Constant(replace(target, exact=False), Numeric(constant.value, constant.type.scale).at_scale(target.scale))
 
 
 def comparable(left: Scalar, right: Scalar, position: int | None, operator: str) -> tuple[Scalar, Scalar]:

@@ -11,12 +11,9 @@ from typing import Final
 import polars as pl
 
 from query.expr.call_context import CallContext
-from query.expr.common_subexpressions import Stage
 from query.expr.intervals import interval_length
-from query.lower.scalars import expression
 from query.pg.json_order import comparison_key
 from query.pg.types import FLOATS, INTEGERS, NUMERIC_DIGITS, TEXT, TIMESTAMPS, PgType
-from query.plan.tree import Scalar
 
 KEYED: Final = ("interval", "array", "jsonb")
 """Types whose values do not sort by themselves."""
@@ -24,11 +21,6 @@ KEYED: Final = ("interval", "array", "jsonb")
 _INT64_DIGITS: Final = 20
 _INT64_OFFSET: Final = 2**63
 _PRESENT, _MISSING, _END = "1", "2", "\0\0"
-
-
-def sort_value(value: Scalar, stage: Stage | None = None) -> pl.Expr:
-    """What a value sorts by."""
-    return sort_key(expression(value, stage), value.type)
 
 
 def sort_key(value: pl.Expr, kind: PgType) -> pl.Expr:

@@ -146,8 +146,8 @@ def _decimal(context: CallContext, function: Callable[..., Decimal], *values: pl
     target = context.result.scale
 
     def over(*unscaled: int) -> int:
-        with localcontext() as context:
-            context.prec = 2 * NUMERIC_DIGITS
+        with localcontext() as arithmetic:
+            arithmetic.prec = 2 * NUMERIC_DIGITS
             numbers = [Decimal(number).scaleb(-scale) for number, scale in zip(unscaled, scales, strict=True)]
             exact = function(*numbers)
             result = exact.scaleb(target)

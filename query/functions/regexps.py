@@ -102,7 +102,7 @@ def ilike_constant(context: CallContext, value: pl.Expr, pattern: object, escape
 
 def _like_column(context: CallContext, value: pl.Expr, pattern: pl.Expr, escape: object, ignore_case: bool) -> pl.Expr:
     """Each distinct pattern becomes an expression once, which Polars looks for in linear time."""
-    texts = replace(context, types=(TEXT,), result=TEXT)  # type: ignore[type-var]
+    texts = replace(context, types=(TEXT,), result=TEXT)
 
     def parsed(one: str) -> Like:
         try:

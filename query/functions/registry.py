@@ -8,7 +8,7 @@ last one when it repeats. An operator is a function whose name is the operator i
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 import polars as pl
 
@@ -16,34 +16,6 @@ from query.pg.types import SIMPLE, PgType, array_of
 
 ResultRule = Callable[[tuple[PgType, ...]], PgType]
 POLYMORPHIC: Final = ("any", "anyelement", "anyarray", "anynonarray")
-
-
-class Site(Protocol):
-    """What a builder may ask about the call it builds: types, place, and ways to fail at run time."""
-
-    @property
-    def types(self) -> tuple[PgType, ...]:
-        """The arguments' types."""
-
-    @property
-    def result(self) -> PgType:
-        """The call's type."""
-
-    @property
-    def position(self) -> int | None:
-        """Its place in the statement, from 1."""
-
-    def constant(self, index: int) -> object | None:
-        """The value of an argument that is a constant; None if it is not, or is NULL."""
-
-    def trap(self, value: pl.Expr, bad: pl.Expr, fault: str) -> pl.Expr:
-        """`value`, but an error of kind `fault` (expr.row_errors) if `bad` holds for a row that is needed."""
-
-    def needed(self, value: pl.Expr) -> pl.Expr:
-        """`value`, null on rows whose result nobody needs, so that a strict conversion cannot fail on them."""
-
-    def rowwise(self, function: Callable[..., object], *args: pl.Expr) -> pl.Expr:
-        """`function` over each row's values, null if one is null; for what Polars has no expression for."""
 
 
 Builder = Callable[..., pl.Expr]

@@ -97,7 +97,7 @@ def date_part(context: CallContext, field: object, value: pl.Expr) -> pl.Expr:
     name = field_named(context, field)
     if context.types[1].name == "date" and name != "julian":
         value = value.cast(pl.Datetime("us"))
-        context = replace(context, types=(context.types[0], TIMESTAMP))  # type: ignore[type-var]
+        context = replace(context, types=(context.types[0], TIMESTAMP))
     return float_quotient(_fields(context, name, value).cast(pl.Float64), pl.lit(1_000_000.0, dtype=pl.Float64))
 
 

@@ -11,7 +11,7 @@ from query.expr.call_context import CallContext
 from query.expr.checked_arithmetic import checked_int, rescale, to_float, to_numeric
 from query.expr.text_output import to_text
 from query.pg.json_text import parse_json
-from query.pg.text_input import BadLiteral, UnsupportedLiteral, read, read_numeric, rescaled
+from query.pg.text_input import BadLiteral, UnsupportedLiteral, read, read_numeric
 from query.pg.types import FLOATS, INTEGERS, NUMBERS, TIMESTAMPS, PgType
 from query.plan.tree import Cast
 
@@ -115,10 +115,10 @@ def _reader(target: PgType, lenient: bool) -> Callable[[str], object]:
 
 
 def _numeric(text: str, target: PgType) -> int:
-    constant = read_numeric(text, target)
-    if not target.exact and constant.type.scale > target.scale:
+    number = read_numeric(text, target)
+    if not target.exact and number.scale > target.scale:
         raise UnsupportedLiteral(f"a numeric with more than {target.scale} digits after the point")
-    return rescaled(constant, target.scale)
+    return number.at_scale(target.scale)
 
 
 def stored(value: object, kind: PgType) -> object:
@@ -175,7 +175,7 @@ def _json_number(context: CallContext, value: pl.Expr, target: PgType) -> pl.Exp
         if isinstance(parsed, bool) or not isinstance(parsed, int | Decimal):
             raise BadLiteral(fault.INVALID_PARAMETER, f"cannot cast jsonb to type {target.sql_name}")
         if target.name in INTEGERS:
-            return rescaled(read_numeric(str(parsed), target), 0)
+            return read_numeric(str(parsed), target).at_scale(0)
         return _numeric(str(parsed), target) if target.name == "numeric" else float(parsed)
 
     def read_bool(text: str) -> object:

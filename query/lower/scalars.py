@@ -9,6 +9,7 @@ from query import fault
 from query.expr.call_context import CallContext
 from query.expr.common_subexpressions import Guard, Stage
 from query.expr.literals import literal, series_of
+from query.expr.sort_keys import sort_key
 from query.functions.registry import REGISTRY
 from query.lower.casts import convert
 from query.plan.tree import (
@@ -173,3 +174,8 @@ class _Scalars:
 
     def _array(self, scalar: ArrayOf) -> pl.Expr:
         return pl.concat_list([self.argument(item) for item in scalar.items]).cast(scalar.type.polars)
+
+
+def sort_value(value: Scalar, stage: Stage | None = None) -> pl.Expr:
+    """What a value sorts by."""
+    return sort_key(expression(value, stage), value.type)

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
@@ -12,8 +13,7 @@ from query.pg.intervals import BadInterval, IntervalOutOfRange, parse_interval
 from query.pg.json_text import BadJson, NoCharacter, normalised, parse_json
 from query.pg.time_zones import UnknownZone, UnsupportedZone
 from query.pg.timestamps import US_PER_DAY, parse_date, parse_moment, parse_time
-from query.pg.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType, array_of, numeric
-from query.plan.tree import Constant
+from query.pg.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType
 
 _SPACES: Final = " \t\n\r\v\f"
 _BASED: Final = r"0[xX]_?([0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)|0[oO]_?([0-7]+(?:_[0-7]+)*)|0[bB]_?([01]+(?:_[01]+)*)"
@@ -29,6 +29,27 @@ _TRUE: Final = ("true", "yes", "on")
 _FALSE: Final = ("false", "no", "off")
 
 
+@dataclass(frozen=True, slots=True)
+class Numeric:
+    """A decimal number: `digits` * 10 ** -`scale`."""
+
+    digits: int
+    scale: int
+
+    def at_scale(self, scale: int) -> int:
+        """Its digits at another scale, rounded half away from zero.
+
+        >>> Numeric(125, 2).at_scale(1), Numeric(-125, 2).at_scale(1), Numeric(125, 2).at_scale(3)
+        (13, -13, 1250)
+        """
+        if scale >= self.scale:
+            return int(self.digits * 10 ** (scale - self.scale))
+        unit = int(10 ** (self.scale - scale))
+        quotient, rest = divmod(abs(self.digits), unit)
+        rounded = quotient + (1 if rest * 2 >= unit else 0)
+        return -rounded if self.digits < 0 else rounded
+
+
 class BadLiteral(ValueError):
     """The text is no value of the type; `sqlstate` and `message` are PostgreSQL's."""
 
@@ -36,29 +57,6 @@ class BadLiteral(ValueError):
         super().__init__(message)
         self.sqlstate = sqlstate
         self.message = message
-
-
-def parse_literal(text: str, target: PgType, position: int | None = None) -> Constant:
-    """The constant of type `target` that `text` spells. Raises InvalidSQL with PostgreSQL's SQLSTATE."""
-    try:
-        if target.name == "numeric":
-            return read_numeric(text, target)
-        if target.element is not None and target.element.name == "numeric":
-            return _numeric_array(text, target.element)
-        return Constant(target, read(text, target))
-    except BadLiteral as error:
-        raise fault.invalid(error.sqlstate, error.message, position) from error
-    except UnsupportedLiteral as error:
-        raise error.refusal(position) from error
-
-
-def _numeric_array(text: str, element: PgType) -> Constant:
-    """An array of numerics with the scale of the one with most digits after the point, at least the element's."""
-    items = [None if item is None else read_numeric(item, element) for item in _items(text)]
-    scale = max([element.scale, *(item.type.scale for item in items if item is not None)])
-    exact = all(item is None or item.type.scale == scale for item in items)
-    values = tuple(None if item is None else rescaled(item, scale) for item in items)
-    return Constant(array_of(numeric(scale, exact)), values)
 
 
 class UnsupportedLiteral(ValueError):
@@ -131,8 +129,8 @@ def _read_float(text: str, target: PgType) -> float:
     return value
 
 
-def read_numeric(text: str, target: PgType) -> Constant:
-    """A numeric constant; its scale is the number of digits written after the point."""
+def read_numeric(text: str, target: PgType) -> Numeric:
+    """The number that `text` spells; its scale is the number of digits written after the point."""
     stripped = text.strip(_SPACES)
     if stripped.lower() in _FLOAT_WORDS:
         raise UnsupportedLiteral("NaN and infinity as numeric")
@@ -147,7 +145,7 @@ def read_numeric(text: str, target: PgType) -> Constant:
     scale = max(0, -exponent) if isinstance(exponent, int) else 0
     if value.adjusted() + 1 + scale > NUMERIC_DIGITS or scale > NUMERIC_DIGITS:
         raise UnsupportedLiteral(f"a numeric of more than {NUMERIC_DIGITS} digits")
-    return Constant(numeric(scale), int(value.scaleb(scale)))
+    return Numeric(int(value.scaleb(scale)), scale)
 
 
 def read_bool(text: str, target: PgType) -> bool:
@@ -224,35 +222,22 @@ def read_array(text: str, target: PgType) -> tuple[object, ...]:
     if element is None:
         raise TypeError("not an array type")
     values: list[object] = []
-    for item in _items(text):
+    for item in array_items(text):
         if item is None:
             values.append(None)
         elif element.name == "numeric":
-            values.append(rescaled(read_numeric(item, element), element.scale))
+            values.append(read_numeric(item, element).at_scale(element.scale))
         else:
             values.append(read(item, element))
     return tuple(values)
 
 
-def _items(text: str) -> list[str | None]:
+def array_items(text: str) -> list[str | None]:
+    """The items of a one-dimensional array literal. Raises BadLiteral, UnsupportedLiteral."""
     items = split_array(text)
     if items is None:
         raise BadLiteral(fault.INVALID_TEXT, f'malformed array literal: "{text[:100]}"')
     return items
-
-
-def rescaled(constant: Constant, scale: int) -> int:
-    """A numeric constant's digits at another scale, rounded half away from zero."""
-    if not isinstance(constant.value, int):
-        raise TypeError("not a numeric constant")
-    shift = scale - constant.type.scale
-    if shift >= 0:
-        factor: int = 10**shift
-        return constant.value * factor
-    unit: int = 10**-shift
-    quotient, rest = divmod(abs(constant.value), unit)
-    rounded = quotient + (1 if rest * 2 >= unit else 0)
-    return -rounded if constant.value < 0 else rounded
 
 
 _ITEM: Final = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^",{}\\]|\\.)+?))\s*([,}])', re.DOTALL)

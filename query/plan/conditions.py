@@ -8,8 +8,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from sqlglot import exp
-
 from query.plan.traverse import children, conjuncts
 from query.plan.tree import (
     Call,
@@ -26,10 +24,7 @@ from query.plan.tree import (
     Scan,
     Sort,
 )
-from query.syntax.parse import fold
 from storage.files.statistics import Condition
-
-MOST_COLUMNS: Final = 16
 
 _OPERATIONS: Final = {f"{operation}(any, any)": operation for operation in ("=", "<", "<=", ">", ">=")}
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -37,12 +32,6 @@ _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ORDERED: Final = ("int8", "float8", "text", "bool", "date", "timestamptz")
 
 Conditions = tuple[Condition, ...]
-
-
-def compared_columns(tree: exp.Expr) -> list[str]:
-    """Names in the conditions of a statement: the columns whose statistics may be of use. Too many are none."""
-    names = {fold(column.this) for where in tree.find_all(exp.Where) for column in where.find_all(exp.Column)}
-    return sorted(names) if len(names) <= MOST_COLUMNS else []
 
 
 def file_conditions(relation: Relation) -> Mapping[str, Sequence[Conditions]]:

@@ -69,6 +69,8 @@ class DatasetView:
         if len(read.files) < len(whole.files):
             chosen = sorted(each.name for each in self._columns if each.stored in names & read.columns)
             parts.append(f"chosen by {', '.join(chosen)}")
+        if whole.has_files_outside:
+            parts.append("its other files are outside of the time range")
         return ", ".join(parts)
 
 

@@ -1,5 +1,6 @@
 """Queries as a query process runs them: parse, prepare over scans, stream."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -22,6 +23,7 @@ from query.process.worker import Emit, Output
 from query.results import formats
 from query.results.content_coding import Coded
 from storage.exactly import exactly
+from storage.read.fingerprint import is_outside_range
 from storage.read.scan import SnapshotExpired
 from storage.read.small_files import SmallFiles
 from storage.read.unconverted_rows import UnconvertedRows
@@ -59,7 +61,7 @@ class Execution:
         try:
             self._current.clear()
             views = {name: self._view(source) for name, source in request.sources.items()}
-            read = None if prepared.statement.explain else self._memory.contents(views)
+            read = None if prepared.statement.explain else self._memory.fingerprint(views)
             if read is None:
                 return self._run(prepared, request, views, RecordingOutput(output))
             key = key_of(prepared.statement, request, views, read)
@@ -90,12 +92,17 @@ class Execution:
         for name, conditions in file_conditions(query.relation).items():
             views[name] = replace(views[name], conditions=tuple(conditions))
         output.is_repeatable = query.repeatable
-        output.note(scanned([view.snapshot for view in views.values()]))
+        output.note(scanned([view.snapshot for view in views.values()]) | {"outsideRange": self._outside(views)})
         tables = {name: self._table(view, is_explained=statement.explain) for name, view in views.items()}
         compiled = engine.lowered(statement, query, tables)
         formats.stream(compiled.frame, compiled.fields, request.options, sink)
         output(coded.finish())
         return {"expired": False, "coding": coded.coding, "repeatable": query.repeatable}
+
+    def _outside(self, views: Mapping[str, DatasetView]) -> list[str]:
+        """The datasets that have rows, though none in the query's range: the usual reason for an empty answer."""
+        whole = {name: view.source.snapshot for name, view in views.items() if view.source.only is None}
+        return [name for name, snapshot in whole.items() if is_outside_range(snapshot, self._tails.places)]
 
     def _view(self, source: Source) -> DatasetView:
         """The source with the columns that whoever asks may know of."""

@@ -5,7 +5,6 @@ a process that dies in whatever way, so nothing needs cleaning up by hand (docs/
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import time
@@ -14,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Final
+
+from processes.locks import try_lock, unlock, wait_for_lock
 
 QUERY: Final = ".query"
 CANCEL: Final = ".cancel"
@@ -49,7 +50,9 @@ class SlotTable:
     def open(self) -> None:
         """Create what is missing and open the slots. Safe to call again."""
         if not self._files:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Running statements hold literals. An earlier version has made it for everybody.
+            self._directory.chmod(0o700)
             self._files = [(self._directory / f"slot-{number}.lock").open("w") for number in range(self._count)]
 
     def close(self) -> None:
@@ -79,7 +82,7 @@ class SlotTable:
     def release_slot(self, number: int) -> None:
         self._held.discard(number)
         if self._files:
-            fcntl.flock(self._files[number], fcntl.LOCK_UN)
+            unlock(self._files[number])
 
     def stand_in_line(self) -> "LockedFile":
         """A place behind all that stand there now. The monotonic clock is the same for all processes of a host."""
@@ -108,7 +111,7 @@ class SlotTable:
 
     def _lock_any(self) -> int | None:
         for number, file in enumerate(self._files):
-            if number not in self._held and _try_lock(file):
+            if number not in self._held and try_lock(file):
                 self._held.add(number)
                 return number
         return None
@@ -138,7 +141,7 @@ class SlotTable:
         """A file that appears complete and locked, so that whoever sees it unlocked knows its owner is gone."""
         unpublished = self._directory / (name + UNPUBLISHED)
         file = unpublished.open("w", encoding="utf-8")
-        fcntl.flock(file, fcntl.LOCK_EX)
+        wait_for_lock(file)
         file.write(content)
         file.flush()
         path = self._directory / name
@@ -173,19 +176,11 @@ class LockedFile:
         self._file.close()
 
 
-def _try_lock(file: IO[str]) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def _sweep_if_dead(path: Path) -> bool:
     """True if nobody holds the lock of the file, which is then removed; also if it is gone already."""
     try:
         with path.open() as file:
-            if not _try_lock(file):
+            if not try_lock(file):
                 return False
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()

@@ -1,11 +1,12 @@
 """The query process: takes requests from the service that owns it, one after another, until that is gone.
 
-Run as `python -m query.process.worker <pid of the owner> <module>` with the socket as standard
-input. The module's `handler()` gives the function that runs one request; it is imported after this process has settled.
+Run as `python -m query.process.worker <pid of the owner> <module> <log format> <log level>` with the socket as standard
+input. The module's `handler()` gives the function that runs one request; it is imported only after this process has
+settled.
 """
 
-import ctypes
 import importlib
+import logging
 import os
 import signal
 import socket
@@ -14,11 +15,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
+import logs
 from errors import InternalError, QueryTooLarge, WeirError
+from processes.child import die_with_parent
 from query.process import protocol
 from query.process.protocol import Answer, ConnectionLost
 
-PR_SET_PDEATHSIG: Final = 1
+logger = logging.getLogger(__name__)
+
 # Ingestion comes first: a query takes the processor time that ingestion leaves.
 NICENESS: Final = 10
 # Should the host run out of memory all the same, the kernel is to end a query and nothing else.
@@ -60,7 +64,7 @@ def main(owner_pid: int, module: str) -> None:
 
 def settle(owner_pid: int) -> None:
     """Die with the owner, be nice to others, and leave the terminal's Ctrl-C to the owner."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent(signal.SIGKILL)
     if os.getppid() != owner_pid:
         sys.exit(0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -75,14 +79,14 @@ def _serve(connection: socket.socket, handle: Handle, request: object) -> None:
         gathered.flush(protocol.answer(answer))
     except WeirError as error:
         if isinstance(error, InternalError):
-            print(f"query process: {error.message}: {error.__cause__!r}", file=sys.stderr)
+            logger.error("%s", error, exc_info=error)
         protocol.send(connection, protocol.fault(error))
     except MemoryError:
         protocol.send(connection, protocol.fault(QueryTooLarge("the query needs more memory than it may use")))
     except ConnectionLost:
         raise
     except Exception as error:
-        print(f"query process: {type(error).__name__}: {error}", file=sys.stderr)
+        logger.error("%s", error, exc_info=error)
         protocol.send(connection, protocol.fault(InternalError("the query failed by an error on our side")))
 
 
@@ -111,4 +115,6 @@ class _Gathered:
 
 
 if __name__ == "__main__":
+    logs.configure(*sys.argv[3:])
+    logs.withhold()
     main(int(sys.argv[1]), sys.argv[2])

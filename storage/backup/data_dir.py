@@ -1,15 +1,15 @@
 """A data directory as an operator's command finds it: with a server at work on it, or alone."""
 
-import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from config import Settings
+from config import Settings, close_to_others
 from embedded_postgres import server
 from errors import InvalidRequest
 from models import base
+from processes.locks import try_lock
 from storage.cluster import host
 from storage.cluster.peer_client import Signer
 from storage.context import Layout
@@ -39,11 +39,12 @@ def open_data_dir(settings: Settings, *, alone: bool = False, signer: Signer | N
     `alone`: no server may run. `signer`: for a layout that reads what the other hosts have, too. Raises NotNow,
     StorageUnavailable.
     """
+    close_to_others()
     if not settings.data_dir.is_dir():
         raise NotNow(f"{settings.data_dir} is no data directory; WEIR_DATA_DIR names it")
     require_restored(settings.data_dir)
     with (settings.data_dir / SERVER_LOCK).open("a") as lock:
-        is_alone = _lock(lock.fileno())
+        is_alone = try_lock(lock.fileno())
         if alone and not is_alone:
             raise NotNow(f"a server uses {settings.data_dir}; stop it first")
         with database(settings, is_ours=is_alone):
@@ -63,11 +64,3 @@ def database(settings: Settings, *, is_ours: bool) -> Iterator[None]:
         base.database.close_all()
         if is_ours:
             server.stop(settings.data_dir)
-
-
-def _lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -6,7 +6,6 @@ in one transaction. A restore that was interrupted is run again and goes on wher
 """
 
 import argparse
-import fcntl
 import hashlib
 import os
 import sys
@@ -17,10 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from config import InvalidSetting, Settings
+from config import InvalidSetting, Settings, close_to_others
 from errors import WeirError
 from models import dump
 from models.base import MIGRATIONS, connection
+from processes.locks import try_lock
 from storage.backup import archive
 from storage.backup.archive import BackupRefused, Manifest, Member, Table
 from storage.backup.create import COPIERS, OWN_FILES
@@ -33,8 +33,8 @@ from storage.names import SEGMENT_SUFFIX, UNFINISHED_SUFFIX
 
 # What a fresh file system has of its own.
 IGNORED: Final = frozenset({"lost+found", UNFINISHED_RESTORE, SERVER_LOCK})
-# As the service makes them, less what the umask takes.
-PARQUET_MODE: Final = 0o666
+# As the service makes them.
+PARQUET_MODE: Final = 0o640
 SEGMENT_MODE: Final = 0o640
 
 
@@ -81,10 +81,8 @@ def _marked(root: Path, manifest: Manifest) -> Iterator[None]:
     if not begun and set(os.listdir(root)) - IGNORED:
         raise BackupRefused(f"{root} is not empty")
     with (root / SERVER_LOCK).open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BackupRefused(f"a server uses {root}; stop it first") from error
+        if not try_lock(lock):
+            raise BackupRefused(f"a server uses {root}; stop it first")
         if not begun:
             _write(mark, [digest.encode()])
             sync_directory(root)
@@ -119,7 +117,7 @@ def _member(manifest: Manifest, table: Table) -> Member:
 
 
 def _load(source: Path, manifest: Manifest) -> None:
-    content = [(table.shape, partial(archive.content, source, _member(manifest, table))) for table in manifest.tables]
+    content = [(table.shape, partial(archive.table_content, source, manifest, table)) for table in manifest.tables]
     try:
         dump.load(manifest.migrations, content, manifest.counters)
     except ValueError as error:
@@ -195,6 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("directory", type=Path, help="the backup")
     parser.add_argument("--verify", action="store_true", help="only read the backup and compare its checksums")
     options = parser.parse_args(arguments)
+    close_to_others()
     try:
         if options.verify:
             manifest = archive.read(options.directory)

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from time import monotonic, sleep, time
 from typing import Final
@@ -21,6 +20,7 @@ from errors import HostMissing
 from models import host
 from models.host import Host
 from storage.cluster.peer_client import Exchange, Offer, Offered, Signer, Unreachable
+from storage.context import Listing
 from storage.names import SEGMENT_SUFFIX, directory
 from storage.wal.segments import SegmentRef, list_segments
 
@@ -37,14 +37,6 @@ NAME: Final = re.compile(r"[0-9A-Z]{26}")
 
 class MirrorLost(Exception):
     """A mirror that the peer was told of is gone: ask again, for all of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The unconverted segments of all other hosts. `begun_at`: by the database's clock."""
-
-    segments: tuple[SegmentRef, ...]
-    begun_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

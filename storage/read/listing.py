@@ -7,7 +7,7 @@ from typing import Final
 
 from errors import StorageUnavailable
 from models import host, segment
-from models.base import connection, database
+from models.base import snapshot_transaction
 from storage.context import Layout
 from storage.wal.segments import SegmentRef, list_segments
 
@@ -29,8 +29,7 @@ def list_unconverted(layout: Layout) -> Iterator[tuple[SegmentRef, ...]]:
     listing = None if layout.peers is None else layout.peers.listing()
     others = listing.segments if listing is not None else ()
     staged = (*list_segments(layout.staging, known.names), *(each for each in others if each.name not in known.names))
-    with connection(), database.atomic():
-        database.execute_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    with snapshot_transaction():
         converted = segment.converted([each.name for each in staged])
         if listing is not None and host.clock() - listing.begun_at > LONGEST_LISTING:
             raise StorageUnavailable("asking the other hosts took too long; try again")

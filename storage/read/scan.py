@@ -32,9 +32,9 @@ class SnapshotExpired(InternalError):
 def scan(snapshot: Snapshot, tails: UnconvertedRows | None = None, small: SmallFiles | None = None) -> pl.LazyFrame:
     """The events of the snapshot's range, one per row, with the columns of its schema, as stored, in its order.
 
-    Whoever scans more than once keeps a `UnconvertedRows`, and perhaps a `SmallFiles`, and passes it. Raises SnapshotExpired. A
-    file in an object store is not looked for: if it is gone, collecting the frame raises FileNotFoundError, and a new
-    snapshot is needed too.
+    Whoever scans more than once keeps an `UnconvertedRows`, and perhaps a `SmallFiles`, and passes it. Raises
+    SnapshotExpired. A file in an object store is not looked for: if it is gone, collecting the frame raises
+    FileNotFoundError, and a new snapshot is needed too.
     """
     tails = tails or UnconvertedRows()
     tails.forget(snapshot.staged)

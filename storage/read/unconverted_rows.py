@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from storage.exactly import exactly
-from storage.wal.arrow import schema_bytes
-from storage.wal.batches import Streams, columns_of, read_stream
+from storage.wal.batches import Streams, columns_of, read_stream, schema_bytes
 from storage.wal.index import IndexedSegment, RecordLocation, SegmentIndex
 from storage.wal.records import payload_at, payload_start, seed
 from storage.wal.segments import SegmentRef

@@ -22,7 +22,7 @@ from storage.exactly import exactly
 from storage.files import parquet
 from storage.files.parquet import Origin
 from storage.files.store import open_store
-from storage.names import SEGMENT_SUFFIX, partition
+from storage.names import SEGMENT_SUFFIX, partition, require_segment
 from storage.wal.records import Record, beyond, decode, join_streams, to_few
 from storage.wal.segments import SegmentRef, list_segments, owned
 from storage.write.idempotency import decode_records
@@ -172,7 +172,7 @@ def remove_converted(layout: Layout, grace_seconds: float, *, now: datetime | No
             return 0
         for name in names:
             with suppress(FileNotFoundError):
-                (layout.staging / (name + SEGMENT_SUFFIX)).unlink()
+                (layout.staging / (require_segment(name) + SEGMENT_SUFFIX)).unlink()
         sync_directory(layout.staging)
         segment.forget(names)
     return len(names)

@@ -5,12 +5,7 @@ It may be killed at any moment and started again: every step is either invisible
 """
 
 import argparse
-import ctypes
-import fcntl
 import logging
-import os
-import select
-import signal
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,6 +19,8 @@ from embedded_postgres import server
 from errors import InternalError, StorageUnavailable, WeirError
 from models import idempotency_record
 from models.base import bind
+from processes.child import Wait, end_with_parent
+from processes.locks import try_lock
 from storage.cluster import host, peers
 from storage.cluster.leadership import Leadership
 from storage.context import Layout
@@ -48,12 +45,6 @@ RETAIN_SECONDS: Final = 60.0
 SWEEP_SECONDS: Final = 3600.0
 # Added to the longest query: how long after its removal a file may still be read.
 GRACE_MARGIN_SECONDS: Final = 60.0
-# prctl(2): the signal this process gets when the thread that started it ends.
-PR_SET_PDEATHSIG: Final = 1
-STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-
-# Waits so many seconds; whether to stop.
-Wait = Callable[[float], bool]
 
 
 class PeriodicTask:
@@ -145,13 +136,10 @@ def run(duties: Tasks, wait: Wait) -> None:
 
 
 def _lead(lock: int, wait: Wait) -> bool:
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            if wait(IDLE_SECONDS):
-                return False
+    while not try_lock(lock):
+        if wait(IDLE_SECONDS):
+            return False
+    return True
 
 
 def _round(duties: Tasks, pause: float) -> float:
@@ -162,27 +150,6 @@ def _round(duties: Tasks, pause: float) -> float:
         logger.warning("maintenance: %s; trying again", error)
         return min(2 * pause, BACK_OFF_SECONDS)
     return IDLE_SECONDS
-
-
-def waiter(parent: int | None) -> Wait:
-    """Waits that SIGTERM, SIGINT and the end of `parent`, if this process is told of one, turn into a stop.
-
-    A signal only leaves a byte in a pipe, in whatever thread it arrives, and is noticed between two rounds. The
-    parent says who it is, because it may be gone before this process could ask.
-    """
-    noticed, left = os.pipe()
-    os.set_blocking(left, False)
-    signal.set_wakeup_fd(left, warn_on_full_buffer=False)
-    for each in STOP_SIGNALS:
-        signal.signal(each, lambda *_: None)
-    if parent is not None:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-
-    def wait(seconds: float) -> bool:
-        is_told = bool(select.select([noticed], [], [], seconds)[0])
-        return is_told or (parent is not None and os.getppid() != parent)
-
-    return wait
 
 
 def reviver(settings: Settings) -> Callable[[], None]:
@@ -226,6 +193,7 @@ def main() -> None:
     asked = parser.parse_args()
     settings = Settings.from_env()
     logs.configure(settings.log_format, settings.log_level)
+    logs.withhold()
     if asked.log_to is not None:
         logs.relay(asked.log_to)
     bind(server.url(settings.database_url, settings.data_dir), max_connections=2)
@@ -235,7 +203,7 @@ def main() -> None:
     duties = Tasks(
         layout, grace, reviver(settings), host_tasks(layout, grace), leader_tasks(layout), leads=leadership.holds
     )
-    run(duties, waiter(asked.parent))
+    run(duties, end_with_parent(asked.parent))
     with suppress(StorageUnavailable):
         leadership.release()
 

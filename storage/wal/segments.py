@@ -4,7 +4,6 @@ A segment has one owner, the process that holds its lock and alone appends to it
 knows that it will never grow again. Knows bytes and files, not what is in them.
 """
 
-import fcntl
 import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from storage.names import SEGMENT_SUFFIX, UNFINISHED_SUFFIX, unique
+from processes.locks import try_lock
+from storage.durable_files import create_locked
+from storage.names import SEGMENT_SUFFIX, unique
 from storage.wal.records import Buffer, Record, encode
 
 # The kernel takes at most this many buffers in one call (IOV_MAX).
@@ -122,34 +123,6 @@ def list_segments(directory: Path, without: Collection[str] = ()) -> list[Segmen
     return sorted(found, key=lambda staged: staged.name)
 
 
-def create_locked(directory: Path, name: str, suffix: str) -> int:
-    """The descriptor of a new empty file that survives a crash and that this process holds the lock of."""
-    unfinished = directory / (name + UNFINISHED_SUFFIX)
-    fd = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o640)
-    try:
-        # Before it has the name that others look for, so none of them can be first.
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.fsync(fd)
-        os.rename(unfinished, directory / (name + suffix))
-        sync_directory(directory)
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd
-
-
-def is_locked(path: Path) -> bool:
-    """Whether a living process holds the lock of the file."""
-    try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except FileNotFoundError:
-        return False
-    return False
-
-
 @contextmanager
 def owned(staged: SegmentRef) -> Iterator[bool]:
     """Whether the segment has no living owner, which stays so during the block."""
@@ -159,32 +132,6 @@ def owned(staged: SegmentRef) -> Iterator[bool]:
         yield False
         return
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        yield True
+        yield try_lock(fd)
     finally:
         os.close(fd)
-
-
-def sync_directory(directory: Path | str) -> None:
-    """Make the directory's entries durable: after a crash, names created or removed before are so still."""
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def make_directory(path: Path, root: Path) -> None:
-    """Create the directory, below `root`, so that it survives a crash.
-
-    Every directory on the way is synced even if it was there: whoever made it may have died before it could.
-    """
-    path.mkdir(parents=True, exist_ok=True)
-    for each in (path, *path.parents):
-        if each == root:
-            break
-        sync_directory(each.parent)

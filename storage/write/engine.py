@@ -11,18 +11,18 @@ from typing import Final, TypeVar
 from columns import Batch, Field
 from errors import InvalidEvent, StorageUnavailable, TooManyColumns
 from models import column, dataset
-from models.base import connection, database
+from models.base import check_reachable
 from models.column import TIMESTAMP, Column, Limits, Schema
 from models.dataset import ARRIVAL_COLUMNS, Dataset
 from models.shared_generation import Generation, SharedGeneration
 from storage.context import Layout
 from storage.durable_files import make_directory
+from storage.files.disk_watermark import DiskWatermark, used_percent
 from storage.times import span
 from storage.write.arrival import Arrival, Share, stamp
 from storage.write.column_mapping import Plan, adopt, apply, large, plan, stored
 from storage.write.committer import MIB, Committer, Offload, OnCommit, Rows, ignore, inline
 from storage.write.declared_schema import conform
-from storage.write.disk_watermark import DiskWatermark, used_percent
 from storage.write.idempotency import IdempotencyStore, encode_record
 
 # Plans kept per schema. Clients send few shapes; the bound is for those that send endless ones.
@@ -139,10 +139,9 @@ class Storage:
 
     def check_ready(self) -> None:
         """Raise StorageUnavailable unless the database answers and segments can be created."""
-        with connection():
-            database.execute_sql("SELECT 1")
+        check_reachable()
         if not os.access(self.layout.staging, os.W_OK | os.X_OK):
-            raise StorageUnavailable(f"{self.layout.staging} cannot be written to")
+            raise StorageUnavailable("the staging directory cannot be written to")
 
     def close(self) -> None:
         """Write what is queued and seal the segment."""

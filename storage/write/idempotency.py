@@ -19,7 +19,7 @@ from typing import Final
 from errors import IdempotencyKeyReused, Overloaded, StorageUnavailable
 from models import host, segment
 from models import idempotency_record as receipts
-from models.base import connection, database
+from models.base import snapshot_transaction
 from storage.context import Layout
 from storage.durable_files import create_locked, is_locked
 from storage.names import OWNER_SUFFIX, unique
@@ -168,8 +168,7 @@ def search(layout: Layout, receipt: bytes) -> int | None:
     for _ in range(MOST_SEARCHES):
         # As for queries: staging first, then the database, so that a conversion in between is seen on one side.
         staged = list_segments(layout.staging)
-        with connection(), database.atomic():
-            database.execute_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        with snapshot_transaction():
             found = receipts.find(receipt)
             converted = segment.converted([each.name for each in staged])
         if found is not None and found.events is not None:

@@ -46,7 +46,7 @@ def test_result_without_numbers_cannot_be_compared(value: object):
         evaluate([{"n": value}], ">", 10)
 
 
-def evaluate(status: Status, *verdicts: Result, start: datetime = NOON, **content: object) -> list[Outcome]:
+def outcomes_of(status: Status, *verdicts: Result, start: datetime = NOON, **content: object) -> list[Outcome]:
     """The outcomes of evaluations a minute apart, each from the status that the last one left."""
     outcomes = []
     for number, verdict in enumerate(verdicts):
@@ -61,7 +61,7 @@ def notices(outcomes: list[Outcome]) -> list[str | None]:
 
 
 def test_alert_is_triggered_once_and_resolved_once():
-    outcomes = evaluate(Status(), WITHIN, BEYOND, BEYOND, WITHIN, WITHIN)
+    outcomes = outcomes_of(Status(), WITHIN, BEYOND, BEYOND, WITHIN, WITHIN)
 
     assert [str(each.status.state) for each in outcomes] == [
         "not-triggered",
@@ -82,7 +82,7 @@ def test_alert_is_triggered_once_and_resolved_once():
 
 
 def test_reminders_keep_the_notification_interval():
-    outcomes = evaluate(Status(), *[BEYOND] * 8, notify_seconds=180)
+    outcomes = outcomes_of(Status(), *[BEYOND] * 8, notify_seconds=180)
 
     assert [each.notice is not None for each in outcomes] == [True, False, False, True, False, False, True, False]
     assert sum(len(each.events) for each in outcomes) == 1
@@ -98,15 +98,15 @@ def test_muted_alert_notifies_nobody_until_the_mute_ends():
 
 
 def test_nobody_is_told_of_the_end_of_what_nobody_was_told():
-    assert notices(evaluate(Status(muted_until=NOON + MINUTE), BEYOND, WITHIN)) == [None, None]
+    assert notices(outcomes_of(Status(muted_until=NOON + MINUTE), BEYOND, WITHIN)) == [None, None]
 
 
 def test_triggered_again_is_told_again_within_the_interval():
-    assert notices(evaluate(Status(), BEYOND, WITHIN, BEYOND)) == ["triggered", "resolved", "triggered"]
+    assert notices(outcomes_of(Status(), BEYOND, WITHIN, BEYOND)) == ["triggered", "resolved", "triggered"]
 
 
 def test_failure_keeps_the_state_and_is_recorded_when_it_begins_and_ends():
-    triggered = evaluate(Status(), BEYOND)[-1].status
+    triggered = outcomes_of(Status(), BEYOND)[-1].status
 
     first = state_machine.fail(alert(triggered), "no such column", NOON + MINUTE, NOON + 2 * MINUTE)
     second = state_machine.fail(alert(first.status), "no such column", NOON + 2 * MINUTE, NOON + 3 * MINUTE)

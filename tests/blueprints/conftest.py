@@ -1,12 +1,11 @@
 """A small application of the identity routes alone, over a real database."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from flask import Blueprint, Flask
 from werkzeug.test import TestResponse
@@ -16,7 +15,7 @@ from auth.passwords import Passwords
 from auth.privileges import Action, require
 from blueprints import apikeys, oidc, roles, tenants, users
 from metrics.meters import Meters
-from models import base, dataset, role, tenant, user
+from models import dataset, role, user
 from models.tenant import DEFAULT
 from models.user import NewUser
 from serving.flask_app import application
@@ -101,17 +100,6 @@ class Caller:
 
 
 @pytest.fixture(scope="session")
-def identity_database(postgres: str) -> Iterator[str]:
-    """One migrated database for the run: a fresh one for each of hundreds of tests would take minutes."""
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("CREATE DATABASE identity")
-        connection.execute("ALTER DATABASE identity SET synchronous_commit = off")
-    yield postgres.replace("/postgres?", "/identity?")
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("DROP DATABASE identity WITH (FORCE)")
-
-
-@pytest.fixture(scope="session")
 def passwords() -> Passwords:
     return Passwords(inline)
 
@@ -122,20 +110,7 @@ def admin_hash(passwords: Passwords) -> str:
 
 
 @pytest.fixture
-def empty_database(identity_database: str) -> Iterator[None]:
-    """The models bound to a database with nothing in it but the default tenant."""
-    base.bind(identity_database)
-    base.migrate()
-    with base.connection():
-        # Faster than TRUNCATE, which makes files.
-        base.database.execute_sql('DELETE FROM api_key; DELETE FROM "user"; DELETE FROM tenant; DELETE FROM dataset')
-        tenant.create(DEFAULT, NOW)
-        yield
-    base.database.close_all()
-
-
-@pytest.fixture
-def access(empty_database: None, passwords: Passwords, admin_hash: str, tmp_path: Path) -> Access:
+def access(database: None, passwords: Passwords, admin_hash: str, tmp_path: Path) -> Access:
     role.put(DEFAULT, "admin", [{"privilege": "admin"}])
     user.create(DEFAULT, NewUser(ADMIN[0], admin_hash, NOW), ["admin"])
     return build(AccessOptions(data_dir=tmp_path, **OPTIONS), passwords)

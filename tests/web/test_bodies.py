@@ -182,7 +182,7 @@ APPLICATION = """
 from gevent import monkey
 monkey.patch_all()
 from flask import request
-from blueprints import bodies, errors
+from blueprints import bodies, errors, management
 from web.bodies import Bodies, Inflight
 from serving.flask_app.application import Application
 bodies.READ_SECONDS = 1
@@ -193,6 +193,9 @@ receiver = Bodies(1_000_000, 4_000_000, Inflight(16_000_000))
 def echo():
     with receiver.receive(request) as body:
         return {"size": len(body), "sum": sum(body)}
+@app.post("/managed")
+def managed():
+    return {"value": management.json_body()}
 @app.get("/held")
 def held():
     return {"held": receiver.inflight.held_bytes}
@@ -380,9 +383,11 @@ def test_broken_chunks_are_refused_and_end_the_connection(server, framing):
         assert connection.file.read() == b""
 
 
-def test_sender_that_falls_silent_is_let_go(server):
+@pytest.mark.parametrize("path", ["/", "/managed"])
+@pytest.mark.parametrize("framing", ["Content-Length: 100\r\n\r\n1", "Transfer-Encoding: chunked\r\n\r\n1\r\n1"])
+def test_sender_that_falls_silent_is_let_go(server, path, framing):
     with Connection(server) as connection:
-        status, answer = connection.ask(head("Content-Length: 100") + b"x")
+        status, answer = connection.ask(f"POST {path} HTTP/1.1\r\nHost: weir\r\n{framing}".encode())
 
     assert (status, answer["code"]) == (503, "body_timeout")
     assert held(server) == 0

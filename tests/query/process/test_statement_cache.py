@@ -1,4 +1,4 @@
-"""StatementCache that are kept: the same text is the same statement, bound anew when its columns or its moment count."""
+"""The statement cache: one text is one statement, bound anew when its columns or its moment have changed."""
 
 from datetime import UTC, datetime, timedelta
 

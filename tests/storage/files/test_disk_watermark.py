@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from errors import DiskFull
-from storage.write.disk_watermark import DiskWatermark, used_percent
+from storage.files.disk_watermark import DiskWatermark, used_percent
 from storage.write.engine import Storage
 from tests.storage.workbench import Bench
 

@@ -1,0 +1,1 @@
+"""Process plumbing: supervision of children, stops and parents, file locks. Knows nothing of what the processes do."""

@@ -1,0 +1,30 @@
+"""Texts of literals -> constants of the bound plan."""
+
+from query import fault
+from query.pg.text_input import BadLiteral, UnsupportedLiteral, array_items, read, read_numeric
+from query.pg.types import PgType, array_of, numeric
+from query.plan.tree import Constant
+
+
+def parse_literal(text: str, target: PgType, position: int | None = None) -> Constant:
+    """The constant of type `target` that `text` spells. Raises InvalidSQL with PostgreSQL's SQLSTATE."""
+    try:
+        if target.name == "numeric":
+            read_as = read_numeric(text, target)
+            return Constant(numeric(read_as.scale), read_as.digits)
+        if target.element is not None and target.element.name == "numeric":
+            return _numeric_array(text, target.element)
+        return Constant(target, read(text, target))
+    except BadLiteral as error:
+        raise fault.invalid(error.sqlstate, error.message, position) from error
+    except UnsupportedLiteral as error:
+        raise error.refusal(position) from error
+
+
+def _numeric_array(text: str, element: PgType) -> Constant:
+    """An array of numerics with the scale of the one with most digits after the point, at least the element's."""
+    items = [None if item is None else read_numeric(item, element) for item in array_items(text)]
+    scale = max([element.scale, *(item.scale for item in items if item is not None)])
+    exact = all(item is None or item.scale == scale for item in items)
+    values = tuple(None if item is None else item.at_scale(scale) for item in items)
+    return Constant(array_of(numeric(scale, exact)), values)

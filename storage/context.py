@@ -1,0 +1,96 @@
+"""The context of storage: where it keeps what, and what its readers in this process share."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Final, Protocol
+
+from storage.names import directory, mirrors
+from storage.wal.segments import SegmentRef
+
+# More than a host has within the grace; what is forgotten is asked again.
+MOST_CONVERTED: Final = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The unconverted segments of all other hosts. `begun_at`: by the database's clock."""
+
+    segments: tuple[SegmentRef, ...]
+    begun_at: datetime
+
+
+class Peers(Protocol):
+    """The other hosts of the deployment (storage.cluster.peers)."""
+
+    def listing(self) -> Listing:
+        """What the other hosts have had unconverted at some moment after the call. Raises HostMissing."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLimits:
+    """How much of the disk copies of objects may take: so many bytes, and nothing while the disk is that full.
+
+    What was used within the grace stays.
+    """
+
+    bytes: int
+    grace_seconds: float = 360.0
+    disk_percent: float = 100.0
+
+
+class Converted:
+    """Names of segments that this process knows to be converted, which stay in staging for a grace. Safe for threads.
+
+    Once converted, a segment is so for ever, and its name is never used again. So nobody has to ask a second time.
+    """
+
+    def __init__(self) -> None:
+        self.names: frozenset[str] = frozenset()
+
+    def add(self, names: Collection[str]) -> None:
+        """Remember them too; when there are too many, half of all, the newest."""
+        if not names:
+            return
+        grown = self.names.union(names)
+        if len(grown) > MOST_CONVERTED:
+            grown = frozenset(sorted(grown)[-MOST_CONVERTED // 2 :])
+        self.names = grown
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where things are: the data directory, the name of this host in it, the object store and the other hosts, if any.
+
+    `cached`: how much of the object store this process may keep copies of; None: it keeps none. Whoever reads by a
+    layout reads all there is, so `peers` is in it and not beside it, where it could be forgotten. `converted`: what its
+    readers have found out.
+    """
+
+    root: Path
+    node: str = "local"
+    url: str | None = None
+    cached: CacheLimits | None = None
+    peers: Peers | None = field(default=None, compare=False, repr=False)
+    converted: Converted = field(default_factory=Converted, compare=False, repr=False)
+
+    @property
+    def staging(self) -> Path:
+        """The directory of this host's segments."""
+        return self.root / "staging" / directory(self.node)
+
+    @property
+    def cache(self) -> Path:
+        """The directory of copies of objects."""
+        return self.root / "cache"
+
+    @property
+    def mirrors(self) -> Path:
+        """The directory of what was read of other hosts' segments."""
+        return mirrors(self.root)
+
+    @property
+    def leader(self) -> Path:
+        """The file whose lock the host's one maintenance process holds."""
+        return self.root / "staging" / "maintenance.lock"
