@@ -22,6 +22,7 @@ from metrics.exposition import samples
 from metrics.meters import Meters
 from models import base
 from models import host as hosts
+from models.column import Limits
 from models.dataset import DEFAULT_TENANT
 from observing import rows
 from observing.recorder import Recorder, SelfIngestTarget
@@ -113,7 +114,7 @@ def _storage(settings: Settings, identity: Access, meters: Meters, key: PeerKey 
         generation=identity.generation,
         # Acknowledgements must not queue behind decoding, so commits have a thread of their own.
         offload=Pool(1).run,
-        max_columns=settings.max_columns,
+        limits=Limits(settings.max_columns, settings.max_new_columns, settings.max_sender_columns),
         flush_seconds=settings.flush_seconds,
         max_queued_bytes=settings.max_inflight_bytes,
         disk_high_water_percent=settings.disk_high_water_percent,

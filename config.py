@@ -115,6 +115,10 @@ class Settings:
     max_body_bytes: int = setting(_positive, 16 * MIB, "largest request body as sent")
     max_decoded_bytes: int = setting(_positive, 64 * MIB, "largest request body after decompression")
     max_columns: int = setting(_positive, 1000, "columns a dataset may have")
+    max_new_columns: int = setting(_positive, 500, "new columns that one request may give a dataset")
+    max_sender_columns: int = setting(
+        _positive, 800, "columns of a dataset that one key or user may have sent first; dropped ones do not count"
+    )
     max_inflight_bytes: int = setting(_positive, 256 * MIB, "bodies in flight per worker before 503")
     disk_high_water_percent: int = setting(_percent, 92, "disk use at which ingestion is refused")
     disk_low_water_percent: int = setting(_percent, 88, "disk use below which ingestion resumes")

@@ -152,6 +152,12 @@ class DatasetNotFound(NotFound):
     code = "dataset_not_found"
 
 
+class ColumnNotFound(NotFound):
+    """The dataset has no column with this id."""
+
+    code = "column_not_found"
+
+
 class KeyNotFound(NotFound):
     """No API key has this id."""
 

@@ -11,11 +11,12 @@ from columns import Field
 from errors import InvalidHeader, InvalidRequest
 from ingest.json import decoding
 from models import column, dataset
+from models.column import Column
 from models.dataset import Dataset, Retention
 from schemas.dataset import RetentionSchema, StaticSchemaSchema, declared_fields, dump_schema, rfc3339_of_ns
 from schemas.reading import load
 from storage.read.dataset_stats import dataset_stats, day_stats
-from web.audit import watch
+from web.audit import name_target, watch
 from web.authentication import caller, protect
 from web.bodies import require_json_type
 from web.ingestion import headers
@@ -82,6 +83,23 @@ def schema(name: str) -> Response:
     return jsonify(dump_schema((each.name, each.type) for each in columns))
 
 
+@blueprint.get("/<name>/columns")
+def columns(name: str) -> Response:
+    """The columns with their numbers and who sent them first: what there is to drop, and whose it is."""
+    require(caller(), Action.ADMINISTER, name)
+    found = column.schema(services().storage.find(caller().tenant, name).id).columns
+    return jsonify([_as_column(each) for each in found])
+
+
+@blueprint.delete("/<name>/columns/<column_id>")
+def drop_column(name: str, column_id: str) -> Response:
+    """Forget a column and its values; one of its name that comes again is another column."""
+    require(caller(), Action.ADMINISTER, name)
+    dropped = services().storage.drop_column(caller().tenant, name, column_id)
+    name_target(f"{name}, {column_id}: {dropped.name}")
+    return jsonify({"dataset": name, "message": f"column {column_id} of dataset {name} dropped"})
+
+
 @blueprint.get("/<name>/stats")
 def stats(name: str) -> Response:
     """Events and bytes, exactly: of all time, or of one day (`?date=YYYY-MM-DD`)."""
@@ -132,6 +150,10 @@ def set_retention(name: str) -> Response:
     kept = [Retention(cast(int, each["days"]), cast(str, each["description"])) for each in wanted]
     dataset.set_retention(found.id, kept[0] if kept else None)
     return jsonify({"dataset": name, "message": f"retention of dataset {name} set"})
+
+
+def _as_column(found: Column) -> dict[str, object]:
+    return {"id": found.id, "name": found.name, "type": found.type.value, "addedBy": found.added_by}
 
 
 def _readable(name: str) -> Dataset:

@@ -188,6 +188,10 @@ DATASETS: Final = {
         "The schema that a sample of events would get.", body=_json(EVENTS), answer=_json(OBJECT)
     ),
     "datasets.schema": Operation("The columns, with Arrow's type names.", answer=_json(OBJECT)),
+    "datasets.columns": Operation(
+        "The columns by number, and who sent them first.", answer=_json(array(answers.Column))
+    ),
+    "datasets.drop_column": Operation("Forget a column and its values.", answer=_json(answers.Message)),
     "datasets.stats": Operation(
         "Events and bytes, exactly.", (_query("date", "Of one day: YYYY-MM-DD."),), answer=_json(OBJECT)
     ),

@@ -87,7 +87,7 @@ MAY_IMPORT = {
 ROOMS = {
     "query": "fault limits timerange histogram pg syntax plan expr functions bind lower".split()
     + "reference engine results process service".split(),
-    "storage": "names times durable_files wal context files write cluster read upkeep backup".split(),
+    "storage": "names times exactly durable_files wal context files write cluster read upkeep backup".split(),
 }
 # What only these rooms may import of the libraries that their package may.
 LIBRARY_ROOMS = {

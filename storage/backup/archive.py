@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from errors import InvalidRequest
 from models.dump import Counter, Shape
@@ -172,16 +172,24 @@ def read(root: Path) -> Manifest:
         raise BackupRefused(f"{root} is no complete backup: it has no {Path(str(error.filename)).name}") from error
     if checksum != f"{hashlib.sha256(text).hexdigest()}  {MANIFEST}\n".encode():
         raise BackupRefused(f"the backup is damaged: {MANIFEST} does not match {CHECKSUM}")
-    stored = json.loads(text)
+    try:
+        found = _manifest(json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BackupRefused(f"{root} holds no backup that this version of Weir understands: {MANIFEST}") from error
+    _require_inside(found.members)
+    return found
+
+
+def _manifest(stored: dict[str, Any]) -> Manifest:
     if stored.pop("format") != FORMAT:
-        raise BackupRefused(f"{root} was made by another version of Weir: its format is not {FORMAT}")
+        raise BackupRefused(f"it was made by another version of Weir: its format is not {FORMAT}")
     stored["migrations"] = tuple(stored["migrations"])
     stored["tables"] = tuple(Table(each["name"], tuple(each["columns"]), each["rows"]) for each in stored["tables"])
     stored["counters"] = tuple(Counter(**each) for each in stored["counters"])
     stored["members"] = tuple(Member(**each) for each in stored["members"])
-    found = Manifest(**stored)
-    _require_inside(found.members)
-    return found
+    if not all(isinstance(each.path, str) and "\0" not in each.path for each in stored["members"]):
+        raise TypeError("a member has no path")
+    return Manifest(**stored)
 
 
 def _require_inside(members: Iterable[Member]) -> None:

@@ -90,7 +90,7 @@ class Pipeline:
                 endpoint.telemetry_type or sent.telemetry_type or DEFAULT_TELEMETRY_TYPE,
                 media_type,
                 body,
-                arrival_of(request, sent, len(body), _receipt(identity, dataset, sent)),
+                arrival_of(request, identity, sent, len(body), _receipt(identity, dataset, sent)),
                 self._max_columns,
             )
             stored = self._store_once(received)
@@ -137,7 +137,7 @@ class Pipeline:
             )
 
 
-def arrival_of(request: Request, sent: IngestHeaders, body_bytes: int, receipt: bytes) -> Arrival:
+def arrival_of(request: Request, identity: Identity, sent: IngestHeaders, body_bytes: int, receipt: bytes) -> Arrival:
     """When and whence a request came: one instant for all its events (api.md section 4)."""
     return Arrival(
         timestamp=datetime.now(UTC),
@@ -146,6 +146,7 @@ def arrival_of(request: Request, sent: IngestHeaders, body_bytes: int, receipt: 
         extra=sent.extra,
         body_bytes=body_bytes,
         receipt=receipt,
+        sender=f"{identity.kind}:{identity.id}",
     )
 
 

@@ -32,9 +32,9 @@ class _Rewriting:
         return self._done[id(relation)][1]
 
     def _below(self, relation: Relation) -> Relation:
-        new = {name: self.of(source) for name, source in inputs(relation).items()}
-        changed: dict[str, Any] = {name: source for name, source in new.items() if source is not getattr(relation, name)}
-        return replace(relation, **changed) if changed else relation
+        new: dict[str, Any] = {name: self.of(source) for name, source in inputs(relation).items()}
+        is_changed = any(source is not getattr(relation, name) for name, source in new.items())
+        return replace(relation, **new) if is_changed else relation
 
 
 def _applied(relation: Relation) -> Relation:
