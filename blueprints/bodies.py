@@ -26,6 +26,9 @@ READ_SECONDS: Final = 30
 OFFLOAD_BYTES: Final = 32 * 1024
 """Bodies above this are decompressed off the hub; below it, the way to the thread costs more than the work."""
 
+INLINE_COST_BYTES: Final = 1024 * 1024
+"""Protobuf bodies whose objects are estimated to take more are decoded off the hub: this much takes some 5 ms."""
+
 JSON_TYPES: Final = frozenset(
     (
         "",
@@ -62,6 +65,24 @@ class Inflight:
 
     def let_go(self, count: int) -> None:
         self.held_bytes -= count
+
+    @contextmanager
+    def decoding(self, body: bytes, cost: int) -> Iterator[None]:
+        """Account for the objects that decoding `body`, which is held already, is estimated to make.
+
+        Raises TooLarge if they would not fit even if nothing else were in flight, else as `hold`.
+        """
+        if len(body) + cost > self.limit_bytes:
+            raise TooLarge(
+                f"the body would take more than {self.limit_bytes} bytes of memory when decoded; send fewer records "
+                "at a time",
+                limit=self.limit_bytes,
+            )
+        self.hold(cost)
+        try:
+            yield
+        finally:
+            self.let_go(cost)
 
 
 @dataclass(frozen=True, slots=True)

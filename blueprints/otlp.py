@@ -9,14 +9,18 @@ from flask import Blueprint, Response, request
 
 from blueprints import scope as scopes
 from blueprints.authentication import caller, protect
+from blueprints.bodies import INLINE_COST_BYTES
+from blueprints.client import require_present
 from blueprints.current import this_request
 from blueprints.errors import headers_of, log_error, status_of
 from blueprints.ingestion import SMALL_BYTES
 from blueprints.parts import parts
 from blueprints.reception import arrival_of
 from errors import StorageUnavailable, WeirError
-from ingest.otlp import answers, logs, metrics, traces
+from ingest.otlp import answers, costs, logs, metrics, traces
+from ingest.otlp.reading import PROTOBUF
 from ingest.otlp.table import Decoded
+from ingest.wire_cost import Shape
 from runtime import offload
 
 logger = logging.getLogger(__name__)
@@ -28,13 +32,14 @@ class Signal(NamedTuple):
     """One of OTLP's three: how it is decoded and what it is called."""
 
     decode: Callable[..., Decoded]
+    cost: Shape
     telemetry_type: str
     rejected_name: str
 
 
-LOGS: Final = Signal(logs.decode, "logs", "rejected_log_records")
-METRICS: Final = Signal(metrics.decode, "metrics", "rejected_data_points")
-TRACES: Final = Signal(traces.decode, "traces", "rejected_spans")
+LOGS: Final = Signal(logs.decode, costs.LOGS, "logs", "rejected_log_records")
+METRICS: Final = Signal(metrics.decode, costs.METRICS, "metrics", "rejected_data_points")
+TRACES: Final = Signal(traces.decode, costs.TRACES, "traces", "rejected_spans")
 
 
 @blueprint.post("/v1/logs")
@@ -75,8 +80,18 @@ def _receive(signal: Signal) -> Response:
 
 
 def _decode(signal: Signal, body: bytes, media_type: str, max_columns: int) -> Decoded:
+    is_small = len(body) < SMALL_BYTES
     decode = partial(signal.decode, body, media_type, max_columns=max_columns)
-    return decode() if len(body) < SMALL_BYTES else offload(decode)
+    if media_type != PROTOBUF:
+        return decode() if is_small else offload(decode)
+    inflight = parts().bodies.inflight
+    estimate = partial(signal.cost.estimate, body, inflight.limit_bytes)
+    cost = estimate() if is_small else offload(estimate)
+    with inflight.decoding(body, cost):
+        if is_small and cost < INLINE_COST_BYTES:
+            return decode()
+        require_present(this_request())
+        return offload(decode)
 
 
 def _response(answer: answers.Answer, status: int = 200) -> Response:

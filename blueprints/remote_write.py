@@ -1,13 +1,16 @@
 """Prometheus remote write (spec 4.2; remote-write 1.0 and 2.0)."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from flask import Blueprint, Response, current_app
 from flask.blueprints import BlueprintSetupState
 
 from blueprints import scope as scopes
 from blueprints.authentication import caller, protect
+from blueprints.bodies import INLINE_COST_BYTES
+from blueprints.client import require_present
 from blueprints.current import this_request
 from blueprints.errors import headers_of, log_error, status_of
 from blueprints.ingestion import SMALL_BYTES
@@ -15,11 +18,14 @@ from blueprints.parts import parts
 from blueprints.reception import arrival_of
 from errors import InternalError, WeirError
 from ingest.remote_write.catalogue import Catalogue
-from ingest.remote_write.decoding import decode, version_of
+from ingest.remote_write.costs import estimate, estimate_encoded
+from ingest.remote_write.decoding import Version, decode_known, decode_plainly, version_of
 from ingest.remote_write.rows import Decoded
 from runtime import offload
 
 blueprint = protect(Blueprint("remote_write", __name__))
+
+R = TypeVar("R")
 
 EXTENSION: Final = "weir.remote_write.catalogue"
 LOG_SOURCE: Final = "otel-metrics"
@@ -41,19 +47,36 @@ def write() -> Response:
     reception.admit(sender, name, must_exist=False)
     scopes.require_log_source(scope, LOG_SOURCE)
     media_type = request.content_type or ""
-    version_of(media_type)
+    version = version_of(media_type)
     with served.bodies.receive(request) as body:
-        decoded = _decode(body, media_type, served.settings.max_columns)
+        decoded = _decode(body, version, served.settings.max_columns)
         arrival = arrival_of(request, scope, len(body), reception.receipt(sender, name, scope))
         reception.store_once(sender, name, body, decoded.batch, arrival, "metrics")
     reception.meters.rejected("remote_write", decoded.reasons)
     return _answer(decoded)
 
 
-def _decode(body: bytes, media_type: str, max_columns: int) -> Decoded:
-    catalogue: Catalogue = current_app.extensions[EXTENSION]
-    work = partial(decode, body, media_type, catalogue=catalogue, max_columns=max_columns)
-    return work() if len(body) < SMALL_BYTES else offload(work)
+def _decode(body: bytes, version: Version, max_columns: int) -> Decoded:
+    """The short way needs less memory than the plain one, which is accounted for only where it is gone."""
+    if version is Version.ONE:
+        catalogue: Catalogue = current_app.extensions[EXTENSION]
+        known = partial(decode_known, body, catalogue, max_columns)
+        decoded = _account(body, partial(estimate_encoded, body), known)
+        if decoded is not None:
+            return decoded
+    exactly = partial(estimate, body, version, parts().bodies.inflight.limit_bytes)
+    return _account(body, exactly, partial(decode_plainly, body, version, max_columns))
+
+
+def _account(body: bytes, estimate_cost: Callable[[], int], decode: Callable[[], R]) -> R:
+    """The result of `decode` once there is room for its objects; off the hub if they are many."""
+    is_small = len(body) < SMALL_BYTES
+    cost = estimate_cost() if is_small else offload(estimate_cost)
+    with parts().bodies.inflight.decoding(body, cost):
+        if is_small and cost < INLINE_COST_BYTES:
+            return decode()
+        require_present(this_request())
+        return offload(decode)
 
 
 def _answer(decoded: Decoded) -> Response:
