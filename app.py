@@ -16,13 +16,10 @@ from auth.provider import ProviderOptions
 from blueprints import (
     alerts,
     apikeys,
-    audit,
-    authentication,
     counts,
     dashboard_data,
     dashboards,
     datasets,
-    errors,
     filters,
     health,
     home,
@@ -34,31 +31,34 @@ from blueprints import (
     otlp,
     query,
     remote_write,
-    requests,
     roles,
     targets,
     tenants,
     users,
 )
-from blueprints.bodies import Bodies
-from blueprints.gathering import Gathering
-from blueprints.parts import EXTENSION, Parts
-from blueprints.reception import Reception
-from blueprints.scope import checked_dataset_name
 from config import InvalidSetting, Settings
+from embedded_postgres import server
 from errors import InvalidName
 from metrics.exposition import samples
 from metrics.meters import Meters
-from models import base, server
+from models import base
 from models import host as hosts
 from models.dataset import DEFAULT_TENANT
-from models.freshness import Generation
+from models.shared_generation import Generation
 from observing import rows
 from observing.recorder import Own, Recorder
 from query.service import QueryService
 from runtime import Pool, keep_running, offload, repeat
-from storage import cache, host
-from storage.engine import Storage
+from serving.flask_app import application
+from storage.cluster import host
+from storage.files import object_cache
+from storage.write.engine import Storage
+from web import audit, authentication, errors
+from web.batcher import Gathering
+from web.bodies import Bodies
+from web.ingest_headers import checked_dataset_name
+from web.reception import Reception
+from web.services import EXTENSION, Parts
 
 RECORDER: Final = "weir.recorder"
 BLUEPRINTS: Final = (
@@ -87,14 +87,14 @@ BLUEPRINTS: Final = (
 def create_app(settings: Settings) -> Flask:
     """The WSGI application with all its parts. Starts nothing and touches no database; `start` does."""
     base.bind(server.url(settings.database_url, settings.data_dir))
-    app = requests.Application("weir", static_folder=None)
+    app = application.Application("weir", static_folder=None)
     if trusted := settings.trusted_proxies:
         # Flask's own way to add middleware, which mypy takes for replacing a method.
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=trusted, x_proto=trusted)  # type: ignore[method-assign]
     built = access.build(_access_options(settings), Passwords(offload))
     key = PeerKey(built.secrets) if settings.advertise_url else None
     parts = app.extensions[EXTENSION] = _parts(settings, built.generation, key)
-    requests.install(app, parts.reception.meters, _self_dataset(settings))
+    application.install(app, parts.reception.meters, _self_dataset(settings))
     errors.install(app)
     authentication.install(app, built)
     internal.install(app, key)
@@ -116,7 +116,7 @@ def start(app: Flask) -> None:
     recorder = app.extensions[RECORDER] = _recorder(parts)
     if recorder:
         recorder.start()
-    for name, module in (("maintenance", "storage.maintenance"), ("alerting", "alerting.process")):
+    for name, module in (("maintenance", "storage.upkeep.maintenance"), ("alerting", "alerting.process")):
         command = [sys.executable, "-m", module, "--parent", str(os.getpid())]
         keep_running(name, parts.settings.data_dir / f"{name}.lock", command, recorder.hear if recorder else None)
 
@@ -134,7 +134,7 @@ def stop(app: Flask) -> None:
 def _parts(settings: Settings, generation: Generation, key: PeerKey | None) -> Parts:
     meters = Meters()
     storage = Storage(
-        replace(host.layout(settings.data_dir, settings.storage_url, key), cached=cache.limits(settings)),
+        replace(host.layout(settings.data_dir, settings.storage_url, key), cached=object_cache.limits(settings)),
         generation=generation,
         # Acknowledgements must not queue behind decoding, so commits have a thread of their own.
         offload=Pool(1).run,

@@ -13,14 +13,16 @@ from typing import ParamSpec, TypeVar
 
 import logs
 from auth.accounts import bootstrap_administrator
-from auth.guessable import refuse_guessable_password
 from auth.passwords import Passwords
 from auth.secrets import Secrets, master_key, require_same_key
+from auth.weak_passwords import refuse_guessable_password
 from config import InvalidSetting, Settings
+from embedded_postgres import server
 from errors import WeirError
-from models import base, server
-from storage import host, membership
-from storage.attendance import require_restored
+from models import base
+from storage.backup.data_dir import require_restored
+from storage.cluster import host
+from storage.upkeep import membership
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -14,7 +14,7 @@ WeirError
 ├── TimedOut                  a query ran out of time
 └── InternalError             a fault of ours
 
-A leaf sets `code`, which clients may rely on (docs/errors.md lists them all). `blueprints/errors.py` maps the
+A leaf sets `code`, which clients may rely on (docs/errors.md lists them all). `web/errors.py` maps the
 families to statuses, so a new leaf needs no change there.
 """
 

@@ -16,7 +16,7 @@ cores = os.cpu_count() or 1
 
 bind = "127.0.0.1:8000"
 # gevent workers that end at once when nothing is asked of them, and do less for each request (serving/).
-worker_class = "serving.worker.Worker"
+worker_class = "serving.gunicorn_worker.worker.Worker"
 workers = cores
 worker_connections = 1000
 # Polars used before a fork hangs the child, so the application is loaded in each worker.

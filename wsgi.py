@@ -10,11 +10,11 @@ import sys  # noqa: E402
 
 import app as application  # noqa: E402
 from config import Settings  # noqa: E402
-from metrics import sharing  # noqa: E402
+from serving import shared_counters  # noqa: E402
 
 settings = Settings.from_env()
 # Before the first meter is made: what this worker counts, every worker can show.
-sharing.share(settings.data_dir / sharing.DIRECTORY_NAME)
+shared_counters.share(settings.data_dir / shared_counters.DIRECTORY_NAME)
 app = application.create_app(settings)
 application.start(app)
 # The hub gets its turn this soon while a pool thread runs Python (docs/decisions/json-decoding.md has the measurement).

@@ -9,11 +9,11 @@ from typing import Final
 
 import orjson
 
-from alerting import machine, schedule
-from alerting.answers import Answer, Answers
-from alerting.groups import Group
-from alerting.keeping import Keeping
-from alerting.machine import Row, Verdict
+from alerting import schedule, state_machine
+from alerting.evaluation_groups import Group
+from alerting.evaluation_writer import Keeping
+from alerting.result_cache import Answer, Answers
+from alerting.state_machine import Row, Verdict
 from alerting.windows import View, Window, Windows
 from auth import authorship
 from auth.identity import Identity
@@ -22,8 +22,8 @@ from errors import Forbidden, InternalError, Overloaded, QueryTooLarge, WeirErro
 from models import alert as alerts
 from models.alert import Alert
 from models.authored import Author
-from query.requests import Source
-from query.results import Options
+from query.process.messages import Source
+from query.results.formats import Options
 from query.service import QueryService, Question
 
 logger = logging.getLogger(__name__)
@@ -71,17 +71,17 @@ class Evaluator:
         verdict: Verdict | None = None
         try:
             rows = self._rows(alert, authors.find(alert.origin.author), slot)
-            verdict = machine.judge(rows, alert.content.operator, alert.content.threshold)
-            outcome = machine.advance(alert, verdict, slot, following)
+            verdict = state_machine.judge(rows, alert.content.operator, alert.content.threshold)
+            outcome = state_machine.advance(alert, verdict, slot, following)
         except Forbidden as error:
-            outcome = machine.disable(alert, f"{alert.origin.author.name}, its author: {error.message}", slot)
+            outcome = state_machine.disable(alert, f"{alert.origin.author.name}, its author: {error.message}", slot)
         except Overloaded:
             raise
         except InternalError as error:
             logger.error("alert %s: %s", alert.origin.id, error.message, exc_info=error)
-            outcome = machine.fail(alert, "an error on our side", slot, following)
+            outcome = state_machine.fail(alert, "an error on our side", slot, following)
         except WeirError as error:
-            outcome = machine.fail(alert, error.message, slot, following)
+            outcome = state_machine.fail(alert, error.message, slot, following)
         self.keeping.keep(alert, outcome, verdict, slot, group.lease)
 
     def _rows(self, alert: Alert, author: Identity, slot: datetime) -> list[Row]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from alerting.machine import NoticeKind, Outcome, Row, Verdict
+from alerting.state_machine import NoticeKind, Outcome, Row, Verdict
 from models.alert import Alert
 from models.delivery import Delivery
 from models.target import Kind

@@ -21,20 +21,22 @@ from alerting import schedule
 from alerting.addresses import Policy
 from alerting.dispatch import Dispatcher
 from alerting.evaluation import Evaluator
-from alerting.groups import grouped
+from alerting.evaluation_groups import grouped
 from alerting.outbound import TOTAL_SECONDS
 from alerting.windows import Windows
 from auth.peers import PeerKey
 from auth.secrets import Secrets, master_key
 from config import Settings
+from embedded_postgres import server
 from errors import Overloaded, TargetNotFound
-from models import alert, alert_event, delivery, server, target
+from models import alert, alert_event, delivery, target
 from models.alert import Alert
 from models.base import bind
 from models.delivery import Delivery
 from query.service import QueryService
-from storage import cache, host
-from storage.maintenance import Wait, waiter
+from storage.cluster import host
+from storage.files import object_cache
+from storage.upkeep.maintenance import Wait, waiter
 
 logger = logging.getLogger(__name__)
 
@@ -176,7 +178,7 @@ def build(settings: Settings, queries: QueryService) -> Rounds:
     longest = settings.query_timeout_seconds + settings.query_queue_seconds
     secrets = Secrets(master_key(settings.secret_key, settings.data_dir))
     key = PeerKey(secrets) if settings.advertise_url else None
-    layout = replace(host.layout(settings.data_dir, settings.storage_url, key), cached=cache.limits(settings))
+    layout = replace(host.layout(settings.data_dir, settings.storage_url, key), cached=object_cache.limits(settings))
     return Rounds(
         evaluator=Evaluator(Windows(layout), queries, clock),
         dispatcher=Dispatcher(Policy.of(settings.alert_allowed_hosts), secrets, settings.public_url),

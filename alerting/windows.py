@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from models import dataset
-from query.requests import Source
-from storage.contents import Contents, contents
+from query.process.messages import Source
 from storage.names import Layout
-from storage.places import Places
-from storage.snapshot import take
+from storage.read.fingerprint import Contents, contents
+from storage.read.snapshot import take
+from storage.wal.index import Places
 
 # A window is over when it is looked at, and what arrives for it later does not count. Its snapshot may be as old as
 # this; a file that vanishes meanwhile makes the query ask for a fresh one.

@@ -2,7 +2,7 @@
 
 passwords = Passwords(runtime.offload)
 access = build(AccessOptions(data_dir, secret_key, multi_tenant, one_host=database_url is None), passwords)
-blueprints.authentication.install(app, access)    # then protect(blueprint) for each that needs an identity
+web.authentication.install(app, access)    # then protect(blueprint) for each that needs an identity
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from auth.sessions import Sessions
 from auth.tenants import Tenants
 from auth.verify import Verifier
 from models import api_key
-from models.freshness import DatabaseGeneration, Generation, SharedGeneration
+from models.shared_generation import DatabaseGeneration, Generation, SharedGeneration
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from auth.verify import entries_of
 from errors import InvalidRole, LastAdministrator
 from models import generation, role, session, user
 from models import tenant as tenants
-from models.freshness import Generation
 from models.role import RawEntries
+from models.shared_generation import Generation
 from models.tenant import DEFAULT
 from models.user import Method, NewUser
 

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Final
 
 from auth.identity import Identity
-from models.freshness import Generation
+from models.shared_generation import Generation
 
 # About 1 KiB each. More credentials than this in use by one worker cost one round trip per request beyond it.
 LIMIT: Final = 10_000

@@ -11,7 +11,7 @@ from auth.identity import Identity
 from auth.secrets import Secrets
 from models import api_key
 from models.api_key import ApiKeyRecord, NewApiKey
-from models.freshness import Generation
+from models.shared_generation import Generation
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ GRANTS: Final[Mapping[Privilege, frozenset[Action]]] = MappingProxyType(
 # (lists, dashboards) or reads none (`SELECT 1`). Every other action without a dataset is tenant-wide.
 ANYWHERE: Final = READS
 
-# Where changes of rights are recorded (blueprints/audit.py). No client can make a dataset of such a name.
+# Where changes of rights are recorded (web/audit.py). No client can make a dataset of such a name.
 AUDIT_DATASET: Final = "p_audit"
 
 # The least privilege that grants an action: what a refusal names.

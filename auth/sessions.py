@@ -15,8 +15,8 @@ from auth.secrets import Secrets
 from auth.verify import identity_of
 from errors import LoginFailed
 from models import session, user
-from models.freshness import Generation
 from models.session import Grant, SessionRecord
+from models.shared_generation import Generation
 from models.user import NewUser
 
 logger = logging.getLogger(__name__)

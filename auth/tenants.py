@@ -11,7 +11,7 @@ from auth.passwords import Passwords
 from auth.privileges import Action, require
 from errors import Conflict, Forbidden
 from models import generation, role, tenant, user
-from models.freshness import Generation
+from models.shared_generation import Generation
 from models.tenant import DEFAULT
 from models.user import NewUser
 

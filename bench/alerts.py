@@ -28,7 +28,7 @@ import psycopg
 from alerting import schedule
 from bench import load
 from bench.processes import spent, usage
-from models import server
+from embedded_postgres import server
 from tests.running import ADMIN, Service
 
 HOT = "bench_hot"

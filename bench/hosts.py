@@ -11,13 +11,14 @@ import polars as pl
 
 from auth.peers import PeerKey
 from auth.secrets import Secrets
-from models import base, dataset, generation, server
-from models.freshness import DatabaseGeneration
-from storage import host
+from embedded_postgres import server
+from models import base, dataset, generation
+from models.shared_generation import DatabaseGeneration
+from storage.cluster import host
 from storage.names import Layout
-from storage.scan import scan
-from storage.snapshot import take
-from storage.tails import Tails
+from storage.read.scan import scan
+from storage.read.snapshot import take
+from storage.read.unconverted_rows import Tails
 from tests.running import ADMIN, Service, free_port
 
 SECRET = "one key for all the hosts"

@@ -3,7 +3,7 @@
 - Bodies of 1,000 and 100 events: events/s through HTTP, acknowledged after fdatasync, against what one core can do in
   process with the parser alone (Polars `read_json` with full inference, plus unnest).
 - Single events: requests/s against a bare Flask view under gunicorn's own gevent worker, as anybody would run one, or
-  under ours (`--bare-worker serving.worker.Worker`).
+  under ours (`--bare-worker serving.gunicorn_worker.worker.Worker`).
 
 Ceiling and load take turns in short rounds, because machines change their speed; each ratio is the rounds' median.
 """

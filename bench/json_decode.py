@@ -21,7 +21,7 @@ import orjson
 import polars as pl
 
 from bench import load
-from ingest.json_events import decode
+from ingest.json.decoding import decode
 from runtime import offload
 
 LARGEST_BYTES = 16 * 1024 * 1024

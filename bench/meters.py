@@ -10,7 +10,7 @@ from pathlib import Path
 from flask import Flask
 
 from metrics.meters import Meters
-from metrics.sharing import share
+from serving.shared_counters import share
 
 REQUESTS = 20_000
 

@@ -42,9 +42,9 @@ def spent(before: Usage, after: Usage) -> dict[str, float]:
 def _group(process: Process, processes: dict[int, Process], master: int) -> str:
     if b"alerting.process" in process.command:
         return "alerting"
-    if b"storage.maintenance" in process.command:
+    if b"storage.upkeep.maintenance" in process.command:
         return "maintenance"
-    if b"query.worker" in process.command:
+    if b"query.process.worker" in process.command:
         parent = processes.get(process.parent)
         return "queries" if parent is not None and b"alerting.process" in parent.command else "others"
     return "workers" if process.parent == master else "others"

@@ -21,9 +21,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import polars as pl
 import requests
 
-from models import server
-from query import engine, results
-from query.parse import parse
+from embedded_postgres import server
+from query import engine
+from query.results import formats
+from query.syntax.parse import parse
 from tests.running import ADMIN, Service
 
 ROUNDS = 100
@@ -70,7 +71,7 @@ def in_process(frame: pl.DataFrame) -> bytes:
     """The same rows, parsed, compiled, run and rendered here."""
     compiled = engine.prepare(parse(small()), {"app": engine.Table(frame.lazy())}, now=datetime.now(UTC))
     pieces: list[bytes] = []
-    results.stream(compiled.frame, compiled.fields, results.Options(), pieces.append)
+    formats.stream(compiled.frame, compiled.fields, formats.Options(), pieces.append)
     return b"".join(pieces)
 
 

@@ -23,8 +23,9 @@ import polars as pl
 from polars.testing import assert_frame_equal
 
 from bench.sql_questions import QUESTIONS, START, Frames, Question
-from query import engine, parse
-from query.bind.environment import Schema
+from query import engine
+from query.plan.environment import Schema
+from query.syntax import parse
 
 FILES: Final = 12
 DAYS: Final = 6

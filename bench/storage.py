@@ -22,21 +22,22 @@ from typing import Final
 import polars as pl
 
 from columns import Batch, ColumnType, Field
-from models import base, dataset, file, server
+from embedded_postgres import server
+from models import base, dataset, file
 from models.dataset import Dataset
 from models.file import File
-from storage.arrival import Arrival
-from storage.compact import compact
-from storage.convert import convert_all
-from storage.engine import Storage
-from storage.frames import decode, to_rows
+from storage.files.statistics import summarize
 from storage.names import SEGMENT_SUFFIX, Layout, partition, unique
-from storage.scan import scan
-from storage.segments import stage
-from storage.snapshot import take
-from storage.statistics import summarize
-from storage.tails import Tails
+from storage.read.scan import scan
+from storage.read.snapshot import take
+from storage.read.unconverted_rows import Tails
 from storage.times import span
+from storage.upkeep.compaction import compact
+from storage.upkeep.conversion import convert_all
+from storage.wal.records import decode, to_rows
+from storage.wal.segments import stage
+from storage.write.arrival import Arrival
+from storage.write.engine import Storage
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 RATE_SECONDS: Final = 4.0
@@ -325,7 +326,7 @@ def maintained(layout: Layout) -> Iterator[None]:
     """The real maintenance process runs meanwhile."""
     environment = {**os.environ, "WEIR_DATA_DIR": str(layout.root)}
     process = subprocess.Popen(
-        [sys.executable, "-m", "storage.maintenance"], env=environment, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "storage.upkeep.maintenance"], env=environment, stderr=subprocess.DEVNULL
     )
     time.sleep(2)
     try:

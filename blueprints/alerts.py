@@ -8,11 +8,7 @@ from typing import Any, Final, cast
 from flask import Blueprint, Response, request
 
 from alerting import schedule
-from blueprints.alert_shapes import INDEFINITE, SECONDS_PER_MINUTE, as_object, delivery_object, event_object, summary
-from blueprints.authentication import caller, protect
-from blueprints.authoring import Kind, all_tags, asked_tags, now, require_authoring, statement_of
-from blueprints.management import answer, json_body
-from blueprints.parts import parts
+from blueprints.alert_responses import INDEFINITE, SECONDS_PER_MINUTE, as_object, delivery_object, event_object, summary
 from errors import AlertNotFound, Conflict, InvalidRequest, InvalidTimeRange
 from models import alert, alert_event, delivery, target
 from models.alert import Alert, Content, State
@@ -21,6 +17,10 @@ from models.authored import Origin
 from query import timerange
 from schemas.alerts import AlertListSchema, AlertSchema, LogSchema, MutingSchema
 from schemas.reading import load
+from web.authentication import caller, protect
+from web.authoring import Kind, all_tags, asked_tags, now, require_authoring, statement_of
+from web.json_bodies import answer, json_body
+from web.services import parts
 
 SHORTEST_WINDOW_SECONDS: Final = 60
 LONGEST_WINDOW_SECONDS: Final = 31 * 86_400

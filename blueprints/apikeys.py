@@ -7,13 +7,13 @@ from flask import Blueprint, Flask, Response
 
 from auth.keys import RevealedKey, WantedKey
 from auth.privileges import Action, require
-from blueprints.audit import name_target, watch
-from blueprints.authentication import access, caller, protect
-from blueprints.management import answer, json_body
-from blueprints.times import rfc3339
 from errors import InvalidRequest
 from schemas.api_keys import NewApiKeySchema
 from schemas.reading import load
+from web.audit import name_target, watch
+from web.authentication import access, caller, protect
+from web.json_bodies import answer, json_body
+from web.times import rfc3339
 
 # Spec 4.1 names the first and mentions the second; existing clients use the third.
 PREFIXES: Final = {

@@ -8,16 +8,16 @@ import orjson
 from flask import Blueprint, Response, jsonify, request
 
 from auth.privileges import Action, require
-from blueprints.authentication import caller, protect
-from blueprints.client import departure
-from blueprints.management import json_body
-from blueprints.parts import parts
 from blueprints.query import Sources, name_of
 from query import histogram, timerange
 from query.histogram import EPOCH
 from query.service import Question
 from schemas.query import CountsSchema
 from schemas.reading import load
+from web.authentication import caller, protect
+from web.client_connection import departure
+from web.json_bodies import json_body
+from web.services import parts
 
 blueprint = protect(Blueprint("counts", __name__, url_prefix="/api/v1"))
 

@@ -10,19 +10,19 @@ import orjson
 from flask import Blueprint, Response, request
 
 from auth.identity import Identity
-from blueprints.authentication import caller, protect
-from blueprints.client import departure
 from blueprints.dashboards import kind
-from blueprints.management import answer
-from blueprints.parts import parts
 from blueprints.query import Sources
 from errors import QueryTooLarge, WeirError
 from models.dashboard import Tile
 from query import timerange
-from query.results import Options
+from query.results.formats import Options
 from query.service import QueryService, Question
 from schemas.dashboards import DashboardDataSchema
 from schemas.reading import load
+from web.authentication import caller, protect
+from web.client_connection import departure
+from web.json_bodies import answer
+from web.services import parts
 
 # What a chart can draw. A tile with more is an error of its own, so that a dashboard's answer fits into memory.
 LARGEST_TILE: Final = "1 MiB"

@@ -7,15 +7,15 @@ from typing import Any, cast
 from flask import Blueprint, Response, request
 from ulid import ULID
 
-from blueprints.authentication import protect
-from blueprints.authoring import Kind, all_tags, asked_tags, require_authoring, statement_of
-from blueprints.management import answer, json_body, json_body_or
-from blueprints.times import rfc3339
 from errors import DashboardNotFound, InvalidRequest
 from models import dashboard
 from models.dashboard import Content, Dashboard, Tile
 from schemas.dashboards import MOST_TILES, DashboardChangeSchema, DashboardListSchema, DashboardSchema, TileSchema
 from schemas.reading import load
+from web.authentication import protect
+from web.authoring import Kind, all_tags, asked_tags, require_authoring, statement_of
+from web.json_bodies import answer, json_body, json_body_or
+from web.times import rfc3339
 
 VERSION = "v1"
 

@@ -6,23 +6,23 @@ from typing import Final, cast
 from flask import Blueprint, Response, jsonify, request
 
 from auth.privileges import Action, may, require, row_predicates
-from blueprints import scope as scopes
-from blueprints.audit import watch
-from blueprints.authentication import caller, protect
-from blueprints.bodies import require_json_type
-from blueprints.management import json_body, json_body_or
-from blueprints.parts import parts
 from blueprints.query import visible_columns
-from blueprints.scope import Scope
-from blueprints.times import rfc3339
 from columns import Field
 from errors import Forbidden, InvalidHeader, InvalidRequest
-from ingest import json_events
+from ingest.json import decoding
 from models import column, dataset
 from models.dataset import Dataset, Retention
 from schemas.dataset import RetentionSchema, StaticSchemaSchema, declared_fields, dump_schema, rfc3339_of_ns
 from schemas.reading import load
-from storage.account import account, day
+from storage.read.dataset_stats import account, day
+from web import ingest_headers as scopes
+from web.audit import watch
+from web.authentication import caller, protect
+from web.bodies import require_json_type
+from web.ingest_headers import Scope
+from web.json_bodies import json_body, json_body_or
+from web.services import parts
+from web.times import rfc3339
 
 blueprint = watch(protect(Blueprint("datasets", __name__, url_prefix="/api/v1/logstream")), "dataset")
 
@@ -68,7 +68,7 @@ def detect() -> Response:
     require(caller(), Action.READ_METADATA)
     require_json_type(request)
     with parts().bodies.receive(request) as body:
-        batch = json_events.decode(body, reserved=())
+        batch = decoding.decode(body, reserved=())
     return jsonify(dump_schema(batch.fields))
 
 

@@ -5,17 +5,17 @@ from typing import Any, cast
 
 from flask import Blueprint, Response
 
-from blueprints.authentication import caller, protect
-from blueprints.authoring import Kind, now, require_authoring, statement_of
-from blueprints.management import answer, json_body
-from blueprints.parts import parts
-from blueprints.times import rfc3339
 from errors import FilterNotFound, InvalidRequest
 from models import filter as filters
 from models.filter import Content, Filter
 from query import timerange
 from schemas.filters import FilterSchema
 from schemas.reading import load
+from web.authentication import caller, protect
+from web.authoring import Kind, now, require_authoring, statement_of
+from web.json_bodies import answer, json_body
+from web.services import parts
+from web.times import rfc3339
 
 VERSION = "v2"
 

@@ -3,9 +3,9 @@
 from flask import Blueprint, Response, jsonify, request
 
 import version
-from blueprints.authentication import protect
-from blueprints.parts import parts
 from models import base
+from web.authentication import protect
+from web.services import parts
 
 public = Blueprint("health", __name__)
 about = protect(Blueprint("about", __name__))

@@ -5,9 +5,9 @@ from typing import Final
 from flask import Blueprint, Response, jsonify
 
 from auth.privileges import Action, may, require
-from blueprints.authentication import caller, protect
 from models import dataset
 from models.dataset import Dataset
+from web.authentication import caller, protect
 
 blueprint = protect(Blueprint("home", __name__, url_prefix="/api/prism/v1"))
 

@@ -6,18 +6,18 @@ from typing import Final
 import orjson
 from flask import Blueprint, Response
 
-from blueprints import scope as scopes
-from blueprints.authentication import caller, protect
-from blueprints.bodies import require_json_type
-from blueprints.current import Request, this_request
-from blueprints.gathering import Small
-from blueprints.parts import Parts, parts
-from blueprints.reception import arrival_of
-from blueprints.requests import json_answer
 from errors import InvalidHeader
-from ingest import json_events
+from ingest.json import decoding
 from runtime import offload
-from storage.arrival import Arrival
+from serving.flask_app.application import json_answer
+from serving.flask_app.current import Request, this_request
+from storage.write.arrival import Arrival
+from web import ingest_headers as scopes
+from web.authentication import caller, protect
+from web.batcher import Small
+from web.bodies import require_json_type
+from web.reception import arrival_of
+from web.services import Parts, parts
 
 blueprint = protect(Blueprint("ingestion", __name__))
 
@@ -61,7 +61,7 @@ def _store(served: Parts, tenant: str, name: str, body: bytes, arrival: Arrival,
     target = served.reception.find(tenant, name)
     if target is not None and len(body) < SMALL_BYTES:
         return served.gathering.store(Small(target, body, arrival))
-    decode = partial(json_events.decode, body, max_columns=served.settings.max_columns)
+    decode = partial(decoding.decode, body, max_columns=served.settings.max_columns)
     batch = decode() if len(body) < INLINE_BYTES else offload(decode)
     served.reception.store(tenant, name, batch, arrival, telemetry_type)
     return batch.height

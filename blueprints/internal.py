@@ -7,12 +7,12 @@ import orjson
 from flask import Blueprint, Flask, Response, current_app, request
 
 from auth.peers import PeerKey
-from blueprints.parts import parts
 from errors import NotFound, TooLarge, Unauthenticated
 from schemas.peers import KnownSchema
 from schemas.reading import load
-from storage.exchange import SIGNATURE_HEADER, TIME_HEADER
-from storage.offer import content, headline, offer
+from storage.cluster.peer_client import SIGNATURE_HEADER, TIME_HEADER
+from storage.cluster.segment_offer import content, headline, offer
+from web.services import parts
 
 EXTENSION: Final = "weir.peer_key"
 # Room for the names of 200,000 segments: days of them, in case the object store is away.

@@ -9,17 +9,18 @@ from flask import Blueprint, Response
 
 from auth.identity import Identity
 from auth.privileges import Action, may, require, row_predicates
-from blueprints.authentication import access, caller, protect
-from blueprints.parts import Parts, parts
 from errors import WeirError
-from metrics import exposition, sharing
+from metrics import exposition
 from metrics.exposition import Gauge
 from metrics.meters import MOST_DATASETS, OTHER, Meters
-from models import census
+from models import dataset_sizes
 from models.tenant import DEFAULT
-from storage.backlog import backlog
-from storage.disk import used_percent
+from serving import shared_counters
 from storage.names import Layout
+from storage.upkeep.backlog import backlog
+from storage.write.disk_watermark import used_percent
+from web.authentication import access, caller, protect
+from web.services import Parts, parts
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,9 @@ def _visible(tenant: str | None, dataset: str | None) -> bool:
 def gauges(of: Parts) -> Iterator[Gauge]:
     """The host's state of now. What cannot be asked is left out: a scrape has to work when the rest does not."""
     settings, layout = of.settings, of.storage.layout
-    yield Gauge("workers", "Worker processes alive.", sharing.living(layout.root / sharing.DIRECTORY_NAME))
+    yield Gauge(
+        "workers", "Worker processes alive.", shared_counters.living(layout.root / shared_counters.DIRECTORY_NAME)
+    )
     yield Gauge("disk_used_ratio", "Use of the disk that holds the segments.", used_percent(layout.staging) / 100)
     yield Gauge("queries_in_progress", "Queries that run or wait.", of.queries.in_progress())
     yield Gauge("query_slots", "Queries that may run at once.", settings.query_concurrency)
@@ -71,7 +74,7 @@ def _stored(layout: Layout) -> Iterator[Gauge]:
     yield Gauge("segments_unconverted", "Segments that are not Parquet yet.", waiting.segments)
     yield Gauge("segments_unconverted_bytes", "Their bytes.", waiting.bytes)
     yield Gauge("conversion_lag_seconds", "Age of the oldest of them.", waiting.oldest_seconds)
-    for size in census.largest(MOST_DATASETS):
+    for size in dataset_sizes.largest(MOST_DATASETS):
         where = (size.tenant, size.dataset)
         yield Gauge("dataset_files", "Live Parquet files.", size.files, *where)
         yield Gauge("dataset_rows", "Rows in live Parquet files.", size.rows, *where)

@@ -14,12 +14,12 @@ from auth.names import TENANT
 from auth.oidc import PREFIX
 from auth.provider import Provider
 from auth.sessions import NewSession
-from blueprints import audit
-from blueprints.audit import Actor
-from blueprints.authentication import SESSION_COOKIE, access, identify, own_origin
-from blueprints.current import this_request
 from errors import Forbidden, InvalidHeader, InvalidRequest, LoginFailed, OidcNotConfigured
 from models.tenant import DEFAULT
+from serving.flask_app.current import this_request
+from web import audit
+from web.audit import Actor
+from web.authentication import SESSION_COOKIE, access, identify, own_origin
 
 logger = logging.getLogger(__name__)
 

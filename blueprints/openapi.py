@@ -4,8 +4,8 @@ from typing import Final
 
 from flask import Blueprint, Response, current_app, jsonify
 
-from blueprints.authentication import require_identity
 from openapi.document import describe
+from web.authentication import require_identity
 
 blueprint = Blueprint("openapi", __name__, url_prefix="/api/v1")
 

@@ -7,21 +7,21 @@ from typing import Final, NamedTuple
 
 from flask import Blueprint, Response, request
 
-from blueprints import scope as scopes
-from blueprints.authentication import caller, protect
-from blueprints.bodies import INLINE_COST_BYTES
-from blueprints.client import require_present
-from blueprints.current import this_request
-from blueprints.errors import headers_of, log_error, status_of
 from blueprints.ingestion import SMALL_BYTES
-from blueprints.parts import parts
-from blueprints.reception import arrival_of
 from errors import StorageUnavailable, WeirError
 from ingest.otlp import answers, costs, logs, metrics, traces
 from ingest.otlp.reading import PROTOBUF
 from ingest.otlp.table import Decoded
 from ingest.wire_cost import Shape
 from runtime import offload
+from serving.flask_app.current import this_request
+from web import ingest_headers as scopes
+from web.authentication import caller, protect
+from web.bodies import INLINE_COST_BYTES
+from web.client_connection import require_present
+from web.errors import headers_of, log_error, status_of
+from web.reception import arrival_of
+from web.services import parts
 
 logger = logging.getLogger(__name__)
 

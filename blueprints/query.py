@@ -13,23 +13,23 @@ from flask import Blueprint, Response, jsonify, request
 
 from auth.identity import Identity
 from auth.privileges import Action, may, require, row_predicates
-from blueprints.authentication import caller, protect
-from blueprints.client import departure
-from blueprints.management import json_body
 from blueprints.metrics import meters
-from blueprints.parts import parts
 from errors import InvalidRequest, WeirError
 from query import timerange
-from query.coding import CODINGS
-from query.host import Query
-from query.requests import Source
-from query.results import Format, Options
+from query.process.messages import Source
+from query.process.slot_table import Query
+from query.results.content_coding import CODINGS
+from query.results.formats import Format, Options
 from query.service import Question, Result
 from query.timerange import TimeRange
 from schemas.query import QuerySchema, RunningQuerySchema, merged
 from schemas.reading import load
-from storage.engine import Storage
-from storage.snapshot import take
+from storage.read.snapshot import take
+from storage.write.engine import Storage
+from web.authentication import caller, protect
+from web.client_connection import departure
+from web.json_bodies import json_body
+from web.services import parts
 
 logger = logging.getLogger(__name__)
 

@@ -7,21 +7,21 @@ from typing import Final, TypeVar
 from flask import Blueprint, Response, current_app
 from flask.blueprints import BlueprintSetupState
 
-from blueprints import scope as scopes
-from blueprints.authentication import caller, protect
-from blueprints.bodies import INLINE_COST_BYTES
-from blueprints.client import require_present
-from blueprints.current import this_request
-from blueprints.errors import headers_of, log_error, status_of
 from blueprints.ingestion import SMALL_BYTES
-from blueprints.parts import parts
-from blueprints.reception import arrival_of
 from errors import InternalError, WeirError
 from ingest.remote_write.catalogue import Catalogue
 from ingest.remote_write.costs import estimate, estimate_encoded
 from ingest.remote_write.decoding import Version, decode_known, decode_plainly, version_of
 from ingest.remote_write.rows import Decoded
 from runtime import offload
+from serving.flask_app.current import this_request
+from web import ingest_headers as scopes
+from web.authentication import caller, protect
+from web.bodies import INLINE_COST_BYTES
+from web.client_connection import require_present
+from web.errors import headers_of, log_error, status_of
+from web.reception import arrival_of
+from web.services import parts
 
 blueprint = protect(Blueprint("remote_write", __name__))
 

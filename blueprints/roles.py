@@ -6,12 +6,12 @@ from typing import cast
 from flask import Blueprint, Response
 
 from auth.privileges import Action, parse_entries, require
-from blueprints.audit import watch
-from blueprints.authentication import access, caller, protect
-from blueprints.management import answer, json_body
 from models import role, tenant
 from models.role import RawEntries, RoleRecord
 from schemas.roles import load_entries, load_name
+from web.audit import watch
+from web.authentication import access, caller, protect
+from web.json_bodies import answer, json_body
 
 blueprint = watch(protect(Blueprint("roles", __name__, url_prefix="/api/v1")), "role")
 

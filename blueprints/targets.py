@@ -10,10 +10,6 @@ from alerting import sealing
 from alerting.addresses import Policy, check
 from alerting.sealing import Destination
 from auth.secrets import Secrets, master_key
-from blueprints.audit import watch
-from blueprints.authentication import protect
-from blueprints.authoring import Kind
-from blueprints.management import answer, json_body
 from config import Settings
 from errors import InvalidRequest, TargetNotFound
 from models import target
@@ -22,6 +18,10 @@ from models.target import Content, Target
 from models.target import Kind as TargetKind
 from schemas.reading import load
 from schemas.targets import MASK, TargetSchema
+from web.audit import watch
+from web.authentication import protect
+from web.authoring import Kind
+from web.json_bodies import answer, json_body
 
 EXTENSION: Final = "weir.delivery"
 

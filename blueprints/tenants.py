@@ -7,15 +7,15 @@ from flask import Blueprint, Flask, Response, current_app, request
 
 from auth.privileges import AUDIT_DATASET
 from auth.tenants import require_root
-from blueprints.audit import watch
-from blueprints.authentication import access, caller, protect
-from blueprints.management import answer, json_body
-from blueprints.times import rfc3339
 from errors import InvalidRequest, TenantNotEmpty, TenantNotFound
 from models import dataset, tenant
 from models.tenant import TenantRecord
 from schemas.reading import load
 from schemas.tenants import NewTenantSchema
+from web.audit import watch
+from web.authentication import access, caller, protect
+from web.json_bodies import answer, json_body
+from web.times import rfc3339
 
 DELETE_DATASET: Final = "weir.delete_dataset"
 

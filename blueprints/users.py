@@ -4,13 +4,13 @@ from flask import Blueprint, Response, request
 
 from auth.identity import Kind
 from auth.privileges import Action, require
-from blueprints.audit import watch
-from blueprints.authentication import access, caller, protect
-from blueprints.management import answer, json_body, json_body_or
 from blueprints.roles import as_object
 from models import user
 from models.user import UserRecord
 from schemas.roles import load_names
+from web.audit import watch
+from web.authentication import access, caller, protect
+from web.json_bodies import answer, json_body, json_body_or
 
 blueprint = watch(protect(Blueprint("users", __name__, url_prefix="/api/v1")), "user")
 

@@ -10,8 +10,8 @@ DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))
 
 import errors  # noqa: E402
-from blueprints.errors import STATUSES  # noqa: E402
 from config import Settings, variable  # noqa: E402
+from web.errors import STATUSES  # noqa: E402
 
 BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"
 

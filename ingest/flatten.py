@@ -14,8 +14,8 @@ from operator import itemgetter
 from typing import Any, Final
 
 from errors import InvalidEvent, TooManyColumns
-from ingest.builder import MAX_COLUMNS, require_size
-from ingest.routing import Column
+from ingest.batch_builder import MAX_COLUMNS, require_size
+from ingest.column_values import Column
 
 MAX_DEPTH: Final = 10
 """Keys that a name joins (api.md section 4)."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
-from metrics.sharing import registry_of_all
+from serving.shared_counters import registry_of_all
 
 # Whether the reader may see the samples of a tenant's dataset; and those of no tenant.
 Visible = Callable[[str | None, str | None], bool]

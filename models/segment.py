@@ -8,7 +8,7 @@ from types import MappingProxyType
 from peewee import TextField
 from playhouse.postgres_ext import DateTimeTZField
 
-from models import file, receipt
+from models import file, idempotency_record
 from models.base import Table, connection, database
 
 
@@ -59,7 +59,7 @@ def switch(
         file.insert(live, datetime.now(UTC))
         for each in ingested:
             _count(each)
-        receipt.complete(receipts)
+        idempotency_record.complete(receipts)
         return [each.path for each in files if each.dataset_id not in alive]
 
 

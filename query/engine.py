@@ -13,19 +13,19 @@ from typing import Final
 
 import polars as pl
 
-from query.bind.environment import Environment, Schema
 from query.bind.expressions import bind
 from query.bind.queries import bind_query
-from query.bound import Output, Query
+from query.expr.row_errors import translate
 from query.fault import unsupported
-from query.folding import fold_constants, is_volatile
 from query.limits import too_complex
-from query.lower.guards import translate
+from query.lower.constant_folding import fold_constants, is_volatile
 from query.lower.output import answer, unique_names
 from query.lower.relations import Lowering
 from query.lower.statements import Statements
-from query.parse import Statement, parse
-from query.types import JSONB, TEXT, from_polars
+from query.pg.types import JSONB, TEXT, from_polars
+from query.plan.environment import Environment, Schema
+from query.plan.tree import Output, Query
+from query.syntax.parse import Statement, parse
 
 __all__ = ["Compiled", "ResultField", "Table", "bound", "compile", "lowered", "prepare", "schema_of", "translate"]
 

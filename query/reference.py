@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from query import folding
 from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS, Function, by_family
+from query.lower import constant_folding
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "sql.md"
 _INTRODUCTION: Final = """# SQL

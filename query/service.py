@@ -10,12 +10,12 @@ from typing import Final
 
 from config import Settings
 from errors import InternalError, QueryNotFound, StorageUnavailable
-from query.host import Host, Query
-from query.parameters import Parameter
-from query.pool import Lease, Limits, OnWait, Pool, ignored
-from query.protocol import Answer
-from query.requests import Execute, Parse, Source
-from query.results import Options
+from query.process.messages import Execute, Parse, Source
+from query.process.pool import Lease, Limits, OnWait, Pool, ignored
+from query.process.protocol import Answer
+from query.process.slot_table import Host, Query
+from query.results.formats import Options
+from query.syntax.parameters import Parameter
 
 KIB: Final = 1024
 # A result up to this size is complete before its status goes out: its errors are proper answers, and it has a length.
@@ -43,7 +43,7 @@ class Question:
 class QueryService:
     """The queries of one worker. `start` before the first, `close` after the last."""
 
-    def __init__(self, settings: Settings, module: str = "query.execution", on_wait: OnWait = ignored) -> None:
+    def __init__(self, settings: Settings, module: str = "query.process.execution", on_wait: OnWait = ignored) -> None:
         limits = Limits(
             timeout_seconds=settings.query_timeout_seconds,
             memory_bytes=settings.query_memory_bytes,

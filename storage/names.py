@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ulid import ULID
 
 if TYPE_CHECKING:
-    from storage.peers import Peers
+    from storage.cluster.peers import Peers
 
 SEGMENT_SUFFIX: Final = ".wal"
 # A file that a process keeps locked as long as it lives.

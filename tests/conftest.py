@@ -10,7 +10,8 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 
-from models import base, server
+from embedded_postgres import server
+from models import base
 from tests.running import ADMIN, Service
 
 # No verdict depends on how fast the machine is. A gate tries the same cases each time; at home they are drawn anew.

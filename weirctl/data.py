@@ -10,16 +10,16 @@ import click
 from auth.peers import PeerKey
 from auth.secrets import Secrets, master_key
 from config import Settings, variable
-from models import census
-from storage import archive
-from storage.archive import Manifest
-from storage.attendance import attended
-from storage.backup import backup as back_up
-from storage.inspection import Finding, Trouble, inspect
+from models import dataset_sizes
+from storage.backup import archive
+from storage.backup.archive import Manifest
+from storage.backup.create import backup as back_up
+from storage.backup.data_dir import attended
+from storage.backup.restore import restore as restore_into
+from storage.files.store import open_store
 from storage.names import Layout
-from storage.restore import restore as restore_into
-from storage.store import open_store
-from storage.sweep import ORPHAN_SECONDS, sweep
+from storage.upkeep.inspection import Finding, Trouble, inspect
+from storage.upkeep.sweep import ORPHAN_SECONDS, sweep
 from weirctl.client import Refused
 from weirctl.printing import note, show
 
@@ -63,7 +63,7 @@ def _give_up(layout: Layout) -> int:
     lost = [each.path for each in inspect(layout) if each.trouble in LOSSES]
     if lost and layout.url and next(open_store(layout).sizes(), None) is None:
         raise Refused(f"there is not one file in {layout.url}; is that the right bucket?")
-    return census.give_up(lost)
+    return dataset_sizes.give_up(lost)
 
 
 @click.command()

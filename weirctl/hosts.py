@@ -9,7 +9,7 @@ import click
 from config import Settings
 from models import host
 from models.host import Host
-from storage.attendance import attended, database
+from storage.backup.data_dir import attended, database
 from weirctl.printing import note, show
 
 COLUMNS = ["name", "state", "url", "started_at", "seen_at", "left_at", "dropped_at"]

@@ -15,7 +15,7 @@ import orjson
 from errors import InvalidBody
 from ingest.otlp.messages import INT64, UINT64, IntegerRange, Messages, camel_case, join
 from ingest.otlp.values import MAX_DEPTH, Value, base64_text, json_text
-from ingest.sparse import Sparse
+from ingest.sparse_column import Sparse
 
 R = TypeVar("R")
 

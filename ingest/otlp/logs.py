@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ingest.collection import uncollected
+from ingest.gc_pause import uncollected
 from ingest.otlp.messages import INT32, UINT32, UINT64
 from ingest.otlp.reading import RESOURCE_COLUMNS, SCOPE_COLUMNS, Groups, Signal, open_request
 from ingest.otlp.table import Decoded, Table

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
 from ingest.otlp.values import Value
-from ingest.sparse import Sparse
+from ingest.sparse_column import Sparse
 
 
 class IntegerRange(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from columns import ColumnType
 from errors import InvalidBody
-from ingest.collection import uncollected
+from ingest.gc_pause import uncollected
 from ingest.otlp.messages import INT32, UINT32, UINT64, Messages, Reader
 from ingest.otlp.reading import RESOURCE_COLUMNS, SCOPE_COLUMNS, Groups, Signal, open_request
 from ingest.otlp.table import Decoded, Level, Table, concatenate

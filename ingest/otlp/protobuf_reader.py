@@ -10,7 +10,7 @@ from errors import InvalidBody
 from ingest.otlp.messages import IntegerRange, Messages
 from ingest.otlp.values import Value, base64_text, json_text
 from ingest.proto.otlp import AnyValue, KeyValue
-from ingest.sparse import Sparse
+from ingest.sparse_column import Sparse
 
 # Attributes that a request is remembered by. Each takes some 400 bytes; those that repeat are among the first.
 _MOST_SEEN: Final = 20_000

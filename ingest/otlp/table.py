@@ -14,10 +14,10 @@ import polars as pl
 
 from columns import POLARS_TYPES, Batch, ColumnType, Field
 from errors import TooManyColumns
-from ingest.builder import MAX_NAME_BYTES, require_size
+from ingest.batch_builder import MAX_NAME_BYTES, require_size
 from ingest.otlp.times import LAST, timestamps
 from ingest.otlp.values import JsonText, Value
-from ingest.sparse import Sparse
+from ingest.sparse_column import Sparse
 
 # The arrival column. An event that brings its own is refused, as JSON events are (docs/decisions/otlp.md).
 ARRIVAL: Final = "p_timestamp"

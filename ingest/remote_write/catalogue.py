@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import polars as pl
 from google.protobuf.message import DecodeError
 
-from ingest.builder import require_size
+from ingest.batch_builder import require_size
 from ingest.proto.remote_write import TimeSeries
 from ingest.remote_write.rows import require_columns
 from ingest.remote_write.series import METRIC_NAME_LABEL, Refused, label_set

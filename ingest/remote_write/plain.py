@@ -6,7 +6,7 @@ from typing import Any, Final
 from google.protobuf.message import DecodeError
 
 from errors import InvalidBody
-from ingest.collection import uncollected
+from ingest.gc_pause import uncollected
 from ingest.proto.remote_write import Request, WriteRequest
 from ingest.remote_write.rows import Decoded, Rows
 from ingest.remote_write.series import METRIC_NAME_LABEL, NO_METADATA, Exemplar, Metadata, Refused, Series, metric_type

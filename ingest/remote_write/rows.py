@@ -12,10 +12,10 @@ import polars as pl
 
 from columns import POLARS_TYPES, Batch, ColumnType, Field
 from errors import TooLarge, TooManyColumns
-from ingest.builder import require_size
+from ingest.batch_builder import require_size
 from ingest.remote_write.histograms import Cells, histogram_cells, histogram_type
 from ingest.remote_write.series import NO_METADATA, OWN_COLUMNS, Exemplar, Refused, Series, TimeOutOfRange, label_set
-from ingest.sparse import Sparse
+from ingest.sparse_column import Sparse
 
 # The NaN by which Prometheus says that a series has ended; other NaNs are values.
 STALE: Final = bytes.fromhex("020000000000f07f")

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
-from ingest.builder import MAX_NAME_BYTES
+from ingest.batch_builder import MAX_NAME_BYTES
 
 METRIC_NAME_LABEL: Final = "__name__"
 

@@ -5,15 +5,15 @@ from dataclasses import replace
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
 from query.bind.block import Block
-from query.bind.hypothetical import HYPOTHETICAL, bind_hypothetical
+from query.bind.hypothetical_ranks import HYPOTHETICAL, bind_hypothetical
 from query.bind.operators import require_hashable, require_sortable
-from query.bind.resolve import coerce, untyped
-from query.bound import AggregateCall, ArrayOf, Constant, RowOf, Scalar, SortKey
-from query.functions.known import postgresql_functions
+from query.bind.type_resolution import coerce, untyped
+from query.functions.postgres_names import postgresql_functions
 from query.functions.registry import AGGREGATES, Aggregate, type_named
-from query.types import FLOAT8, TEXT, PgType, array_of, implicit, same
+from query.pg.types import FLOAT8, TEXT, PgType, array_of, implicit, same
+from query.plan.tree import AggregateCall, ArrayOf, Constant, RowOf, Scalar, SortKey
+from query.syntax.allowlist import position_of
 
 
 def bind_aggregate(node: exp.Expr, block: Block) -> Scalar:

@@ -5,12 +5,12 @@ from typing import Final
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
 from query.bind.block import Block
-from query.bind.named import in_order
-from query.bind.resolve import call, coerce
-from query.bound import Scalar
-from query.types import TEXT, array_of
+from query.bind.named_arguments import in_order
+from query.bind.type_resolution import call, coerce
+from query.pg.types import TEXT, array_of
+from query.plan.tree import Scalar
+from query.syntax.allowlist import position_of
 
 SERIES_FUNCTIONS: Final = {
     "unnest": "",

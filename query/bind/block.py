@@ -8,13 +8,13 @@ from typing import Final
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
 from query.bind.decorrelate import decorrelated
-from query.bind.environment import BoundQuery, CommonTables, Environment
-from query.bind.resolve import coerce
 from query.bind.scope import Scope
-from query.bind.traverse import columns, free_columns
-from query.bound import (
+from query.bind.type_resolution import coerce
+from query.pg.types import BOOL, PgType
+from query.plan.environment import BoundQuery, CommonTables, Environment
+from query.plan.traverse import columns, free_columns
+from query.plan.tree import (
     AggregateCall,
     Call,
     Column,
@@ -27,7 +27,7 @@ from query.bound import (
     Unnest,
     WindowCall,
 )
-from query.types import BOOL, PgType
+from query.syntax.allowlist import position_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,16 @@ from typing import Final
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
-from query.bind import aggregates, conditionals, operators, predicates, special
+from query.bind import aggregates, conditionals, operators, predicates, special_syntax
 from query.bind.arguments import SERIES_FUNCTIONS, arguments, series
 from query.bind.block import Block
 from query.bind.constructors import bind_row
-from query.bind.resolve import call
-from query.bind.types import TypeName
-from query.bound import Call, Scalar
+from query.bind.type_names import TypeName
+from query.bind.type_resolution import call
 from query.functions.registry import AGGREGATES, REGISTRY, WINDOW_FUNCTIONS, type_named
-from query.types import INT4
+from query.pg.types import INT4
+from query.plan.tree import Call, Scalar
+from query.syntax.allowlist import position_of
 
 
 def bind_call(node: exp.Expr, block: Block) -> Scalar:
@@ -79,14 +79,14 @@ _SPECIAL_FUNCTIONS: Final[dict[str, Callable[[exp.Expr, Block], Scalar]]] = {
     "least": conditionals.bind_extremum,
     "nullif": conditionals.bind_nullif,
     "grouping": _grouping,
-    "now": special.now,
-    "transaction_timestamp": special.now,
-    "statement_timestamp": special.now,
-    "date_part": special.date_part,
-    "round": special.rounded,
-    "trunc": special.rounded,
-    "age": special.age,
-    "pg_typeof": special.type_of,
-    "normalize": special.normalize,
-    "row_to_json": special.row_to_json,
+    "now": special_syntax.now,
+    "transaction_timestamp": special_syntax.now,
+    "statement_timestamp": special_syntax.now,
+    "date_part": special_syntax.date_part,
+    "round": special_syntax.rounded,
+    "trunc": special_syntax.rounded,
+    "age": special_syntax.age,
+    "pg_typeof": special_syntax.type_of,
+    "normalize": special_syntax.normalize,
+    "row_to_json": special_syntax.row_to_json,
 }

@@ -5,14 +5,14 @@ from typing import Final
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
 from query.bind import operators
 from query.bind.arguments import arguments
 from query.bind.block import Block
-from query.bind.resolve import coerce, common, comparable, settled, untyped
-from query.bind.traverse import check_copies
-from query.bound import Call, Case, Coalesce, Constant, RowOf, Scalar
-from query.types import INTEGERS
+from query.bind.type_resolution import coerce, common, comparable, settled, untyped
+from query.pg.types import INTEGERS
+from query.plan.traverse import check_copies
+from query.plan.tree import Call, Case, Coalesce, Constant, RowOf, Scalar
+from query.syntax.allowlist import position_of
 
 
 def bind_case(node: exp.Expr, block: Block) -> Scalar:

@@ -3,11 +3,11 @@
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
 from query.bind.block import Block
-from query.bind.resolve import coerce, common, settled
-from query.bound import ArrayOf, RowOf, Scalar
-from query.types import PgType, array_of
+from query.bind.type_resolution import coerce, common, settled
+from query.pg.types import PgType, array_of
+from query.plan.tree import ArrayOf, RowOf, Scalar
+from query.syntax.allowlist import position_of
 
 
 def bind_array(node: exp.Expr, block: Block) -> Scalar:

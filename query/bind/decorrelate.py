@@ -8,9 +8,10 @@ apart. Neumann and Kemper, "Unnesting Arbitrary Queries", BTW 2015.
 from dataclasses import replace
 
 from query import fault
-from query.bind.environment import Environment
-from query.bind.traverse import free_columns, renamed
-from query.bound import (
+from query.pg.types import BOOL, INT8
+from query.plan.environment import Environment
+from query.plan.traverse import free_columns, renamed
+from query.plan.tree import (
     Aggregate,
     AggregateCall,
     Call,
@@ -36,7 +37,6 @@ from query.bound import (
     Window,
     WindowCall,
 )
-from query.types import BOOL, INT8
 
 ZERO_WHEN_EMPTY = ("count", "regr_count", "approx_count_distinct")
 

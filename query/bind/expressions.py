@@ -7,25 +7,25 @@ from typing import Final
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
 from query.bind import (
     aggregates,
     calls,
     conditionals,
+    constants,
     constructors,
     logic,
     operators,
     patterns,
     predicates,
-    special,
+    special_syntax,
     windows,
-    written,
 )
 from query.bind.block import Block
-from query.bind.quotients import shown_quotient
-from query.bind.types import type_name
-from query.bound import Column, Constant, Scalar
-from query.placing import operator_of
+from query.bind.quotient_display import shown_quotient
+from query.bind.type_names import type_name
+from query.plan.tree import Column, Constant, Scalar
+from query.syntax.allowlist import position_of
+from query.syntax.positions import operator_of
 
 
 def bind(node: exp.Expr, block: Block) -> Scalar:
@@ -58,7 +58,7 @@ def _cast(node: exp.Expr, block: Block) -> Scalar:
 
 
 def _interval(node: exp.Expr, block: Block) -> Scalar:
-    return special.interval(node)
+    return special_syntax.interval(node)
 
 
 def _column_or_whole(node: exp.Expr, block: Block) -> Scalar:
@@ -66,14 +66,14 @@ def _column_or_whole(node: exp.Expr, block: Block) -> Scalar:
 
 
 _HANDLERS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Block], Scalar]]] = {
-    exp.Literal: written.bind_literal,
-    exp.ByteString: written.bind_text,
-    exp.RawString: written.bind_text,
-    exp.National: written.bind_text,
-    exp.Concat: written.bind_continued,
-    exp.UnicodeString: written.bind_unicode,
-    exp.Null: written.bind_null,
-    exp.Boolean: written.bind_boolean,
+    exp.Literal: constants.bind_literal,
+    exp.ByteString: constants.bind_text,
+    exp.RawString: constants.bind_text,
+    exp.National: constants.bind_text,
+    exp.Concat: constants.bind_continued,
+    exp.UnicodeString: constants.bind_unicode,
+    exp.Null: constants.bind_null,
+    exp.Boolean: constants.bind_boolean,
     exp.Column: _column,
     exp.Star: _column_or_whole,
     exp.Paren: _inner,
@@ -106,18 +106,18 @@ _HANDLERS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Block], Scalar]]] = {
     exp.SimilarTo: patterns.bind_similar,
     exp.RegexpLike: patterns.bind_regexp,
     exp.RegexpILike: patterns.bind_regexp,
-    exp.Collate: special.collate,
-    exp.AtTimeZone: special.at_time_zone,
-    exp.Extract: special.extract,
-    exp.StrPosition: special.position,
-    exp.Substring: special.substring,
-    exp.Trim: special.trim,
-    exp.Overlay: special.overlay,
-    exp.CurrentDate: special.current_date,
-    exp.CurrentTimestamp: special.now,
-    exp.Localtimestamp: special.localtimestamp,
-    exp.Localtime: special.localtime,
-    exp.Bracket: special.bracket,
+    exp.Collate: special_syntax.collate,
+    exp.AtTimeZone: special_syntax.at_time_zone,
+    exp.Extract: special_syntax.extract,
+    exp.StrPosition: special_syntax.position,
+    exp.Substring: special_syntax.substring,
+    exp.Trim: special_syntax.trim,
+    exp.Overlay: special_syntax.overlay,
+    exp.CurrentDate: special_syntax.current_date,
+    exp.CurrentTimestamp: special_syntax.now,
+    exp.Localtimestamp: special_syntax.localtimestamp,
+    exp.Localtime: special_syntax.localtime,
+    exp.Bracket: special_syntax.bracket,
     exp.Neg: operators.bind_unary,
     **dict.fromkeys((exp.BitwiseNot, exp.Abs, exp.Sqrt, exp.Cbrt), operators.bind_unary),
     exp.Operator: operators.bind_operator,

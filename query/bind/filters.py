@@ -8,13 +8,13 @@ from sqlglot import exp
 from query import fault
 from query.bind.block import Block
 from query.bind.decorrelate import decorrelated, same
-from query.bind.environment import BoundQuery
 from query.bind.operators import comparison
 from query.bind.predicates import queried
-from query.bind.traverse import columns, free_columns
-from query.bound import Filter, Join, Logic, Project, Relation, RowOf, Scalar, Sort, Unnest
-from query.placing import operator_of
-from query.types import BOOL
+from query.pg.types import BOOL
+from query.plan.environment import BoundQuery
+from query.plan.traverse import columns, free_columns
+from query.plan.tree import Filter, Join, Logic, Project, Relation, RowOf, Scalar, Sort, Unnest
+from query.syntax.positions import operator_of
 
 
 def bind_where(node: exp.Expr | None, relation: Relation, block: Block) -> Relation:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
 from query.bind.block import Block, PendingLookup, unfolded
 from query.bind.operators import require_hashable
 from query.bind.outputs import Outputs
-from query.bind.resolve import untyped
-from query.bind.traverse import columns, rewrite
-from query.bound import (
+from query.bind.type_resolution import untyped
+from query.limits import MAX_GROUPING_SETS
+from query.pg.types import INT4
+from query.plan.traverse import columns, rewrite
+from query.plan.tree import (
     Aggregate,
     Call,
     Column,
@@ -27,8 +28,7 @@ from query.bound import (
     SortKey,
     WindowCall,
 )
-from query.limits import MAX_GROUPING_SETS
-from query.types import INT4
+from query.syntax.allowlist import position_of
 
 Sets = tuple[tuple[int, ...], ...]
 

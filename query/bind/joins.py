@@ -8,15 +8,15 @@ from dataclasses import replace
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
 from query.bind.decorrelate import decorrelated
-from query.bind.environment import Environment
 from query.bind.operators import comparison
 from query.bind.scope import FromItem, Source, Visible
-from query.bind.traverse import free_columns
-from query.bound import Coalesce, Constant, Filter, Join, Logic, Lookup, Project, Relation, Scalar, Unnest
-from query.parse import fold
-from query.types import BOOL
+from query.pg.types import BOOL
+from query.plan.environment import Environment
+from query.plan.traverse import free_columns
+from query.plan.tree import Coalesce, Constant, Filter, Join, Logic, Lookup, Project, Relation, Scalar, Unnest
+from query.syntax.allowlist import position_of
+from query.syntax.parse import fold
 
 
 def is_comma(join: exp.Expr) -> bool:

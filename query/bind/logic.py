@@ -3,12 +3,12 @@
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
-from query.bind import special
+from query.bind import special_syntax
 from query.bind.block import Block
-from query.bind.resolve import coerce
-from query.bound import Call, Constant, IsNull, Logic, Not, RowOf, Scalar, truth
-from query.types import BOOL, TEXT
+from query.bind.type_resolution import coerce
+from query.pg.types import BOOL, TEXT
+from query.plan.tree import Call, Constant, IsNull, Logic, Not, RowOf, Scalar, truth
+from query.syntax.allowlist import position_of
 
 
 def bind_and(node: exp.Expr, block: Block) -> Scalar:
@@ -41,7 +41,7 @@ def bind_is(node: exp.Expr, block: Block) -> Scalar:
     """`value IS [NOT] NULL | TRUE | FALSE | UNKNOWN | JSON ...`."""
     value, test = block.bind(node.this), node.args["expression"]
     if isinstance(test, exp.JSON):
-        result = special.is_json(value, test, position_of(node))
+        result = special_syntax.is_json(value, test, position_of(node))
     elif isinstance(test, exp.Null):
         if isinstance(value, RowOf):
             return _row_is_null(value, bool(node.args.get("negate")))

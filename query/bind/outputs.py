@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
 from query.bind.block import Block
-from query.bind.names import column_name
+from query.bind.output_names import column_name
 from query.bind.scope import Visible
-from query.bound import Column, Scalar
-from query.parse import fold
-from query.placing import operator_of
+from query.plan.tree import Column, Scalar
+from query.syntax.allowlist import position_of
+from query.syntax.parse import fold
+from query.syntax.positions import operator_of
 
 
 @dataclass(frozen=True, slots=True)

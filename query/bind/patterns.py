@@ -7,10 +7,10 @@ from sqlglot import exp
 from query import fault
 from query.bind.block import Block
 from query.bind.predicates import quantified_items, quantifier
-from query.bind.resolve import call
-from query.bound import Constant, Logic, Not, Scalar
-from query.placing import operator_of
-from query.types import BOOL, TEXT, UNKNOWN
+from query.bind.type_resolution import call
+from query.pg.types import BOOL, TEXT, UNKNOWN
+from query.plan.tree import Constant, Logic, Not, Scalar
+from query.syntax.positions import operator_of
 
 _NAMES: Final[dict[type[exp.Expr], str]] = {
     exp.Like: "~~",

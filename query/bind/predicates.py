@@ -6,14 +6,14 @@ from typing import Final
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
 from query.bind.block import Block, PendingLookup
-from query.bind.environment import BoundQuery
-from query.bind.names import BOUND_NAME
 from query.bind.operators import COMPARISONS, comparison, require_hashable, require_sortable
-from query.bind.resolve import call, coerce, common, comparable
-from query.bind.traverse import check_copies
-from query.bound import (
+from query.bind.output_names import BOUND_NAME
+from query.bind.type_resolution import call, coerce, common, comparable
+from query.pg.types import BOOL, INT8, TEXT, PgType, array_of
+from query.plan.environment import BoundQuery
+from query.plan.traverse import check_copies
+from query.plan.tree import (
     Aggregate,
     AggregateCall,
     Among,
@@ -35,8 +35,8 @@ from query.bound import (
     Scalar,
     truth,
 )
-from query.placing import operator_of
-from query.types import BOOL, INT8, TEXT, PgType, array_of
+from query.syntax.allowlist import position_of
+from query.syntax.positions import operator_of
 
 _NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _LISTABLE: Final = ("bool", "int2", "int4", "int8", "float8", "text", "date", "timestamp", "timestamptz")

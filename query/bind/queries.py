@@ -7,16 +7,16 @@ from typing import Final
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
 from query.bind.block import Block
-from query.bind.environment import BoundQuery, CommonTable, CommonTables, Environment
+from query.bind.limit import apply_limit
 from query.bind.operators import require_hashable, require_sortable
 from query.bind.recursion import entry_name, in_order, mentions, recursive_union
-from query.bind.resolve import coerce, common, settled
 from query.bind.scope import FromItem, Scope
 from query.bind.select import bind_select
-from query.bind.tail import apply_limit
-from query.bound import (
+from query.bind.type_resolution import coerce, common, settled
+from query.pg.types import PgType, same
+from query.plan.environment import BoundQuery, CommonTable, CommonTables, Environment
+from query.plan.tree import (
     Combine,
     Constant,
     Field,
@@ -29,8 +29,8 @@ from query.bound import (
     SortKey,
     WorkTable,
 )
-from query.parse import fold
-from query.types import PgType, same
+from query.syntax.allowlist import position_of
+from query.syntax.parse import fold
 
 _OPERATORS: dict[type[exp.Expr], str] = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
 _TAIL: Final = {"order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET"}

@@ -10,9 +10,9 @@ from graphlib import CycleError, TopologicalSorter
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
 from query.bind.joins import is_comma
-from query.parse import fold
+from query.syntax.allowlist import position_of
+from query.syntax.parse import fold
 
 RECURSION = "42P19"
 _SAME_LEVEL = (exp.From, exp.Join, exp.Subquery, exp.SetOperation, exp.Table, exp.Lateral, exp.CTE)

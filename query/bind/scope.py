@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
-from query.bind.traverse import columns
-from query.bound import AggregateCall, Column, Relation, RowOf, Scalar
-from query.parse import fold
-from query.types import PgType
+from query.pg.types import PgType
+from query.plan.traverse import columns
+from query.plan.tree import AggregateCall, Column, Relation, RowOf, Scalar
+from query.syntax.allowlist import position_of
+from query.syntax.parse import fold
 
 
 @dataclass(frozen=True, slots=True)

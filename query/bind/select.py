@@ -5,19 +5,20 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
 from query.bind.block import Block, unfolded
-from query.bind.environment import BoundQuery, CommonTables, Environment
 from query.bind.filters import bind_where
 from query.bind.grouping import Grouping, bind_grouping
+from query.bind.limit import apply_limit
 from query.bind.operators import require_hashable, require_sortable
 from query.bind.outputs import bare_name, place, targets
-from query.bind.resolve import coerce, untyped
 from query.bind.scope import Scope
 from query.bind.sources import FromBinder
-from query.bind.tail import apply_limit
+from query.bind.type_resolution import coerce, untyped
 from query.bind.windows import bind_named
-from query.bound import (
+from query.limits import MAX_SELECT_ITEMS
+from query.pg.types import TEXT
+from query.plan.environment import BoundQuery, CommonTables, Environment
+from query.plan.tree import (
     Column,
     Constant,
     Distinct,
@@ -32,8 +33,7 @@ from query.bound import (
     Window,
     WorkTable,
 )
-from query.limits import MAX_SELECT_ITEMS
-from query.types import TEXT
+from query.syntax.allowlist import position_of
 
 
 @dataclass(slots=True)

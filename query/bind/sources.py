@@ -7,17 +7,17 @@ from typing import Final
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
-from query.bind import resolve
+from query.bind import type_resolution
 from query.bind.arguments import SERIES_FUNCTIONS, arguments, series
 from query.bind.block import Block
-from query.bind.environment import CommonTable, CommonTables, Environment
 from query.bind.joins import beside, is_comma, joined, merged
-from query.bind.resolve import coerce
 from query.bind.scope import FromItem, Scope, Source, Visible
-from query.bound import ArrayOf, Field, Relation, Rows, Scalar, Scan, Shared, Unnest, WorkTable
-from query.parse import fold
-from query.types import INT8, TEXT, PgType, array_of
+from query.bind.type_resolution import coerce
+from query.pg.types import INT8, TEXT, PgType, array_of
+from query.plan.environment import CommonTable, CommonTables, Environment
+from query.plan.tree import ArrayOf, Field, Relation, Rows, Scalar, Scan, Shared, Unnest, WorkTable
+from query.syntax.allowlist import position_of
+from query.syntax.parse import fold
 
 _PAIRS: Final = {"jsonb_each": "jsonb", "json_each": "json", "jsonb_each_text": "text", "json_each_text": "text"}
 _TAILS: Final = ("with_", "order", "limit", "offset")
@@ -175,7 +175,10 @@ class FromBinder:
     def _pairs(self, name: str, call: exp.Expr, block: Block) -> list[Scalar]:
         json_kind = name.split("_", 1)[0]
         value = coerce(arguments(call, block)[0], PgType(json_kind), position_of(call))
-        return [resolve.call(f"{json_kind}_object_keys", [value]), resolve.call(f"{name} values", [value])]
+        return [
+            type_resolution.call(f"{json_kind}_object_keys", [value]),
+            type_resolution.call(f"{name} values", [value]),
+        ]
 
 
 def _listed(first: exp.Expr, joins: Sequence[exp.Expr]) -> Iterator[tuple[exp.Expr, list[exp.Expr]]]:

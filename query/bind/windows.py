@@ -7,17 +7,17 @@ from typing import Final
 from sqlglot import exp
 
 from query import fault
-from query.allowlist import position_of
 from query.bind.aggregates import aggregate_call, filtered_call, sort_keys, untyped_argument
 from query.bind.block import Block, WindowDefinition
-from query.bind.resolve import coerce, common, settled, untyped
-from query.bind.tail import count_of
-from query.bind.traverse import columns
-from query.bound import Bound, Constant, Frame, Scalar, SortKey, WindowCall
+from query.bind.limit import count_of
+from query.bind.type_resolution import coerce, common, settled, untyped
 from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS
-from query.parse import fold
-from query.placing import BRACKETED, definition_of
-from query.types import FLOAT8, INT4, INT8, INTERVAL_TYPE, NUMBERS, PgType
+from query.pg.types import FLOAT8, INT4, INT8, INTERVAL_TYPE, NUMBERS, PgType
+from query.plan.traverse import columns
+from query.plan.tree import Bound, Constant, Frame, Scalar, SortKey, WindowCall
+from query.syntax.allowlist import position_of
+from query.syntax.parse import fold
+from query.syntax.positions import BRACKETED, definition_of
 
 _RANKS: Final = ("row_number", "rank", "dense_rank")
 _SHARES: Final = ("percent_rank", "cume_dist")

@@ -1,7 +1,7 @@
 """The aggregate functions: their arguments and result types. Building them is lower.aggregates' business."""
 
 from query.functions.registry import AGGREGATES, Aggregate, ResultRule, type_named
-from query.types import AVERAGE_SCALE, FLOAT8, INT8, TEXT, PgType, array_of, numeric
+from query.pg.types import AVERAGE_SCALE, FLOAT8, INT8, TEXT, PgType, array_of, numeric
 
 _SPREAD_SCALE = 16
 

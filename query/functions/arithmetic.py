@@ -3,19 +3,7 @@
 import polars as pl
 
 from query import fault
-from query.functions.registry import Site, define
-from query.lower.constants import (
-    constant_divisor,
-    factor_bounds,
-    finite_limit,
-    quotient_by,
-    remainder_by,
-    shift_bounds,
-    stays_finite,
-    stays_nonzero,
-    within,
-)
-from query.lower.numbers import (
+from query.expr.checked_arithmetic import (
     bounded,
     checked_float,
     checked_int,
@@ -27,7 +15,19 @@ from query.lower.numbers import (
     truncated_quotient,
     without_underflow,
 )
-from query.types import FLOATS, NUMERIC_DIGITS, QUOTIENT_SCALE, PgType, numeric
+from query.expr.constant_arithmetic import (
+    constant_divisor,
+    factor_bounds,
+    finite_limit,
+    quotient_by,
+    remainder_by,
+    shift_bounds,
+    stays_finite,
+    stays_nonzero,
+    within,
+)
+from query.functions.registry import Site, define
+from query.pg.types import FLOATS, NUMERIC_DIGITS, QUOTIENT_SCALE, PgType, numeric
 
 _FAMILY = "Arithmetic"
 _MOST_SCALE = 30

@@ -3,10 +3,10 @@
 import polars as pl
 
 from query import fault
+from query.expr.call_context import CallSite
+from query.expr.text_output import output_text
 from query.functions.registry import Site, define
-from query.lower.site import CallSite
-from query.lower.texts import output_text
-from query.types import TEXT, PgType, array_of
+from query.pg.types import TEXT, PgType, array_of
 
 _FAMILY = "Arrays"
 

@@ -6,8 +6,8 @@ from typing import Final
 
 import polars as pl
 
+from query.expr.sort_keys import is_keyed, sort_key
 from query.functions.registry import Site, define
-from query.lower.ordering import is_keyed, sort_key
 
 _FAMILY = "Comparison"
 

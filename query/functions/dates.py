@@ -6,18 +6,12 @@ from typing import Final
 import polars as pl
 
 from query import fault
+from query.expr.intervals import checked_interval, interval, interval_parts, scaled_interval, sum_of_intervals
+from query.expr.time_limits import FIRST_US, LAST_US, checked_moment, shown_moment
 from query.functions.registry import Site, define
-from query.functions.timefields import field_named, microseconds, no_unit, quotient, rest
-from query.intervals import DAY, HOUR, MINUTE, Interval, days_justified, hours_justified, justified
-from query.lower.intervals import (
-    checked_interval,
-    interval,
-    interval_parts,
-    scaled_interval,
-    sum_of_intervals,
-)
-from query.lower.moments import FIRST_US, LAST_US, checked_moment, shown_moment
-from query.types import PgType
+from query.functions.time_fields import field_named, microseconds, no_unit, quotient, rest
+from query.pg.intervals import DAY, HOUR, MINUTE, Interval, days_justified, hours_justified, justified
+from query.pg.types import PgType
 
 _FAMILY = "Date and time"
 _MOMENTS = ("timestamp", "timestamptz")

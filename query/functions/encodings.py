@@ -7,8 +7,8 @@ import re
 import polars as pl
 
 from query import fault
-from query.bind.literals import BadLiteral
 from query.functions.registry import Site, define
+from query.pg.text_input import BadLiteral
 
 _FAMILY = "Text"
 

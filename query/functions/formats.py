@@ -8,10 +8,10 @@ from typing import Final
 import polars as pl
 
 from query import fault
-from query.bind.literals import BadLiteral, UnsupportedLiteral
 from query.functions.registry import Site, define
-from query.moments import EPOCH, EPOCH_DAY
-from query.patterns.templates import Token, tokens
+from query.pg.patterns.templates import Token, tokens
+from query.pg.text_input import BadLiteral, UnsupportedLiteral
+from query.pg.timestamps import EPOCH, EPOCH_DAY
 
 _FAMILY = "Formatting"
 _MONTHS: Final = (

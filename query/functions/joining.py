@@ -8,8 +8,8 @@ from typing import Final
 import polars as pl
 
 from query import fault
+from query.expr.text_output import output_text, to_text
 from query.functions.registry import Site, define
-from query.lower.texts import output_text, to_text
 
 _FAMILY = "Text"
 _QUOTED_WORDS: Final = Path(__file__).with_name("quoted_words.txt")

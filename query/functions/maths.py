@@ -8,9 +8,7 @@ from typing import Final
 import polars as pl
 
 from query import fault
-from query.functions.registry import Site, define
-from query.lower.guards import row_fault
-from query.lower.numbers import (
+from query.expr.checked_arithmetic import (
     checked_float,
     checked_int,
     float_quotient,
@@ -19,7 +17,9 @@ from query.lower.numbers import (
     rounded_division,
     without_underflow,
 )
-from query.types import FLOATS, INTEGER_LIMITS, NUMERIC_DIGITS, PgType, numeric
+from query.expr.row_errors import row_fault
+from query.functions.registry import Site, define
+from query.pg.types import FLOATS, INTEGER_LIMITS, NUMERIC_DIGITS, PgType, numeric
 
 _FAMILY = "Mathematics"
 _ROOT_SCALE = 20

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from query import fault
+from query.expr.row_errors import row_fault
 from query.functions.registry import Site, define
-from query.lower.guards import row_fault
-from query.patterns.like import NOTHING, BadPattern, Like, like, similar
-from query.patterns.longest import same_match
-from query.patterns.render import needs_python, nests_repeats, python, rust
-from query.patterns.tree import BadRegex, Regex, UnsupportedRegex, parse_regex
-from query.types import TEXT, array_of
+from query.pg.patterns.like import NOTHING, BadPattern, Like, like, similar
+from query.pg.patterns.longest_match import same_match
+from query.pg.patterns.render import needs_python, nests_repeats, python, rust
+from query.pg.patterns.tree import BadRegex, Regex, UnsupportedRegex, parse_regex
+from query.pg.types import TEXT, array_of
 
 _FAMILY = "Patterns"
 

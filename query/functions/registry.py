@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 import polars as pl
 
-from query.types import SIMPLE, PgType, array_of
+from query.pg.types import SIMPLE, PgType, array_of
 
 ResultRule = Callable[[tuple[PgType, ...]], PgType]
 POLYMORPHIC: Final = ("any", "anyelement", "anyarray", "anynonarray")
@@ -37,7 +37,7 @@ class Site(Protocol):
         """The value of an argument that is a constant; None if it is not, or is NULL."""
 
     def trap(self, value: pl.Expr, bad: pl.Expr, fault: str) -> pl.Expr:
-        """`value`, but an error of kind `fault` (lower.guards) if `bad` holds for a row that is needed."""
+        """`value`, but an error of kind `fault` (expr.row_errors) if `bad` holds for a row that is needed."""
 
     def needed(self, value: pl.Expr) -> pl.Expr:
         """`value`, null on rows whose result nobody needs, so that a strict conversion cannot fail on them."""

@@ -11,8 +11,8 @@ import polars as pl
 
 from query import fault
 from query.functions.registry import Site, define
-from query.jsonorder import comparison_key
-from query.types import FLOATS, PgType
+from query.pg.json_order import comparison_key
+from query.pg.types import FLOATS, PgType
 
 _FAMILY = "Arrays"
 _PLAIN = ("interval", "json", "jsonb", "record")

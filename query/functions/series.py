@@ -6,11 +6,11 @@ from datetime import timedelta
 import polars as pl
 
 from query import fault
+from query.expr.row_errors import row_fault
 from query.functions.registry import Site, define
 from query.limits import MAX_SERIES_ROWS
-from query.lower.guards import row_fault
-from query.moments import EPOCH, to_datetime
-from query.types import PgType, array_of, widest
+from query.pg.timestamps import EPOCH, to_datetime
+from query.pg.types import PgType, array_of, widest
 
 _FAMILY = "Arrays"
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from query.functions.registry import Site, define
 from query.limits import MAX_TEXT_CHARACTERS
-from query.patterns.like import lower_letter
+from query.pg.patterns.like import lower_letter
 
 _FAMILY = "Text"
 

@@ -7,19 +7,19 @@ from typing import Final
 import polars as pl
 
 from query import fault
-from query.bound import Aggregate, AggregateCall, Column, Constant, Field, Scalar
-from query.lower.gathering import LISTS
-from query.lower.guards import trap
-from query.lower.matching import groups_of, match_key
-from query.lower.numbers import LARGEST
-from query.lower.orderedsets import ORDERED, PERCENTILES
-from query.lower.ordering import is_keyed, sort_key
-from query.lower.plans import Plan, argument, quotient
+from query.expr.checked_arithmetic import LARGEST
+from query.expr.common_subexpressions import Stage
+from query.expr.row_errors import trap
+from query.expr.sort_keys import is_keyed, sort_key
+from query.lower.aggregate_plans import Plan, argument, quotient
+from query.lower.grouping_keys import groups_of, match_key
+from query.lower.list_aggregates import LISTS
+from query.lower.ordered_set_aggregates import ORDERED, PERCENTILES
 from query.lower.scalars import expression
-from query.lower.stage import Stage
 from query.lower.statements import Statements, listed, quoted
-from query.lower.statistics import interval_sum, pairs, spread
-from query.types import BOOL, FLOATS, INTEGERS, NUMERIC_DIGITS
+from query.lower.statistical_aggregates import interval_sum, pairs, spread
+from query.pg.types import BOOL, FLOATS, INTEGERS, NUMERIC_DIGITS
+from query.plan.tree import Aggregate, AggregateCall, Column, Constant, Field, Scalar
 
 _SQL_NAMES: Final = {"count": "COUNT", "sum": "SUM", "min": "MIN", "max": "MAX", "avg": "AVG"}
 

@@ -7,13 +7,13 @@ from typing import Final
 import polars as pl
 
 from query import fault
-from query.bind.literals import BadLiteral, UnsupportedLiteral, read, read_numeric, rescaled
-from query.bound import Cast
-from query.jsontext import parse_json
-from query.lower.numbers import checked_int, rescale, to_float, to_numeric
-from query.lower.site import CallSite
-from query.lower.texts import to_text
-from query.types import FLOATS, INTEGERS, NUMBERS, TIMESTAMPS, PgType
+from query.expr.call_context import CallSite
+from query.expr.checked_arithmetic import checked_int, rescale, to_float, to_numeric
+from query.expr.text_output import to_text
+from query.pg.json_text import parse_json
+from query.pg.text_input import BadLiteral, UnsupportedLiteral, read, read_numeric, rescaled
+from query.pg.types import FLOATS, INTEGERS, NUMBERS, TIMESTAMPS, PgType
+from query.plan.tree import Cast
 
 
 def convert(site: CallSite, value: pl.Expr, cast: Cast) -> pl.Expr:

@@ -4,12 +4,12 @@ from typing import Final
 
 import polars as pl
 
-from query.bind.traverse import conjuncts
-from query.bound import Among, Call, Column, Constant, IsNull, Logic, Not, Scalar
-from query.lower.ordering import is_keyed
+from query.expr.common_subexpressions import Stage
+from query.expr.sort_keys import is_keyed
 from query.lower.scalars import expression
-from query.lower.stage import Stage
-from query.types import BOOL
+from query.pg.types import BOOL
+from query.plan.traverse import conjuncts
+from query.plan.tree import Among, Call, Column, Constant, IsNull, Logic, Not, Scalar
 
 _COMPARISONS: Final = ("=(", "<>(", "<(", "<=(", ">(", ">=(", "is not distinct from(")
 # A pattern is a constant that has been read already: nothing about it can fail on a value.

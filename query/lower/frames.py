@@ -5,10 +5,10 @@ from typing import Final
 import polars as pl
 
 from query import fault
-from query.bound import Bound, Call, Constant, Frame, SortKey
 from query.lower.scalars import expression
-from query.lower.windowrows import END, FIRST, LAST, PEER, PEER_END, ROW, START, Spec
-from query.types import INTEGERS, TIMESTAMP, TIMESTAMPS, PgType
+from query.lower.window_rows import END, FIRST, LAST, PEER, PEER_END, ROW, START, Spec
+from query.pg.types import INTEGERS, TIMESTAMP, TIMESTAMPS, PgType
+from query.plan.tree import Bound, Call, Constant, Frame, SortKey
 
 WHOLE: Final = Frame("range", Bound("unbounded_preceding"), Bound("unbounded_following"))
 DEFAULT: Final = Frame("range", Bound("unbounded_preceding"), Bound("current"))

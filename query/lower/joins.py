@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from query.bind.traverse import columns, conjuncts
-from query.bound import Aggregate, Call, Field, Join, Lookup, Project, Relation, Scalar
+from query.expr.row_errors import trap
 from query.lower.filters import filtered
-from query.lower.guards import trap
-from query.lower.matching import is_matched_by_key, match_key
+from query.lower.grouping_keys import is_matched_by_key, match_key
 from query.lower.scalars import computed
 from query.lower.statements import Statements
+from query.plan.traverse import columns, conjuncts
+from query.plan.tree import Aggregate, Call, Field, Join, Lookup, Project, Relation, Scalar
 
 _EQUAL = "=(any, any)"
 _SAME = "is not distinct from(any, any)"

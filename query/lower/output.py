@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from query.bound import Output
-from query.lower.site import CallSite
-from query.lower.texts import interval_text
-from query.types import NUMERIC_DIGITS, TEXT, PgType
+from query.expr.call_context import CallSite
+from query.expr.text_output import interval_text
+from query.pg.types import NUMERIC_DIGITS, TEXT, PgType
+from query.plan.tree import Output
 
 
 def unique_names(names: Sequence[str]) -> list[str]:

@@ -5,9 +5,9 @@ from typing import Final
 
 import polars as pl
 
-from query.bound import WindowCall
-from query.lower.guards import trap
-from query.lower.windowrows import END, FIRST, LAST, PEER, PEER_END, ROW, START, argument
+from query.expr.row_errors import trap
+from query.lower.window_rows import END, FIRST, LAST, PEER, PEER_END, ROW, START, argument
+from query.plan.tree import WindowCall
 
 
 def _row_number(call: WindowCall) -> pl.Expr:

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import polars as pl
 
-from query.bound import Recursive
+from query.expr.row_errors import row_fault
 from query.fault import PROGRAM_LIMIT
 from query.limits import MAX_RECURSION_ROUNDS, MAX_RECURSION_ROWS
-from query.lower.guards import row_fault
-from query.lower.matching import groups_of
+from query.lower.grouping_keys import groups_of
+from query.plan.tree import Recursive
 
 Step = Callable[[pl.LazyFrame], pl.LazyFrame]
 

@@ -6,8 +6,21 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from query import fault
-from query.bind.traverse import columns, conjuncts
-from query.bound import (
+from query.expr.common_subexpressions import Stage
+from query.expr.literals import series_of
+from query.expr.sort_keys import is_keyed, sort_value
+from query.lower.aggregates import aggregate
+from query.lower.filters import conjunction, filtered, is_plain
+from query.lower.grouping_keys import distinct, first_rows, matched_sets
+from query.lower.grouping_sets import regrouping
+from query.lower.joins import join, lookup
+from query.lower.recursion import recursive
+from query.lower.scalars import computed, expression
+from query.lower.statements import Statements, listed, quoted
+from query.lower.top_n_filter import can_contend, contenders, is_stored, ranks_only, rows_wanted
+from query.lower.windows import window
+from query.plan.traverse import columns, conjuncts
+from query.plan.tree import (
     Aggregate,
     Column,
     Combine,
@@ -30,19 +43,6 @@ from query.bound import (
     Window,
     WorkTable,
 )
-from query.lower.aggregates import aggregate
-from query.lower.contenders import can_contend, contenders, is_stored, ranks_only, rows_wanted
-from query.lower.filters import conjunction, filtered, is_plain
-from query.lower.groupingsets import regrouping
-from query.lower.joins import join, lookup
-from query.lower.matching import distinct, first_rows, matched_sets
-from query.lower.ordering import is_keyed, sort_value
-from query.lower.recursion import recursive
-from query.lower.scalars import computed, expression
-from query.lower.stage import Stage
-from query.lower.statements import Statements, listed, quoted
-from query.lower.values import series_of
-from query.lower.windows import window
 
 Frames = Mapping[str, pl.LazyFrame]
 

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 import polars as pl
 
 from query import fault
-from query.bound import (
+from query.expr.call_context import CallSite
+from query.expr.common_subexpressions import Guard, Stage
+from query.expr.literals import literal, series_of
+from query.functions.registry import REGISTRY
+from query.lower.casts import convert
+from query.plan.tree import (
     Among,
     ArrayOf,
     Call,
@@ -21,11 +26,6 @@ from query.bound import (
     RowOf,
     Scalar,
 )
-from query.functions.registry import REGISTRY
-from query.lower.casts import convert
-from query.lower.site import CallSite
-from query.lower.stage import Guard, Stage
-from query.lower.values import literal, series_of
 
 
 def expression(scalar: Scalar, stage: Stage | None = None, where: pl.Expr | None = None) -> pl.Expr:

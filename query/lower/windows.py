@@ -7,13 +7,13 @@ from them of its frame, are columns, and every function is arithmetic over those
 import polars as pl
 
 from query import fault
-from query.bound import Column, Field, Window, WindowCall
-from query.lower.contenders import is_stored
-from query.lower.frameaggregates import aggregated, is_total, total
+from query.lower.frame_aggregates import aggregated, is_total, total
 from query.lower.frames import DEFAULT, WHOLE, framed
 from query.lower.rankings import RANKINGS, neighbour, placed
 from query.lower.statements import Statements
-from query.lower.windowrows import Spec, marked, with_arguments
+from query.lower.top_n_filter import is_stored
+from query.lower.window_rows import Spec, marked, with_arguments
+from query.plan.tree import Column, Field, Window, WindowCall
 
 
 def window(relation: Window, frame: pl.LazyFrame, statements: Statements, first: int | None = None) -> pl.LazyFrame:

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from alerting import schedule
-from alerting.groups import grouped
+from alerting.evaluation_groups import grouped
 from alerting.process import Crew, Rounds, build
 from auth.secrets import Secrets, master_key
 from config import Settings

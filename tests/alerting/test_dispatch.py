@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from alerting import addresses, dispatch, machine, notices, outbound
+from alerting import addresses, dispatch, notices, outbound, state_machine
 from alerting.addresses import Policy
 from alerting.dispatch import Dispatcher
-from alerting.machine import Verdict
 from alerting.outbound import Reply
+from alerting.state_machine import Verdict
 from auth.secrets import Secrets
 from models.alert import Status
 from models.delivery import Attempt
@@ -20,7 +20,7 @@ from tests.alerting.receiver import Receiver, receiving
 from tests.alerting.samples import NOON, SECRETS, alert, delivery, target
 
 VERDICT = Verdict(12, ({"count": 12},))
-NOTICE = notices.notice(alert(), machine.advance(alert(Status()), VERDICT, NOON, NOON), VERDICT, NOON)
+NOTICE = notices.notice(alert(), state_machine.advance(alert(Status()), VERDICT, NOON, NOON), VERDICT, NOON)
 OPEN, CLOSED = Policy.of(["127.0.0.1"]), Policy.of(())
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from alerting import machine, notices
-from alerting.machine import Outcome, Verdict
+from alerting import notices, state_machine
+from alerting.state_machine import Outcome, Verdict
 from models.alert import Status
 from models.target import Kind
 from tests.alerting.samples import NOON, alert, delivery
@@ -20,7 +20,7 @@ FIRED = Verdict(12, ROWS)
 
 def noticed(verdict: Verdict = FIRED, **content: Any) -> dict[str, Any]:
     subject = alert(Status(), **content)
-    return notices.notice(subject, machine.advance(subject, verdict, NOON, NOON), verdict, NOON)
+    return notices.notice(subject, state_machine.advance(subject, verdict, NOON, NOON), verdict, NOON)
 
 
 def rendered(kind: Kind, notice: dict[str, Any], link: str | None = None) -> Any:
@@ -65,7 +65,7 @@ def test_events_cannot_speak_to_slack():
 def test_alertmanager_gets_one_identity_for_a_whole_life():
     fired = rendered(Kind.ALERTMANAGER, noticed())[0]
     status = replace(alert().status, last_triggered_at=NOON)
-    resolved = notices.notice(alert(), Outcome(status, notice=machine.NoticeKind.RESOLVED), Verdict(3, ()), NOON)
+    resolved = notices.notice(alert(), Outcome(status, notice=state_machine.NoticeKind.RESOLVED), Verdict(3, ()), NOON)
     over = rendered(Kind.ALERTMANAGER, resolved)[0]
 
     assert fired["labels"] == over["labels"]
@@ -88,7 +88,7 @@ def test_notice_has_few_rows(size: int):
 
 
 def test_disabled_alert_says_why():
-    outcome = machine.disable(alert(), "ann may not", NOON)
+    outcome = state_machine.disable(alert(), "ann may not", NOON)
 
     body = rendered(Kind.WEBHOOK, notices.notice(alert(), outcome, None, NOON))
 

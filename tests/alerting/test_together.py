@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from alerting import evaluation, machine
+from alerting import evaluation, state_machine
 from models import alert, role
 from models.alert import Evaluated, State, Status, set_evaluated
 from models.authored import Origin
-from query.requests import Source
+from query.process.messages import Source
 from query.service import QueryService, Question, Result
 from tests.alerting.conftest import World
 from tests.alerting.samples import NOON
@@ -94,9 +94,9 @@ def test_bad_alerts_do_not_harm_the_others_of_their_group(world: World, monkeypa
     ]
     poison = world.make_alert(threshold=666.0)
     good = [world.make_alert() for _ in range(20)]
-    judge = machine.judge
+    judge = state_machine.judge
 
-    def judged(rows: list[machine.Row], comparison: str, threshold: float) -> machine.Verdict:
+    def judged(rows: list[state_machine.Row], comparison: str, threshold: float) -> state_machine.Verdict:
         if threshold == 666.0:
             raise RuntimeError("a defect of ours")
         return judge(rows, comparison, threshold)
@@ -145,7 +145,7 @@ def test_what_cannot_be_kept_does_not_hold_up_the_others(world: World):
     for origin, error in ((first, None), (second, "no \x00 in text"), (third, None)):
         claimed = world.read(origin)
         status = Status(last_value=5, last_error=error, last_evaluated_at=world.now, next_run_at=world.now)
-        keeping.keep(claimed, machine.Outcome(status), None, world.now, "lease")
+        keeping.keep(claimed, state_machine.Outcome(status), None, world.now, "lease")
 
     keeping.flush()
     keeping.flush()

@@ -14,12 +14,14 @@ from werkzeug.test import TestResponse
 from auth.access import Access, AccessOptions, build
 from auth.passwords import Passwords
 from auth.privileges import Action, require
-from blueprints import apikeys, audit, authentication, errors, oidc, requests, roles, tenants, users
-from blueprints.authentication import caller
+from blueprints import apikeys, oidc, roles, tenants, users
 from metrics.meters import Meters
 from models import base, dataset, role, tenant, user
 from models.tenant import DEFAULT
 from models.user import NewUser
+from serving.flask_app import application
+from web import audit, authentication, errors
+from web.authentication import caller
 
 ADMIN = ("admin", "correct horse battery staple")
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -33,8 +35,8 @@ def inline(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def make_app(access: Access) -> Flask:
     """The identity routes, and `/whoami` and `/dataset/<name>/<action>`, which tell what the caller is and may."""
-    app = requests.Application(__name__)
-    requests.install(app, Meters())
+    app = application.Application(__name__)
+    application.install(app, Meters())
     errors.install(app)
     authentication.install(app, access)
     audit.install(app, lambda *_: None)

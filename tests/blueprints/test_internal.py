@@ -12,13 +12,13 @@ from app import create_app
 from auth.peers import LONGEST_SECONDS, PeerKey
 from auth.secrets import Secrets
 from blueprints import internal
-from blueprints.parts import EXTENSION
 from config import Settings
 from models import base, dataset
-from storage.arrival import Arrival
-from storage.exchange import SIGNATURE_HEADER, TIME_HEADER, address
-from storage.frames import decode
+from storage.cluster.peer_client import SIGNATURE_HEADER, TIME_HEADER, address
+from storage.wal.records import decode
+from storage.write.arrival import Arrival
 from tests.storage.workbench import NOON, batch_of
+from web.services import EXTENSION
 
 SECRET = "one key for all the hosts"
 NOW = 1_800_000_000.0

@@ -19,8 +19,8 @@ from werkzeug.serving import make_server
 from auth import login
 from auth.access import AccessOptions, build, now
 from auth.provider import ProviderOptions
-from blueprints import audit
 from tests.blueprints.conftest import ADMIN, OPTIONS, Caller, make_app
+from web import audit
 
 # The provider's own use of its libraries, not ours.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:authlib")

@@ -14,9 +14,9 @@ import pytest
 from flask import Request
 from werkzeug.test import EnvironBuilder
 
-from blueprints.bodies import read_body, require_json_type
 from errors import UnsupportedMedia
-from ingest.json_events import decode
+from ingest.json.decoding import decode
+from web.bodies import read_body, require_json_type
 
 RECORDED = Path(__file__).parent.parent / "data" / "json"
 CLIENTS = sorted(path.stem for path in RECORDED.glob("*.body"))

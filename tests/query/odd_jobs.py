@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from errors import InvalidSQL
-from query import worker
+from query.process import worker
 
 
 def handle(request: Any, emit: Callable[[bytes], None]) -> dict[str, Any]:

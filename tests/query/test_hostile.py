@@ -7,7 +7,7 @@ import pytest
 
 from errors import InvalidSQL, UnsupportedSQL
 from query.engine import compile, translate
-from query.parse import parse
+from query.syntax.parse import parse
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
 DEEP = 5_000

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from errors import WeirError
-from query.dialect import WeirPostgres
-from query.parse import Statement, parse
+from query.syntax.dialect import WeirPostgres
+from query.syntax.parse import Statement, parse
 
 CORPUS = sorted((Path(__file__).parent.parent / "oracle" / "corpus").glob("*.jsonl"))
 

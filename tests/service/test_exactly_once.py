@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from models import server
+from embedded_postgres import server
 from tests.running import ADMIN, Service
 
 # How long it burns at least; longer on a machine that does not get as far in that time.

@@ -128,7 +128,7 @@ def watching(service: Service) -> Iterator[dict[str, int]]:
     def look() -> None:
         while not stop.wait(0.05):
             for pid, command in tree(service).items():
-                kind = "query" if "query.worker" in command else "other"
+                kind = "query" if "query.process.worker" in command else "other"
                 highest[kind] = max(highest[kind], memory_bytes(pid))
 
     thread = threading.Thread(target=look)

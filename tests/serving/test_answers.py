@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from gunicorn.config import Config
 
-from serving.messages import Response
+from serving.gunicorn_worker.messages import Response
 from tests.running import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -119,7 +119,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def ports(folder: Path) -> Iterator[tuple[int, int]]:
     """Of gunicorn's own worker, and of ours."""
-    with serving(folder, "gevent") as plain, serving(folder, "serving.worker.Worker") as ours:
+    with serving(folder, "gevent") as plain, serving(folder, "serving.gunicorn_worker.worker.Worker") as ours:
         yield plain, ours
 
 
@@ -233,7 +233,7 @@ def test_an_application_can_answer_before_the_body_has_come(ports):
         assert connection.recv(65536).startswith(b"HTTP/1.1 200")
 
 
-@pytest.mark.parametrize("worker", ["gevent", "serving.worker.Worker"])
+@pytest.mark.parametrize("worker", ["gevent", "serving.gunicorn_worker.worker.Worker"])
 def test_a_silent_connection_is_closed_and_the_last_request_of_a_worker_says_so(folder, worker):
     with serving(folder, worker, "--keep-alive", "1", "--max-requests", "3") as port:
         assert exchange(port, asked("/small")).endswith(b"Connection: keep-alive\r\nContent-Length: 2\r\n\r\nxx")
@@ -241,7 +241,7 @@ def test_a_silent_connection_is_closed_and_the_last_request_of_a_worker_says_so(
     assert (folder / "errors").read_text() == ""
 
 
-@pytest.mark.parametrize("worker", ["gevent", "serving.worker.Worker"])
+@pytest.mark.parametrize("worker", ["gevent", "serving.gunicorn_worker.worker.Worker"])
 def test_connections_over_a_unix_socket_are_left_to_gunicorn(folder, worker):
     path = str(folder / "socket")
     with serving(folder, worker, "--bind", f"unix:{path}"), socket.socket(socket.AF_UNIX) as connection:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from errors import StorageUnavailable
 from models import base
-from storage.arrival import Arrival
-from storage.engine import Storage
-from storage.maintenance import Duties, run
 from storage.names import Layout
+from storage.upkeep.maintenance import Duties, run
+from storage.write.arrival import Arrival
+from storage.write.engine import Storage
 from tests.storage.workbench import batch_of
 
 

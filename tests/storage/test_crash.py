@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from models import dataset
-from storage.convert import convert_all
 from storage.names import Layout
-from storage.scan import SnapshotExpired, scan
-from storage.segments import is_locked
-from storage.snapshot import take
-from storage.tails import Tails
+from storage.read.scan import SnapshotExpired, scan
+from storage.read.snapshot import take
+from storage.read.unconverted_rows import Tails
+from storage.upkeep.conversion import convert_all
+from storage.wal.segments import is_locked
 
 ROOT = Path(__file__).parents[2]
 KILLS = 10

@@ -15,18 +15,18 @@ from peewee import OperationalError
 from errors import WeirError
 from models import base, dataset, file
 from models.dataset import Retention
-from storage import compact as compaction
-from storage.account import account
-from storage.arrival import Arrival
-from storage.compact import compact, remove_replaced
-from storage.convert import convert_all, remove_converted
-from storage.engine import Storage
 from storage.names import Layout
-from storage.retain import expire_all
-from storage.scan import scan
-from storage.segments import stage
-from storage.snapshot import take
-from storage.sweep import sweep
+from storage.read.dataset_stats import account
+from storage.read.scan import scan
+from storage.read.snapshot import take
+from storage.upkeep import compaction as compaction
+from storage.upkeep.compaction import compact, remove_replaced
+from storage.upkeep.conversion import convert_all, remove_converted
+from storage.upkeep.retention import expire_all
+from storage.upkeep.sweep import sweep
+from storage.wal.segments import stage
+from storage.write.arrival import Arrival
+from storage.write.engine import Storage
 from tests.storage.faults import Crash, Steps, injected
 from tests.storage.workbench import NOON, batch_of
 

@@ -21,18 +21,18 @@ from hypothesis.stateful import (
 )
 
 from models import base, dataset
-from storage import compact as compaction
-from storage.account import account
-from storage.arrival import Arrival
-from storage.compact import compact, remove_replaced
-from storage.convert import convert_all, remove_converted
-from storage.engine import Storage
 from storage.names import Layout
-from storage.scan import SnapshotExpired, scan
-from storage.snapshot import Snapshot, take
-from storage.sweep import sweep
-from storage.tails import Tails
+from storage.read.dataset_stats import account
+from storage.read.scan import SnapshotExpired, scan
+from storage.read.snapshot import Snapshot, take
+from storage.read.unconverted_rows import Tails
 from storage.times import to_us
+from storage.upkeep import compaction as compaction
+from storage.upkeep.compaction import compact, remove_replaced
+from storage.upkeep.conversion import convert_all, remove_converted
+from storage.upkeep.sweep import sweep
+from storage.write.arrival import Arrival
+from storage.write.engine import Storage
 from tests.storage.workbench import NOON, batch_of
 
 VALUES = st.one_of(

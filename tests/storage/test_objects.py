@@ -9,14 +9,14 @@ import pytest
 from errors import StorageUnavailable
 from models import dataset, file
 from models.dataset import Retention
-from storage import store
-from storage.account import account
-from storage.compact import FAN_IN, compact, remove_replaced
-from storage.convert import convert_all
-from storage.retain import expire_all
-from storage.snapshot import take
-from storage.store import open_store
-from storage.sweep import sweep
+from storage.files import store
+from storage.files.store import open_store
+from storage.read.dataset_stats import account
+from storage.read.snapshot import take
+from storage.upkeep.compaction import FAN_IN, compact, remove_replaced
+from storage.upkeep.conversion import convert_all
+from storage.upkeep.retention import expire_all
+from storage.upkeep.sweep import sweep
 from tests.buckets import Server
 from tests.running import free_port
 from tests.storage.workbench import NOON, Bench

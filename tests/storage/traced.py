@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 
 from models import base, dataset
-from storage.arrival import Arrival
-from storage.compact import remove_replaced
-from storage.convert import convert_all, remove_converted
-from storage.engine import Storage
 from storage.names import Layout
+from storage.upkeep.compaction import remove_replaced
+from storage.upkeep.conversion import convert_all, remove_converted
+from storage.write.arrival import Arrival
+from storage.write.engine import Storage
 from tests.storage.workbench import NOON, batch_of
 
 

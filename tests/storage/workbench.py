@@ -8,13 +8,13 @@ import polars as pl
 from columns import POLARS_TYPES, Batch, ColumnType, Field
 from models import dataset
 from models.dataset import Dataset
-from storage.arrival import Arrival
-from storage.convert import convert_all
-from storage.engine import Storage
-from storage.host import NAME_FILE
+from storage.cluster.host import NAME_FILE
 from storage.names import Layout
-from storage.scan import scan
-from storage.snapshot import take
+from storage.read.scan import scan
+from storage.read.snapshot import take
+from storage.upkeep.conversion import convert_all
+from storage.write.arrival import Arrival
+from storage.write.engine import Storage
 
 KINDS = {bool: ColumnType.BOOL, int: ColumnType.INT64, float: ColumnType.FLOAT64, str: ColumnType.UTF8}
 LISTS = {int: ColumnType.LIST_INT64, float: ColumnType.LIST_FLOAT64, str: ColumnType.LIST_UTF8}

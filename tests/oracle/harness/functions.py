@@ -11,8 +11,8 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from query import folding
 from query.functions.registry import REGISTRY, Function
+from query.lower import constant_folding
 from tests.oracle.harness import edges
 from tests.oracle.harness.answer import Answer, Failure, Outcome
 from tests.oracle.harness.session import Session

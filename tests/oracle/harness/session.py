@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from models import server
+from embedded_postgres import server
 from tests.oracle.harness import reference
 from tests.oracle.harness.answer import Failure, Outcome
 from tests.oracle.harness.corpus import Query

@@ -8,7 +8,8 @@ from typing import Final
 import polars as pl
 
 from errors import InternalError, UnsupportedSQL, WeirError
-from query import engine, parse
+from query import engine
+from query.syntax import parse
 from tests.oracle.harness import tables
 from tests.oracle.harness.answer import Answer, Failure, Outcome
 
@@ -40,7 +41,7 @@ class Subject:
 
 
 def _collected(frame: pl.LazyFrame) -> pl.DataFrame:
-    """The rows as query.results runs a plan: by the streaming engine, and in memory if that one panics."""
+    """The rows as query.results.formats runs a plan: by the streaming engine, and in memory if that one panics."""
     try:
         return frame.collect(engine="streaming")
     except pl.exceptions.PanicException:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from query import engine
-from query.parse import parse
+from query.syntax.parse import parse
 
 NOW: Final = datetime(2025, 1, 1, tzinfo=UTC)
 ROWS: Final = pl.DataFrame({"a": [3, 1, None, 2], "f": [1.0, float("nan"), None, 0.5], "g": ["x", "y", "x", "y"]})

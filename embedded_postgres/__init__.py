@@ -1,0 +1,1 @@
+"""The PostgreSQL that Weir brings along: a cluster under the data directory."""

@@ -1,0 +1,65 @@
+"""Constants as they are written: numbers, texts in every kind of quotation, NULL and booleans."""
+
+from sqlglot import exp
+
+from query import fault
+from query.bind.block import Block
+from query.pg.types import INT4, INT8, NUMERIC_DIGITS, UNKNOWN, numeric
+from query.pg.unicode_escapes import unescaped
+from query.plan.tree import Constant, Scalar, truth
+from query.syntax.allowlist import position_of
+
+
+def bind_literal(node: exp.Expr, block: Block) -> Scalar:
+    """A number, or a text of which the context decides the type."""
+    text = str(node.this)
+    if node.args.get("is_string"):
+        return Constant(UNKNOWN, text, position_of(node))
+    return number(text, node)
+
+
+def number(text: str, node: exp.Expr) -> Constant:
+    """A numeric literal: int4 or int8 when it fits, else numeric with the scale as written."""
+    plain = text.replace("_", "")
+    if plain.isdigit():
+        value = int(plain)
+        if value < 2**63:
+            return Constant(INT4 if value < 2**31 else INT8, value)
+    mantissa, _, exponent = plain.lower().partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    shift = len(fraction) - int(exponent or 0)
+    digits = int((whole + fraction) or 0)
+    scale, value = (shift, digits) if shift >= 0 else (0, digits * 10 ** min(-shift, NUMERIC_DIGITS + 1))
+    if len(str(value)) > NUMERIC_DIGITS or scale > NUMERIC_DIGITS - 2:
+        raise fault.unsupported(f"a number of more than {NUMERIC_DIGITS} digits", position_of(node))
+    return Constant(numeric(scale), value)
+
+
+def bind_text(node: exp.Expr, block: Block) -> Scalar:
+    """E'...', N'...' and $$...$$: a text."""
+    return Constant(UNKNOWN, str(node.this), position_of(node))
+
+
+def bind_continued(node: exp.Expr, block: Block) -> Scalar:
+    """'a' and 'b' on the next line: one literal."""
+    return Constant(UNKNOWN, "".join(str(part.this) for part in node.expressions), position_of(node))
+
+
+def bind_unicode(node: exp.Expr, block: Block) -> Scalar:
+    """U&'...': code points in hexadecimal behind an escape character."""
+    sign = node.args.get("escape")
+    escape = str(sign.name) if isinstance(sign, exp.Expr) else "\\"
+    try:
+        return Constant(UNKNOWN, unescaped(str(node.name), escape), position_of(node))
+    except UnicodeError as error:
+        raise fault.invalid(fault.SYNTAX_ERROR, "invalid Unicode escape", position_of(node)) from error
+
+
+def bind_null(node: exp.Expr, block: Block) -> Scalar:
+    """NULL, of which the context decides the type."""
+    return Constant(UNKNOWN, None, position_of(node))
+
+
+def bind_boolean(node: exp.Expr, block: Block) -> Scalar:
+    """TRUE or FALSE."""
+    return truth(bool(node.this))

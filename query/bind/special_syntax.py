@@ -1,0 +1,240 @@
+"""Expressions with a syntax of their own: EXTRACT, SUBSTRING, TRIM, AT TIME ZONE, INTERVAL, the clock, subscripts."""
+
+from datetime import datetime
+from typing import Final
+
+from sqlglot import exp
+
+from query import fault
+from query.bind.block import Block
+from query.bind.operators import shown_field
+from query.bind.type_resolution import call, coerce
+from query.pg.intervals import BadInterval, parse_interval
+from query.pg.timestamps import EPOCH, US_PER_DAY
+from query.pg.types import (
+    BOOL,
+    DATE,
+    INT4,
+    INTEGER_LIMITS,
+    INTERVAL_TYPE,
+    NUMBERS,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    numeric,
+)
+from query.plan.tree import Cast, Constant, Scalar
+from query.syntax.allowlist import position_of
+from query.syntax.dialect import NORMAL_FORMS
+
+_COLLATIONS: Final = ("c", "posix", "default", "ucs_basic", "c.utf-8", "c.utf8")
+_TRIMS: Final = {"LEADING": "ltrim", "TRAILING": "rtrim"}
+
+
+def _microseconds(moment: datetime) -> int:
+    difference = moment - EPOCH
+    return (difference.days * 86_400 + difference.seconds) * 1_000_000 + difference.microseconds
+
+
+def now(node: exp.Expr, block: Block) -> Scalar:
+    """The statement's start, the same everywhere in it."""
+    if getattr(node, "expressions", None):
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, "now takes no argument", position_of(node))
+    return Constant(TIMESTAMPTZ, _microseconds(block.environment.now))
+
+
+def localtimestamp(node: exp.Expr, block: Block) -> Scalar:
+    return Constant(TIMESTAMP, _microseconds(block.environment.now))
+
+
+def current_date(node: exp.Expr, block: Block) -> Scalar:
+    return Constant(DATE, _microseconds(block.environment.now) // US_PER_DAY)
+
+
+def localtime(node: exp.Expr, block: Block) -> Scalar:
+    return Constant(TIME, _microseconds(block.environment.now) % US_PER_DAY)
+
+
+def interval(node: exp.Expr) -> Scalar:
+    """INTERVAL '...' [field]."""
+    text, fields = str(node.this.this), node.args.get("unit")
+    unit = str(fields.name).lower().split()[-1] if fields is not None else "second"
+    if fields is not None and not _is_plain(text, str(fields.name)):
+        raise fault.unsupported("a field restriction that cuts an interval", position_of(node), "write it without")
+    try:
+        return Constant(INTERVAL_TYPE, parse_interval(text, unit))
+    except (BadInterval, ValueError) as error:
+        message = f'invalid input syntax for type interval: "{text[:100]}"'
+        raise fault.invalid(fault.INVALID_DATETIME, message, position_of(node)) from error
+
+
+def _is_plain(text: str, fields: str) -> bool:
+    """True for a bare number with one field, where the field only names the unit."""
+    stripped = text.strip().lstrip("+-")
+    return " TO " not in fields and (
+        stripped.isdigit() or (fields == "SECOND" and stripped.replace(".", "", 1).isdigit())
+    )
+
+
+def collate(node: exp.Expr, block: Block) -> Scalar:
+    """Only the collations that order by code point, which is how all text is ordered here."""
+    name = str(node.args["expression"].name).lower()
+    if name not in _COLLATIONS:
+        raise fault.unsupported(f'collation "{name}"', position_of(node), 'text is ordered as by COLLATE "C"')
+    value = block.bind(node.this)
+    if value.type.name not in ("text", "unknown"):
+        message = f"collations are not supported by type {value.type.sql_name}"
+        raise fault.invalid(fault.DATATYPE_MISMATCH, message, position_of(node))
+    return value
+
+
+def at_time_zone(node: exp.Expr, block: Block) -> Scalar:
+    value = block.bind(node.this)
+    if value.type.name == "unknown":
+        value = coerce(value, TIMESTAMPTZ, position_of(node))
+    return call("timezone", [block.bind(node.args["zone"]), value], position_of(node))
+
+
+def extract(node: exp.Expr, block: Block) -> Scalar:
+    field = str(node.this.name).lower()
+    made = call("extract", [Constant(TEXT, field), block.bind(node.args["expression"])], position_of(node))
+    return shown_field(made) if isinstance(made.args[1], Constant) else made
+
+
+def date_part(node: exp.Expr, block: Block) -> Scalar:
+    if len(node.expressions) != 2:
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, "date_part takes a field and a time", position_of(node))
+    field, value = (block.bind(argument) for argument in node.expressions)
+    if isinstance(field, Constant) and field.value is not None:
+        field = Constant(TEXT, str(field.value).lower())
+    return call("date_part", [field, value], position_of(node))
+
+
+def position(node: exp.Expr, block: Block) -> Scalar:
+    return call("strpos", [block.bind(node.this), block.bind(node.args["substr"])], position_of(node))
+
+
+def substring(node: exp.Expr, block: Block) -> Scalar:
+    values = [block.bind(node.this)]
+    start, length = node.args.get("start"), node.args.get("length")
+    values.append(block.bind(start) if start is not None else Constant(INT4, 1))
+    if length is not None:
+        values.append(block.bind(length))
+    return call("substring", values, position_of(node))
+
+
+def trim(node: exp.Expr, block: Block) -> Scalar:
+    name = _TRIMS.get(str(node.args.get("position")), "btrim")
+    values = [block.bind(node.this)]
+    if node.args.get("expression") is not None:
+        values.append(block.bind(node.args["expression"]))
+    return call(name, values, position_of(node))
+
+
+def overlay(node: exp.Expr, block: Block) -> Scalar:
+    parts = [node.this, node.args["expression"], node.args["from_"], node.args.get("for_")]
+    return call("overlay", [block.bind(part) for part in parts if part is not None], position_of(node))
+
+
+def bracket(node: exp.Expr, block: Block) -> Scalar:
+    """Subscripts: of an array counted from 1, or of jsonb."""
+    index = node.expressions[0]
+    slices = isinstance(index, exp.Slice) or (isinstance(node.this, exp.Bracket) and _has_slice(node.this))
+    if len(node.expressions) != 1 or (isinstance(node.this, exp.Bracket) and slices):
+        raise fault.unsupported("an array of more than one dimension", position_of(node))
+    value = block.bind(node.this)
+    if isinstance(index, exp.Slice):
+        low, high = index.this, index.args.get("expression")
+        _require_array(value, node)
+        first = _subscript(low, block) if low is not None else Constant(INT4, 1)
+        last = _subscript(high, block) if high is not None else Constant(INT4, INTEGER_LIMITS["int4"] - 1)
+        return call("array slice", [value, first, last], position_of(node))
+    if value.type.name == "jsonb":
+        return call("->", [value, block.bind(index)], position_of(node))
+    _require_array(value, node)
+    return call("array element", [value, _subscript(index, block)], position_of(node))
+
+
+def _has_slice(node: exp.Expr) -> bool:
+    """True for `a[1:2]` and `a[1:2][3]`: one slice among several subscripts makes slices of all."""
+    while isinstance(node, exp.Bracket):
+        if isinstance(node.expressions[0], exp.Slice):
+            return True
+        node = node.this
+    return False
+
+
+def _require_array(value: Scalar, node: exp.Expr) -> None:
+    if value.type.element is None:
+        message = f"cannot subscript type {value.type.sql_name} because it does not support subscripting"
+        raise fault.invalid(fault.DATATYPE_MISMATCH, message, position_of(node))
+
+
+def _subscript(node: exp.Expr, block: Block) -> Scalar:
+    """An index, converted to integer as an assignment would."""
+    index = block.bind(node)
+    if index.type.name in NUMBERS and index.type.name != "int4":
+        return Cast(INT4, index, position=position_of(node))
+    if index.type.name not in ("int4", "unknown"):
+        raise fault.invalid(fault.DATATYPE_MISMATCH, "array subscript must have type integer", position_of(node))
+    return coerce(index, INT4, position_of(node))
+
+
+def rounded(node: exp.Expr, block: Block) -> Scalar:
+    """round and trunc; to a number of digits, the result has exactly those digits."""
+    values = [block.bind(argument) for argument in node.expressions]
+    made = call(str(node.this).lower(), values, position_of(node))
+    places = made.args[1].value if len(made.args) == 2 and isinstance(made.args[1], Constant) else None
+    if not isinstance(places, int):
+        return made
+    return Cast(numeric(max(places, 0)), made, position=position_of(node))
+
+
+def age(node: exp.Expr, block: Block) -> Scalar:
+    """age of one time counts from midnight today."""
+    values = [block.bind(argument) for argument in node.expressions]
+    if len(values) == 1:
+        today = Constant(DATE, _microseconds(block.environment.now) // US_PER_DAY)
+        kind = values[0].type if values[0].type.name == "timestamptz" else TIMESTAMP
+        values = [Cast(kind, today), values[0]]
+    return call("age", values, position_of(node))
+
+
+def normalize(node: exp.Expr, block: Block) -> Scalar:
+    """normalize(text [, form]), the form a keyword."""
+    values = list(node.expressions)
+    form = "NFC"
+    if len(values) == 2 and isinstance(values[1], exp.Column) and values[1].name.upper() in NORMAL_FORMS:
+        form = values.pop().name.upper()
+    arguments = [block.bind(value) for value in values]
+    return call("normalize", [*arguments, Constant(TEXT, form)], position_of(node))
+
+
+def row_to_json(node: exp.Expr, block: Block) -> Scalar:
+    """row_to_json(row), which is to_json of nothing but rows."""
+    values = [block.bind(argument) for argument in node.expressions]
+    if len(values) != 1 or values[0].type.name != "record":
+        shown = ", ".join(value.type.sql_name for value in values)
+        message = f"function row_to_json({shown}) does not exist"
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position_of(node))
+    return call("to_json", values, position_of(node))
+
+
+def is_json(value: Scalar, test: exp.Expr, position: int | None) -> Scalar:
+    """`value IS JSON [VALUE | SCALAR | ARRAY | OBJECT] [WITH UNIQUE KEYS]`."""
+    if value.type.name not in ("text", "bpchar", "unknown", "json", "jsonb"):
+        message = f"cannot use type {value.type.sql_name} in IS JSON predicate"
+        raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
+    kind = str(test.this or "VALUE").upper()
+    unique = bool(test.args.get("unique")) and bool(test.args.get("with_"))
+    text = value if value.type.name != "unknown" else coerce(value, TEXT)
+    text = text if text.type.name in ("text", "bpchar") else Cast(TEXT, text)
+    return call("is json", [coerce(text, TEXT), Constant(TEXT, kind), Constant(BOOL, unique)], position)
+
+
+def type_of(node: exp.Expr, block: Block) -> Scalar:
+    """pg_typeof: known when the statement is compiled."""
+    if len(node.expressions) != 1:
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, "pg_typeof takes one argument", position_of(node))
+    return Constant(TEXT, block.bind(node.expressions[0]).type.sql_name)

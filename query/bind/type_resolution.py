@@ -1,0 +1,406 @@
+"""PostgreSQL's rules for types: which function an overloaded name means, and the common type of several values.
+
+Source: PostgreSQL documentation, chapter "Type Conversion": Operators (10.2), Functions (10.3), UNION and CASE (10.5).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from errors import WeirError
+from query import fault
+from query.functions.postgres_names import PARTLY_KNOWN, postgresql_functions
+from query.functions.registry import AGGREGATES, POLYMORPHIC, REGISTRY, Function, type_named
+from query.pg.text_input import parse_literal, rescaled
+from query.pg.types import (
+    FLOAT8,
+    FLOATS,
+    IMPLICIT,
+    INTEGER_LIMITS,
+    INTEGERS,
+    NUMERIC,
+    PREFERRED,
+    TEXT,
+    TIMESTAMPS,
+    UNKNOWN,
+    PgType,
+    array_of,
+    implicit,
+    natural,
+    same,
+    widest,
+)
+from query.plan.tree import Call, Cast, Constant, Scalar
+
+_OPERATOR: Final = frozenset("+-*/<>=~!@#%^&|`?")
+
+
+def is_operator(name: str) -> bool:
+    return name[0] in _OPERATOR
+
+
+def call(name: str, args: Sequence[Scalar], position: int | None = None) -> Call:
+    """The call that `name` means for arguments of these types, with the conversions PostgreSQL would add."""
+    function = choose(name, [arg.type for arg in args], position)
+    if name in _OF_A_TYPE and args[0].type.name == "unknown":
+        message = "could not determine polymorphic type because input has type unknown"
+        raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
+    return apply(function, args, position)
+
+
+_OF_A_TYPE: Final = ("to_json", "to_jsonb")
+"""Functions of anyelement, which an untyped literal is none of."""
+
+
+def apply(function: Function, args: Sequence[Scalar], position: int | None) -> Call:
+    """`function` over `args`, each converted to the parameter's type."""
+    element = _element([arg.type for arg in args], function)
+    if element is not None and element.name == "numeric":
+        readers = {"anyelement": NUMERIC, "anynonarray": NUMERIC, "anyarray": array_of(NUMERIC)}
+        kinds = [readers.get(function.parameter(index).type) for index in range(len(args))]
+        args = [arg if kind is None else _digits(arg, position, kind) for arg, kind in zip(args, kinds, strict=True)]
+        element = _element([arg.type for arg in args], function)
+    converted = []
+    for index, arg in enumerate(args):
+        converted.append(_argument(function, index, arg, element, position))
+    types = tuple(arg.type for arg in converted)
+    return Call(_result(function, types, element), function.key, tuple(converted), position)
+
+
+def _argument(function: Function, index: int, arg: Scalar, element: PgType | None, position: int | None) -> Scalar:
+    parameter = function.parameter(index)
+    if parameter.type == "any":
+        converted = coerce(arg, TEXT) if arg.type.name == "unknown" else arg
+    elif parameter.type == "anyarray":
+        converted = coerce(arg, array_of(element or TEXT), position)
+    elif parameter.type in POLYMORPHIC:
+        converted = coerce(arg, element or TEXT, position)
+    else:
+        converted = coerce(arg, type_named(parameter.type), position)
+    if parameter.constant and not isinstance(converted, Constant):
+        raise fault.unsupported(f"{function.name} with argument {index + 1} that is not a constant", position)
+    return converted
+
+
+def _element(types: Sequence[PgType], function: Function) -> PgType | None:
+    """What anyelement stands for in this call."""
+    found: PgType | None = None
+    for index, kind in enumerate(types):
+        candidate = _stands_for(function.parameter(index).type, kind)
+        if candidate is not None:
+            found = candidate if found is None else common([found, candidate], function.name)
+    return found
+
+
+def _result(function: Function, types: tuple[PgType, ...], element: PgType | None) -> PgType:
+    if callable(function.result):
+        return function.result(types)
+    if function.result == "anyelement":
+        return element or TEXT
+    if function.result == "anyarray":
+        return array_of(element or TEXT)
+    return type_named(function.result)
+
+
+def choose(name: str, types: Sequence[PgType], position: int | None) -> Function:
+    """The overload PostgreSQL picks. Raises 42883 when none fits, 42725 when it could not decide."""
+    named = REGISTRY.named(name)
+    fitting = [function for function in named if function.accepts(len(types)) and _fits(function, types)]
+    if not fitting:
+        raise _missing(name, types, position)
+    undecided = {1: _AMBIGUOUS_PREFIXES, 2: _AMBIGUOUS}.get(len(types), ())
+    if name in undecided and all(kind.name == "unknown" for kind in types):
+        message = f"operator is not unique: {_signature(name, types)}"
+        raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, _CASTS_HINT)
+    if len(fitting) == 1:
+        return fitting[0]
+    guessed = _same_as_other(types)
+    best = [item for item in fitting if _matches(item, guessed) == len(types) and _fits(item, guessed)]
+    if best:
+        return best[0]
+    best = _most(fitting, [_matches(function, types) for function in fitting])
+    best = _most(best, [_preferred(function, types) for function in best])
+    if len(best) > 1:
+        best = _by_unknowns(best, types)
+    if len(best) > 1:
+        shown = _signature(name, types)
+        message = f"operator is not unique: {shown}" if is_operator(name) else f"function {shown} is not unique"
+        raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, _CASTS_HINT)
+    return best[0]
+
+
+_AMBIGUOUS: Final = (*"+-*/%&|#", "->", "->>", "#>", "#>>", "#-", "@>", "<@", "&&", "?&", "?|")
+"""Operators of several categories of types: between two untyped literals PostgreSQL cannot decide (10.2 step 3)."""
+
+
+_AMBIGUOUS_PREFIXES: Final = ("-", "~")
+
+
+def _same_as_other(types: Sequence[PgType]) -> list[PgType]:
+    """For two arguments of which one is an untyped literal: take it for the other's type (10.2 step 2a)."""
+    if len(types) == 2 and types[0].name == "unknown":
+        return [types[1], types[1]]
+    if len(types) == 2 and types[1].name == "unknown":
+        return [types[0], types[0]]
+    return list(types)
+
+
+def _most(functions: list[Function], scores: list[int]) -> list[Function]:
+    top = max(scores)
+    return [function for function, score in zip(functions, scores, strict=True) if score == top]
+
+
+def _fits(function: Function, types: Sequence[PgType]) -> bool:
+    if not _agree(function, types):
+        return False
+    if any(parameter.type == "anyarray" for parameter in function.parameters):
+        plain = [kind for index, kind in enumerate(types) if function.parameter(index).type == "anyelement"]
+        arrays = [kind for index, kind in enumerate(types) if function.parameter(index).type == "anyarray"]
+        if any(kind.element is not None for kind in plain):
+            return False
+        if plain and all(kind.element is None for kind in arrays):
+            return False
+    return all(_fits_one(function.parameter(index).type, kind) for index, kind in enumerate(types))
+
+
+def _agree(function: Function, types: Sequence[PgType]) -> bool:
+    """True when one type can stand for anyelement. Most functions convert to a common one, some take it as it is."""
+    found: PgType | None = None
+    for index, kind in enumerate(types):
+        candidate = _stands_for(function.parameter(index).type, kind)
+        if candidate is None or found is None:
+            found = found or candidate
+        elif same(found, candidate) or (function.name not in _EXACT and implicit(found, candidate)):
+            found = candidate
+        elif function.name in _EXACT or not implicit(candidate, found):
+            return False
+    return True
+
+
+_EXACT: Final = ("@>", "<@", "&&")
+"""Functions of two arrays that PostgreSQL declares over anyarray; the others are over anycompatiblearray."""
+
+
+def _stands_for(parameter: str, kind: PgType) -> PgType | None:
+    """What an argument says of anyelement."""
+    candidate = kind.element if parameter == "anyarray" else kind if parameter in POLYMORPHIC[1:] else None
+    return None if candidate is None or candidate.name == "unknown" else candidate
+
+
+def _fits_one(parameter: str, kind: PgType) -> bool:
+    if parameter in ("any", "anyelement"):
+        return True
+    if parameter == "anynonarray":
+        return kind.element is None
+    if parameter == "anyarray":
+        return kind.element is not None or kind.name == "unknown"
+    return implicit(kind, type_named(parameter))
+
+
+def _matches(function: Function, types: Sequence[PgType]) -> int:
+    """How many arguments have exactly the parameter's type."""
+    return sum(_is_exact(function.parameter(index).type, kind) for index, kind in enumerate(types))
+
+
+def _is_exact(parameter: str, kind: PgType) -> bool:
+    if parameter in POLYMORPHIC:
+        return parameter != "anyarray" or kind.element is not None
+    return same(kind, type_named(parameter))
+
+
+def _preferred(function: Function, types: Sequence[PgType]) -> int:
+    """How many arguments are exact or become their category's preferred type."""
+    score = 0
+    for index, kind in enumerate(types):
+        parameter = function.parameter(index).type
+        if _is_exact(parameter, kind) or (kind.name != "unknown" and parameter in PREFERRED):
+            score += 1
+    return score
+
+
+def _by_unknowns(functions: list[Function], types: Sequence[PgType]) -> list[Function]:
+    """Decides by the positions of untyped literals (10.3 steps 4e and 4f)."""
+    left = functions
+    for index, kind in enumerate(types):
+        if kind.name != "unknown":
+            continue
+        texts = [function for function in left if function.parameter(index).type in ("text", "any")]
+        if texts:
+            left = texts
+            continue
+        preferred = [function for function in left if function.parameter(index).type in PREFERRED]
+        categories = {_category(function.parameter(index).type) for function in left}
+        if preferred and len(categories) == 1:
+            left = preferred
+    return left
+
+
+def _category(parameter: str) -> str:
+    return parameter if parameter in POLYMORPHIC else type_named(parameter).category
+
+
+def _signature(name: str, types: Sequence[PgType]) -> str:
+    if is_operator(name):
+        return f" {name} ".join(kind.sql_name for kind in types) if len(types) == 2 else f"{name} {types[0].sql_name}"
+    return f"{name}({', '.join(kind.sql_name for kind in types)})"
+
+
+def _missing(name: str, types: Sequence[PgType], position: int | None) -> WeirError:
+    shown, operator = _signature(name, types), is_operator(name)
+    message = f"operator does not exist: {shown}" if operator else f"function {shown} does not exist"
+    if name in PARTLY_KNOWN:
+        return fault.unsupported(f"operator {shown}" if operator else f"function {shown}", position)
+    if REGISTRY.named(name):
+        return fault.invalid(fault.UNDEFINED_FUNCTION, message, position, _CASTS_HINT)
+    if name in postgresql_functions():
+        return fault.unsupported(f"function {name}", position)
+    return fault.invalid(
+        fault.UNDEFINED_FUNCTION, message, position, fault.nearest("function", name, _function_names())
+    )
+
+
+_CASTS_HINT: Final = "You might need to add explicit type casts."
+
+
+def _function_names() -> list[str]:
+    """Names that a user can write: those of the registry that are words."""
+    return [name for name in (*REGISTRY.names(), *AGGREGATES) if name.isidentifier()]
+
+
+def common(
+    types: Sequence[PgType], construct: str, position: int | None = None, places: Sequence[int | None] = ()
+) -> PgType:
+    """The type of UNION, CASE, VALUES, ARRAY and the like (10.5). `places` are those of the values, for the error."""
+    known = [kind for kind in types if kind.name != "unknown"]
+    if not known:
+        return TEXT
+    chosen = known[0]
+    for kind, place in zip(types, places or [position] * len(types), strict=True):
+        if kind.name == "unknown":
+            continue
+        if same(kind, chosen):
+            chosen = widest(chosen, kind)
+        elif kind.category != chosen.category:
+            message = f"{construct} types {chosen.sql_name} and {kind.sql_name} cannot be matched"
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, place or position)
+        elif implicit(chosen, kind):
+            chosen = kind
+        elif not implicit(kind, chosen):
+            message = f"{construct} types {chosen.sql_name} and {kind.sql_name} cannot be matched"
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, place or position)
+    for kind in known:
+        chosen = widest(natural(kind, chosen), chosen) if implicit(kind, chosen) else chosen
+    return _as_shown(known, chosen)
+
+
+def _as_shown(kinds: Sequence[PgType], chosen: PgType) -> PgType:
+    """The chosen type; numeric as not exact if PostgreSQL would show some of the values with fewer digits: 1 beside
+    2.50 stays 1."""
+    if chosen.element is not None:
+        return array_of(_as_shown([kind.element or kind for kind in kinds], chosen.element))
+    shorter = any(kind.name in INTEGERS or (kind.name == "numeric" and kind.scale < chosen.scale) for kind in kinds)
+    return replace(chosen, exact=False) if chosen.name == "numeric" and chosen.scale and shorter else chosen
+
+
+def settled(values: Sequence[Scalar], position: int | None = None) -> list[Scalar]:
+    """The values, untyped literals among numerics read, so that their digits count for the common type."""
+    kinds = [value.type for value in values if value.type.name != "unknown"]
+    if not any(kind.name == "numeric" for kind in kinds) or any(kind.name in FLOATS for kind in kinds):
+        return list(values)
+    return [_digits(value, position) for value in values]
+
+
+def _digits(value: Scalar, position: int | None, kind: PgType = NUMERIC) -> Scalar:
+    """An untyped literal as the numeric, or array of them, that it spells."""
+    if not isinstance(value, Constant) or value.type.name != "unknown" or value.value is None:
+        return value
+    return parse_literal(str(value.value), kind, value.position or position)
+
+
+def coerce(value: Scalar, target: PgType, position: int | None = None, construct: str = "") -> Scalar:
+    """`value` as `target` by PostgreSQL's implicit conversion; the scale or unit that keeps every value."""
+    if value.type == target:
+        return value
+    if isinstance(value, Constant):
+        folded = _constant(value, target, position)
+        if folded is not None:
+            return folded
+    if value.type.name == "unknown":
+        return Cast(target, Cast(TEXT, value), position=position)
+    if not implicit(value.type, target):
+        verb = construct or "expression"
+        message = f"{verb} is of type {value.type.sql_name} but {target.sql_name} was expected"
+        raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
+    wanted = _holding(value.type, target)
+    return value if value.type == wanted else Cast(wanted, value, explicit=False, position=position)
+
+
+def _holding(source: PgType, target: PgType) -> PgType:
+    """`target` with the scale or unit that keeps every value of `source` and, of the same type, of `target`."""
+    if source.element is not None and target.element is not None:
+        return array_of(_holding(source.element, target.element))
+    wanted = natural(source, target)
+    if target.name == "numeric" and target.scale > wanted.scale:
+        return target
+    if target.name == "numeric" and 0 < target.scale < wanted.scale:
+        raise fault.unsupported(f"a numeric of {wanted.scale} digits after the point among ones of {target.scale}")
+    return widest(source, target) if same(source, target) and target.name in TIMESTAMPS else wanted
+
+
+def _constant(value: Constant, target: PgType, position: int | None) -> Constant | None:
+    """Folds the conversions of constants that need no computing."""
+    if value.value is None:
+        return Constant(target, None)
+    if value.type.name == "unknown":
+        return _spelled(parse_literal(str(value.value), target, value.position or position), target)
+    if value.type.name in INTEGERS and isinstance(value.value, int):
+        if target.name in INTEGERS:
+            return Constant(target, value.value) if abs(value.value) < INTEGER_LIMITS[target.name] else None
+        if target.name == "numeric":
+            return Constant(replace(NUMERIC, scale=target.scale), value.value * 10**target.scale)
+        if target.name == "float8":
+            return Constant(FLOAT8, float(value.value))
+    longer = value.type.name == "numeric" and target.name == "numeric" and target.scale > value.type.scale
+    if longer and isinstance(value.value, int):
+        exact = replace(target, exact=target.exact and value.type.exact)
+        return Constant(exact, value.value * 10 ** (target.scale - value.type.scale))
+    if value.type.name == "numeric" and target.name == "float8" and isinstance(value.value, int):
+        return Constant(FLOAT8, value.value / 10**value.type.scale)
+    return None
+
+
+def _spelled(constant: Constant, target: PgType) -> Constant:
+    """A numeric that was read, with at least as many digits after the point as the target."""
+    if target.name != "numeric" or constant.type.scale >= target.scale or not isinstance(constant.value, int):
+        return constant
+    return Constant(replace(target, exact=False), rescaled(constant, target.scale))
+
+
+def comparable(left: Scalar, right: Scalar, position: int | None, operator: str) -> tuple[Scalar, Scalar]:
+    """Both sides of a comparison in one type. Raises 42883 as PostgreSQL does for types that do not compare."""
+    if "bpchar" in (left.type.name, right.type.name):
+        left, right = coerce(left, TEXT, position), coerce(right, TEXT, position)
+    kinds = (left.type, right.type)
+    if all(kind.name == "unknown" for kind in kinds):
+        return coerce(left, TEXT), coerce(right, TEXT)
+    if kinds[0].name == "unknown":
+        left = coerce(left, kinds[1], position)
+    elif kinds[1].name == "unknown":
+        right = coerce(right, kinds[0], position)
+    kinds = (left.type, right.type)
+    if same(*kinds):
+        target = widest(*kinds)
+    elif kinds[0].element is None and kinds[1].element is None and kinds[1].name in IMPLICIT.get(kinds[0].name, ()):
+        target = widest(natural(kinds[0], kinds[1]), kinds[1])
+    elif kinds[0].element is None and kinds[1].element is None and kinds[0].name in IMPLICIT.get(kinds[1].name, ()):
+        target = widest(natural(kinds[1], kinds[0]), kinds[0])
+    else:
+        raise _missing(operator, kinds, position)
+    if target.name == "float4" and not same(*kinds):
+        target = FLOAT8  # float4 compares with no other number but float8
+    return coerce(left, target, position), coerce(right, target, position)
+
+
+def untyped(value: Scalar) -> Scalar:
+    """An untyped literal that reached the answer is text."""
+    return coerce(value, TEXT) if value.type.name == UNKNOWN.name else value

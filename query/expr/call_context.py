@@ -1,0 +1,111 @@
+"""What a function's builder gets to know about the place of its call, and how it can fail there."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+from query.expr.common_subexpressions import Guard
+from query.expr.row_errors import row_fault, trap
+from query.fault import INVALID_TEXT
+from query.pg.json_text import BadJson, NoCharacter
+from query.pg.text_input import BadLiteral, UnsupportedLiteral
+from query.pg.types import PgType
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """Implements functions.registry.Site. `guard` holds on rows whose value is needed; None when all are."""
+
+    types: tuple[PgType, ...]
+    result: PgType
+    position: int | None = None
+    guard: Guard | None = None
+    constants: tuple[object | None, ...] = ()
+
+    def constant(self, index: int) -> object | None:
+        """An argument's value if it is a constant."""
+        return self.constants[index] if index < len(self.constants) else None
+
+    def trap(self, value: pl.Expr, bad: pl.Expr, fault: str) -> pl.Expr:
+        """`value`, with an error if `bad` holds on a needed row."""
+        return trap(value, bad if self.guard is None else bad & self.guard.rows(), fault, self.position)
+
+    def needed(self, value: pl.Expr) -> pl.Expr:
+        """`value`, null where it is not needed."""
+        return value if self.guard is None else pl.when(self.guard.rows()).then(value)
+
+    def rowwise(self, function: Callable[..., object], *args: pl.Expr) -> pl.Expr:
+        """`function` over each row; null if an argument is. Equal arguments of a batch are computed once."""
+        dtype, position = self.result.polars, self.position
+
+        def over(series: pl.Series) -> pl.Series:
+            if series.null_count() == len(series):
+                return pl.Series(series.name, [None], dtype=dtype).new_from_index(0, len(series))
+            if series.dtype == pl.String():
+                return _over_texts(function, series, dtype, position)
+            rows = series.to_list() if len(args) == 1 else series.struct.fields and _tuples(series)
+            results = _applied(function, rows, position, _key_of(series.dtype))
+            return pl.Series(series.name, results, dtype=dtype, strict=False)
+
+        source = args[0] if len(args) == 1 else pl.struct(arg.alias(f"a{i}") for i, arg in enumerate(args))
+        return self.needed(source).map_batches(over, return_dtype=dtype, is_elementwise=True)
+
+
+def _over_texts(
+    function: Callable[..., object], texts: pl.Series, dtype: pl.DataType, position: int | None
+) -> pl.Series:
+    """`function` over each distinct text, in the order in which they appear, so that the first bad one is named."""
+    distinct = texts.unique(maintain_order=True)
+    results = pl.Series(texts.name, _applied(function, distinct.to_list(), position), dtype=dtype, strict=False)
+    if len(distinct) == len(texts):
+        return results
+    return results.gather(_places(texts, distinct))
+
+
+def _places(texts: pl.Series, distinct: pl.Series) -> pl.Series:
+    """For each text, where it stands among the distinct ones."""
+    numbered = pl.DataFrame({"text": distinct}).with_row_index("place")
+    joined = pl.DataFrame({"text": texts}).join(
+        numbered, on="text", how="left", nulls_equal=True, maintain_order="left"
+    )
+    return joined.get_column("place")
+
+
+def _tuples(series: pl.Series) -> list[tuple[object, ...] | None]:
+    return list(series.struct.unnest().iter_rows())
+
+
+def _key_of(kind: pl.DataType) -> Callable[[object], object]:
+    """By what two rows are known to be the same: themselves, but 0.0 is not -0.0, nor false."""
+    kinds = [field.dtype for field in kind.fields] if isinstance(kind, pl.Struct) else [kind]
+    return repr if any(one.is_float() or one.is_nested() for one in kinds) else lambda row: row
+
+
+def _applied(
+    function: Callable[..., object],
+    rows: Iterable[object],
+    position: int | None,
+    key_of: Callable[[object], object] = lambda row: row,
+) -> list[object]:
+    known: dict[object, object] = {}
+    results: list[object] = []
+    for row in rows:
+        values = row if isinstance(row, tuple) else (row,)
+        if any(value is None for value in values):
+            results.append(None)
+            continue
+        try:
+            key = key_of(row)
+            if key not in known:
+                known[key] = function(*values)
+            results.append(known[key])
+        except NoCharacter as error:
+            raise row_fault("22P05", "unsupported Unicode escape sequence", position) from error
+        except BadJson as error:
+            raise row_fault(INVALID_TEXT, "invalid input syntax for type json", position) from error
+        except BadLiteral as error:
+            raise row_fault(error.sqlstate, error.message, position) from error
+        except UnsupportedLiteral as error:
+            raise row_fault("0A000", f"{error} is not supported", position) from error
+    return results

@@ -1,0 +1,143 @@
+"""Arithmetic that fails where PostgreSQL fails, over the 128-bit form of numeric too."""
+
+from functools import cache
+from typing import Final
+
+import polars as pl
+
+from query.functions.registry import Site
+from query.pg.types import FLOATS, INTEGERS, NUMERIC_DIGITS, PgType
+
+POWERS: Final = [10**exponent for exponent in range(39)]
+LARGEST: Final = 1.0e38
+"""Beyond 38 digits a 128-bit product could wrap around, so it is refused before."""
+
+
+@cache
+def power_of_ten(exponent: int) -> pl.Expr:
+    return pl.lit(10**exponent, dtype=pl.Int128)
+
+
+def checked_int(site: Site, wide: pl.Expr, kind: PgType) -> pl.Expr:
+    """A 128- or 64-bit result as an integer type, or `integer out of range`."""
+    return site.needed(wide).cast(kind.polars, strict=True)
+
+
+def rounded_division(value: pl.Expr, unit: int) -> pl.Expr:
+    """value / unit rounded half away from zero, exactly."""
+    half = pl.lit(unit // 2, dtype=pl.Int128)
+    return ((value.abs() + half) // pl.lit(unit, dtype=pl.Int128)) * value.sign()
+
+
+def rescale(site: Site, value: pl.Expr, before: int, after: int) -> pl.Expr:
+    """A numeric's digits at another scale."""
+    if after == before:
+        return value
+    if after < before:
+        return rounded_division(value, 10 ** (before - after))
+    factor = after - before
+    scaled = value * power_of_ten(factor)
+    return site.trap(scaled, value.abs().cast(pl.Float64) >= LARGEST / 10.0**factor, "numeric_range")
+
+
+def to_numeric(site: Site, value: pl.Expr, source: PgType, target: PgType) -> pl.Expr:
+    """A number as numeric with the target's scale."""
+    if source.name == "numeric":
+        return rescale(site, value, source.scale, target.scale)
+    if source.name in INTEGERS:
+        wide = value.cast(pl.Int128)
+        return rescale(site, wide, 0, target.scale) if target.scale else wide
+    return _from_float(site, value.cast(pl.Float64), target, source.name == "float4")
+
+
+def _from_float(site: Site, value: pl.Expr, target: PgType, single: bool) -> pl.Expr:
+    """PostgreSQL goes through the number's 15 (float4: 6) significant digits."""
+    digits = 6 if single else 15
+    exponent = value.abs().log10().floor().fill_nan(0.0).clip(-280, 300).cast(pl.Int64)
+    exponent = pl.when(value == 0).then(0).otherwise(exponent)
+    mantissa = (value * pl.lit(10.0).pow(digits - 1 - exponent)).round(0, mode="half_away_from_zero").cast(pl.Int128)
+    shift = target.scale - (digits - 1) + exponent
+    up = mantissa * _power(shift)
+    unit = _power(-shift)
+    down = ((mantissa.abs() + unit // 2) // unit) * mantissa.sign()
+    result = pl.when(shift >= 0).then(up).otherwise(down)
+    unusable = value.is_nan() | value.is_infinite()
+    result = site.trap(result, unusable, "nan_integer")
+    result = site.trap(result, value.abs() >= 10.0 ** (37 - target.scale), "numeric_range")
+    if not target.exact:
+        lost = ((shift < 0) & (mantissa % unit != 0)) | ((mantissa == 0) & (value != 0))
+        result = site.trap(result, lost, "tiny_numeric")
+    return result
+
+
+def scaled_quotient(dividend: pl.Expr, divisor: pl.Expr, digits: int) -> pl.Expr:
+    """dividend / divisor with `digits` more digits, rounded half away from zero.
+
+    The whole part first: multiplying the dividend would leave 128 bits. Null for a divisor of null.
+    """
+    a, b, unit = dividend.abs(), divisor.abs(), power_of_ten(digits)
+    whole, rest = a // b, a % b
+    return (whole * unit + (rest * unit + b // 2) // b) * dividend.sign() * divisor.sign()
+
+
+def _power(exponent: pl.Expr) -> pl.Expr:
+    """Ten to a column of exponents, which are cut to what 128 bits hold."""
+    return table(exponent.clip(0, 38), POWERS)
+
+
+def table(index: pl.Expr, values: list[int]) -> pl.Expr:
+    """The value at each index of a short list of numbers."""
+    return index.cast(pl.Int64).replace_strict(
+        list(range(len(values))), pl.Series(values, dtype=pl.Int128), return_dtype=pl.Int128
+    )
+
+
+def to_float(value: pl.Expr, source: PgType) -> pl.Expr:
+    """A number as float8."""
+    if source.name == "numeric":
+        plain = value.cast(pl.Float64)
+        return float_quotient(plain, pl.lit(10.0**source.scale, dtype=pl.Float64)) if source.scale else plain
+    return value.cast(pl.Float64)
+
+
+def float_quotient(value: pl.Expr, divisor: pl.Expr) -> pl.Expr:
+    """value / divisor of one float type, correctly rounded.
+
+    Polars 2.1 multiplies by the inverse of a divisor that is the same for all rows, which is one digit off for every
+    third value (59999999 / 1e6 as 59.999998999999995); so the divisor is made to vary. A literal has to have its type,
+    or it becomes a float4.
+    """
+    return value / (value.is_null().cast(pl.Float32) + divisor)
+
+
+def product(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    """A 128-bit product, or an error where it could wrap."""
+    size = left.cast(pl.Float64).abs() * right.cast(pl.Float64).abs()
+    return site.trap(left * right, size >= LARGEST, "numeric_range")
+
+
+def checked_float(site: Site, result: pl.Expr, *operands: pl.Expr) -> pl.Expr:
+    """PostgreSQL refuses an infinite result of finite operands."""
+    finite = pl.all_horizontal(operand.is_finite() for operand in operands)
+    return site.trap(result, result.is_infinite() & finite, "float_overflow")
+
+
+def without_underflow(site: Site, result: pl.Expr, cannot_be_zero: pl.Expr) -> pl.Expr:
+    """PostgreSQL refuses a result that is zero for being too small."""
+    return site.trap(result, (result == 0) & cannot_be_zero, "float_underflow")
+
+
+def bounded(site: Site, total: pl.Expr) -> pl.Expr:
+    """The sum of two numerics, each of at most 38 digits: one that wrapped around has 39, too."""
+    limit = pl.lit(10**NUMERIC_DIGITS, dtype=pl.Int128)
+    return site.trap(total, (total >= limit) | (total <= -limit), "numeric_range")
+
+
+def truncated_quotient(left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    """Integer division towards zero; Polars' own rounds down."""
+    quotient = left.abs() // right.abs()
+    return quotient * left.sign() * right.sign()
+
+
+def is_float(kind: PgType) -> bool:
+    return kind.name in FLOATS

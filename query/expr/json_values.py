@@ -1,0 +1,76 @@
+"""SQL values -> JSON texts."""
+
+import json
+
+import polars as pl
+
+from query import fault
+from query.expr.call_context import CallSite
+from query.expr.text_output import float_text, numeric_digits, output_text, to_text
+from query.functions.registry import Site
+from query.pg.json_text import normalised
+from query.pg.types import PgType
+
+
+def quoted(text: str) -> str:
+    """A JSON string literal."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def to_json(site: Site, value: pl.Expr, kind: PgType, binary: bool) -> pl.Expr:
+    """What to_json (`binary`: to_jsonb) gives: SQL NULL stays NULL."""
+    if kind.element is not None:
+        return _array(site, value, kind.element, binary)
+    match kind.name:
+        case "record":
+            return _record(site, value, kind, binary)
+        case "json":
+            return site.rowwise(normalised, value) if binary else value
+        case "jsonb":
+            return value
+        case "bool" | "int2" | "int4" | "int8":
+            return to_text(site, value, kind)
+        case "float8":
+            return _float(site, value, binary)
+        case "numeric":
+            if kind.exact:
+                return numeric_digits(value, kind.scale) if kind.scale else value.cast(pl.String)
+            raise fault.unsupported(
+                "JSON of a numeric whose number of digits depends on the data", None, "round it, or cast to float8"
+            )
+        case "timestamp" | "timestamptz":
+            text = to_text(site, value, kind).str.replace(" ", "T", literal=True)
+            text = text + pl.lit(":00") if kind.name == "timestamptz" else text
+            return pl.lit('"') + text + pl.lit('"')
+        case _:
+            return site.rowwise(quoted, output_text(site, value, kind))
+
+
+def _record(site: Site, value: pl.Expr, kind: PgType, binary: bool) -> pl.Expr:
+    """A row as an object; columns without a name are f1, f2."""
+    parts: list[pl.Expr] = [pl.lit("{")]
+    for index, part in enumerate(kind.fields):
+        name = kind.names[index] if kind.names else f"f{index + 1}"
+        item = to_json(site, value.struct.field(f"f{index}"), part, binary).fill_null("null")
+        parts += [pl.lit(f"{',' if index else ''}{quoted(name)}:"), item]
+    text = pl.concat_str([*parts, pl.lit("}")])
+    return site.rowwise(normalised, text) if binary else text
+
+
+def _float(site: Site, value: pl.Expr, binary: bool) -> pl.Expr:
+    if binary:
+        return site.rowwise(_binary_number, value)
+    text = to_text(site, value, PgType("float8"))
+    return pl.when(value.is_finite()).then(text).otherwise(pl.lit('"') + text + pl.lit('"'))
+
+
+def _binary_number(value: float) -> str:
+    if value != value or value in (float("inf"), float("-inf")):
+        return quoted(float_text(value))
+    return normalised(repr(value).removesuffix(".0"))
+
+
+def _array(site: Site, value: pl.Expr, element: PgType, binary: bool) -> pl.Expr:
+    inner = CallSite((element,), site.result, site.position)
+    items = value.list.eval(to_json(inner, pl.element(), element, binary).fill_null("null"))
+    return pl.lit("[") + items.list.join(", " if binary else ",") + pl.lit("]")

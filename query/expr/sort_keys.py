@@ -1,0 +1,86 @@
+"""What values sort and compare by, where it is not the value itself.
+
+An interval compares by its length, a JSON document by what it holds (query.pg.json_order), an array by its elements and
+then by how many there are. Polars would sort lists
+with NULL elements first and compare neither by `<`, so an array has a text for a key, in which every element takes
+part in PostgreSQL's order of its type.
+"""
+
+from typing import Final
+
+import polars as pl
+
+from query.expr.call_context import CallSite
+from query.expr.common_subexpressions import Stage
+from query.expr.intervals import interval_length
+from query.lower.scalars import expression
+from query.pg.json_order import comparison_key
+from query.pg.types import FLOATS, INTEGERS, NUMERIC_DIGITS, TEXT, TIMESTAMPS, PgType
+from query.plan.tree import Scalar
+
+KEYED: Final = ("interval", "array", "jsonb")
+"""Types whose values do not sort by themselves."""
+
+_INT64_DIGITS: Final = 20
+_INT64_OFFSET: Final = 2**63
+_PRESENT, _MISSING, _END = "1", "2", "\0\0"
+
+
+def sort_value(value: Scalar, stage: Stage | None = None) -> pl.Expr:
+    """What a value sorts by."""
+    return sort_key(expression(value, stage), value.type)
+
+
+def sort_key(value: pl.Expr, kind: PgType) -> pl.Expr:
+    """What values of the type sort and compare by, themselves for most types."""
+    if kind.element is not None:
+        return _array_key(value, kind.element)
+    if kind.name == "jsonb":
+        return CallSite((kind,), TEXT).rowwise(comparison_key, value)
+    return interval_length(value) if kind.name == "interval" else value
+
+
+def is_keyed(kind: PgType) -> bool:
+    """True for a type whose values sort by something else than themselves."""
+    return kind.name in KEYED
+
+
+def _array_key(value: pl.Expr, element: PgType) -> pl.Expr:
+    """The elements' keys in a row. A NULL element is greater than any other; a shorter array ends before."""
+    item = pl.concat_str([pl.lit(_PRESENT), _element_key(pl.element(), element)])
+    return value.list.eval(item.fill_null(_MISSING)).list.join("")
+
+
+def _element_key(value: pl.Expr, kind: PgType) -> pl.Expr:
+    """A text per element, in the elements' order; none is the beginning of another one."""
+    if kind.name == "text":
+        return value.str.replace_all("\0", "\0\1", literal=True) + pl.lit(_END)
+    if kind.name == "bool":
+        return value.cast(pl.Int8).cast(pl.String)
+    if kind.name in INTEGERS:
+        return _int64_key(value)
+    if kind.name in FLOATS:
+        return _float_key(value.cast(pl.Float64))
+    if kind.name in (*TIMESTAMPS, "date", "time"):
+        return _int64_key(value.to_physical())
+    key = sort_key(value, kind)
+    return key + pl.lit(_END) if kind.name == "jsonb" else _wide_key(key)
+
+
+def _int64_key(value: pl.Expr) -> pl.Expr:
+    shifted = value.cast(pl.Int128) + pl.lit(_INT64_OFFSET, dtype=pl.Int128)
+    return shifted.cast(pl.String).str.zfill(_INT64_DIGITS)
+
+
+def _float_key(value: pl.Expr) -> pl.Expr:
+    """The bits of a positive float sort as the float does, those of a negative one the other way round; NaN is last."""
+    plain = pl.when(value.is_nan()).then(pl.lit(float("nan"))).otherwise(value + 0.0)
+    bits = plain.reinterpret(dtype=pl.Int64()).cast(pl.Int128)
+    return _int64_key(pl.when(bits < 0).then(pl.lit(-_INT64_OFFSET, dtype=pl.Int128) - bits).otherwise(bits))
+
+
+def _wide_key(value: pl.Expr) -> pl.Expr:
+    """Whole numbers of up to 38 digits: the sign, then the digits, of a negative number those up to the next power."""
+    below = (pl.lit(10**NUMERIC_DIGITS, dtype=pl.Int128) + value).cast(pl.String).str.zfill(NUMERIC_DIGITS)
+    digits = value.cast(pl.String).str.zfill(NUMERIC_DIGITS)
+    return pl.when(value < 0).then(pl.lit("0") + below).otherwise(pl.lit("1") + digits)

@@ -1,0 +1,168 @@
+"""Values as PostgreSQL's text output shows them."""
+
+import math
+
+import polars as pl
+
+from query import fault
+from query.expr.call_context import CallSite
+from query.functions.registry import Site
+from query.pg.intervals import format_interval
+from query.pg.json_text import normalised
+from query.pg.types import TEXT, PgType
+
+
+def float_text(value: float) -> str:
+    """A float8 in its shortest form: `1e+15`, `0.1`, `NaN`.
+
+    >>> float_text(1e15)
+    '1e+15'
+    """
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "-0" if math.copysign(1, value) < 0 else "0"
+    digits, exponent = _shortest(value)
+    sign = "-" if value < 0 else ""
+    if -4 <= exponent < 15:
+        return sign + _fixed(digits, exponent)
+    mantissa = digits[0] + (f".{digits[1:]}" if len(digits) > 1 else "")
+    return f"{sign}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def _shortest(value: float) -> tuple[str, int]:
+    text = repr(abs(value))
+    mantissa, _, power = text.partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    exponent = len(whole) - 1 + int(power or 0)
+    if whole.strip("0") == "":
+        exponent = -(len(fraction) - len(fraction.lstrip("0"))) - 1 + int(power or 0)
+    return digits.rstrip("0") or "0", exponent
+
+
+def _fixed(digits: str, exponent: int) -> str:
+    if exponent < 0:
+        return "0." + "0" * (-exponent - 1) + digits
+    whole = digits[: exponent + 1].ljust(exponent + 1, "0")
+    fraction = digits[exponent + 1 :]
+    return f"{whole}.{fraction}" if fraction else whole
+
+
+def _float(site: Site, value: pl.Expr) -> pl.Expr:
+    plain = ((value.abs() >= 1e-4) & (value.abs() < 1e15)) | (value == 0)
+    simple = value.cast(pl.String).str.strip_suffix(".0")
+    rest = site.rowwise(float_text, pl.when(~plain.fill_null(False)).then(value))
+    return pl.when(plain).then(simple).otherwise(rest)
+
+
+def _numeric(site: Site, value: pl.Expr, kind: PgType) -> pl.Expr:
+    if not kind.exact:
+        raise fault.unsupported(
+            "the text of a numeric whose number of digits depends on the data",
+            site.position,
+            "round it first: round(x, 2)::text",
+        )
+    if kind.scale == 0:
+        return value.cast(pl.String)
+    return numeric_digits(value, kind.scale)
+
+
+def numeric_digits(value: pl.Expr, scale: int) -> pl.Expr:
+    """A numeric with exactly `scale` digits after the point."""
+    unit = pl.lit(10**scale, dtype=pl.Int128)
+    whole = (value.abs() // unit).cast(pl.String)
+    fraction = (value.abs() % unit).cast(pl.String).str.zfill(scale)
+    sign = pl.when(value < 0).then(pl.lit("-")).otherwise(pl.lit(""))
+    return pl.when(value.is_not_null()).then(pl.concat_str([sign, whole, pl.lit("."), fraction]))
+
+
+def _moment(value: pl.Expr, pattern: str, suffix: str, nanoseconds: bool) -> pl.Expr:
+    """A time with as many digits of the second as it has."""
+    fraction = value.dt.to_string("%.9f" if nanoseconds else "%.6f").str.strip_chars_end("0")
+    fraction = pl.when(fraction == ".").then(pl.lit("")).otherwise(fraction)
+    return pl.concat_str([value.dt.to_string(pattern), fraction]) + pl.lit(suffix)
+
+
+def to_text(site: Site, value: pl.Expr, kind: PgType) -> pl.Expr:
+    """What `value::text` gives."""
+    if kind.element is not None:
+        return _array(site, value, kind)
+    match kind.name:
+        case "text" | "unknown" | "json":
+            return value
+        case "jsonb":
+            return site.rowwise(normalised, value)
+        case "bpchar":
+            return value.str.strip_chars_end(" ")
+        case "bool":
+            return pl.when(value).then(pl.lit("true")).when(~value).then(pl.lit("false"))
+        case "float8":
+            return _float(site, value)
+        case "numeric":
+            return _numeric(site, value, kind)
+        case "date":
+            return value.dt.to_string("%Y-%m-%d")
+        case "timestamp":
+            return _moment(value, "%Y-%m-%d %H:%M:%S", "", kind.unit == "ns")
+        case "timestamptz":
+            return _moment(value, "%Y-%m-%d %H:%M:%S", "+00", kind.unit == "ns")
+        case "time":
+            return _moment(value, "%H:%M:%S", "", False)
+        case "interval":
+            return interval_text(site, value)
+        case "bytea":
+            return pl.lit("\\x") + value.bin.encode("hex")
+        case "int2" | "int4" | "int8":
+            return value.cast(pl.String)
+        case _:
+            raise fault.unsupported(f"the text of {kind.sql_name}")
+
+
+def output_text(site: Site, value: pl.Expr, kind: PgType) -> pl.Expr:
+    """The value as its type's output function writes it, where a cast differs: `t` for true, blanks kept."""
+    if kind.name == "bool":
+        return pl.when(value).then(pl.lit("t")).when(~value).then(pl.lit("f"))
+    return value if kind.name == "bpchar" else to_text(site, value, kind)
+
+
+def interval_text(site: Site, value: pl.Expr) -> pl.Expr:
+    parts = [value.struct.field(name) for name in ("months", "days", "us")]
+    return site.rowwise(lambda months, days, us: format_interval((months, days, us)), *parts)
+
+
+def _array(site: Site, value: pl.Expr, kind: PgType) -> pl.Expr:
+    """`{a,NULL,"b c"}`."""
+    element = kind.element
+    if element is None or element.name in ("array", "record", "bytea"):
+        raise fault.unsupported(f"the text of {kind.sql_name}")
+    if element.name in _SHOWN:
+        return site.rowwise(lambda items: array_text(items, element.name), value)
+    texts = value.list.eval(output_text(CallSite((element,), TEXT, site.position), pl.element(), element))
+    return site.rowwise(lambda items: array_text(items, "text"), texts)
+
+
+_SHOWN = ("text", "int2", "int4", "int8", "bool", "float8")
+"""Types whose elements are written one by one; others are made texts by Polars first."""
+
+
+def array_text(items: list[object], element: str) -> str:
+    """An array in PostgreSQL's notation."""
+    return "{" + ",".join(_item(item, element) for item in items) + "}"
+
+
+def _item(item: object, element: str) -> str:
+    if item is None:
+        return "NULL"
+    if isinstance(item, bool):
+        return "t" if item else "f"
+    if isinstance(item, float):
+        return float_text(item)
+    text = str(item)
+    if element != "text":
+        return text
+    if text == "" or text.upper() == "NULL" or any(c in '{}",\\ \t\n\r\v\f' for c in text):
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return text

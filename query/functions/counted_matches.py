@@ -1,0 +1,139 @@
+"""Regular expression functions that count their matches: from a place on, the n-th, the n-th group of it.
+
+Places count from 1. Source: PostgreSQL documentation, "POSIX Regular Expressions".
+"""
+
+import re
+from collections.abc import Callable
+from itertools import islice
+
+import polars as pl
+
+from query import fault
+from query.functions.regexps import checked_flags, parsed, replacement_of, searchable
+from query.functions.registry import Site, define
+from query.pg.patterns.render import needs_python, rust
+
+_FAMILY = "Patterns"
+Match = re.Match[str]
+
+
+def _compiled(site: Site, pattern: object, flags: object) -> re.Pattern[str]:
+    return searchable(site, parsed(site, pattern, checked_flags(site, flags)))
+
+
+def _least(site: Site, name: str, value: object, least: int) -> int:
+    """A numeric argument. Raises 22023 below the least value that it may have."""
+    if not isinstance(value, int) or value < least:
+        message = f'invalid value for parameter "{name}": {value}'
+        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position)
+    return value
+
+
+@define("regexp_count(text, text!) -> int4", "Number of matches.", family=_FAMILY)
+def regexp_count(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
+    return regexp_count_from(site, value, pattern, 1, "")
+
+
+@define(
+    "regexp_count(text, text!, int4!) -> int4; regexp_count(text, text!, int4!, text!) -> int4",
+    "Number of matches from a place on, with flags.",
+    family=_FAMILY,
+)
+def regexp_count_from(site: Site, value: pl.Expr, pattern: object, start: object, flags: object = "") -> pl.Expr:
+    first = _least(site, "start", start, 1) - 1
+    regex = parsed(site, pattern, checked_flags(site, flags))
+    compiled = searchable(site, regex)
+    # Rust does not see the empty match behind a match that was not empty.
+    if not needs_python(regex.root) and first == 0 and not compiled.fullmatch(""):
+        return value.str.count_matches(rust(regex)).cast(pl.Int32)
+    return site.rowwise(lambda text: sum(1 for _ in _from(compiled, text, first)), value)
+
+
+def _from(compiled: re.Pattern[str], text: str, first: int) -> "list[Match]":
+    return list(compiled.finditer(text, first)) if first <= len(text) else []
+
+
+def _nth(
+    site: Site, value: pl.Expr, pattern: object, flags: object, places: tuple[object, object], group: object,
+    build: Callable[[Match | None, int], object],
+) -> pl.Expr:  # fmt: skip
+    """What `build` makes of the n-th match and the number of the group that is asked for."""
+    first, number = (_least(site, name, place, 1) for name, place in zip(("start", "n"), places, strict=True))
+    wanted = _least(site, "subexpr", group, 0)
+    compiled = _compiled(site, pattern, flags)
+    if compiled.groups == 0 and wanted == 1:
+        wanted = 0  # A pattern without groups is its own first one.
+
+    def found(text: str) -> object:
+        matches = compiled.finditer(text, first - 1) if first - 1 <= len(text) else iter(())
+        match = next(islice(matches, number - 1, None), None)
+        return build(match if wanted <= compiled.groups else None, wanted)
+
+    return site.rowwise(found, value)
+
+
+@define(
+    "regexp_substr(text, text!) -> text; regexp_substr(text, text!, int4!) -> text; "
+    "regexp_substr(text, text!, int4!, int4!) -> text; regexp_substr(text, text!, int4!, int4!, text!) -> text; "
+    "regexp_substr(text, text!, int4!, int4!, text!, int4!) -> text",
+    "The n-th match from a place on, or one of its groups.",
+    family=_FAMILY,
+)
+def regexp_substr(
+    site: Site, value: pl.Expr, pattern: object, start: object = 1, number: object = 1, flags: object = "",
+    group: object = 0,
+) -> pl.Expr:  # fmt: skip
+    def build(match: Match | None, wanted: int) -> object:
+        return None if match is None else match[wanted]
+
+    return _nth(site, value, pattern, flags, (start, number), group, build)
+
+
+@define(
+    "regexp_instr(text, text!) -> int4; regexp_instr(text, text!, int4!) -> int4; "
+    "regexp_instr(text, text!, int4!, int4!) -> int4; regexp_instr(text, text!, int4!, int4!, int4!) -> int4; "
+    "regexp_instr(text, text!, int4!, int4!, int4!, text!) -> int4; "
+    "regexp_instr(text, text!, int4!, int4!, int4!, text!, int4!) -> int4",
+    "Place of the n-th match from a place on, with 1 as fifth argument of what follows it; 0 without one.",
+    family=_FAMILY,
+)
+def regexp_instr(
+    site: Site, value: pl.Expr, pattern: object, start: object = 1, number: object = 1, after: object = 0,
+    flags: object = "", group: object = 0,
+) -> pl.Expr:  # fmt: skip
+    if after not in (0, 1):
+        message = f'invalid value for parameter "endoption": {after}'
+        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position)
+
+    def build(match: Match | None, wanted: int) -> object:
+        if match is None or match.start(wanted) < 0:
+            return 0
+        return (match.end(wanted) if after else match.start(wanted)) + 1
+
+    return _nth(site, value, pattern, flags, (start, number), group, build)
+
+
+@define(
+    "regexp_replace(text, text!, text!, int4!) -> text; regexp_replace(text, text!, text!, int4!, int4!) -> text; "
+    "regexp_replace(text, text!, text!, int4!, int4!, text!) -> text",
+    "The n-th match from a place on replaced; 0 for all.",
+    family=_FAMILY,
+)
+def regexp_replace_nth(
+    site: Site, value: pl.Expr, pattern: object, new: object, start: object, number: object = 1, flags: object = ""
+) -> pl.Expr:
+    first, wanted = _least(site, "start", start, 1) - 1, _least(site, "n", number, 0)
+    regex = parsed(site, pattern, checked_flags(site, flags, allow_global=True))
+    compiled, replacement = searchable(site, regex), replacement_of(str(new), regex.groups)
+
+    def replaced(text: str) -> str:
+        matches = _from(compiled, text, first)
+        chosen = matches if wanted == 0 else matches[wanted - 1 : wanted]
+        parts, place = [], 0
+        for match in chosen:
+            parts += [text[place : match.start()], replacement.render(match)]
+            place = match.end()
+        return "".join([*parts, text[place:]])
+
+    return site.rowwise(replaced, value)

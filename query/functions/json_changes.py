@@ -1,0 +1,191 @@
+"""jsonb: what a document contains, and documents changed."""
+
+import re
+from typing import Final
+
+import polars as pl
+
+from query import fault
+from query.functions.registry import Site, define
+from query.pg.json_text import Json, jsonb_text, parse_json
+from query.pg.text_input import BadLiteral
+
+_FAMILY = "JSON"
+
+
+def _contains(left: Json, right: Json, top: bool = True) -> bool:
+    if isinstance(left, dict) and isinstance(right, dict):
+        return all(key in left and _contains(left[key], item, False) for key, item in right.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return all(any(_contains(mine, item, False) for mine in left) for item in right)
+    if isinstance(left, list) and top and not isinstance(right, dict):
+        return any(_same(mine, right) for mine in left)
+    return _same(left, right)
+
+
+def _same(left: Json, right: Json) -> bool:
+    if isinstance(left, dict | list) or isinstance(right, dict | list):
+        return False
+    return isinstance(left, bool) == isinstance(right, bool) and left == right
+
+
+@define("@>(jsonb, jsonb) -> bool", "Contains.", family=_FAMILY)
+def contains(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return site.rowwise(lambda a, b: _contains(parse_json(a), parse_json(b)), left, right)
+
+
+@define("<@(jsonb, jsonb) -> bool", "Is contained.", family=_FAMILY)
+def contained(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return contains(site, right, left)
+
+
+def _has(text: str, key: str) -> bool:
+    value = parse_json(text)
+    if isinstance(value, dict):
+        return key in value
+    if isinstance(value, list):
+        return any(isinstance(item, str) and item == key for item in value)
+    return isinstance(value, str) and value == key
+
+
+@define("?(jsonb, text) -> bool; jsonb_exists(jsonb, text) -> bool", "Has a key.", family=_FAMILY)
+def has_key(site: Site, value: pl.Expr, key: pl.Expr) -> pl.Expr:
+    return site.rowwise(_has, value, key)
+
+
+@define("?|(jsonb, text[]) -> bool", "Has any of the keys.", family=_FAMILY)
+def has_any(site: Site, value: pl.Expr, keys: pl.Expr) -> pl.Expr:
+    return site.rowwise(lambda text, some: any(_has(text, key) for key in some if key is not None), value, keys)
+
+
+@define("?&(jsonb, text[]) -> bool", "Has all of the keys.", family=_FAMILY)
+def has_all(site: Site, value: pl.Expr, keys: pl.Expr) -> pl.Expr:
+    return site.rowwise(lambda text, some: all(_has(text, key) for key in some if key is not None), value, keys)
+
+
+def _merged(left: str, right: str) -> str:
+    a, b = parse_json(left), parse_json(right)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return jsonb_text({**a, **b})
+    lists = [item if isinstance(item, list) else [item] for item in (a, b)]
+    return jsonb_text([*lists[0], *lists[1]])
+
+
+@define("||(jsonb, jsonb) -> jsonb", "Members of both; those of the right win.", family=_FAMILY)
+def merged(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return site.rowwise(_merged, left, right)
+
+
+def _without(text: str, key: str | int) -> str:
+    value = parse_json(text)
+    if isinstance(value, dict) and isinstance(key, str):
+        return jsonb_text({name: item for name, item in value.items() if name != key})
+    if isinstance(value, list) and isinstance(key, str):
+        return jsonb_text([item for item in value if item != key])
+    if isinstance(value, list) and isinstance(key, int):
+        index = key if key >= 0 else len(value) + key
+        return jsonb_text([item for place, item in enumerate(value) if place != index])
+    noun = "object using integer index" if isinstance(value, dict) else "scalar"
+    raise BadLiteral(fault.INVALID_PARAMETER, f"cannot delete from {noun}")
+
+
+@define("-(jsonb, text) -> jsonb; -(jsonb, int4) -> jsonb", "Without a key or an element.", family=_FAMILY)
+def without(site: Site, value: pl.Expr, key: pl.Expr) -> pl.Expr:
+    return site.rowwise(_without, value, key)
+
+
+@define("-(jsonb, text[]) -> jsonb", "Without any of the keys.", family=_FAMILY)
+def without_keys(site: Site, value: pl.Expr, keys: pl.Expr) -> pl.Expr:
+    def changed(text: str, some: list[str | None]) -> str:
+        for key in some:
+            text = text if key is None else _without(text, key)
+        if not some and not isinstance(parse_json(text), dict | list):
+            raise BadLiteral(fault.INVALID_PARAMETER, "cannot delete from scalar")
+        return text
+
+    return site.rowwise(changed, value, keys)
+
+
+def _stripped(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _stripped(item) for key, item in value.items() if item is not None}
+    return [_stripped(item) for item in value] if isinstance(value, list) else value
+
+
+@define("jsonb_strip_nulls(jsonb) -> jsonb", "Without members that are null.", family=_FAMILY)
+def strip_nulls(site: Site, value: pl.Expr) -> pl.Expr:
+    return site.rowwise(lambda text: jsonb_text(_stripped(parse_json(text))), value)
+
+
+_INDEX: Final = re.compile(r"[ \t\n\r\v\f]*[-+]?[0-9]+")
+
+
+def _set_at(value: Json, path: list[str | None], new: Json, create: bool, depth: int = 0) -> Json:
+    """jsonb_set: the member at `path` replaced, or made if only the last step is missing."""
+    step, last = path[depth], depth == len(path) - 1
+    if step is None:
+        raise BadLiteral("22004", f"path element at position {depth + 1} is null")
+    if isinstance(value, dict):
+        if step in value:
+            return {**value, step: new if last else _set_at(value[step], path, new, create, depth + 1)}
+        return {**value, step: new} if last and create else value
+    if not isinstance(value, list):
+        return value
+    index = _index_of(step, len(value), depth)
+    if 0 <= index < len(value):
+        inner = new if last else _set_at(value[index], path, new, create, depth + 1)
+        return [*value[:index], inner, *value[index + 1 :]]
+    if not (last and create):
+        return value
+    return [new, *value] if index < 0 else [*value, new]
+
+
+def _index_of(step: str, size: int, depth: int) -> int:
+    """An index of an array of that size; negative ones count from the end."""
+    if not _INDEX.fullmatch(step) or not -(2**31) <= int(step) < 2**31:
+        raise BadLiteral(fault.INVALID_TEXT, f'path element at position {depth + 1} is not an integer: "{step[:60]}"')
+    index = int(step)
+    return index if index >= 0 else index + size
+
+
+@define(
+    "jsonb_set(jsonb, text[], jsonb) -> jsonb; jsonb_set(jsonb, text[], jsonb, bool) -> jsonb",
+    "With the member at a path replaced, or added if it is missing, unless the fourth argument is false.",
+    family=_FAMILY,
+)
+def set_member(site: Site, value: pl.Expr, path: pl.Expr, new: pl.Expr, *create: pl.Expr) -> pl.Expr:
+    def changed(text: str, steps: list[str | None], item: str, makes: bool = True) -> str:
+        document = parse_json(text)
+        if not isinstance(document, dict | list):
+            raise BadLiteral(fault.INVALID_PARAMETER, "cannot set path in scalar")
+        changes = bool(steps) and (makes or bool(document))
+        return jsonb_text(_set_at(document, steps, parse_json(item), makes) if changes else document)
+
+    return site.rowwise(changed, value, path, new, *create)
+
+
+def _deleted(value: Json, path: list[str | None], depth: int = 0) -> Json:
+    step, last = path[depth], depth == len(path) - 1
+    if step is None:
+        raise BadLiteral("22004", f"path element at position {depth + 1} is null")
+    if isinstance(value, dict) and step in value:
+        rest = {name: item for name, item in value.items() if name != step}
+        return rest if last else {**value, step: _deleted(value[step], path, depth + 1)}
+    if not isinstance(value, list):
+        return value
+    index = _index_of(step, len(value), depth)
+    if not 0 <= index < len(value):
+        return value
+    kept = [] if last else [_deleted(value[index], path, depth + 1)]
+    return [*value[:index], *kept, *value[index + 1 :]]
+
+
+@define("#-(jsonb, text[]) -> jsonb; jsonb_delete_path(jsonb, text[]) -> jsonb", "Without a path.", family=_FAMILY)
+def without_path(site: Site, value: pl.Expr, path: pl.Expr) -> pl.Expr:
+    def changed(text: str, steps: list[str | None]) -> str:
+        document = parse_json(text)
+        if not isinstance(document, dict | list):
+            raise BadLiteral(fault.INVALID_PARAMETER, "cannot delete path in scalar")
+        return jsonb_text(_deleted(document, steps) if steps and document else document)
+
+    return site.rowwise(changed, value, path)

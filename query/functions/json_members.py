@@ -1,0 +1,197 @@
+"""JSON: members by key, index and path. Values travel as JSON text; jsonb's is normalised, json's as written."""
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final
+
+import polars as pl
+
+from query import fault
+from query.functions.registry import Site, define
+from query.pg.json_text import Json, jsonb_text, number_text, parse_binary, parse_json, raw_members
+from query.pg.text_input import BadLiteral
+
+_FAMILY = "JSON"
+_MISSING = object()
+_INDEX: Final = re.compile(r"[ \t\n\r\v\f]*[-+]?[0-9]+")
+
+
+def _binary(site: Site) -> bool:
+    return site.types[0].name == "jsonb"
+
+
+def _member(text: str, key: str | int) -> str | None:
+    """The JSON text of a member, None if there is none. Of json it is as written."""
+    if (isinstance(key, str) and text[:1] != "{") or (isinstance(key, int) and text[:1] != "["):
+        stripped = text.lstrip(" \t\n\r")
+        if stripped[:1] != ("{" if isinstance(key, str) else "["):
+            return None
+    kind, members = raw_members(text)
+    if isinstance(key, str):
+        found = [item for name, item in members if name == key] if kind == "object" else []
+        return found[-1] if found else None
+    if kind != "array" or not -len(members) <= key < len(members):
+        return None
+    return members[key][1]
+
+
+def _binary_member(text: str, key: str | int) -> object:
+    value = parse_json(text)
+    if isinstance(value, dict) and isinstance(key, str):
+        return value.get(key, _MISSING)
+    if isinstance(value, list) and isinstance(key, int) and -len(value) <= key < len(value):
+        return value[key]
+    if not isinstance(value, dict | list) and key in (0, -1):
+        return value
+    return _MISSING
+
+
+def _shown(value: object) -> str | None:
+    """A member as ->> gives it."""
+    if value is _MISSING or value is None:
+        return None
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return number_text(value) if isinstance(value, int | Decimal) else jsonb_text(value)  # type: ignore[arg-type]
+
+
+def text_of(text: str | None) -> str | None:
+    """A JSON text as ->> gives it: strings bare, null as NULL."""
+    if text is None or text == "null":
+        return None
+    if text[:1] == '"':
+        value = parse_binary(text)
+        return value if isinstance(value, str) else None
+    return text
+
+
+def _get(site: Site, text: str, key: str | int) -> str | None:
+    if not _binary(site):
+        return _member(text, key)
+    value = _binary_member(text, key)
+    return None if value is _MISSING else jsonb_text(value)  # type: ignore[arg-type]
+
+
+@define(
+    "->(json, text) -> json; ->(json, int4) -> json; ->(jsonb, text) -> jsonb; ->(jsonb, int4) -> jsonb",
+    "Member by key or index as JSON.",
+    family=_FAMILY,
+)
+def member(site: Site, value: pl.Expr, key: pl.Expr) -> pl.Expr:
+    return _by_key(site, lambda text, one: _get(site, text, one), value, key)
+
+
+@define(
+    "->>(json, text) -> text; ->>(json, int4) -> text; ->>(jsonb, text) -> text; ->>(jsonb, int4) -> text",
+    "Member by key or index as text.",
+    family=_FAMILY,
+)
+def member_text(site: Site, value: pl.Expr, key: pl.Expr) -> pl.Expr:
+    if _binary(site):
+        return _by_key(site, lambda text, one: _shown(_binary_member(text, one)), value, key)
+    return _by_key(site, lambda text, one: text_of(_member(text, one)), value, key)
+
+
+def _by_key(site: Site, read: Callable[[str, Any], str | None], value: pl.Expr, key: pl.Expr) -> pl.Expr:
+    """`read` over documents and keys; a constant key leaves the documents as the only thing that varies."""
+    constant = site.constant(1)
+    return (
+        site.rowwise(read, value, key) if constant is None else site.rowwise(lambda text: read(text, constant), value)
+    )
+
+
+def _walk(text: str, path: list[str | None]) -> object:
+    value: object = parse_json(text)
+    for step in path:
+        if step is None:
+            return _MISSING
+        if isinstance(value, dict):
+            value = value.get(step, _MISSING)
+        elif isinstance(value, list) and _INDEX.fullmatch(step) and -len(value) <= int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return _MISSING
+    return value
+
+
+def _walk_raw(text: str, path: list[str | None]) -> str | None:
+    current: str | None = text.strip(" \t\n\r")
+    for step in path:
+        if current is None or step is None:
+            return None
+        is_index = current[:1] == "[" and _INDEX.fullmatch(step)
+        current = _member(current, int(step) if is_index else step)
+    return current
+
+
+def _path_json(site: Site, text: str, path: list[str | None]) -> str | None:
+    if not _binary(site):
+        return _walk_raw(text, path)
+    value = _walk(text, path)
+    return None if value is _MISSING else jsonb_text(value)  # type: ignore[arg-type]
+
+
+def _path_text(site: Site, text: str, path: list[str | None]) -> str | None:
+    return _shown(_walk(text, path)) if _binary(site) else text_of(_walk_raw(text, path))
+
+
+@define("#>(json, text[]) -> json; #>(jsonb, text[]) -> jsonb", "Member by path as JSON.", family=_FAMILY)
+def at_path(site: Site, value: pl.Expr, path: pl.Expr) -> pl.Expr:
+    return site.rowwise(lambda text, steps: _path_json(site, text, steps), value, path)
+
+
+@define("#>>(json, text[]) -> text; #>>(jsonb, text[]) -> text", "Member by path as text.", family=_FAMILY)
+def at_path_text(site: Site, value: pl.Expr, path: pl.Expr) -> pl.Expr:
+    return site.rowwise(lambda text, steps: _path_text(site, text, steps), value, path)
+
+
+@define(
+    "json_extract_path(json, text...) -> json; jsonb_extract_path(jsonb, text...) -> jsonb",
+    "Member by path as JSON.",
+    family=_FAMILY,
+)
+def extract_path(site: Site, value: pl.Expr, *path: pl.Expr) -> pl.Expr:
+    return site.rowwise(lambda text, *steps: _path_json(site, text, list(steps)), value, *path)
+
+
+@define(
+    "json_extract_path_text(json, text...) -> text; jsonb_extract_path_text(jsonb, text...) -> text",
+    "Member by path as text.",
+    family=_FAMILY,
+)
+def extract_path_text(site: Site, value: pl.Expr, *path: pl.Expr) -> pl.Expr:
+    return site.rowwise(lambda text, *steps: _path_text(site, text, list(steps)), value, *path)
+
+
+def _type_of(text: str) -> str:
+    value = parse_json(text)
+    names: list[tuple[type, str]] = [(dict, "object"), (list, "array"), (str, "string"), (bool, "boolean")]
+    if value is None:
+        return "null"
+    return next((name for kind, name in names if isinstance(value, kind)), "number")
+
+
+@define(
+    "json_typeof(json) -> text; jsonb_typeof(jsonb) -> text",
+    "object, array, string, number, boolean or null.",
+    family=_FAMILY,
+)
+def typeof(site: Site, value: pl.Expr) -> pl.Expr:
+    return site.rowwise(_type_of, value)
+
+
+def _array(text: str) -> list[Json]:
+    value = parse_json(text)
+    if isinstance(value, dict):
+        raise BadLiteral(fault.INVALID_PARAMETER, "cannot get array length of a non-array")
+    if not isinstance(value, list):
+        raise BadLiteral(fault.INVALID_PARAMETER, "cannot get array length of a scalar")
+    return value
+
+
+@define("json_array_length(json) -> int4; jsonb_array_length(jsonb) -> int4", "Number of elements.", family=_FAMILY)
+def array_length(site: Site, value: pl.Expr) -> pl.Expr:
+    return site.rowwise(lambda text: len(_array(text)), value)

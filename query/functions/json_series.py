@@ -1,0 +1,87 @@
+"""JSON: the elements and members of a document as rows."""
+
+import polars as pl
+
+from query import fault
+from query.functions.json_members import text_of
+from query.functions.registry import Site, define
+from query.pg.json_text import raw_members
+from query.pg.text_input import BadLiteral
+from query.pg.types import TEXT, PgType, array_of
+
+_FAMILY = "JSON"
+
+
+def _array_of_first(types: tuple[PgType, ...]) -> PgType:
+    return array_of(types[0])
+
+
+def _elements(site: Site, text: str) -> list[str]:
+    kind, members = raw_members(text)
+    if kind != "array":
+        noun = "a scalar" if kind == "scalar" else "an object"
+        raise BadLiteral(fault.INVALID_PARAMETER, f"cannot extract elements from {noun}")
+    return [item for _, item in members]
+
+
+@define(
+    "json_array_elements(json) -> json[]; jsonb_array_elements(jsonb) -> jsonb[]",
+    "Elements as rows.",
+    family=_FAMILY,
+    result=_array_of_first,
+)
+def elements(site: Site, value: pl.Expr) -> pl.Expr:
+    return site.rowwise(lambda text: _elements(site, text), value)
+
+
+def _texts(types: tuple[PgType, ...]) -> PgType:
+    return array_of(TEXT)
+
+
+@define(
+    "json_array_elements_text(json) -> text[]; jsonb_array_elements_text(jsonb) -> text[]",
+    "Elements as rows of text.",
+    family=_FAMILY,
+    result=_texts,
+)
+def elements_text(site: Site, value: pl.Expr) -> pl.Expr:
+    return site.rowwise(lambda text: [text_of(item) for item in _elements(site, text)], value)
+
+
+def _members(site: Site, text: str, function: str) -> list[tuple[str, str]]:
+    kind, members = raw_members(text)
+    if kind != "object":
+        noun = "a scalar" if kind == "scalar" else "an array"
+        raise BadLiteral(fault.INVALID_PARAMETER, f"cannot call {function} on {noun}")
+    return [(str(name), item) for name, item in members]
+
+
+@define(
+    "json_object_keys(json) -> text[]; jsonb_object_keys(jsonb) -> text[]",
+    "Keys as rows.",
+    family=_FAMILY,
+    result=_texts,
+)
+def object_keys(site: Site, value: pl.Expr) -> pl.Expr:
+    name = f"{site.types[0].name}_object_keys"
+    return site.rowwise(lambda text: [key for key, _ in _members(site, text, name)], value)
+
+
+@define(
+    "json_each values(json) -> json[]; jsonb_each values(jsonb) -> jsonb[]",
+    "The values of json_each and jsonb_each.",
+    family=_FAMILY,
+    result=_array_of_first,
+)
+def each_values(site: Site, value: pl.Expr) -> pl.Expr:
+    return site.rowwise(lambda text: [item for _, item in _members(site, text, "each")], value)
+
+
+@define(
+    "json_each_text values(json) -> text[]; jsonb_each_text values(jsonb) -> text[]",
+    "The values of json_each_text and jsonb_each_text.",
+    family=_FAMILY,
+    result=_texts,
+)
+def each_text_values(site: Site, value: pl.Expr) -> pl.Expr:
+    return site.rowwise(lambda text: [text_of(item) for _, item in _members(site, text, "each_text")], value)

@@ -1,0 +1,90 @@
+"""Computes expressions of constants while a statement is bound, so that scans see plain literals."""
+
+from collections.abc import Container
+from functools import cache
+
+import polars as pl
+
+from errors import WeirError
+from query.expr.literals import constant_of
+from query.expr.row_errors import RowFault
+from query.functions import (  # noqa: F401
+    aggregates,
+    arithmetic,
+    arrays,
+    comparisons,
+    counted_matches,
+    dates,
+    encodings,
+    formats,
+    joining,
+    json_building,
+    json_changes,
+    json_members,
+    json_series,
+    limit_counts,
+    maths,
+    number_formats,
+    quotient_text,
+    regexps,
+    rewriting,
+    searching,
+    series,
+    strings,
+    text_forms,
+    time_fields,
+    time_zones,
+)
+from query.functions.registry import REGISTRY
+from query.lower.scalars import expression, is_null
+from query.plan.traverse import children
+from query.plan.tree import ArrayOf, Call, Case, Cast, Coalesce, Column, Constant, IsNull, Logic, Not, Relation, Scalar
+
+_FOLDABLE = (Call, Cast, Case, Coalesce, Logic, Not, IsNull)
+
+
+def is_volatile(relation: Relation) -> bool:
+    """True for a query that calls a function whose value differs between calls."""
+    return _calls(relation, _volatile(), set())
+
+
+@cache
+def _volatile() -> frozenset[str]:
+    return frozenset(function.key for function in REGISTRY.all() if function.volatile)
+
+
+def _calls(node: object, names: Container[str], seen: set[int]) -> bool:
+    if id(node) in seen:
+        return False
+    seen.add(id(node))
+    if isinstance(node, Call) and node.function in names:
+        return True
+    return any(_calls(child, names, seen) for child in children(node))
+
+
+def _is_constant(scalar: object) -> bool:
+    """True for an expression of constants alone."""
+    if isinstance(scalar, Column):
+        return False
+    if isinstance(scalar, Call) and (scalar.function == "grouping" or REGISTRY.get(scalar.function).volatile):
+        return False
+    return all(_is_constant(child) for child in children(scalar))
+
+
+def fold_constants(scalar: Scalar) -> Scalar:
+    """The constant that `scalar` is, or itself. What would fail stays, to fail if its row is needed."""
+    if isinstance(scalar, Column | Constant | ArrayOf) or not isinstance(scalar, _FOLDABLE):
+        return scalar
+    if isinstance(scalar, Call) and is_null(scalar):
+        return Constant(scalar.type, None)
+    if not all(isinstance(child, Constant) for child in children(scalar)):
+        return scalar
+    if isinstance(scalar, Call) and (scalar.function == "grouping" or REGISTRY.get(scalar.function).volatile):
+        return scalar
+    if scalar.type.unit == "ns" and scalar.type.name in ("timestamp", "timestamptz"):
+        return scalar
+    try:
+        value = pl.select(expression(scalar).alias("v")).item()
+    except (pl.exceptions.PolarsError, RowFault, WeirError, ValueError, OverflowError, TypeError):
+        return scalar
+    return constant_of(value, scalar.type)

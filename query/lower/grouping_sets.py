@@ -1,0 +1,74 @@
+"""Grouping sets over one reading: the coarser sets from the groups of the finest, where the aggregates allow it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from query.expr.sort_keys import is_keyed
+from query.pg.types import INTEGERS
+from query.plan.tree import Aggregate, AggregateCall, Coalesce, Combine, Constant, Field, Project, Relation, Scalar
+
+_ITSELF: Final = ("min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or")
+"""Aggregates of a whole that are the same aggregates of what they are of its parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regrouping:
+    """Aggregations of the same rows: the finest, and for each of the others the same rows from its groups."""
+
+    finest: Aggregate
+    coarser: tuple[tuple[Aggregate, Relation], ...]
+
+
+def regrouping(union: Combine) -> Regrouping | None:
+    """How to make a union of grouping sets from one of them; None if each has to be made from the rows themselves."""
+    branches = list(_branches(union))
+    found = [part.input for part in branches if isinstance(part, Project) and isinstance(part.input, Aggregate)]
+    if len(found) < max(2, len(branches)):
+        return None
+    finest = max(found, key=lambda part: len(part.keys))
+    if not all(_is_coarser(part, finest) for part in found) or not all(map(_is_decomposable, finest.calls)):
+        return None
+    return Regrouping(finest, tuple((part, _from_groups(part, finest)) for part in found if part is not finest))
+
+
+def _branches(relation: Relation) -> Iterator[Relation]:
+    if isinstance(relation, Combine) and relation.operator == "union" and relation.all:
+        yield from _branches(relation.left)
+        yield from _branches(relation.right)
+    else:
+        yield relation
+
+
+def _is_coarser(part: Aggregate, finest: Aggregate) -> bool:
+    """True for an aggregation of the same rows, to the same columns, by some of the keys."""
+    same = part.input is finest.input and part.calls == finest.calls and _made(part) == _made(finest)
+    return same and set(part.keys) <= set(finest.keys)
+
+
+def _made(part: Aggregate) -> tuple[Field, ...]:
+    return part.fields[len(part.keys) :]
+
+
+def _is_decomposable(call: AggregateCall) -> bool:
+    """True for a result that follows exactly from those of the parts. Sums of floats depend on their order."""
+    if call.distinct:
+        return False
+    if call.function == "sum":
+        return call.args[0].type.name in (*INTEGERS, "numeric")
+    return call.function == "count" or (call.function in _ITSELF and not is_keyed(call.args[0].type))
+
+
+def _from_groups(part: Aggregate, finest: Aggregate) -> Relation:
+    """The groups of `part` from those of `finest`. Without any group a count is 0, and a sum NULL."""
+    made = _made(finest)
+    calls = tuple(
+        AggregateCall(field.type, "sum" if call.function == "count" else call.function, (field.ref(),))
+        for call, field in zip(finest.calls, made, strict=True)
+    )
+    values = (*part.keys, *(_value(call, field) for call, field in zip(finest.calls, made, strict=True)))
+    return Project(part.fields, Aggregate(part.fields, finest, part.keys, calls), values)
+
+
+def _value(call: AggregateCall, field: Field) -> Scalar:
+    return Coalesce(field.type, (field.ref(), Constant(field.type, 0))) if call.function == "count" else field.ref()

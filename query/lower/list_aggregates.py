@@ -1,0 +1,118 @@
+"""Aggregates that gather their values: arrays, joined texts, JSON arrays and objects."""
+
+from collections.abc import Callable
+from typing import Final
+
+import polars as pl
+
+from query import fault
+from query.expr.call_context import CallSite
+from query.expr.json_values import quoted as quoted_text
+from query.expr.json_values import to_json
+from query.expr.sort_keys import is_keyed, sort_key, sort_value
+from query.expr.text_output import to_text
+from query.lower.aggregate_plans import Plan
+from query.lower.grouping_keys import once
+from query.lower.scalars import expression
+from query.pg.json_text import normalised
+from query.pg.types import TEXT
+from query.plan.tree import AggregateCall, Field, SortKey
+
+
+def _sorted_values(value: pl.Expr, call: AggregateCall, made: Field) -> tuple[tuple[pl.Expr, ...], pl.Expr]:
+    """The argument's values in the call's order; with DISTINCT each once, sorted as PostgreSQL leaves them."""
+    if call.distinct:
+        key = call.order[0] if call.order else SortKey(call.args[0], False, False)
+        return (), _sorted_once(value, key)
+    if not call.order:
+        return (), value
+    names = [f"{made.id}o{index}" for index in range(len(call.order))]
+    columns = tuple(sort_value(key.value).alias(name) for key, name in zip(call.order, names, strict=True))
+    keys = [pl.col(name) for name in names]
+    if call.where is not None:
+        keys = [key.filter(pl.col(f"{made.id}w")) for key in keys]
+    ordered = value.sort_by(
+        keys,
+        descending=[key.descending for key in call.order],
+        nulls_last=[not key.nulls_first for key in call.order],
+        maintain_order=True,
+    )
+    return columns, ordered
+
+
+def _sorted_once(value: pl.Expr, key: SortKey) -> pl.Expr:
+    """Each value once, in order. What is equal has an equal key: '1 mon' and '30 days' are one value."""
+    if not is_keyed(key.value.type):
+        return value.unique().sort(descending=key.descending, nulls_last=not key.nulls_first)
+    by = sort_key(value, key.value.type)
+    ordered = value.sort_by(by, descending=key.descending, nulls_last=not key.nulls_first, maintain_order=True)
+    return once(ordered, key.value.type)
+
+
+def _list(call: AggregateCall, made: Field, argument: pl.Expr) -> tuple[tuple[pl.Expr, ...], pl.Expr]:
+    """Columns and the values of `argument` in order, rows that FILTER drops left out."""
+    name = f"{made.id}a0"
+    columns = [argument.alias(name)]
+    value = pl.col(name)
+    if call.where is not None:
+        columns.append(expression(call.where).fill_null(False).alias(f"{made.id}w"))
+        value = value.filter(pl.col(f"{made.id}w"))
+    more, ordered = _sorted_values(value, call, made)
+    return (*columns, *more), ordered
+
+
+def array_agg(call: AggregateCall, made: Field) -> Plan:
+    columns, values = _list(call, made, expression(call.args[0]))
+    result = pl.when(pl.col(made.id).list.len() > 0).then(pl.col(made.id))
+    return Plan(columns, (values.implode().alias(made.id),), result)
+
+
+def string_agg(call: AggregateCall, made: Field) -> Plan:
+    delimiter = getattr(call.args[1], "value", None)
+    if not isinstance(delimiter, str):
+        raise fault.unsupported("string_agg with a delimiter that is not a constant", call.position)
+    columns, values = _list(call, made, expression(call.args[0]))
+    present = values.drop_nulls()
+    joined = pl.when(present.count() > 0).then(present.str.join(delimiter)).alias(made.id)
+    return Plan(columns, (joined,), pl.col(made.id))
+
+
+def json_list(call: AggregateCall, made: Field) -> Plan:
+    kind = call.args[0].type
+    site = CallSite((kind,), made.type, call.position)
+    columns, values = _list(call, made, expression(call.args[0]))
+    binary = made.type.name == "jsonb"
+    texts = to_json(site, values, kind, binary).fill_null("null")
+    items = pl.col(made.id)
+    result = pl.when(items.is_not_null()).then(pl.concat_str([pl.lit("["), items, pl.lit("]")]))
+    separator = ", \n " if kind.name == "record" and not binary else ", "
+    joined = pl.when(values.len() > 0).then(texts.str.join(separator)).alias(made.id)
+    return Plan(columns, (joined,), result)
+
+
+def json_object(call: AggregateCall, made: Field) -> Plan:
+    """Keys and values as a JSON object; of jsonb the last value of a key stays."""
+    if call.distinct:
+        raise fault.unsupported(f"DISTINCT in {call.function}", call.position)
+    binary = made.type.name == "jsonb"
+    key_site = CallSite((call.args[0].type,), TEXT, call.position)
+    item_site = CallSite((call.args[1].type,), made.type, call.position)
+    named = to_text(key_site, expression(call.args[0]), call.args[0].type)
+    missing = named.is_null() if call.where is None else named.is_null() & expression(call.where).fill_null(False)
+    named = key_site.trap(named, missing, "null_jsonb_name" if binary else "null_json_key")
+    key = key_site.rowwise(quoted_text, named)
+    item = to_json(item_site, expression(call.args[1]), call.args[1].type, binary).fill_null("null")
+    columns, members = _list(call, made, pl.concat_str([key, pl.lit(" : "), item]))
+    joined = pl.when(members.len() > 0).then(members.str.join(", ")).alias(made.id)
+    whole = pl.concat_str([pl.lit("{ "), pl.col(made.id), pl.lit(" }")])
+    return Plan(columns, (joined,), item_site.rowwise(normalised, whole) if binary else whole)
+
+
+LISTS: Final[dict[str, Callable[[AggregateCall, Field], Plan]]] = {
+    "array_agg": array_agg,
+    "string_agg": string_agg,
+    "json_agg": json_list,
+    "jsonb_agg": json_list,
+    "json_object_agg": json_object,
+    "jsonb_object_agg": json_object,
+}

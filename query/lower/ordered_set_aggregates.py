@@ -1,0 +1,91 @@
+"""Aggregates over values in order: percentiles and the most frequent value."""
+
+from collections.abc import Callable
+from typing import Final
+
+import polars as pl
+
+from query.expr.call_context import CallSite
+from query.expr.intervals import scaled_interval, sum_of_intervals
+from query.expr.sort_keys import is_keyed, sort_key
+from query.lower.aggregate_plans import Plan, masked
+from query.pg.types import INTERVAL_TYPE
+from query.plan.tree import AggregateCall, Field
+
+
+def _ordered(call: AggregateCall, made: Field) -> tuple[pl.Expr, pl.Expr]:
+    """The column of the ordering value, and its present values in order."""
+    key = call.order[0]
+    name = f"{made.id}a0"
+    value = pl.col(name).drop_nulls()
+    if is_keyed(key.value.type):
+        ordered = value.sort_by(sort_key(value, key.value.type), descending=key.descending)
+    else:
+        ordered = value.sort(descending=key.descending)
+    return masked(key.value, call).alias(name), ordered
+
+
+def _percentile_disc(call: AggregateCall, made: Field) -> Plan:
+    def pick(values: pl.Expr, count: pl.Expr, fraction: float) -> pl.Expr:
+        index = (count * fraction).ceil().cast(pl.Int64) - 1
+        return values.list.get(index.clip(0, None), null_on_oob=True)
+
+    return _fractions(call, made, pick)
+
+
+def _percentile_cont(call: AggregateCall, made: Field) -> Plan:
+    """Between the two nearest values in proportion; PostgreSQL computes lo + fraction * (hi - lo)."""
+    spans = call.order[0].value.type.name == "interval"
+
+    def pick(values: pl.Expr, count: pl.Expr, fraction: float) -> pl.Expr:
+        place = (count - 1) * fraction
+        low, high = place.floor(), place.ceil()
+        share = place - low
+        first = values.list.get(low.cast(pl.Int64).clip(0, None), null_on_oob=True)
+        second = values.list.get(high.cast(pl.Int64).clip(0, None), null_on_oob=True)
+        if spans:
+            site = CallSite((INTERVAL_TYPE,), INTERVAL_TYPE, call.position)
+            difference = sum_of_intervals(site, second, first, -1)
+            between = sum_of_intervals(site, scaled_interval(site, difference, share), first)
+        else:
+            between = first + share * (second - first)
+        return pl.when(low == high).then(first).otherwise(between)
+
+    return _fractions(call, made, pick)
+
+
+def _fractions(call: AggregateCall, made: Field, pick: Callable[[pl.Expr, pl.Expr, float], pl.Expr]) -> Plan:
+    """Each group's values are sorted once, into a list; the fractions are read from it after grouping."""
+    column, ordered = _ordered(call, made)
+    name, wanted = f"{made.id}l", getattr(call.direct[0], "value", None)
+    values, count = pl.col(name), pl.col(name).list.len().cast(pl.Int64)
+    aggregates = (ordered.implode().alias(name),)
+    if wanted is None:
+        return Plan((column,), aggregates, pl.lit(None, dtype=made.type.polars))
+    if not isinstance(wanted, tuple):
+        return Plan((column,), aggregates, pick(values, count, float(wanted)))
+    nothing = pl.lit(None, dtype=made.type.element.polars if made.type.element else pl.Null())
+    parts = [nothing if fraction is None else pick(values, count, float(fraction)) for fraction in wanted]
+    return Plan((column,), aggregates, pl.when(count > 0).then(pl.concat_list(parts).cast(made.type.polars)))
+
+
+def _mode(call: AggregateCall, made: Field) -> Plan:
+    """The most frequent value; of several the first in the order."""
+    column, ordered = _ordered(call, made)
+    kind = call.order[0].value.type
+    if is_keyed(kind):
+        runs = sort_key(ordered, kind).rle().struct.field("len")
+        last = (runs.cum_sum().cast(pl.Int64) - 1).filter(runs == runs.max()).first()
+        return Plan((column,), (ordered.get(last, null_on_oob=True).alias(made.id),), pl.col(made.id))
+    found = ordered.mode().sort(descending=call.order[0].descending).first()
+    return Plan((column,), (found.alias(made.id),), pl.col(made.id))
+
+
+PERCENTILES: Final = ("percentile_cont", "percentile_disc")
+"""Of the same values in the same order, one plan's list serves the others."""
+
+ORDERED: Final[dict[str, Callable[[AggregateCall, Field], Plan]]] = {
+    "percentile_cont": _percentile_cont,
+    "percentile_disc": _percentile_disc,
+    "mode": _mode,
+}

@@ -1,0 +1,87 @@
+"""The rows of a window: sorted by partition and order, numbered, with the bounds of their partition and peer group."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from query.expr.common_subexpressions import Stage
+from query.expr.sort_keys import sort_value
+from query.lower.scalars import computed
+from query.lower.top_n_filter import can_contend, contenders
+from query.pg.types import BOOL
+from query.plan.tree import Coalesce, Scalar, SortKey, WindowCall, truth
+
+ROW, FIRST, LAST, PEER, PEER_END = "w_row", "w_first", "w_last", "w_peer", "w_peer_end"
+"""Columns: a row's number from 0; the first row of its partition, and the row after the last; those of its peers."""
+START, END = "w_start", "w_end"
+"""Columns: the first row of a row's frame, and the row after the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What calls have to share to be computed over one sorting."""
+
+    partition: tuple[Scalar, ...]
+    order: tuple[SortKey, ...]
+
+    @property
+    def values(self) -> tuple[Scalar, ...]:
+        """What rows are divided and sorted by."""
+        return (*self.partition, *(key.value for key in self.order))
+
+
+def marked(frame: pl.LazyFrame, spec: Spec, first_rows: int | None, stored: bool) -> pl.LazyFrame:
+    """Sorted rows with their number and the bounds of their partition and peer group."""
+    partition = [f"w_p{index}" for index in range(len(spec.partition))]
+    order = [f"w_o{index}" for index in range(len(spec.order))]
+    stage = Stage()
+    values = [
+        *(sort_value(value, stage).alias(name) for value, name in zip(spec.partition, partition, strict=True)),
+        *(sort_value(key.value, stage).alias(name) for key, name in zip(spec.order, order, strict=True)),
+    ]
+    frame = stage.after(stage.before(frame).with_columns(values))
+    if first_rows is not None and can_contend([value.type for value in spec.partition], spec.order[0].value.type):
+        frame = contenders(frame, partition, pl.col(order[0]), spec.order[0], first_rows, stored)
+    if partition or order:
+        frame = frame.sort(
+            [*partition, *order],
+            descending=[False] * len(partition) + [key.descending for key in spec.order],
+            nulls_last=[False] * len(partition) + [not key.nulls_first for key in spec.order],
+            maintain_order=True,
+        )
+    frame = frame.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias(ROW))
+    first = pl.col(ROW) == 0
+    starts = _changed(partition, first)
+    peers = _changed([*partition, *order], first) if order else starts
+    frame = frame.with_columns(starts.alias("w_starts"), peers.alias("w_peers"))
+    return frame.with_columns(
+        *_bounds("w_starts", FIRST, LAST),
+        *_bounds("w_peers", PEER, PEER_END),
+    )
+
+
+def _changed(names: list[str], first: pl.Expr) -> pl.Expr:
+    changed = first
+    for name in names:
+        changed = changed | pl.col(name).ne_missing(pl.col(name).shift(1))
+    return changed
+
+
+def _bounds(flag: str, start: str, end: str) -> tuple[pl.Expr, pl.Expr]:
+    """First row of the run a row is in, and the row after its last."""
+    opened = pl.when(pl.col(flag)).then(pl.col(ROW)).forward_fill()
+    closes = pl.col(flag).shift(-1, fill_value=True)
+    closed = pl.when(closes).then(pl.col(ROW) + 1).backward_fill()
+    return opened.alias(start), closed.alias(end)
+
+
+def with_arguments(frame: pl.LazyFrame, call: WindowCall) -> pl.LazyFrame:
+    """The call's arguments as columns: a constant has to have as many rows as everything else."""
+    parts = {f"w_arg{index}": arg for index, arg in enumerate(call.args)}
+    if call.where is not None:
+        parts["w_where"] = Coalesce(BOOL, (call.where, truth(False)))
+    return computed(frame, parts)
+
+
+def argument(index: int) -> pl.Expr:
+    return pl.col(f"w_arg{index}")

@@ -1,0 +1,282 @@
+"""Text -> constant: PostgreSQL's input syntax of every type. The same readers serve casts of whole columns."""
+
+import math
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from errors import WeirError
+from query import fault
+from query.pg.date_parts import BadMoment, MomentOutOfRange, UnsupportedMoment, ZoneOutOfRange
+from query.pg.intervals import BadInterval, IntervalOutOfRange, parse_interval
+from query.pg.json_text import BadJson, NoCharacter, normalised, parse_json
+from query.pg.time_zones import UnknownZone, UnsupportedZone
+from query.pg.timestamps import US_PER_DAY, parse_date, parse_moment, parse_time
+from query.pg.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType, array_of, numeric
+from query.plan.tree import Constant
+
+_SPACES: Final = " \t\n\r\v\f"
+_BASED: Final = r"0[xX]_?([0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)|0[oO]_?([0-7]+(?:_[0-7]+)*)|0[bB]_?([01]+(?:_[01]+)*)"
+_INTEGER: Final = re.compile(rf"([-+]?)(?:([0-9]+(?:_[0-9]+)*)|{_BASED})", re.ASCII)
+_DIGITS: Final = r"[0-9]+(?:_[0-9]+)*"
+_NUMBER: Final = re.compile(rf"[-+]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][-+]?{_DIGITS})?")
+_FLOAT: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_HEX_FLOAT: Final = re.compile(
+    r"[-+]?0[xX](?:[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)(?:[pP][-+]?[0-9]+)?", re.ASCII
+)
+_FLOAT_WORDS: Final = ("nan", "infinity", "+infinity", "-infinity", "inf", "+inf", "-inf")
+_TRUE: Final = ("true", "yes", "on")
+_FALSE: Final = ("false", "no", "off")
+
+
+class BadLiteral(ValueError):
+    """The text is no value of the type; `sqlstate` and `message` are PostgreSQL's."""
+
+    def __init__(self, sqlstate: str, message: str) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+        self.message = message
+
+
+def parse_literal(text: str, target: PgType, position: int | None = None) -> Constant:
+    """The constant of type `target` that `text` spells. Raises InvalidSQL with PostgreSQL's SQLSTATE."""
+    try:
+        if target.name == "numeric":
+            return read_numeric(text, target)
+        if target.element is not None and target.element.name == "numeric":
+            return _numeric_array(text, target.element)
+        return Constant(target, read(text, target))
+    except BadLiteral as error:
+        raise fault.invalid(error.sqlstate, error.message, position) from error
+    except UnsupportedLiteral as error:
+        raise error.refusal(position) from error
+
+
+def _numeric_array(text: str, element: PgType) -> Constant:
+    """An array of numerics with the scale of the one with most digits after the point, at least the element's."""
+    items = [None if item is None else read_numeric(item, element) for item in _items(text)]
+    scale = max([element.scale, *(item.type.scale for item in items if item is not None)])
+    exact = all(item is None or item.type.scale == scale for item in items)
+    values = tuple(None if item is None else rescaled(item, scale) for item in items)
+    return Constant(array_of(numeric(scale, exact)), values)
+
+
+class UnsupportedLiteral(ValueError):
+    """PostgreSQL has this value and we do not."""
+
+    def refusal(self, position: int | None) -> WeirError:
+        return fault.unsupported(str(self), position)
+
+
+def _bad(text: str, target: PgType, sqlstate: str = fault.INVALID_TEXT) -> BadLiteral:
+    return BadLiteral(sqlstate, f'invalid input syntax for type {target.sql_name}: "{text[:100]}"')
+
+
+def read(text: str, target: PgType) -> object:
+    """The value of `target` that `text` spells. Raises BadLiteral, UnsupportedLiteral."""
+    if target.element is not None:
+        return read_array(text, target)
+    if target.name in INTEGERS:
+        return read_integer(text, target)
+    if target.name in FLOATS:
+        return _read_float(text, target)
+    if target.name in ("date", "time", "timestamp", "timestamptz"):
+        return _read_moment(text, target)
+    reader = {"bool": read_bool, "interval": _read_interval, "json": _read_json, "jsonb": _read_json}.get(target.name)
+    if reader is not None:
+        return reader(text, target)
+    if target.name == "bytea":
+        return _read_bytes(text, target)
+    if target.name in ("text", "bpchar", "unknown"):
+        return text
+    raise UnsupportedLiteral(f"a literal of type {target.sql_name}")
+
+
+def read_integer(text: str, target: PgType) -> int:
+    match = _INTEGER.fullmatch(text.strip(_SPACES))
+    if match is None:
+        raise _bad(text, target)
+    value = _whole(match)
+    limit = INTEGER_LIMITS[target.name]
+    if not -limit <= value < limit:
+        message = f'value "{text.strip(_SPACES)[:100]}" is out of range for type {target.sql_name}'
+        raise BadLiteral(fault.NUMERIC_OUT_OF_RANGE, message)
+    return value
+
+
+def _whole(match: "re.Match[str]") -> int:
+    """The integer that _INTEGER found."""
+    sign, plain, hexadecimal, octal, binary = match.groups()
+    base = 10 if plain else 16 if hexadecimal else 8 if octal else 2
+    value = int((plain or hexadecimal or octal or binary).replace("_", ""), base)
+    return -value if sign == "-" else value
+
+
+def _read_float(text: str, target: PgType) -> float:
+    """As strtod reads it. Raises 22003 for a number that becomes infinite, or zero without being it."""
+    stripped = text.strip(_SPACES)
+    if stripped.lower() in _FLOAT_WORDS:
+        return float(stripped)
+    if not _FLOAT.fullmatch(stripped) and not _HEX_FLOAT.fullmatch(stripped):
+        raise _bad(text, target)
+    hexadecimal = "x" in stripped.lower()
+    try:
+        value = float.fromhex(stripped) if hexadecimal else float(stripped)
+    except OverflowError:
+        value = math.inf
+    mantissa = re.split("p" if hexadecimal else "e", stripped.lower())[0].replace("0x", "")
+    if math.isinf(value) or (value == 0 and mantissa.strip("+-0.")):
+        message = f'"{stripped[:100]}" is out of range for type {target.sql_name}'
+        raise BadLiteral(fault.NUMERIC_OUT_OF_RANGE, message)
+    return value
+
+
+def read_numeric(text: str, target: PgType) -> Constant:
+    """A numeric constant; its scale is the number of digits written after the point."""
+    stripped = text.strip(_SPACES)
+    if stripped.lower() in _FLOAT_WORDS:
+        raise UnsupportedLiteral("NaN and infinity as numeric")
+    based = _INTEGER.fullmatch(stripped)
+    if based is None and not _NUMBER.fullmatch(stripped):
+        raise _bad(text, target)
+    try:
+        value = Decimal(stripped if based is None else _whole(based))
+    except InvalidOperation as error:
+        raise _bad(text, target) from error
+    exponent = value.as_tuple().exponent
+    scale = max(0, -exponent) if isinstance(exponent, int) else 0
+    if value.adjusted() + 1 + scale > NUMERIC_DIGITS or scale > NUMERIC_DIGITS:
+        raise UnsupportedLiteral(f"a numeric of more than {NUMERIC_DIGITS} digits")
+    return Constant(numeric(scale), int(value.scaleb(scale)))
+
+
+def read_bool(text: str, target: PgType) -> bool:
+    word = text.strip().lower()
+    if word == "1" or (word and any(known.startswith(word) for known in _TRUE) and word != "o"):
+        return True
+    if word == "0" or (word and any(known.startswith(word) for known in _FALSE) and word != "o"):
+        return False
+    raise _bad(text, target)
+
+
+def _read_moment(text: str, target: PgType) -> int:
+    word = text.strip().lower()
+    if word in ("now", "today", "tomorrow", "yesterday", "infinity", "-infinity"):
+        raise UnsupportedLiteral(f"the special value '{word}'")
+    try:
+        if target.name == "date":
+            return parse_date(text)
+        if target.name == "time":
+            us = parse_time(text)
+            if us >= US_PER_DAY:
+                raise UnsupportedLiteral("the time 24:00:00")
+            return us
+        return parse_moment(text, target.name == "timestamptz", target.unit)
+    except (UnsupportedZone, UnsupportedMoment) as error:
+        raise UnsupportedLiteral(str(error)) from error
+    except UnknownZone as error:
+        raise BadLiteral(fault.INVALID_PARAMETER, f'time zone "{str(error).lower()[:60]}" not recognized') from error
+    except BadMoment as error:
+        raise _bad(text, target, fault.INVALID_DATETIME) from error
+    except ZoneOutOfRange as error:
+        raise BadLiteral("22009", f'time zone displacement out of range: "{text[:100]}"') from error
+    except MomentOutOfRange as error:
+        message = f'date/time field value out of range: "{text[:100]}"'
+        raise BadLiteral(fault.DATETIME_OVERFLOW, message) from error
+
+
+def _read_interval(text: str, target: PgType) -> tuple[int, int, int]:
+    try:
+        return parse_interval(text)
+    except IntervalOutOfRange as error:
+        message = f'interval field value out of range: "{text[:100]}"'
+        raise BadLiteral("22015", message) from error
+    except (BadInterval, ValueError, ZeroDivisionError) as error:
+        raise _bad(text, target, fault.INVALID_DATETIME) from error
+
+
+def _read_json(text: str, target: PgType) -> str:
+    try:
+        if target.name == "jsonb":
+            return normalised(text)
+        parse_json(text)
+    except NoCharacter as error:
+        raise BadLiteral("22P05", "unsupported Unicode escape sequence") from error
+    except BadJson as error:
+        raise BadLiteral(fault.INVALID_TEXT, f"invalid input syntax for type {target.name}") from error
+    return text
+
+
+def _read_bytes(text: str, target: PgType) -> bytes:
+    if text.startswith("\\x"):
+        try:
+            return bytes.fromhex(text[2:])
+        except ValueError as error:
+            raise _bad(text, target) from error
+    if "\\" in text:
+        raise UnsupportedLiteral("bytea escape format")
+    return text.encode()
+
+
+def read_array(text: str, target: PgType) -> tuple[object, ...]:
+    """An array literal, `{a,"b c",NULL}`, of one dimension."""
+    element = target.element
+    if element is None:
+        raise TypeError("not an array type")
+    values: list[object] = []
+    for item in _items(text):
+        if item is None:
+            values.append(None)
+        elif element.name == "numeric":
+            values.append(rescaled(read_numeric(item, element), element.scale))
+        else:
+            values.append(read(item, element))
+    return tuple(values)
+
+
+def _items(text: str) -> list[str | None]:
+    items = split_array(text)
+    if items is None:
+        raise BadLiteral(fault.INVALID_TEXT, f'malformed array literal: "{text[:100]}"')
+    return items
+
+
+def rescaled(constant: Constant, scale: int) -> int:
+    """A numeric constant's digits at another scale, rounded half away from zero."""
+    if not isinstance(constant.value, int):
+        raise TypeError("not a numeric constant")
+    shift = scale - constant.type.scale
+    if shift >= 0:
+        factor: int = 10**shift
+        return constant.value * factor
+    unit: int = 10**-shift
+    quotient, rest = divmod(abs(constant.value), unit)
+    rounded = quotient + (1 if rest * 2 >= unit else 0)
+    return -rounded if constant.value < 0 else rounded
+
+
+_ITEM: Final = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^",{}\\]|\\.)+?))\s*([,}])', re.DOTALL)
+
+
+def split_array(text: str) -> list[str | None] | None:
+    """The items of a one-dimensional array literal; None if it is none."""
+    stripped = text.strip()
+    if stripped[:1] != "{" or stripped[-1:] != "}":
+        return None
+    if not stripped[1:-1].strip():
+        return []
+    if stripped[1:].lstrip().startswith("{"):
+        raise UnsupportedLiteral("an array of more than one dimension")
+    items: list[str | None] = []
+    place = 1
+    while place < len(stripped):
+        match = _ITEM.match(stripped, place)
+        if match is None or (match[3] == "}") != (match.end() == len(stripped)):
+            return None
+        quoted, bare = match[1], match[2]
+        if quoted is not None:
+            items.append(re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL))
+        else:
+            items.append(None if bare.strip().upper() == "NULL" else re.sub(r"\\(.)", r"\1", bare.strip()))
+        place = match.end()
+    return items

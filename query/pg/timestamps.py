@@ -1,0 +1,78 @@
+"""dates, times and timestamps as text, in PostgreSQL's reading (ISO, session zone UTC). Pure Python.
+
+Values are whole numbers: days since 1970-01-01, microseconds since midnight, micro- or nanoseconds since 1970 in UTC.
+"""
+
+import re
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Final
+
+from query.pg.date_input import Moment, check_date, check_time, offset_of, read_moment, read_time
+from query.pg.date_parts import UnsupportedMoment
+from query.pg.time_zones import Zone, local_to_utc
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
+US_PER_DAY: Final = 86_400_000_000
+_MOMENT: Final = re.compile(
+    r"\s*(?P<year>\d{4,})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
+    r"(?:(?:[T ]\s*|\s+)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<fraction>\d*))?)?)?"
+    r"\s*(?P<zone>Z|[-+]\d{1,2}(?::?\d{2})?(?::\d{2})?)?\s*$",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def parse_moment(text: str, with_zone: bool, unit: str = "us") -> int:
+    """Units since 1970. A suffix counts only `with_zone`, as in PostgreSQL; without one the zone is UTC.
+
+    >>> parse_moment("1970-01-01T00:00:01+01:00", with_zone=True)
+    -3599000000
+    """
+    if text.strip().lower() == "epoch":
+        return 0
+    match = _MOMENT.match(text)
+    if match is None:
+        return _whole_units(read_moment(text), with_zone, unit)
+    names = ("year", "month", "day", "hour", "minute", "second")
+    year, month, day, hour, minute, second = (int(match[name] or 0) for name in names)
+    found = Moment(set(), year, month, day, hour, minute, second, match["fraction"] or "")
+    check_date(found)
+    check_time(found)
+    found.zone = Zone() if (match["zone"] or "z") in "zZ" else offset_of(match["zone"])
+    return _whole_units(found, with_zone, unit)
+
+
+def _whole_units(found: Moment, with_zone: bool, unit: str) -> int:
+    """Units since 1970. A second that is 60 and an hour that is 24 are the next minute and day."""
+    zone = found.zone if with_zone and found.zone is not None else Zone()
+    clock = timedelta(hours=found.hour, minutes=found.minute, seconds=found.second)
+    try:
+        moment = local_to_utc(datetime(found.year, found.month, found.day) + clock, zone)
+    except OverflowError as error:
+        raise UnsupportedMoment("a date outside of the years 1 to 9999") from error
+    difference = moment - EPOCH
+    return _with_fraction(difference.days * 86_400 + difference.seconds, found.fraction, unit)
+
+
+def _with_fraction(whole: int, fraction: str, unit: str) -> int:
+    digits = 9 if unit == "ns" else 6
+    padded = (fraction + "0" * (digits + 1))[: digits + 1]
+    last = int(padded[:digits]) + (1 if int(padded[digits]) >= 5 else 0)
+    second: int = 10**digits
+    return whole * second + last
+
+
+def parse_date(text: str) -> int:
+    """Days since 1970-01-01; a time after the date is read and dropped."""
+    return parse_moment(text, with_zone=False) // US_PER_DAY
+
+
+def parse_time(text: str) -> int:
+    """Microseconds since midnight."""
+    found = read_time(text)
+    return _with_fraction(found.hour * 3600 + found.minute * 60 + found.second, found.fraction, "us")
+
+
+def to_datetime(us: int, zone: tzinfo | None = UTC) -> datetime:
+    """The moment `us` microseconds after 1970."""
+    return (EPOCH + timedelta(microseconds=us)).astimezone(zone) if zone else EPOCH + timedelta(microseconds=us)

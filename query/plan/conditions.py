@@ -1,0 +1,112 @@
+"""What a statement asks of stored columns before anything else: comparisons that rule out whole files.
+
+The bound tree is read, where names and types are resolved, so a condition means exactly what the engine will compare.
+What is not understood is left out, which only means that more is read.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from query.plan.traverse import children, conjuncts
+from query.plan.tree import (
+    Among,
+    Call,
+    Column,
+    Constant,
+    Filter,
+    Join,
+    Lookup,
+    Project,
+    Relation,
+    Scalar,
+    Scan,
+    Shared,
+    Sort,
+)
+from query.syntax.parse import fold
+from storage.files.statistics import Condition
+
+MOST_COLUMNS: Final = 16
+
+_OPERATIONS: Final = {f"{operation}(any, any)": operation for operation in ("=", "<", "<=", ">", ">=")}
+_MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+# The types whose order is that of the statistics: numbers, times as integers, and texts by their code points.
+_ORDERED: Final = ("int8", "float8", "text", "bool", "date", "timestamptz")
+
+Conditions = tuple[Condition, ...]
+
+
+def compared_columns(tree: exp.Expr) -> list[str]:
+    """Names in the conditions of a statement: the columns whose statistics may be of use. Too many are none."""
+    names = {fold(column.this) for where in tree.find_all(exp.Where) for column in where.find_all(exp.Column)}
+    return sorted(names) if len(names) <= MOST_COLUMNS else []
+
+
+def file_conditions(relation: Relation) -> Mapping[str, Sequence[Conditions]]:
+    """For each dataset what each of its scans asks of its rows; a file without such rows for any scan is not needed."""
+    found: dict[str, list[Conditions]] = {}
+    for dataset, conditions in _scans(relation, ()):
+        found.setdefault(dataset, []).append(conditions)
+    return found
+
+
+def _scans(relation: Relation, wanted: Conditions) -> Iterator[tuple[str, Conditions]]:
+    """The scans under a relation, of which only rows that satisfy `wanted`, in terms of its own columns, count."""
+    match relation:
+        case Scan():
+            names = {made.id: name for name, made in zip(relation.names, relation.fields, strict=True)}
+            yield relation.dataset, _renamed(wanted, names)
+        case Filter():
+            asked = tuple(each for part in conjuncts(relation.predicate) for each in _conditions(part))
+            yield from _scans(relation.input, (*wanted, *asked))
+        case Project():
+            pairs = zip(relation.fields, relation.values, strict=True)
+            names = {made.id: value.id for made, value in pairs if isinstance(value, Column)}
+            yield from _scans(relation.input, _renamed(wanted, names))
+        case Shared():
+            sources = zip(relation.fields, relation.input.fields, strict=True)
+            yield from _scans(relation.input, _renamed(wanted, {made.id: source.id for made, source in sources}))
+        case Sort():
+            yield from _scans(relation.input, wanted)
+        case Join(kind="inner" | "left" | "semi" | "anti") | Lookup():
+            yield from _scans(relation.left, _renamed(wanted, {made.id: made.id for made in relation.left.fields}))
+            inner = relation.right.fields if relation.kind == "inner" else ()
+            yield from _scans(relation.right, _renamed(wanted, {made.id: made.id for made in inner}))
+        case _:
+            for child in children(relation):
+                if isinstance(child, Relation):
+                    yield from _scans(child, ())
+
+
+def _renamed(conditions: Conditions, names: Mapping[str, str]) -> Conditions:
+    """The conditions under other names of their columns; those of columns without one are dropped."""
+    return tuple(
+        Condition(names[each.column], each.operation, each.value) for each in conditions if each.column in names
+    )
+
+
+def _conditions(part: Scalar) -> Iterator[Condition]:
+    match part:
+        case Call(function=name, args=(Column() as column, Constant() as constant)) if name in _OPERATIONS:
+            yield from _comparison(column, _OPERATIONS[name], constant)
+        case Call(function=name, args=(Constant() as constant, Column() as column)) if name in _OPERATIONS:
+            yield from _comparison(column, _MIRRORED[_OPERATIONS[name]], constant)
+        case Among(value=Column() as column, items=items):
+            listed = [item for item in items if item is not None]
+            if listed and all(_is_comparable(item) for item in listed) and len({type(item) for item in listed}) == 1:
+                yield from _comparison(column, ">=", Constant(column.type, min(listed)))  # type: ignore[type-var]
+                yield from _comparison(column, "<=", Constant(column.type, max(listed)))  # type: ignore[type-var]
+
+
+def _comparison(column: Column, operation: str, constant: Constant) -> Iterator[Condition]:
+    value = constant.value
+    if column.type == constant.type and column.type.name in _ORDERED and _is_comparable(value):
+        yield Condition(column.id, operation, value)  # type: ignore[arg-type]
+
+
+def _is_comparable(value: object) -> bool:
+    """NaN is above everything in PostgreSQL, and in Python not even equal to itself."""
+    return isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))

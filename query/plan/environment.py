@@ -1,0 +1,66 @@
+"""What binding one statement shares: tables, the clock, common table expressions and fresh identifiers."""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from query.pg.types import PgType
+from query.plan.tree import Constant, Field, Relation, Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A dataset's columns: names as stored and their types."""
+
+    columns: tuple[tuple[str, PgType], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommonTable:
+    """A bound WITH entry: its relation and the names of its columns."""
+
+    relation: Relation
+    names: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Environment:
+    """`moment` is what `now()` gives; a statement that never asks for it is `timeless`.
+
+    `fold` computes an expression of constants; `bind_scalar` and `bind_query` are the binder's own entry points.
+    """
+
+    schemas: Mapping[str, Schema]
+    moment: datetime
+    fold: Callable[[Scalar], Scalar]
+    bind_scalar: Callable[..., Scalar]
+    bind_query: Callable[..., "BoundQuery"]
+    counter: "Iterator[int]" = field(default_factory=itertools.count)
+    timeless: bool = True
+
+    @property
+    def now(self) -> datetime:
+        """The moment; from here on the statement depends on it."""
+        self.timeless = False
+        return self.moment
+
+    def field(self, kind: PgType) -> Field:
+        """A column nobody else has."""
+        return Field(f"c{next(self.counter)}", kind)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A query as a relation; `outputs` are the names and columns of its answer, the first fields of the relation.
+
+    `untyped` are the outputs that are bare literals, by position, whose type a set operation may still decide; None
+    stands for those of VALUES, one in every row.
+    """
+
+    relation: Relation
+    outputs: tuple[tuple[str, Field], ...]
+    untyped: "Mapping[int, Constant | None]" = field(default_factory=dict)
+
+
+CommonTables = Mapping[str, CommonTable]

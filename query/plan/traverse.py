@@ -1,0 +1,120 @@
+"""Walking and rewriting bound trees."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Final, TypeVar, cast
+
+from query.limits import MAX_COPIED, too_complex
+from query.pg.types import PgType
+from query.plan import tree
+from query.plan.tree import Bound, Column, Field, Frame, Relation, Scalar, SortKey
+
+Node = TypeVar("Node")
+
+_NODES: Final = (Scalar, Relation, SortKey)
+_PARTS: Final = (Frame, Bound)
+_LEAVES: Final = (str, bool, int, int | None, PgType, tuple[int, ...], tuple[str, ...], tuple[Field, ...])
+_SLOTS: Final[dict[type[object], tuple[str, ...]]] = {
+    kind: tuple(slot.name for slot in fields(kind) if slot.type not in _LEAVES)
+    for kind in vars(tree).values()
+    if isinstance(kind, type) and is_dataclass(kind)
+}
+"""By class of nodes the fields in which nodes can be. Walks are many, and reflection is slow."""
+
+
+def children(node: object) -> list[object]:
+    """The scalars, sort keys and relations directly under a node."""
+    found: list[object] = []
+    for name in _SLOTS.get(type(node), ()):
+        _gather(getattr(node, name), found)
+    return found
+
+
+def _gather(value: object, found: list[object]) -> None:
+    if isinstance(value, _NODES):
+        found.append(value)
+    elif isinstance(value, tuple):
+        for item in value:
+            _gather(item, found)
+    elif isinstance(value, _PARTS):
+        found.extend(children(value))
+
+
+def columns(node: object) -> Iterator[Column]:
+    """Every column reference in an expression."""
+    if isinstance(node, Column):
+        yield node
+        return
+    for child in children(node):
+        yield from columns(child)
+
+
+def check_copies(scalar: Scalar, position: int | None) -> None:
+    """Raises 54001 for an operand too large to be repeated: operators that do so double its size at every level."""
+    if _written_size(scalar, {}) > MAX_COPIED:
+        raise too_complex(position)
+
+
+def _written_size(node: object, known: dict[int, int]) -> int:
+    """Nodes of a tree whose shared parts are counted wherever they occur, and visited once."""
+    if id(node) not in known:
+        known[id(node)] = 1 + sum(_written_size(child, known) for child in children(node))
+    return known[id(node)]
+
+
+def rewrite(node: Node, change: Callable[[Scalar], Scalar | None]) -> Node:
+    """A copy where every scalar for which `change` gives another one is replaced, from the top."""
+    if isinstance(node, Scalar):
+        changed = change(node)
+        if changed is not None:
+            return cast(Node, changed)
+    if not is_dataclass(node) or isinstance(node, type):
+        return node
+    updates: dict[str, object] = {}
+    for slot in fields(node):
+        value = getattr(node, slot.name)
+        new = _rewritten(value, change)
+        if new is not value:
+            updates[slot.name] = new
+    return cast(Node, replace(node, **updates)) if updates else node
+
+
+def _rewritten(value: object, change: Callable[[Scalar], Scalar | None]) -> object:
+    if isinstance(value, tuple):
+        items = [_rewritten(item, change) for item in value]
+        return tuple(items) if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    if is_dataclass(value) and type(value).__module__ == "query.plan.tree":
+        return rewrite(value, change)
+    return value
+
+
+def renamed(node: Node, mapping: Mapping[str, Scalar]) -> Node:
+    """A copy where columns are replaced by what `mapping` says of their identifiers."""
+
+    def change(scalar: Scalar) -> Scalar | None:
+        return mapping.get(scalar.id) if isinstance(scalar, Column) else None
+
+    return rewrite(node, change)
+
+
+def defined(relation: Relation) -> set[str]:
+    """Identifiers of every column made anywhere in a relation."""
+    found = {field.id for field in relation.fields}
+    for child in children(relation):
+        if isinstance(child, Relation):
+            found |= defined(child)
+    return found
+
+
+def free_columns(relation: Relation) -> tuple[Column, ...]:
+    """Columns of enclosing queries that a relation refers to, each once."""
+    known = defined(relation)
+    return tuple(dict.fromkeys(column for column in columns(relation) if column.id not in known))
+
+
+def conjuncts(predicate: Scalar) -> list[Scalar]:
+    """The parts of a conjunction."""
+    from_logic = getattr(predicate, "operator", None) == "and"
+    if not from_logic:
+        return [predicate]
+    return [part for operand in predicate.operands for part in conjuncts(operand)]  # type: ignore[attr-defined]

@@ -1,0 +1,340 @@
+"""The bound tree: a query whose every name and type is resolved. Engine-neutral: knows no Polars, no sqlglot.
+
+Every column of every relation has an identifier that is unique in the statement (`c12`), so an expression needs no
+notion of tables, and a column of an enclosing query is simply one that the relation at hand does not have.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from query.pg.types import BOOL, PgType
+
+Value = object
+"""A constant: bool, int, Decimal, float, str, bytes, tuple (array, interval), None; times are integers since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    type: PgType
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Scalar):
+    """`position` is where the user wrote it; columns that differ in nothing else are the same."""
+
+    id: str
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Scalar):
+    value: Value
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Scalar):
+    """A function or operator over scalars; `function` is its key in the registry."""
+
+    function: str
+    args: tuple[Scalar, ...]
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Scalar):
+    """`lenient`: NULL instead of an error for a value that does not fit (TRY_CAST).
+
+    `modifiers` are those of the type as written; `character` is varchar or bpchar when they are a length.
+    """
+
+    value: Scalar
+    lenient: bool = False
+    explicit: bool = True
+    modifiers: tuple[int, ...] = ()
+    character: str = ""
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Scalar):
+    """The result of the first branch whose condition is true; else `default`. Branches not taken never raise."""
+
+    branches: tuple[tuple[Scalar, Scalar], ...]
+    default: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce(Scalar):
+    args: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Logic(Scalar):
+    """AND, OR over three-valued operands; an operand after the deciding one never raises."""
+
+    operator: str
+    operands: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Scalar):
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Scalar):
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Among(Scalar):
+    """`value IN (items)` with constant items of the value's type; NULL items make a miss unknown."""
+
+    value: Scalar
+    items: tuple[Value, ...]
+    has_null: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayOf(Scalar):
+    items: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowOf(Scalar):
+    """`table` is the one whose whole row this is; a row that was written out has none."""
+
+    items: tuple[Scalar, ...]
+    table: str = ""
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    value: Scalar
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall(Scalar):
+    """`direct` are the arguments before WITHIN GROUP; `order` the ORDER BY inside or WITHIN GROUP."""
+
+    function: str
+    args: tuple[Scalar, ...]
+    distinct: bool = False
+    where: Scalar | None = None
+    order: tuple[SortKey, ...] = ()
+    direct: tuple[Scalar, ...] = ()
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One end of a window frame; `offset` None is UNBOUNDED, 0 with `current` CURRENT ROW."""
+
+    kind: str  # unbounded_preceding, preceding, current, following, unbounded_following
+    offset: Scalar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    mode: str  # rows, range, groups
+    start: Bound
+    end: Bound
+    exclude: str = ""  # "", current row, group, ties
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall(Scalar):
+    function: str
+    args: tuple[Scalar, ...]
+    partition: tuple[Scalar, ...]
+    order: tuple[SortKey, ...]
+    frame: Frame | None
+    where: Scalar | None = None
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column that a relation has."""
+
+    id: str
+    type: PgType
+
+    def ref(self) -> Column:
+        return Column(self.type, self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Rows. `fields` are its columns, in order."""
+
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(Relation):
+    """`names[i]` is the stored name of `fields[i]`."""
+
+    dataset: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(Relation):
+    rows: tuple[tuple[Scalar, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Project(Relation):
+    """`values[i]` is computed as `fields[i]`."""
+
+    input: Relation
+    values: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Relation):
+    input: Relation
+    predicate: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Relation):
+    """`kind`: inner, left, full, semi, anti. A missing condition is a cross join."""
+
+    left: Relation
+    right: Relation
+    kind: str
+    condition: Scalar | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup(Relation):
+    """Every row of `left` with the rows of `right` that have equal keys, NULL equal to NULL; `kind` left keeps rows
+    without any. More than one such row raises 21000 when `single`. A key pairs an expression over the left with a
+    column of the right.
+    """
+
+    left: Relation
+    right: Relation
+    keys: tuple[tuple[Scalar, Column], ...]
+    kind: str  # left, inner
+    single: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Relation):
+    """Groups by the columns `keys` (of the input); `fields` are the keys, then one per call."""
+
+    input: Relation
+    keys: tuple[Column, ...]
+    calls: tuple[AggregateCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Relation):
+    """The input's fields, then one per call."""
+
+    input: Relation
+    calls: tuple[WindowCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct(Relation):
+    """Without `keys` rows differ in any column; with them the first row of each key in the input's order stays."""
+
+    input: Relation
+    keys: tuple[Column, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sort(Relation):
+    input: Relation
+    keys: tuple[SortKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit(Relation):
+    input: Relation
+    count: int | None
+    offset: int
+    ties: tuple[SortKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Combine(Relation):
+    """UNION, INTERSECT, EXCEPT by position; the branches' columns have the fields' types already."""
+
+    left: Relation
+    right: Relation
+    operator: str
+    all: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unnest(Relation):
+    """The input's rows, each repeated for every element of its arrays `values`, side by side, padded with NULL.
+
+    `fields` are the input's, one per array, and a counter from 1 if `ordinality`. `outer` keeps rows without elements.
+    """
+
+    input: Relation
+    values: tuple[Scalar, ...]
+    ordinality: bool = False
+    outer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Recursive(Relation):
+    """WITH RECURSIVE: `base`, then `step` over the rows that the previous round added, until none come."""
+
+    base: Relation
+    step: Relation
+    table: str
+    all: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkTable(Relation):
+    """The rows of the previous round of the recursion named `table`; `source` are its columns there."""
+
+    table: str
+    source: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shared(Relation):
+    """A relation used under several names: `input` computed once, its columns renamed."""
+
+    input: Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column of the answer."""
+
+    name: str
+    field: Field
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """`relation` in order; the answer is its `outputs`, which may leave out columns used for sorting only.
+
+    `repeatable`: the same rows give the same answer, whenever it is asked.
+    """
+
+    relation: Relation
+    outputs: tuple[Output, ...]
+    repeatable: bool = False
+
+
+Rewrite = Callable[[Scalar], Scalar | None]
+
+
+def truth(value: bool | None) -> Constant:
+    return Constant(BOOL, value)

@@ -1,0 +1,74 @@
+"""A dataset as one statement sees it: which columns, which of its files, and what EXPLAIN tells of that."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from columns import POLARS_TYPES, ColumnType
+from query.engine import schema_of
+from query.plan.conditions import Conditions
+from query.plan.environment import Schema
+from query.process.messages import Source
+from storage.read.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A dataset as one statement sees it: of `source` the columns `visible`, and rows for `conditions` of its scans."""
+
+    source: Source
+    visible: frozenset[str]
+    conditions: tuple[Conditions, ...] = ()
+
+    @property
+    def schema(self) -> Schema:
+        """What the binder knows of it."""
+        types = {column.name: POLARS_TYPES[column.type] for column in self.source.snapshot.schema.columns}
+        return schema_of([(name, types[name]) for name in self.columns], self.json_columns)
+
+    @property
+    def part(self) -> Snapshot:
+        """Of the source's snapshot what is in the time range."""
+        whole, start, end = self.source.snapshot, self.source.start_ns, self.source.end_ns
+        return whole if self.source.only is None else whole.within(start, end)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What is to be read for it."""
+        return self.part.relevant(self.conditions)
+
+    @property
+    def columns(self) -> list[str]:
+        return [column.name for column in self.source.snapshot.schema.columns if column.name in self.visible]
+
+    @property
+    def json_columns(self) -> frozenset[str]:
+        columns = self.source.snapshot.schema.columns
+        return frozenset(each.name for each in columns if each.type is ColumnType.JSON).intersection(self.visible)
+
+    @property
+    def told(self) -> str:
+        """What EXPLAIN says of it. Sizes would tell a narrowed reader of rows that are not theirs."""
+        if self.source.only is not None:
+            return "the rows that you may see"
+        read, whole = self.snapshot, self.source.snapshot
+        parts = [f"{len(read.files)} of {_counted(len(whole.files), 'file')}"]
+        if read.staged:
+            parts.append(f"{_counted(len(read.staged), 'segment')} not yet converted")
+        parts.append(_counted(scanned([read])["bytes"], "byte"))
+        names = {each.column for conditions in self.conditions for each in conditions}
+        if len(read.files) < len(whole.files):
+            parts.append(f"chosen by {', '.join(sorted(names & read.columns))}")
+        return ", ".join(parts)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def scanned(snapshots: Sequence[Snapshot]) -> dict[str, int]:
+    """How many files and segments, and how many bytes of them."""
+    return {
+        "files": sum(len(each.files) + len(each.staged) for each in snapshots),
+        "bytes": sum(part.bytes for each in snapshots for part in each.files)
+        + sum(part.size for each in snapshots for part in each.staged),
+    }

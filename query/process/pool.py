@@ -1,0 +1,361 @@
+"""The query processes of one worker: kept warm, lent out one query at a time, watched, replaced when they die.
+
+Written against the standard library's threads and sockets, which under gunicorn are gevent's. Knows neither SQL nor
+HTTP. The design and what was measured: docs/decisions/query-processes.md.
+"""
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from errors import InternalError, Overloaded, QueryCancelled, QueryTooLarge, ShuttingDown, TimedOut, WeirError
+from query.process.fair_queue import RETRY_AFTER_SECONDS, Line
+from query.process.protocol import Answer, ConnectionLost
+from query.process.query_process import QueryProcess
+from query.process.slot_table import Entry, Host, Query
+
+logger = logging.getLogger(__name__)
+
+MIB: Final = 1024 * 1024
+# How often running queries are looked at. Polars allocates about 2 GB/s here, so a query overshoots by some 50 MB.
+WATCH_SECONDS: Final = 0.025
+# Looking whether the client is still there, and whether somebody cancelled, costs system calls; people do not notice.
+GLANCE_SECONDS: Final = 0.1
+# Waiting for another worker's query to end is polling: there is no lock that gevent could wait for.
+POLL_SECONDS: Final = 0.003
+# A process that keeps more than this after a query is replaced rather than kept warm.
+RETAINED_BYTES: Final = 384 * MIB
+# One idle process stays for ever; those that a burst has left behind go after this.
+IDLE_SECONDS: Final = 60.0
+# A process that cannot start (no memory, a broken installation) is not tried again at full speed.
+RESTART_SECONDS: Final = 1.0
+# What a process dies of when an allocation fails or the stack ends, rather than by a defect that we could name.
+EXHAUSTED: Final = (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS)
+# Seen with this share of its memory, a query that the kernel killed was itself to blame.
+BLAMED_SHARE: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one query may use, how many run at once on the host, and how many may wait in one worker."""
+
+    timeout_seconds: float
+    memory_bytes: int
+    concurrency: int
+    threads: int
+    waiting: int
+    waiting_seconds: float
+
+
+# Told how many seconds a query stood in line for its slot, those that gave up included.
+OnWait = Callable[[float], None]
+
+
+def ignored(seconds: float) -> None:
+    """For those who count nothing."""
+
+
+class Lease:
+    """One query's hold on a slot and a process. `is_gone` tells whether its client has left."""
+
+    def __init__(self, query: Query, process: QueryProcess, limits: Limits, is_gone: Callable[[], bool]) -> None:
+        self.query = query
+        self._process = process
+        self._limits = limits
+        self._is_gone = is_gone
+        self._deadline = time.monotonic() + limits.timeout_seconds
+        self._glanced_at = 0.0
+        self._ended: WeirError | None = None
+        self._is_over = False
+        self._lock = threading.Lock()
+
+    def send(self, request: object) -> None:
+        """Start a request; `receive` until its answer. Raises what ended the query."""
+        try:
+            self._process.send(request)
+        except ConnectionLost as error:
+            raise self._reason() from error
+
+    def receive(self) -> bytes | Answer:
+        """A piece of data, or the answer that ends the request. Raises the request's error, or what ended it."""
+        try:
+            return self._process.receive()
+        except ConnectionLost as error:
+            raise self._reason() from error
+
+    def end(self, reason: WeirError) -> None:
+        """Stop the query now. The first reason is what its caller gets."""
+        with self._lock:
+            if self._ended is None and not self._is_over:
+                self._ended = reason
+                self._process.kill()
+
+    def release(self) -> None:
+        """From here on the process may run another query, which nothing that concerns this one may kill."""
+        with self._lock:
+            self._is_over = True
+
+    def check(self, host: Host) -> None:
+        """End the query if it has used up what it may, or if nobody waits for it any more."""
+        now = time.monotonic()
+        if now > self._deadline:
+            self.end(TimedOut(f"the query ran longer than {self._limits.timeout_seconds:g} s"))
+        elif self._process.charged_bytes() > self._limits.memory_bytes:
+            limit = self._limits.memory_bytes
+            self.end(QueryTooLarge(f"the query needs more than {limit // MIB} MiB of memory", limit=limit))
+        elif now > self._glanced_at + GLANCE_SECONDS:
+            self._glanced_at = now
+            if self._is_gone() or host.is_cancelled(self.query.id):
+                self.end(QueryCancelled("the query was cancelled"))
+
+    def _reason(self) -> WeirError:
+        """Why the process is gone."""
+        if self._ended is not None:
+            return self._ended
+        status = self._process.ended_by()
+        self._process.kill()
+        logger.error("query process %d ended with %s during query %s", self._process.pid, status, self.query.id)
+        if status in EXHAUSTED or (status == -signal.SIGKILL and self._was_large()):
+            return QueryTooLarge("the query needs more memory or nesting than one query may use")
+        if status == -signal.SIGKILL:
+            # Not by us: the kernel takes queries first when memory ends, whoever used it up.
+            return Overloaded("the host is short of memory, and the query was ended for it", RETRY_AFTER_SECONDS)
+        return InternalError("the process that ran the query ended unexpectedly")
+
+    def _was_large(self) -> bool:
+        return self.most_charged >= BLAMED_SHARE * self._limits.memory_bytes
+
+    @property
+    def note(self) -> Answer:
+        """What the process has told of the result ahead of its data."""
+        return self._process.note
+
+    @property
+    def most_charged(self) -> int:
+        """The most memory in bytes that the query was seen with."""
+        return self._process.most_charged
+
+
+class Pool:
+    """Lends processes to queries. One for each worker; the limits hold for all workers of the host together."""
+
+    def __init__(self, host: Host, limits: Limits, module: str, on_wait: OnWait = ignored) -> None:
+        self._host, self._limits, self._module, self._on_wait = host, limits, module, on_wait
+        self._changed = threading.Condition()
+        self._line = Line(limits.waiting)
+        self._idle: list[QueryProcess] = []
+        self._leases: set[Lease] = set()
+        self._wanted = 0
+        self._coming = 0
+        self._size = 0
+        self._running = False
+
+    def start(self) -> None:
+        """Begin to keep processes warm. Safe to call again."""
+        with self._changed:
+            if self._running:
+                return
+            self._running = True
+        self._host.open()
+        self._host.sweep()
+        for target in (self._keep, self._watch):
+            threading.Thread(target=target, name=target.__name__, daemon=True).start()
+
+    def close(self) -> None:
+        """End every query and every process."""
+        with self._changed:
+            self._running = False
+            leases, idle = list(self._leases), list(self._idle)
+            self._idle.clear()
+            self._changed.notify_all()
+        for lease in leases:
+            lease.end(ShuttingDown("the service is shutting down"))
+        for process in idle:
+            self._discard(process)
+
+    @contextmanager
+    def lease(self, query: Query, is_gone: Callable[[], bool]) -> Iterator[Lease]:
+        """A process for `query`, as soon as it is its turn. Raises Overloaded, QueryCancelled, ShuttingDown."""
+        self.start()
+        entry = self._host.enter(query)
+        try:
+            with self._slot(query, is_gone), self._process() as process:
+                lease = Lease(query, process, self._limits, is_gone)
+                with self._watched(lease):
+                    yield lease
+        finally:
+            entry.close()
+
+    @contextmanager
+    def _slot(self, query: Query, is_gone: Callable[[], bool]) -> Iterator[None]:
+        started = time.monotonic()
+        with self._changed:
+            number = None if len(self._line) else self._host.try_slot(None)
+        try:
+            if number is None:
+                number = self._wait_for_slot(query, is_gone)
+        finally:
+            self._on_wait(time.monotonic() - started)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._host.release_slot(number)
+                self._changed.notify_all()
+
+    def _wait_for_slot(self, query: Query, is_gone: Callable[[], bool]) -> int:
+        """Wait in this worker's line, and at its head in the host's."""
+        caller = f"{query.tenant}/{query.identity}"
+        deadline = time.monotonic() + self._limits.waiting_seconds
+        entry: Entry | None = None
+        with self._changed:
+            place = self._line.join(caller)
+            try:
+                while True:
+                    first = self._line.is_first(place)
+                    if first:
+                        entry = entry or self._host.stand_in_line()
+                        number = self._host.try_slot(entry)
+                        if number is not None:
+                            return number
+                    self._check_waiting(query, deadline, is_gone)
+                    # While all slots are this worker's, it is told of the next that is free.
+                    polls = first and not self._host.holds_all
+                    self._changed.wait(POLL_SECONDS if polls else GLANCE_SECONDS)
+            finally:
+                self._line.leave(caller, place)
+                if entry is not None:
+                    entry.close()
+                self._changed.notify_all()
+
+    def _check_waiting(self, query: Query, deadline: float, is_gone: Callable[[], bool]) -> None:
+        if not self._running:
+            raise ShuttingDown("the service is shutting down")
+        if time.monotonic() > deadline:
+            waited = self._limits.waiting_seconds
+            raise Overloaded(f"no query slot became free within {waited:g} s", RETRY_AFTER_SECONDS)
+        if self._host.is_cancelled(query.id) or is_gone():
+            raise QueryCancelled("the query was cancelled while it waited")
+
+    @contextmanager
+    def _process(self) -> Iterator[QueryProcess]:
+        process = self._take()
+        try:
+            yield process
+        finally:
+            self._give_back(process)
+
+    def _take(self) -> QueryProcess:
+        """An idle process, or the next that comes up."""
+        deadline = time.monotonic() + self._limits.waiting_seconds
+        with self._changed:
+            self._wanted += 1
+            try:
+                self._changed.notify_all()
+                while self._running and time.monotonic() < deadline:
+                    if self._idle:
+                        process = self._idle.pop()
+                        if process.is_alive():
+                            return process
+                        self._discard(process)
+                    else:
+                        self._changed.wait(GLANCE_SECONDS)
+            finally:
+                self._wanted -= 1
+        raise Overloaded("no query process became ready", RETRY_AFTER_SECONDS)
+
+    def _give_back(self, process: QueryProcess) -> None:
+        if process.is_ready() and process.charged_bytes() < RETAINED_BYTES:
+            self._put(process)
+        else:
+            self._discard(process)
+
+    def _put(self, process: QueryProcess) -> None:
+        with self._changed:
+            if self._running:
+                process.idle_since = time.monotonic()
+                self._idle.append(process)
+                self._changed.notify_all()
+                return
+        self._discard(process)
+
+    def _discard(self, process: QueryProcess) -> None:
+        process.kill()
+        # Waiting for its end takes as long as freeing its memory: not on the query's time.
+        threading.Thread(target=process.close, name="reap", daemon=True).start()
+        with self._changed:
+            self._size -= 1
+            self._changed.notify_all()
+
+    @contextmanager
+    def _watched(self, lease: Lease) -> Iterator[None]:
+        with self._changed:
+            self._leases.add(lease)
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            lease.release()
+            with self._changed:
+                self._leases.discard(lease)
+
+    def _watch(self) -> None:
+        """Look after the running queries until the pool is closed."""
+        while self._running:
+            with self._changed:
+                if not self._leases:
+                    self._changed.wait(1.0)
+                leases = list(self._leases)
+            for lease in leases:
+                lease.check(self._host)
+            if leases:
+                time.sleep(WATCH_SECONDS)
+
+    def _keep(self) -> None:
+        """Have as many processes as are wanted, and one to spare, until the pool is closed."""
+        while self._running:
+            self._retire()
+            with self._changed:
+                if not self._is_short():
+                    self._changed.wait(1.0)
+                    continue
+                self._size += 1
+            self._spawn()
+
+    def _is_short(self) -> bool:
+        return self._size < self._limits.concurrency and len(self._idle) + self._coming < max(1, self._wanted)
+
+    def _spawn(self) -> None:
+        # Here, because a process dies with the thread that started it; waited for elsewhere, so that several come
+        # up side by side.
+        process = QueryProcess(self._module, threads=self._limits.threads)
+        self._coming += 1
+        threading.Thread(target=self._welcome, args=(process,), name="welcome", daemon=True).start()
+
+    def _welcome(self, process: QueryProcess) -> None:
+        try:
+            process.wait_until_ready()
+        except ConnectionLost:
+            logger.exception("a query process did not start (status %s)", process.ended_by())
+            time.sleep(RESTART_SECONDS)
+            self._discard(process)
+        else:
+            self._put(process)
+        finally:
+            with self._changed:
+                self._coming -= 1
+                self._changed.notify_all()
+
+    def _retire(self) -> None:
+        """End the idle processes that a burst has left behind, except one."""
+        now = time.monotonic()
+        with self._changed:
+            old = [process for process in self._idle[:-1] if now - process.idle_since > IDLE_SECONDS]
+            self._idle = [process for process in self._idle if process not in old]
+        for process in old:
+            self._discard(process)

@@ -1,0 +1,143 @@
+"""One query process as its owner sees it: started, asked, measured, killed. Knows nothing of queries."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from query.process import protocol
+from query.process.protocol import Answer, ConnectionLost, Kind
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+START_SECONDS: Final = 60.0
+KIB: Final = 1024
+# Lines of /proc/<pid>/status that count: private memory, shared memory, and what of them was swapped out. Mapped
+# files do not: the kernel drops their pages when it needs the memory.
+CHARGED: Final = ("RssAnon:", "RssShmem:", "VmSwap:")
+# Stands for an end that somebody else was told of, or that gevent has forgotten because nobody asked for a minute; no
+# exit code and no signal has this number.
+UNKNOWN_STATUS: Final = -1000
+
+
+class QueryProcess:
+    """A process that runs one request after another, connected by a socket that is its standard input.
+
+    It is started by posix_spawn, never forked: a child forked from a process that has used Polars hangs. It dies
+    with the thread that started it, so it must be started by one that lives as long as the service.
+    """
+
+    def __init__(self, module: str, threads: int) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self.pid = os.posix_spawn(
+                sys.executable,
+                [sys.executable, "-m", "query.process.worker", str(os.getpid()), module],
+                _environment(threads),
+                file_actions=[(os.POSIX_SPAWN_DUP2, theirs.fileno(), 0), (os.POSIX_SPAWN_DUP2, 2, 1)],
+            )
+        self._connection = ours
+        self._ended: int | None = None
+        self._owes_answer = False
+        self._killed = False
+        # What the process has told of the request's result so far.
+        self.note: Answer = {}
+        self.idle_since = 0.0
+        self.most_charged = 0
+
+    def wait_until_ready(self) -> None:
+        """Raises ConnectionLost if it does not come up."""
+        self._connection.settimeout(START_SECONDS)
+        protocol.receive(self._connection)
+        self._connection.settimeout(None)
+
+    def send(self, request: object) -> None:
+        """Start a request; `receive` until its answer. Raises ConnectionLost."""
+        self._owes_answer = True
+        self.most_charged = 0
+        self.note = {}
+        protocol.send(self._connection, protocol.request(request))
+
+    def receive(self) -> bytes | Answer:
+        """A piece of data, or the answer that ends the request. Raises the request's error, ConnectionLost."""
+        kind, payload = protocol.receive(self._connection)
+        while kind is Kind.NOTE:
+            self.note = _loaded(payload)
+            kind, payload = protocol.receive(self._connection)
+        if kind is Kind.DATA:
+            return payload
+        self._owes_answer = False
+        if kind is Kind.FAULT:
+            raise protocol.raised(payload)
+        return _loaded(payload)
+
+    def charged_bytes(self) -> int:
+        """Memory that this process holds and nobody else can have."""
+        try:
+            status = Path(f"/proc/{self.pid}/status").read_text("ascii", "replace")
+        except OSError:
+            return 0
+        charged = KIB * sum(int(line.split()[1]) for line in status.splitlines() if line.startswith(CHARGED))
+        self.most_charged = max(self.most_charged, charged)
+        return charged
+
+    def is_alive(self) -> bool:
+        return self._reap() is None
+
+    def is_ready(self) -> bool:
+        """Whether it waits for its next request."""
+        return not (self._owes_answer or self._killed)
+
+    def kill(self) -> None:
+        """SIGKILL; whoever reads from it finds the end of the stream at once. Safe to call again."""
+        self._killed = True
+        if self._reap() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+        # A process that held gigabytes takes a while to be torn down, and its socket closes last.
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+
+    def ended_by(self, patience_seconds: float = 1.0) -> int | None:
+        """Once it is gone, what it ended with: an exit code, or minus the number of a signal. None if it has not."""
+        deadline = time.monotonic() + patience_seconds
+        while self._reap() is None and time.monotonic() < deadline:
+            time.sleep(0.005)
+        return self._ended
+
+    def close(self) -> None:
+        """Forget a process that was killed. Its pid stays ours until it has been waited for."""
+        self.ended_by(patience_seconds=10.0)
+        self._connection.close()
+
+    def _reap(self) -> int | None:
+        if self._ended is None:
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:
+                self._ended = UNKNOWN_STATUS
+            else:
+                self._ended = os.waitstatus_to_exitcode(status) if pid else None
+        return self._ended
+
+
+def _loaded(payload: bytes) -> Answer:
+    try:
+        answer: Answer = json.loads(payload)
+    except ValueError as error:
+        raise ConnectionLost("an answer that is no JSON") from error
+    return answer
+
+
+def _environment(threads: int) -> dict[str, str]:
+    """Ours without the service's own settings, which hold secrets that no query has a use for.
+
+    And without those of Polars' allocator: memory that it keeps would count as the query's.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("WEIR_", "_RJEM_"))}
+    path = [str(ROOT), *filter(None, [kept.get("PYTHONPATH")])]
+    return kept | {"PYTHONPATH": os.pathsep.join(path), "POLARS_MAX_THREADS": str(threads), "RUST_BACKTRACE": "0"}

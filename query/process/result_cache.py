@@ -1,0 +1,101 @@
+"""Answers that are still right: small results kept with what they were computed from.
+
+Dashboards and alerts ask the same again and again, mostly of data that has not changed meanwhile. Files are immutable
+and segments only grow, so an answer holds as long as the same files and the same frames are all that the time range
+has, and the statement asks for neither the time nor chance.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from query.process.dataset_view import View
+from query.process.messages import Execute
+from query.process.protocol import Answer
+from query.process.worker import Output
+from query.syntax.parse import Statement
+from storage.read.fingerprint import Contents, contents
+from storage.wal.index import Places
+
+MOST_ANSWERS: Final = 256
+LARGEST_BYTES: Final = 32 * 1024
+
+Key = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The bytes of an answer, in their coding, and what was told ahead of them."""
+
+    data: bytes
+    note: Answer
+    answer: Answer
+
+
+class Recorded:
+    """An output that remembers what went through it, as long as that is little."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._data = bytearray()
+        self._note: Answer = {}
+        self.is_repeatable = False
+
+    def __call__(self, content: bytes, /) -> None:
+        self._output(content)
+        if len(self._data) <= LARGEST_BYTES:
+            self._data += content
+
+    def note(self, content: Answer, /) -> None:
+        self._output.note(content)
+        self._note = content
+
+    def remembered(self, answer: Answer) -> Remembered:
+        """What was said."""
+        return Remembered(bytes(self._data), self._note, answer)
+
+
+class Memory:
+    """The answers of one query process, the latest used last."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._kept: OrderedDict[Key, Remembered] = OrderedDict()
+
+    def recall(self, key: Key) -> Remembered | None:
+        """The answer that was kept under the key."""
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+        return found
+
+    def keep(self, key: Key, found: Remembered) -> None:
+        """Keep an answer if it is small."""
+        if len(found.data) <= LARGEST_BYTES:
+            self._kept[key] = found
+            if len(self._kept) > MOST_ANSWERS:
+                self._kept.popitem(last=False)
+
+    def contents(self, views: Mapping[str, View]) -> tuple[Contents, ...] | None:
+        """What the views read; None unless all that their files and frames hold is in their ranges, or it is much."""
+        found: list[Contents] = []
+        for view in views.values():
+            known = contents(view.part, self._places)
+            if known is None:
+                return None
+            found.append(known)
+        return tuple(found)
+
+
+def key_of(statement: Statement, request: Execute, views: Mapping[str, View], read: tuple[Contents, ...]) -> Key:
+    """What an answer depends on: the statement, its form, who reads, and what there is to read."""
+    return (
+        statement.sql,
+        # As text: in Python 1 equals 1.0 and true.
+        repr(statement.parameters),
+        request.options,
+        request.coding,
+        *((name, view.visible, view.source.only, view.source.snapshot.root) for name, view in views.items()),
+        read,
+    )

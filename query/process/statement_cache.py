@@ -1,0 +1,70 @@
+"""Statements that a query process has seen before, with what was found out about them."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import Final
+
+from query import engine
+from query.plan.conditions import compared_columns
+from query.plan.environment import Schema
+from query.plan.tree import Query
+from query.process.messages import Parse
+from query.syntax.parse import Statement, parse
+
+# What is kept takes several hundred times the memory of its text: of 2 KiB about half a MiB.
+MOST_BYTES: Final = 128 * 1024
+LONGEST_BYTES: Final = 2 * 1024
+
+
+class Prepared:
+    """A parsed statement."""
+
+    def __init__(self, statement: Statement) -> None:
+        self.statement = statement
+        self._schemas: Mapping[str, Schema] = {}
+        self._bound: Query | None = None
+
+    @cached_property
+    def compared_columns(self) -> list[str]:
+        """The columns that its conditions are about."""
+        return compared_columns(self.statement.tree)
+
+    def bound(self, schemas: Mapping[str, Schema], now: datetime) -> Query:
+        """The statement bound to the schemas; kept for the next time unless it asks for the time or chance.
+
+        Raises InvalidSQL, UnsupportedSQL.
+        """
+        if self._bound is None or self._schemas != schemas:
+            query = engine.bound(self.statement, schemas, now)
+            if not query.repeatable:
+                return query
+            self._schemas, self._bound = schemas, query
+        return self._bound
+
+
+class Statements:
+    """The latest statements by their text and parameters, as many as their texts leave room for."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str], Prepared] = OrderedDict()
+        self._bytes = 0
+
+    def prepared(self, request: Parse) -> Prepared:
+        """The statement, parsed now or before. Raises InvalidSQL, UnsupportedSQL."""
+        # The parameters as text: in Python 1 equals 1.0 and true.
+        key = request.sql, repr(request.parameters)
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+            return found
+        made = Prepared(parse(request.sql, request.parameters))
+        size = sum(map(len, key))
+        if size <= LONGEST_BYTES:
+            self._kept[key] = made
+            self._bytes += size
+        while self._bytes > MOST_BYTES:
+            gone, _ = self._kept.popitem(last=False)
+            self._bytes -= sum(map(len, gone))
+        return made

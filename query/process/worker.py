@@ -1,0 +1,114 @@
+"""The query process: takes requests from the service that owns it, one after another, until that is gone.
+
+Run as `python -m query.process.worker <pid of the owner> <module>` with the socket as standard input. The module's `handler()`
+gives the function that runs one request; it is imported only after this process has settled.
+"""
+
+import ctypes
+import importlib
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Protocol
+
+from errors import InternalError, QueryTooLarge, WeirError
+from query.process import protocol
+from query.process.protocol import Answer, ConnectionLost
+
+PR_SET_PDEATHSIG: Final = 1
+# Ingestion comes first: a query takes the processor time that ingestion leaves.
+NICENESS: Final = 10
+# Should the host run out of memory all the same, the kernel is to end a query and nothing else.
+FIRST_TO_GO: Final = 1000
+# Data is gathered to frames of this size: fewer system calls than rows, and no more in memory than this.
+FRAME_BYTES: Final = 256 * 1024
+
+Emit = Callable[[bytes], None]
+
+
+class Output(Protocol):
+    """Where a request's result goes: its data, and before that what is to be known about it."""
+
+    def __call__(self, content: bytes, /) -> None: ...
+
+    def note(self, content: Answer, /) -> None: ...
+
+
+Handle = Callable[[object, Output], Answer]
+"""Runs one request: data to the output, the answer returned."""
+
+
+def main(owner_pid: int, module: str) -> None:
+    """Serve until the owner is gone."""
+    settle(owner_pid)
+    handle: Handle = importlib.import_module(module).handler()
+    with socket.socket(fileno=0) as connection:
+        # The service made it with gevent, whose sockets do not block.
+        connection.setblocking(True)
+        protocol.send(connection, protocol.answer({}))
+        while True:
+            try:
+                _, payload = protocol.receive(connection)
+                _serve(connection, handle, protocol.unpack(payload))
+            except ConnectionLost:
+                # Nobody is left to clean up for, and threads of a running query must not keep the process.
+                os._exit(0)
+
+
+def settle(owner_pid: int) -> None:
+    """Die with the owner, be nice to others, and leave the terminal's Ctrl-C to the owner."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != owner_pid:
+        sys.exit(0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(NICENESS)
+    Path("/proc/self/oom_score_adj").write_text(str(FIRST_TO_GO), "ascii")
+
+
+def _serve(connection: socket.socket, handle: Handle, request: object) -> None:
+    gathered = _Gathered(connection)
+    try:
+        answer = handle(request, gathered)
+        gathered.flush(protocol.answer(answer))
+    except WeirError as error:
+        if isinstance(error, InternalError):
+            print(f"query process: {error.message}: {error.__cause__!r}", file=sys.stderr)
+        protocol.send(connection, protocol.fault(error))
+    except MemoryError:
+        protocol.send(connection, protocol.fault(QueryTooLarge("the query needs more memory than it may use")))
+    except ConnectionLost:
+        raise
+    except Exception as error:
+        print(f"query process: {type(error).__name__}: {error}", file=sys.stderr)
+        protocol.send(connection, protocol.fault(InternalError("the query failed by an error on our side")))
+
+
+class _Gathered:
+    """Data on its way to the service, gathered to frames."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._content = bytearray()
+        self._notes: list[bytes] = []
+
+    def note(self, content: Answer) -> None:
+        self._notes.append(protocol.note(content))
+
+    def __call__(self, content: bytes) -> None:
+        self._content += content
+        if len(self._content) >= FRAME_BYTES:
+            self.flush()
+
+    def flush(self, *after: bytes) -> None:
+        """Send what there is, and the frames after it, in one write."""
+        content = [*self._notes, *([protocol.data(bytes(self._content))] if self._content else [])]
+        self._content.clear()
+        self._notes.clear()
+        protocol.send(self._connection, *content, *after)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])

@@ -1,0 +1,1 @@
+"""Results as bytes: JSON, CSV, Arrow and Parquet, in a content coding."""

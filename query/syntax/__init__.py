@@ -1,0 +1,1 @@
+"""SQL text -> a checked syntax tree. Knows sqlglot; knows no data and no types."""

@@ -1,0 +1,201 @@
+"""sqlglot's PostgreSQL dialect without its rewriting.
+
+sqlglot parses in order to translate, and on the way rewrites functions, formats, intervals and JSON paths, some of it
+lossily. Here every function call stays a call by name with its arguments in the user's order, and an interval
+keeps its text. Facts on what is lost otherwise: docs/decisions/sql-engine.md.
+"""
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.parsers.postgres import PostgresParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from query.syntax.positions import BRACKETED, DEFINITION, OPERATOR, START, Placing, marked
+
+_SPECIAL_SYNTAX = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "OVERLAY", "TRY_CAST")
+"""Calls with keywords between the arguments; all others are ordinary."""
+
+INTERVAL_FIELDS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+
+_BY_OPERATOR = (
+    "TERM",
+    "FACTOR",
+    "BITWISE",
+    "COMPARISON",
+    "EQUALITY",
+    "RANGE_PARSERS",
+    "JSON_OPERATORS",
+    "UNARY_PARSERS",
+)
+"""Tables of sqlglot's parser by the token of an operator."""
+
+NORMAL_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+
+
+def _arrow(operator: str) -> Any:
+    def build(parser: PostgresParser, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        return exp.Operator(this=left, operator=operator, expression=right)
+
+    return build
+
+
+def _range(operator: str) -> Any:
+    def build(parser: PostgresParser, left: exp.Expr) -> exp.Expr:
+        return exp.Operator(this=left, operator=operator, expression=parser._parse_bitwise())
+
+    return build
+
+
+def _placed(parse: Any) -> Any:
+    """A call with keywords between its arguments, marked with the place of its name."""
+
+    def placed(parser: "WeirParser") -> Any:
+        start = parser._tokens[parser._index - 2].start
+        return marked(marked(parse(parser), start, START), start, OPERATOR)
+
+    return placed
+
+
+class WeirParser(PostgresParser):
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+        name: _placed(parser) for name, parser in PostgresParser.FUNCTION_PARSERS.items() if name in _SPECIAL_SYNTAX
+    }
+    JSON_OPERATORS: ClassVar[dict[TokenType, Any]] = {
+        TokenType.ARROW: _arrow("->"),
+        TokenType.DARROW: _arrow("->>"),
+        TokenType.HASH_ARROW: _arrow("#>"),
+        TokenType.DHASH_ARROW: _arrow("#>>"),
+        TokenType.PLACEHOLDER: _arrow("?"),
+    }
+    LAMBDAS: ClassVar[dict[TokenType, Any]] = {
+        token: parser for token, parser in PostgresParser.LAMBDAS.items() if token != TokenType.ARROW
+    }
+    BITWISE: ClassVar[dict[TokenType, Any]] = {**PostgresParser.BITWISE, TokenType.DPIPE: exp.DPipe}
+    UNARY_PARSERS: ClassVar[dict[TokenType, Any]] = {
+        **PostgresParser.UNARY_PARSERS,
+        # A prefix operator binds looser than + and -, unlike the minus sign.
+        TokenType.RLIKE: lambda self: self.expression(exp.BitwiseNot(this=self._parse_term())),
+        TokenType.PIPE_SLASH: lambda self: self.expression(exp.Sqrt(this=self._parse_term())),
+        TokenType.DPIPE_SLASH: lambda self: self.expression(exp.Cbrt(this=self._parse_term())),
+    }
+    RANGE_PARSERS: ClassVar[dict[TokenType, Any]] = {
+        **PostgresParser.RANGE_PARSERS,
+        TokenType.AT_GT: _range("@>"),
+        TokenType.LT_AT: _range("<@"),
+        TokenType.DAMP: _range("&&"),
+        TokenType.QMARK_AMP: _range("?&"),
+        TokenType.QMARK_PIPE: _range("?|"),
+        TokenType.HASH_DASH: _range("#-"),
+        TokenType.CARET_AT: _range("^@"),
+    }
+
+    def _parse_unary(self) -> Any:
+        """`@ value` is the absolute value; to sqlglot the sign opens a parameter, as `$` does."""
+        if self._curr and self._curr.token_type == TokenType.PARAMETER and self._curr.text == "@":
+            self._advance()
+            return self.expression(exp.Abs(this=self._parse_term()))
+        return super()._parse_unary()
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for table in _BY_OPERATOR:
+            setattr(self, table, Placing(getattr(type(self), table), self._operator))
+        for table in ("PRIMARY_PARSERS", "PLACEHOLDER_PARSERS"):
+            entries = getattr(type(self), table)
+            setattr(self, table, Placing(entries, lambda: self._prev, START, lambda: self._curr))
+        setattr(self, "COLUMN_OPERATORS", Placing(type(self).COLUMN_OPERATORS, lambda: self._curr))  # noqa: B010
+
+    def _operator(self) -> Token:
+        """The operator that was read last: of NOT LIKE and NOT IN the NOT."""
+        before = self._tokens[self._index - 2] if self._index > 1 else None
+        return before if before is not None and before.token_type == TokenType.NOT else self._prev
+
+    def _parse_paren(self) -> Any:
+        start = self._curr.start if self._curr else 0
+        made = super()._parse_paren()
+        return marked(made, start, START) if isinstance(made, exp.Subquery) else made
+
+    def _negate_range(self, this: exp.Expr | None = None) -> Any:
+        """`!~` is one operator: against ANY it is each match that it negates, where NOT negates the whole."""
+        if isinstance(this, exp.RegexpLike | exp.RegexpILike):
+            this.set("negate", True)
+            return this
+        return super()._negate_range(this)
+
+    def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> Any:
+        """A window, marked with the place of its definition: `OVER w` is not `OVER (w)`."""
+        index = self._index
+        made = super()._parse_window(this, alias)
+        if isinstance(made, exp.Window) and DEFINITION not in made.meta:
+            kinds = [token.token_type for token in self._tokens[index : self._index]]
+            token = self._tokens[index + 1 + (0 if alias else kinds.index(TokenType.OVER))]
+            made.meta[DEFINITION] = token.start
+            made.meta[BRACKETED] = token.token_type == TokenType.L_PAREN
+        return made
+
+    def _parse_join(self, *args: Any, **options: Any) -> Any:
+        """`JOIN ... USING (columns) AS alias`."""
+        made = super()._parse_join(*args, **options)
+        if isinstance(made, exp.Join) and made.args.get("using") and self._match(TokenType.ALIAS):
+            made.set("alias", self._parse_id_var())
+        return made
+
+    def _parse_case(self) -> Any:
+        start = self._prev.start
+        return marked(super()._parse_case(), start, START)
+
+    def _parse_bracket(self, this: exp.Expr | None = None) -> Any:
+        start = None if this is None else this.meta.get(START, this.this.meta.get(START) if this.this else None)
+        made = super()._parse_bracket(this)
+        return marked(made, start, START) if isinstance(made, exp.Array) and start is not None else made
+
+    def _parse_is(self, this: exp.Expr | None) -> Any:
+        """`value IS [NOT] [form] NORMALIZED`, as a call; every other test is sqlglot's."""
+        index = self._index
+        negate = self._match(TokenType.NOT)
+        form = str(self._prev.text).upper() if self._match_texts(NORMAL_FORMS) else "NFC"
+        if not self._match_texts(("NORMALIZED",)):
+            self._retreat(index)
+            return super()._parse_is(this)
+        call = self.expression(exp.Anonymous(this="is_normalized", expressions=[this, exp.Literal.string(form)]))
+        return self.expression(exp.Not(this=call)) if negate else call
+
+    def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:
+        """INTERVAL 'text' [field [TO field]], the text untouched; anything else is not an interval literal."""
+        index = self._index
+        if not self._match(TokenType.INTERVAL):
+            return None
+        if not self._match(TokenType.STRING, advance=False):
+            self._retreat(index)
+            return None
+        text = self._parse_primary()
+        return self.expression(exp.Interval(this=text, unit=self._interval_fields()))
+
+    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> Any:
+        """`DATE '2024-01-01'::text` casts the date, not the literal."""
+        starts_type = self._curr and self._curr.token_type in self.TYPE_TOKENS - {TokenType.INTERVAL}
+        if not fallback_to_identifier and starts_type:
+            index = self._index
+            kind = self._parse_types(check_func=True, allow_identifiers=False)
+            if isinstance(kind, exp.DataType) and self._match(TokenType.STRING, advance=False):
+                return self._parse_column_ops(self.expression(exp.Cast(this=self._parse_primary(), to=kind)))
+            self._retreat(index)
+        return super()._parse_type(parse_interval, fallback_to_identifier)
+
+    def _interval_fields(self) -> exp.Var | None:
+        if not self._match_texts(INTERVAL_FIELDS):
+            return None
+        fields = str(self._prev.text).upper()
+        if self._match_text_seq("TO"):
+            if not self._match_texts(INTERVAL_FIELDS):
+                self.raise_error("expected an interval field after TO")
+            fields += f" TO {str(self._prev.text).upper()}"
+        return exp.Var(this=fields)
+
+
+class WeirPostgres(Postgres):
+    Parser = WeirParser
+    INDEX_OFFSET = 0

@@ -1,0 +1,179 @@
+"""SQL text -> a checked syntax tree and the datasets it names. Knows no data.
+
+Order of the checks: size and nesting of the bare text, then parsing, then the allow-list. Nothing that fails one
+of them reaches the next.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from string import ascii_lowercase, ascii_uppercase
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from errors import WeirError
+from query.fault import SYNTAX_ERROR, invalid, unsupported
+from query.limits import MAX_CHAIN, MAX_NESTING, MAX_TOKENS, check_text, too_complex
+from query.syntax.allowlist import check_tree, position_of
+from query.syntax.dialect import WeirPostgres
+from query.syntax.dialect_checks import check_strictness
+from query.syntax.parameters import Parameter, substitute
+from query.syntax.token_rewrites import reworded
+
+_EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
+_OPEN: Final = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
+_CLOSE: Final = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
+_SEPARATORS: Final = (TokenType.COMMA, TokenType.SELECT, TokenType.FROM)
+_CLAUSES: Final = (TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY)
+_CONTINUED: Final = (
+    *(
+        TokenType.SELECT,
+        *_CLAUSES,
+        TokenType.LIMIT,
+        TokenType.OFFSET,
+        TokenType.AND,
+        TokenType.OR,
+        TokenType.NOT,
+        TokenType.IN,
+        TokenType.LIKE,
+    ),
+    *(TokenType.UNION, TokenType.JOIN, TokenType.ON, TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.GT),
+    *(TokenType.LTE, TokenType.GTE, TokenType.PLUS, TokenType.DASH, TokenType.SLASH, TokenType.DPIPE, TokenType.COMMA),
+    *(TokenType.DCOLON, TokenType.ARROW, TokenType.DARROW, TokenType.L_PAREN, TokenType.BETWEEN, TokenType.THEN),
+)
+_OPENED: Final = re.compile(r"from \d+:(\d+)")
+_QUERIES: Final = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One parsed query. `datasets` names every dataset it reads, each once, in order of appearance, folded as
+    PostgreSQL folds identifiers. `explain` asks for the plan instead of the rows."""
+
+    sql: str
+    tree: exp.Expr
+    datasets: tuple[str, ...]
+    explain: bool = False
+    parameters: tuple[Parameter, ...] = ()
+
+
+def parse(sql: str, parameters: Sequence[Parameter] = ()) -> Statement:
+    """The statement behind `sql`. Raises InvalidSQL for what PostgreSQL would not take, UnsupportedSQL for the rest.
+
+    `parameters` are the values of `$1`, `$2`, ...
+
+    >>> parse("SELECT count(*) FROM app").datasets
+    ('app',)
+    """
+    check_text(sql)
+    explain = _EXPLAIN.match(sql)
+    text = " " * explain.end() + sql[explain.end() :] if explain else sql
+    try:
+        tree = substitute(_tree(text), parameters)
+        check_tree(tree)
+        datasets = tuple(dict.fromkeys(_datasets(tree, frozenset())))
+    except RecursionError as error:
+        raise too_complex() from error
+    return Statement(sql, tree, datasets, explain is not None, tuple(parameters))
+
+
+def _tree(sql: str) -> exp.Expr:
+    dialect = WeirPostgres()
+    try:
+        tokens = reworded(dialect.tokenize(sql), sql)
+        _check_tokens(tokens)
+        check_strictness(tokens)
+        statements = [statement for statement in dialect.parser().parse(tokens, sql) if statement is not None]
+    except TokenError as error:
+        raise invalid(SYNTAX_ERROR, "unterminated quotation or comment", _opened(error, sql)) from error
+    except SqlglotError as error:
+        raise (_ended(tokens, sql) or _syntax_error(error, sql)) from error
+    if len(statements) != 1 or not isinstance(statements[0], _QUERIES):
+        raise invalid(SYNTAX_ERROR, "exactly one SELECT, WITH, VALUES or set operation can run", 1)
+    return statements[0]
+
+
+def _check_tokens(tokens: list[Token]) -> None:
+    """Counts brackets and operators before the recursive parser sees them."""
+    if len(tokens) > MAX_TOKENS:
+        raise too_complex(tokens[MAX_TOKENS].start + 1)
+    depth = chain = 0
+    for token in tokens:
+        if token.token_type in _OPEN:
+            depth += 1
+        elif token.token_type in _CLOSE:
+            depth -= 1
+        chain = 0 if token.token_type in _SEPARATORS else chain + 1
+        if depth > MAX_NESTING or chain > MAX_CHAIN * 4:
+            raise too_complex(token.start + 1)
+
+
+def _opened(error: TokenError, sql: str) -> int | None:
+    """Where the quotation begins that does not end; sqlglot tells it in the error behind the error."""
+    found = _OPENED.search(str(error.__cause__))
+    return int(found[1]) + 1 if found and int(found[1]) < len(sql) else None
+
+
+def _ended(tokens: Sequence[Token], sql: str) -> WeirError | None:
+    """The error of a statement that is not finished: its last token wants something behind it, or a bracket is open."""
+    opened = sum((token.token_type in _OPEN) - (token.token_type in _CLOSE) for token in tokens)
+    kinds = [token.token_type for token in tokens[-2:]]
+    if opened <= 0 and (kinds[-1:] != [TokenType.L_PAREN] and not _wants_more(kinds)):
+        return None
+    return invalid(SYNTAX_ERROR, "syntax error at end of input", len(sql.rstrip()) + 1)
+
+
+def _wants_more(kinds: Sequence[TokenType]) -> bool:
+    """True for a last token that something has to follow, unless it is itself what should not be there."""
+    return kinds[-1:] != [] and kinds[-1] in _CONTINUED and kinds[0] not in (TokenType.ALIAS, *_CLAUSES)
+
+
+def _syntax_error(error: SqlglotError, sql: str) -> WeirError:
+    details = getattr(error, "errors", None) or [{}]
+    line, column = details[0].get("line"), details[0].get("col")
+    near = details[0].get("highlight") or ""
+    position = None
+    if line and column is not None:
+        lines = sql.splitlines(keepends=True)
+        position = max(1, sum(map(len, lines[: line - 1])) + column - len(near) + 1)
+    message = f'syntax error at or near "{near}"' if near else "syntax error"
+    return invalid(SYNTAX_ERROR, message, position)
+
+
+_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
+def fold(identifier: exp.Expr) -> str:
+    """The name that PostgreSQL gives an identifier: unquoted ones with the letters A to Z in lower case."""
+    name = str(identifier.name)
+    return name if identifier.args.get("quoted") else name.translate(_LOWER)
+
+
+def _datasets(node: exp.Expr, shadowed: frozenset[str]) -> Iterator[str]:
+    """Names of datasets under `node`; `shadowed` are the common table expressions in sight."""
+    clause = node.args.get("with_")
+    if isinstance(clause, exp.With):
+        if clause.args.get("recursive"):
+            shadowed |= {fold(cte.args["alias"].this) for cte in clause.expressions}
+        for cte in clause.expressions:
+            yield from _datasets(cte.this, shadowed)
+            shadowed |= {fold(cte.args["alias"].this)}
+    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+        yield from _dataset(node, shadowed)
+    for name, value in node.args.items():
+        if name == "with_":
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, exp.Expr):
+                yield from _datasets(child, shadowed)
+
+
+def _dataset(table: exp.Table, shadowed: frozenset[str]) -> Iterator[str]:
+    if table.args.get("db") or table.args.get("catalog"):
+        raise unsupported("a schema-qualified name", position_of(table), "datasets have no schema: write the bare name")
+    name = fold(table.this)
+    if name not in shadowed:
+        yield name

@@ -1,0 +1,1 @@
+"""Flask with less to do for each request."""

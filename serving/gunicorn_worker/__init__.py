@@ -1,0 +1,1 @@
+"""gunicorn's gevent worker with less to do for each request."""

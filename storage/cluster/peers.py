@@ -1,0 +1,165 @@
+"""The other hosts' unconverted segments, mirrored here: read by queries as if they were this host's own.
+
+A mirror is a file with the first bytes of a peer's segment. Segments only grow, so it is never wrong, only short, and
+each query asks the peer for what has been added since. Any number of processes write one mirror at once: all of them
+write the same bytes to the same places. docs/decisions/several-hosts.md has the protocol and why it loses nothing.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from time import monotonic, sleep, time
+from typing import Final
+
+from errors import HostMissing
+from models import host
+from models.host import Host
+from storage.cluster.peer_client import Exchange, Offer, Offered, Signer, Unreachable
+from storage.names import SEGMENT_SUFFIX, directory
+from storage.wal.segments import Staged, stage
+
+logger = logging.getLogger(__name__)
+
+PIECE_BYTES: Final = 1024 * 1024
+# So long a host that was seen lately is waited for: an orderly stop, or a new start, takes about that.
+RESTART_SECONDS: Final = 3.0
+LOOK_SECONDS: Final = 0.2
+# A mirror may be removed between being counted and being continued.
+MOST_ATTEMPTS: Final = 3
+NAME: Final = re.compile(r"[0-9A-Z]{26}")
+
+
+class MirrorLost(Exception):
+    """A mirror that the peer was told of is gone: ask again, for all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The unconverted segments of all other hosts. `begun_at`: by the database's clock."""
+
+    segments: tuple[Staged, ...]
+    begun_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Absence:
+    host: Host
+    reason: str
+
+
+class Peers:
+    """The other hosts. `node` names this one, `mirrors` is the directory of the mirrors."""
+
+    def __init__(self, node: str, mirrors: Path, signer: Signer) -> None:
+        self._node = node
+        self._mirrors = mirrors
+        self._exchange = Exchange(signer)
+
+    def listing(self) -> Listing:
+        """What the other hosts have had unconverted at some moment after the call.
+
+        Raises HostMissing when one of them cannot be asked, StorageUnavailable.
+        """
+        begun_at = host.clock()
+        deadline = monotonic() + RESTART_SECONDS
+        while True:
+            outcomes = self._ask_all(self._others())
+            absent = [each for each in outcomes if isinstance(each, _Absence)]
+            # Whoever has left since it was to be asked had nothing unconverted any more.
+            present = {each.name: each for each in self._others()} if absent else {}
+            missing = [each for each in absent if each.host.name in present]
+            if not missing:
+                return Listing(
+                    tuple(one for each in outcomes if not isinstance(each, _Absence) for one in each), begun_at
+                )
+            if monotonic() > deadline or not all(present[each.host.name].is_living for each in missing):
+                raise _missing(missing)
+            sleep(LOOK_SECONDS)
+
+    def _others(self) -> Sequence[Host]:
+        return [each for each in host.present() if each.name != self._node]
+
+    def _ask_all(self, hosts: Sequence[Host]) -> "Sequence[Sequence[Staged] | _Absence]":
+        if len(hosts) < 2:
+            return [self._ask(each) for each in hosts]
+        with ThreadPoolExecutor(len(hosts)) as pool:
+            return tuple(pool.map(self._ask, hosts))
+
+    def _ask(self, peer: Host) -> "Sequence[Staged] | _Absence":
+        try:
+            for _ in range(MOST_ATTEMPTS):
+                with suppress(MirrorLost):
+                    return self._update(peer)
+            return _Absence(peer, f"its mirror below {self._mirrors} is removed again and again")
+        except Unreachable as error:
+            return _Absence(peer, str(error))
+
+    def _update(self, peer: Host) -> Sequence[Staged]:
+        """Bring the mirrors of the peer's segments up to date. Raises Unreachable, MirrorLost."""
+        target = self._mirrors / directory(peer.name)
+        target.mkdir(parents=True, exist_ok=True)
+        known = {each.name: each.size for each in stage(target)}
+        with self._exchange.ask(peer, known) as offer:
+            return [_continue(target, each, offer, known.get(each.name, 0)) for each in offer.segments]
+
+
+def _missing(absent: Sequence[_Absence]) -> HostMissing:
+    for each in absent:
+        logger.warning("host %s (%s) is missing: %s", each.host.name, each.host.url, each.reason)
+    names = ", ".join(f"{each.host.name} ({each.host.url or 'no address'})" for each in absent)
+    return HostMissing(
+        f"what host {names} has stored last cannot be read: {absent[0].reason}; an operator may bring it back,"
+        " or give up what only it has: `weirctl host drop`",
+        retry_after_seconds=2,
+        host=absent[0].host.name,
+    )
+
+
+def _continue(target: Path, segment: Offered, offer: Offer, known: int) -> Staged:
+    """Add the bytes that were offered. Raises MirrorLost, ValueError, OSError."""
+    if not NAME.fullmatch(segment.name) or not 0 <= segment.offset <= min(known, segment.size):
+        raise ValueError(f"an offer that was not asked for: {segment}")
+    path = target / (segment.name + SEGMENT_SUFFIX)
+    fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o640)
+    try:
+        have = os.fstat(fd).st_size
+        if have < segment.offset:
+            raise MirrorLost(segment.name)
+        if segment.size < known:
+            # Its owner took back what it could not sync, and has sealed it: it will not grow again.
+            os.ftruncate(fd, min(have, segment.size))
+        _copy(offer, fd, segment.offset, segment.size)
+        # What is listed is in use, so it is not removed (`forget`).
+        os.utime(fd)
+    finally:
+        os.close(fd)
+    return Staged(segment.name, str(path), segment.size)
+
+
+def _copy(offer: Offer, fd: int, start: int, end: int) -> None:
+    at = start
+    while at < end:
+        piece = offer.stream.read(min(PIECE_BYTES, end - at))
+        if not piece:
+            raise ValueError(f"its answer broke off {end - at} bytes early")
+        done = 0
+        while done < len(piece):
+            done += os.pwrite(fd, piece[done:], at + done)
+        at += len(piece)
+
+
+def forget(mirrors: Path, unused_seconds: float) -> int:
+    """Remove the mirrors that no query has listed for so long; return how many."""
+    removed = 0
+    for path in mirrors.glob(f"*/*{SEGMENT_SUFFIX}"):
+        with suppress(FileNotFoundError):
+            if path.stat().st_mtime < time() - unused_seconds:
+                path.unlink()
+                removed += 1
+    return removed

@@ -1,0 +1,150 @@
+"""Parquet files: written whole, durable before anybody is told of them, never changed. Asks no database."""
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from columns import POLARS_TYPES
+from models.column import Schema
+from models.file import HOUR_NS, File
+from storage.files.statistics import summarize
+from storage.files.store import allows_http, open_store
+from storage.names import PARQUET_SUFFIX, Layout, unique
+from storage.times import UNIT_NS, span
+
+# Level 3 costs 1.7 times the CPU for no smaller files on telemetry (docs/decisions/storage.md).
+ZSTD_LEVEL: Final = 1
+ROW_GROUP_ROWS: Final = 65_536
+# A partition field with more values than this in one segment and hour does not divide it: it would make a file each.
+MOST_VALUES: Final = 64
+# A directory's name has at most 255 bytes: the field, `=` and the value, of which each byte may become three.
+LONGEST_NAME_BYTES: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a file's rows are, besides the rows themselves. `body_bytes`: the bodies they came in."""
+
+    dataset_id: int
+    time_column: str
+    body_bytes: int = 0
+    level: int = 0
+
+
+def by_hour(rows: pl.DataFrame, time_column: str) -> Iterator[tuple[int, pl.DataFrame]]:
+    """The rows of each hour (hours since 1970, UTC), sorted by time."""
+    dtype = rows.schema[time_column]
+    if not isinstance(dtype, pl.Datetime):
+        raise TypeError(f"the time column {time_column!r} is {dtype}")
+    # Most segments are in order already, and of one hour.
+    ordered = rows if rows.get_column(time_column).is_sorted() else rows.sort(time_column, maintain_order=True)
+    hour_units = HOUR_NS // UNIT_NS[dtype.time_unit]
+    times = ordered.get_column(time_column).cast(pl.Int64())
+    if len(times) and times[0] // hour_units == times[-1] // hour_units:
+        yield times[0] // hour_units, ordered
+        return
+    hours = (times // hour_units).alias("\0hour")
+    for (hour,), part in ordered.with_columns(hours).group_by("\0hour", maintain_order=True):
+        yield int(str(hour)), part.drop("\0hour")
+
+
+def by_value(rows: pl.DataFrame, name: str | None) -> Iterator[tuple[tuple[str, str | None] | None, pl.DataFrame]]:
+    """The rows of each value of the partition field, with the field and the value as text (None: no value).
+
+    Undivided, with None for both, when there is no such field, or too many values for a file each.
+    """
+    if name is None or name not in rows.columns or rows.schema[name].is_nested() or _is_long(name):
+        yield None, rows
+        return
+    values = rows.get_column(name).cast(pl.String())
+    if values.n_unique() > MOST_VALUES or any(_is_long(value) for value in values.unique().drop_nulls()):
+        yield None, rows
+        return
+    for (value,), part in rows.with_columns(values.alias("\0value")).group_by("\0value", maintain_order=True):
+        yield (name, None if value is None else str(value)), part.drop("\0value")
+
+
+def _is_long(name: str) -> bool:
+    return len(name.encode()) > LONGEST_NAME_BYTES
+
+
+def write(layout: Layout, directory: str, rows: pl.DataFrame, origin: Origin) -> File:
+    """The rows as a new file in the manifest's `directory`, durable on return. Raises OSError, StorageUnavailable."""
+    path = f"{directory}/{unique()}{PARQUET_SUFFIX}"
+    store = open_store(layout)
+    unfinished = store.begin(path)
+    try:
+        rows.write_parquet(unfinished, compression="zstd", compression_level=ZSTD_LEVEL, row_group_size=ROW_GROUP_ROWS)
+        size = unfinished.stat().st_size
+        store.publish(unfinished, path)
+    except Exception:
+        unfinished.unlink(missing_ok=True)
+        raise
+    tmin, tmax = span(rows, origin.time_column)
+    return File(
+        path=path,
+        dataset_id=origin.dataset_id,
+        tmin=tmin,
+        tmax=tmax,
+        rows=rows.height,
+        bytes=size,
+        body_bytes=origin.body_bytes,
+        level=origin.level,
+        stats=summarize(rows),
+    )
+
+
+def read(layout: Layout, files: Sequence[File], schema: Schema) -> pl.DataFrame:
+    """All rows of the files, which carry all their statistics, in the schema's types: the columns any of them has."""
+    present = {name for file in files for name in file.stats}
+    wanted = {each.name: POLARS_TYPES[each.type] for each in schema.columns if each.name in present}
+    store = open_store(layout)
+    copies = store.copies(files)
+    return pl.concat(scan_files(places, wanted) for places in apart(files, copies, store.location)).collect()
+
+
+def apart(files: Sequence[File], copies: Mapping[str, Path], location: Callable[[str], str]) -> list[list[str]]:
+    """Where the files are, local copies and others apart, because one scan takes only files of one kind."""
+    local = [str(copies[file.path]) for file in files if file.path in copies]
+    others = [location(file.path) for file in files if file.path not in copies]
+    return [places for places in (local, others) if places]
+
+
+def count(layout: Layout, path: str) -> int | None:
+    """The number of rows by the file's footer; None if it cannot be read. Raises StorageUnavailable, OSError."""
+    store = open_store(layout)
+    with suppress(pl.exceptions.PolarsError, OSError):
+        return _count(store.location(path))
+    # Polars does not say whether the file is damaged or the store is away; reading it whole does.
+    content = io.BytesIO(b"".join(store.read(path)))
+    with suppress(pl.exceptions.PolarsError):
+        return _count(content)
+    return None
+
+
+def _count(source: str | io.BytesIO) -> int:
+    rows = pl.scan_parquet(source, glob=False, storage_options=_options() if isinstance(source, str) else None)
+    return int(rows.select(pl.len()).collect().item())
+
+
+def scan_files(locations: Sequence[str], wanted: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+    """The files under one schema: columns that a file lacks are null, integers of a widened column become floats."""
+    return pl.scan_parquet(
+        list(locations),
+        schema=dict(wanted),
+        missing_columns="insert",
+        extra_columns="ignore",
+        cast_options=pl.ScanCastOptions(integer_cast=["upcast", "allow-float"]),
+        glob=False,
+        hive_partitioning=False,
+        storage_options=_options(),
+    )
+
+
+def _options() -> dict[str, str] | None:
+    return {"aws_allow_http": "true"} if allows_http() else None

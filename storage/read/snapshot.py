@@ -1,0 +1,75 @@
+"""A snapshot: everything that has to be read for a dataset and time range, as plain values that can be pickled."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from models import column, file
+from models.column import Schema
+from models.dataset import Dataset
+from models.file import File
+from storage.files.object_cache import Cache
+from storage.files.statistics import Condition, choose
+from storage.names import Layout
+from storage.read.listing import unconverted
+from storage.wal.segments import Staged
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One moment of a dataset. `start`, `end`: half-open, ns since 1970, None: unbounded. `root`: the directory or URL
+    that the files' paths begin at; `cache`: where copies of them are kept, if they are objects. `columns`: those
+    whose statistics the files carry."""
+
+    root: str
+    schema: Schema
+    time_column: str
+    start: int | None
+    end: int | None
+    files: tuple[File, ...]
+    staged: tuple[Staged, ...]
+    columns: frozenset[str] = frozenset()
+    cache: Cache | None = None
+
+    def within(self, start: int | None, end: int | None) -> "Snapshot":
+        """The part of `[start, end)`, of a snapshot of all time."""
+        files = tuple(
+            each for each in self.files if (start is None or each.tmax >= start) and (end is None or each.tmin < end)
+        )
+        return replace(self, start=start, end=end, files=files)
+
+    def relevant(self, alternatives: Sequence[Sequence[Condition]]) -> "Snapshot":
+        """Without files that cannot have an event that satisfies all conditions of any alternative.
+
+        The other files, and the segments, still have events that do not. Conditions on other than `columns` count
+        for nothing, because the files do not carry their statistics.
+        """
+        known = [[each for each in conditions if each.column in self.columns] for conditions in alternatives]
+        return replace(self, files=tuple(choose(self.files, known))) if all(known) and known else self
+
+
+def take(
+    layout: Layout,
+    dataset: Dataset,
+    start: int | None = None,
+    end: int | None = None,
+    columns: Iterable[str] = (),
+) -> Snapshot:
+    """What holds the dataset's events of `[start, end)`, each event once. Raises StorageUnavailable, HostMissing.
+
+    The files carry the statistics of `columns`, so that some of them need not be read.
+    """
+    with unconverted(layout) as staged:
+        schema = column.schema(dataset.id)
+        known = sorted({each.name for each in schema.columns}.intersection(columns))
+        files = file.find(dataset.id, start, end, known)
+    return Snapshot(
+        root=layout.url or str(layout.root),
+        schema=schema,
+        time_column=dataset.time_column,
+        start=start,
+        end=end,
+        files=tuple(files),
+        staged=staged,
+        columns=frozenset(known),
+        cache=Cache.of(layout),
+    )

@@ -1,0 +1,1 @@
+"""The maintenance process: conversion, compaction, retention and what a crash left behind."""

@@ -1,0 +1,32 @@
+"""What still waits to become Parquet on this host: the number that says whether maintenance keeps up."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ulid import ULID
+
+from models import segment
+from storage.names import Layout
+from storage.wal.segments import stage
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """Segments that are not converted, those that still grow included; the age of the oldest, 0 without any."""
+
+    segments: int
+    bytes: int
+    oldest_seconds: float
+
+
+def backlog(layout: Layout, now: datetime) -> Backlog:
+    """The backlog of this host. Raises StorageUnavailable."""
+    staged = stage(layout.staging)
+    converted = segment.converted([each.name for each in staged])
+    waiting = [each for each in staged if each.name not in converted]
+    oldest = min((ULID.from_str(each.name).datetime for each in waiting), default=now)
+    return Backlog(
+        segments=len(waiting),
+        bytes=sum(each.size for each in waiting),
+        oldest_seconds=max(0.0, (now.astimezone(UTC) - oldest).total_seconds()),
+    )

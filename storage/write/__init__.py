@@ -1,0 +1,1 @@
+"""Events into the write-ahead log: columns mapped, batches committed in groups, requests stored once."""

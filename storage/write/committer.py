@@ -1,0 +1,235 @@
+"""Group commit: whatever is queued while one sync runs goes into the next. Knows rows, not requests.
+
+One thread per process takes the queue, and `offload` runs the blocking part. Under gevent the thread is a greenlet
+(the standard library is patched) and `offload` has to leave the hub; it must not be a pool that long work can fill,
+or acknowledgements wait for queries. Elsewhere `offload` may simply call its argument.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Final, Protocol, TypeVar
+
+import polars as pl
+
+from errors import Overloaded, ShuttingDown, StorageUnavailable
+from storage.wal.records import Frame, to_payload
+from storage.wal.segments import Segment
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
+
+MIB: Final = 1024 * 1024
+# Conversion reads a segment whole; larger ones cost memory there, smaller ones make more files.
+SEGMENT_BYTES: Final = 32 * MIB
+# One write; what is queued beyond it waits for the next sync, which keeps the first ones' acknowledgement early.
+COMMIT_BYTES: Final = 16 * MIB
+# Rows of this size are a frame of their own.
+LARGE_BYTES: Final = 128 * 1024
+
+
+class Offload(Protocol):
+    def __call__(self, function: Callable[[], R], /) -> R: ...
+
+
+def inline(function: Callable[[], R], /) -> R:
+    """The offload of a process without gevent: the calling thread does it."""
+    return function()
+
+
+# Told after each commit: how many requests it answered, its seconds, and those of its sync.
+OnCommit = Callable[[int, float, float], None]
+
+
+def ignored(requests: int, seconds: float, sync_seconds: float) -> None:
+    """For those who count nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Stored rows of one dataset, as one request brought them. Times in ns since 1970, both inclusive."""
+
+    dataset_id: int
+    frame: pl.DataFrame
+    tmin: int
+    tmax: int
+    body_bytes: int = 0
+    notes: bytes = b""
+
+
+@dataclass(slots=True)
+class _Request:
+    rows: Rows
+    size: int
+    answered: threading.Event = field(default_factory=threading.Event)
+    error: BaseException | None = None
+
+    def answer(self, error: BaseException | None) -> None:
+        self.error = error
+        self.answered.set()
+
+
+class Committer:
+    """Makes rows durable. Owns the process's segment."""
+
+    def __init__(
+        self,
+        staging: Path,
+        *,
+        offload: Offload = inline,
+        flush_seconds: float = 5.0,
+        max_queued_bytes: int = 256 * MIB,
+        segment_bytes: int = SEGMENT_BYTES,
+        on_commit: OnCommit = ignored,
+    ) -> None:
+        self._staging = staging
+        self._offload = offload
+        self._flush_seconds = flush_seconds
+        self._max_queued_bytes = max_queued_bytes
+        self._segment_bytes = segment_bytes
+        self._on_commit = on_commit
+        self._segment: Segment | None = None
+        self._lock = threading.Lock()
+        self._has_work = threading.Event()
+        self._queue: list[_Request] = []
+        self._queued_bytes = 0
+        self._closing = False
+        self._thread: threading.Thread | None = None
+
+    def append(self, rows: Rows) -> None:
+        """Return when the rows are on stable storage.
+
+        Raises Overloaded when too much waits already, StorageUnavailable when the disk failed, ShuttingDown.
+        In each case the rows are not stored.
+        """
+        request = _Request(rows, int(rows.frame.estimated_size()))
+        self._enqueue(request)
+        request.answered.wait()
+        if request.error is not None:
+            raise StorageUnavailable("the events could not be written to disk") from request.error
+
+    def _enqueue(self, request: _Request) -> None:
+        with self._lock:
+            if self._closing:
+                raise ShuttingDown("the server is shutting down")
+            # A single request is never too large for an empty queue: its size was limited where it was read.
+            if self._queue and self._queued_bytes + request.size > self._max_queued_bytes:
+                raise Overloaded("too many events wait to be written")
+            self._queue.append(request)
+            self._queued_bytes += request.size
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
+                self._thread.start()
+        self._has_work.set()
+
+    def close(self) -> None:
+        """Commit what is queued, seal the segment and refuse what comes later."""
+        with self._lock:
+            self._closing = True
+            thread = self._thread
+        self._has_work.set()
+        if thread is not None:
+            thread.join()
+
+    def _run(self) -> None:
+        while True:
+            if not (self._queue or self._closing):
+                self._has_work.wait(self._flush_in())
+                self._has_work.clear()
+            # Asked first: whatever is queued was so before we were closing.
+            is_closing = self._closing
+            batch = self._take()
+            if batch:
+                self._commit(batch)
+            is_last = is_closing and not batch
+            if is_last or self._flush_in() == 0:
+                self._roll()
+            if is_last:
+                return
+
+    def _flush_in(self) -> float | None:
+        """Seconds until the segment is old enough to be sealed; None without a segment."""
+        if self._segment is None:
+            return None
+        return max(0.0, self._flush_seconds - self._segment.age_seconds)
+
+    def _take(self) -> list[_Request]:
+        taken: list[_Request] = []
+        size = 0
+        with self._lock:
+            while self._queue and (not taken or size + self._queue[0].size <= COMMIT_BYTES):
+                taken.append(self._queue.pop(0))
+                size += taken[-1].size
+            self._queued_bytes -= size
+        return taken
+
+    def _commit(self, batch: Sequence[_Request]) -> None:
+        """Answer all of `batch`: durable, or all failed."""
+        error: BaseException | None = None
+        started = monotonic()
+        try:
+            sync_seconds = self._offload(lambda: self._write(batch))
+        except Exception as caught:
+            # Whatever it was, nothing was acknowledged, and the next commit starts with a fresh segment.
+            logger.exception("commit of %d requests failed", len(batch))
+            error = caught
+            self._roll()
+        for request in batch:
+            request.answer(error)
+        if error is None:
+            self._report(len(batch), monotonic() - started, sync_seconds)
+
+    def _report(self, requests: int, seconds: float, sync_seconds: float) -> None:
+        """After the answers: what is durable stays so, whatever becomes of its being counted."""
+        try:
+            self._on_commit(requests, seconds, sync_seconds)
+        except Exception:
+            logger.exception("a commit could not be counted")
+
+    def _write(self, batch: Sequence[_Request]) -> float:
+        """Return the seconds of the sync."""
+        frames = [_frame(group) for group in _groups(batch)]
+        if self._segment is not None and self._segment.size + sum(f.size for f in frames) > self._segment_bytes:
+            self._roll()
+        if self._segment is None:
+            self._segment = Segment(self._staging)
+        return self._segment.append(frames)
+
+    def _roll(self) -> None:
+        segment, self._segment = self._segment, None
+        if segment is not None:
+            segment.seal()
+
+
+def _groups(requests: Sequence[_Request]) -> list[list[Rows]]:
+    """The rows that are to stand in one frame, in the order of arrival."""
+    groups: dict[object, list[Rows]] = {}
+    for request in requests:
+        groups.setdefault(_likeness(request), []).append(request.rows)
+    return list(groups.values())
+
+
+def _likeness(request: _Request) -> object:
+    """What rows have in common that can stand in one frame: the dataset and the columns.
+
+    Large ones have a frame of their own, since joining them would cost a copy and save next to nothing.
+    """
+    rows = request.rows
+    return id(rows) if request.size > LARGE_BYTES else (rows.dataset_id, tuple(rows.frame.schema.items()))
+
+
+def _frame(group: Sequence[Rows]) -> Frame:
+    rows = group[0].frame if len(group) == 1 else pl.concat([each.frame for each in group], rechunk=True)
+    return Frame(
+        dataset_id=group[0].dataset_id,
+        rows=rows.height,
+        tmin=min(each.tmin for each in group),
+        tmax=max(each.tmax for each in group),
+        body_bytes=sum(each.body_bytes for each in group),
+        payload=to_payload(rows),
+        notes=b"".join(each.notes for each in group),
+    )

@@ -1,0 +1,120 @@
+"""Batches for datasets that say beforehand what they take: a static schema, or a time field of the events' own. Pure.
+
+Where a timestamp or date is declared, text (RFC 3339) and integers (milliseconds since 1970) are read as one. Nowhere
+else is text ever guessed into a time (api.md section 4).
+"""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+
+import polars as pl
+
+from columns import POLARS_TYPES, WIDER, Batch, ColumnType, Field
+from errors import InvalidEvent, SchemaMismatch
+from models.column import Schema
+from models.dataset import Dataset
+from storage.times import LATEST_NS, UNIT_NS, to_us
+from storage.write.column_mapping import is_large
+
+TIMES: Final = frozenset({ColumnType.TIMESTAMP_US, ColumnType.TIMESTAMP_NS})
+MILLISECOND_NS: Final = 10**6
+DAY_NS: Final = 86_400 * 10**9
+# RFC 3339, with a space or nothing but the date allowed, no zone meaning UTC, and up to nanoseconds.
+_TIME: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(Z|z|[+-]\d\d:?\d\d)?)?", re.ASCII
+)
+
+
+def conform(batch: Batch, target: Dataset, schema: Schema) -> Batch:
+    """The batch with its declared times as times, and nothing that a static schema does not have.
+
+    Raises InvalidEvent for a value that is no time, SchemaMismatch for a field of another type or name.
+    """
+    columns: dict[Field, pl.Series] = {}
+    for field, values in zip(batch.fields, batch.columns, strict=True):
+        stored = schema.by_name.get(field.name)
+        kind = field.type if stored is None else stored.type
+        is_declared = target.static_schema or field.name == target.time_column
+        converted = _convert(field, values, kind) if is_declared else values
+        if target.static_schema and (stored is None or converted is None):
+            raise _mismatch(target, field, None if stored is None else kind)
+        if converted is None or not is_declared:
+            _merge(columns, field, values)
+        else:
+            _merge(columns, Field(field.name, kind), converted)
+    return Batch(tuple(columns), tuple(columns.values()), batch.height)
+
+
+def _merge(columns: dict[Field, pl.Series], field: Field, values: pl.Series) -> None:
+    before = columns.get(field)
+    columns[field] = values if before is None else before.zip_with(before.is_not_null(), values)
+
+
+def _mismatch(target: Dataset, field: Field, wanted: ColumnType | None) -> SchemaMismatch:
+    expected = "which it does not have" if wanted is None else f"which is {wanted} there"
+    return SchemaMismatch(
+        f"dataset {target.name!r} has a static schema; the events have {field.name!r} of type {field.type}, {expected}",
+        field=field.name,
+    )
+
+
+def _convert(field: Field, values: pl.Series, wanted: ColumnType) -> pl.Series | None:
+    """The values as `wanted`; None if that type does not take them. Raises InvalidEvent for a value that is no time."""
+    if field.type is wanted:
+        return values
+    if wanted in TIMES or wanted is ColumnType.DATE:
+        read = _reader(field.type)
+        return None if read is None else _times(field, values, wanted, read)
+    if WIDER.get(field.type) is wanted and not is_large(values):
+        return values.cast(POLARS_TYPES[wanted])
+    return None
+
+
+def _reader(kind: ColumnType) -> Callable[[object], int] | None:
+    """What reads a physical value of the type as ns since 1970."""
+    units = {
+        ColumnType.INT64: MILLISECOND_NS,
+        ColumnType.DATE: DAY_NS,
+        ColumnType.TIMESTAMP_US: UNIT_NS["us"],
+        ColumnType.TIMESTAMP_NS: 1,
+    }
+    if kind is ColumnType.UTF8:
+        return lambda text: parse_time(str(text))
+    unit = units.get(kind)
+    return None if unit is None else lambda count: int(str(count)) * unit
+
+
+def _times(field: Field, values: pl.Series, wanted: ColumnType, read: Callable[[object], int]) -> pl.Series:
+    unit = {ColumnType.DATE: DAY_NS, ColumnType.TIMESTAMP_US: UNIT_NS["us"]}.get(wanted, 1)
+    physical: list[int | None] = []
+    for index, value in enumerate(values.to_physical()):
+        try:
+            physical.append(None if value is None else _counted(read(value), unit))
+        except ValueError as error:
+            raise InvalidEvent(f"{field.name!r} of event {index} is not a time: {error}", index=index) from error
+    counts = pl.Series(field.name, physical, dtype=pl.Int64())
+    return (counts.cast(pl.Int32()) if wanted is ColumnType.DATE else counts).cast(POLARS_TYPES[wanted])
+
+
+def _counted(ns: int, unit: int) -> int:
+    if abs(ns) > LATEST_NS:
+        raise ValueError("outside the years 1677 to 2262")
+    if ns % unit:
+        raise ValueError("more precise than the column")
+    return ns // unit
+
+
+def parse_time(text: str) -> int:
+    """Nanoseconds since 1970 of an RFC 3339 time. Raises ValueError.
+
+    >>> parse_time("1970-01-01T00:00:01.000000005Z"), parse_time("1970-01-01 01:00+01:00"), parse_time("1970-01-02")
+    (1000000005, 0, 86400000000000)
+    """
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        raise ValueError("expected RFC 3339")
+    day, time, fraction, zone = match.groups()
+    moment = datetime.fromisoformat(f"{day}T{time or '00:00'}{(zone or 'Z').upper()}")
+    return to_us(moment.astimezone(UTC)) * 1000 + int((fraction or "").ljust(9, "0"))

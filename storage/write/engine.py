@@ -1,0 +1,162 @@
+"""The write side of the storage: datasets looked up, batches resolved against their schema and made durable.
+
+One `Storage` per process. The database is asked only when something is seen for the first time.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from columns import Batch, Field
+from errors import InvalidEvent, StorageUnavailable
+from models import column, dataset
+from models.base import connection, database
+from models.column import TIMESTAMP, Schema
+from models.dataset import Dataset
+from models.shared_generation import Generation, SharedGeneration
+from storage.names import Layout
+from storage.times import span
+from storage.wal.segments import make_directory
+from storage.write.arrival import Arrival, Share, stamp
+from storage.write.column_mapping import Plan, adopt, apply, large, plan
+from storage.write.committer import MIB, Committer, Offload, OnCommit, Rows, ignored, inline
+from storage.write.declared_schema import conform
+from storage.write.disk_watermark import Water, used_percent
+from storage.write.idempotency import Once, note
+
+# Plans kept per schema. Clients send few shapes; the bound is for those that send endless ones.
+MOST_PLANS: Final = 1000
+# A new column costs one more round; rivals can force another one, but not for ever, since schemas only grow.
+MOST_ROUNDS: Final = 20
+# Below this many values, resolving takes less than a switch of threads and is done in place.
+SMALL_BATCH: Final = 100_000
+
+R = TypeVar("R")
+
+Shape = tuple[tuple[Field, ...], frozenset[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A schema and the plans made for it. Replaced whole when the schema changes."""
+
+    schema: Schema
+    plans: dict[Shape, Plan] = field(default_factory=dict)
+
+
+class Storage:
+    """Appends events durably. Safe for any number of threads or greenlets."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        *,
+        generation: Generation | None = None,
+        offload: Offload = inline,
+        max_columns: int = 1000,
+        flush_seconds: float = 5.0,
+        max_queued_bytes: int = 256 * MIB,
+        disk_high_water_percent: int = 100,
+        disk_low_water_percent: int = 100,
+        on_commit: OnCommit = ignored,
+    ) -> None:
+        """`generation` tells when a dataset was deleted; None: the one that the processes of this host share."""
+        make_directory(layout.staging, layout.root)
+        self.layout = layout
+        self._offload = offload
+        self._max_columns = max_columns
+        self._committer = Committer(
+            layout.staging,
+            offload=offload,
+            flush_seconds=flush_seconds,
+            max_queued_bytes=max_queued_bytes,
+            on_commit=on_commit,
+        )
+        self._water = Water(lambda: used_percent(layout.staging), disk_high_water_percent, disk_low_water_percent)
+        self._generation = generation or SharedGeneration(layout.root)
+        self.once = Once(layout)
+        self._datasets: dict[tuple[str, str], tuple[int | None, Dataset]] = {}
+        self._known: dict[int, _Known] = {}
+
+    def find(self, tenant: str, name: str) -> Dataset:
+        """The dataset, from this process's cache if it was not deleted since. Raises DatasetNotFound."""
+        generation = self._generation.read()
+        cached = self._datasets.get((tenant, name))
+        if cached is not None and generation is not None and cached[0] == generation:
+            return cached[1]
+        found = dataset.find(tenant, name)
+        self._datasets[tenant, name] = (generation, found)
+        return found
+
+    def delete(self, tenant: str, name: str) -> None:
+        """Delete the dataset; on return no process of any host still takes events for it. Raises DatasetNotFound."""
+        with self._generation.changing():
+            found = dataset.delete(tenant, name)
+        self._datasets.pop((tenant, name), None)
+        self._known.pop(found.id, None)
+
+    def append(self, target: Dataset, batch: Batch, arrival: Arrival) -> None:
+        """Return when the batch's events, which arrived together, are on stable storage. Raises as append_shared."""
+        self.append_shared(target, batch, (Share(arrival, batch.height),))
+
+    def append_shared(self, target: Dataset, batch: Batch, shares: Sequence[Share]) -> None:
+        """Return when the batch's events, in their order, are on stable storage.
+
+        The first events are the first share's, as many as it says, and so on to the last. None is stored when it
+        raises: InvalidEvent, SchemaMismatch, TooManyColumns, DatasetNotFound, DiskFull, Overloaded, StorageUnavailable.
+        """
+        if batch.height == 0:
+            return
+        self._water.check()
+        schema = self._schema(target).schema
+        batch = adopt(batch, schema)
+        if target.static_schema or target.time_column != TIMESTAMP:
+            batch = conform(batch, target, schema)
+        stamped = stamp(batch, shares)
+        facts = self._run(stamped, lambda: large(stamped))
+        routes = self._plan(target, (stamped.fields, facts)).routes
+        rows = self._run(stamped, lambda: apply(routes, stamped.columns))
+        tmin, tmax = span(rows, target.time_column)
+        notes = b"".join(note(each.arrival.receipt, each.rows) for each in shares)
+        body_bytes = sum(each.arrival.body_bytes for each in shares)
+        self._committer.append(Rows(target.id, rows, tmin, tmax, body_bytes, notes))
+
+    def check_ready(self) -> None:
+        """Raise StorageUnavailable unless the database answers and segments can be created."""
+        with connection():
+            database.execute_sql("SELECT 1")
+        if not os.access(self.layout.staging, os.W_OK | os.X_OK):
+            raise StorageUnavailable(f"{self.layout.staging} cannot be written to")
+
+    def close(self) -> None:
+        """Write what is queued and seal the segment."""
+        self._committer.close()
+        self.once.close()
+
+    def _plan(self, target: Dataset, shape: Shape) -> Plan:
+        """The plan for batches of this shape, after the schema has all that it needs."""
+        known = self._schema(target)
+        for _ in range(MOST_ROUNDS):
+            found = known.plans.get(shape)
+            if found is None:
+                found = plan(*shape, known.schema)
+                if found.change:
+                    known = self._learn(column.evolve(target.id, found.change, self._max_columns))
+                    continue
+                if len(known.plans) >= MOST_PLANS:
+                    known.plans.clear()
+                known.plans[shape] = found
+            return found
+        raise InvalidEvent(f"no columns found for these events in {MOST_ROUNDS} attempts")
+
+    def _run(self, batch: Batch, function: Callable[[], R]) -> R:
+        is_small = batch.height * len(batch.fields) <= SMALL_BATCH
+        return function() if is_small else self._offload(function)
+
+    def _schema(self, target: Dataset) -> _Known:
+        return self._known.get(target.id) or self._learn(column.schema(target.id))
+
+    def _learn(self, schema: Schema) -> _Known:
+        known = self._known[schema.dataset_id] = _Known(schema)
+        return known

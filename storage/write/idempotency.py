@@ -1,0 +1,193 @@
+"""Idempotency keys: a request that is repeated with its key is stored once, whatever died in between.
+
+The key's receipt is claimed in the database before the events are stored, travels with them in their frame, and is
+completed after. So a claim that was never completed can be decided: as long as its owner lives, it is at work; when it
+is dead, either a frame has the receipt and the events are stored, or none has and none ever will.
+"""
+
+import hashlib
+import logging
+import os
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from time import monotonic, sleep
+from typing import Final
+
+from errors import IdempotencyKeyReused, Overloaded, StorageUnavailable
+from models import host, segment
+from models import idempotency_record as receipts
+from models.base import connection, database
+from storage.names import OWNER_SUFFIX, Layout, unique
+from storage.wal.records import Buffer, decode
+from storage.wal.segments import create_locked, is_locked, stage
+
+logger = logging.getLogger(__name__)
+
+# A receipt's digest and its number of events, one after the other in a frame's notes.
+_NOTE: Final = struct.Struct("<32sI")
+# How long a repeated request waits for the first one, and how often it looks.
+PATIENCE_SECONDS: Final = 5.0
+LOOK_SECONDS: Final = 0.05
+# Segments that are converted away while they are searched are searched again.
+MOST_SEARCHES: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How many events the request stored, now or, for a duplicate, the first time."""
+
+    events: int
+    is_duplicate: bool
+
+
+def receipt_of(*parts: str) -> bytes:
+    """The receipt of a key: tenant, dataset, credential and the key itself, none of which can run into another."""
+    return hashlib.sha256(b"".join(len(part.encode()).to_bytes(8) + part.encode() for part in parts)).digest()
+
+
+def note(receipt: bytes, events: int) -> bytes:
+    """What a frame says of the request: as many events of this receipt are in it."""
+    return _NOTE.pack(receipt, events) if receipt else b""
+
+
+def read_notes(notes: Buffer) -> dict[bytes, int]:
+    """The receipts in a frame's notes, each with its events."""
+    return dict(_NOTE.iter_unpack(notes))
+
+
+class Once:
+    """Stores requests once per key. One per process; safe for any number of threads or greenlets."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._lock = Lock()
+        self._name = ""
+        self._fd = -1
+        # The claims that requests of this process are at work on.
+        self._at_work: set[str] = set()
+        # Claims that could not be given up because the database was away, with their receipts.
+        self._unreleased: dict[str, bytes] = {}
+
+    def store(self, receipt: bytes, body: bytes, store: Callable[[], int]) -> Answer:
+        """The answer of `store`, which returns the number of events, or of the request that had this key before.
+
+        `store` puts the receipt into the `Arrival`. Raises IdempotencyKeyReused if that request had another body,
+        Overloaded if it is still at work, and what `store` raises, after which the key is free again.
+        """
+        self._release_late()
+        # Of this one claim, so that a claim changes hands at most once.
+        owner = f"{self._layout.node}/{self._lock_name()}/{unique()}"
+        self._at_work.add(owner)
+        try:
+            before = self._claim(receipt, hashlib.sha256(body).digest(), owner)
+            if before is not None:
+                return Answer(before, is_duplicate=True)
+            return Answer(self._store(receipt, owner, store), is_duplicate=False)
+        finally:
+            self._at_work.discard(owner)
+
+    def close(self) -> None:
+        """Let go of the lock that says this process lives."""
+        if self._fd >= 0:
+            _lock_path(self._layout, self._name).unlink(missing_ok=True)
+            os.close(self._fd)
+            self._fd = -1
+
+    def _claim(self, receipt: bytes, body: bytes, owner: str) -> int | None:
+        """The events of the request that had this key before; None if the key is ours now."""
+        deadline = monotonic() + PATIENCE_SECONDS
+        while (found := receipts.claim(receipt, body, owner)) is not None:
+            if found.body != body:
+                raise IdempotencyKeyReused("this Idempotency-Key was used before with another body")
+            if found.events is not None:
+                return found.events
+            if not self._is_at_work(found.owner):
+                events = search(self._layout, receipt)
+                if events is not None:
+                    receipts.complete({receipt: events})
+                    return events
+                if receipts.take_over(receipt, found.owner, owner):
+                    return None
+            elif monotonic() > deadline:
+                raise Overloaded("the first request with this Idempotency-Key is still being stored")
+            else:
+                sleep(LOOK_SECONDS)
+        return None
+
+    def _store(self, receipt: bytes, owner: str, store: Callable[[], int]) -> int:
+        try:
+            events = store()
+        except BaseException:
+            self._release(receipt, owner)
+            raise
+        try:
+            receipts.complete({receipt: events})
+        except StorageUnavailable:
+            # The events are durable and so is their receipt; their conversion completes it.
+            logger.warning("a receipt waits for its conversion to be completed")
+        return events
+
+    def _is_at_work(self, owner: str) -> bool:
+        node, name, _ = owner.split("/")
+        if name == self._name:
+            return owner in self._at_work
+        if node != self._layout.node:
+            # Of another host we cannot know; its own claims are decided there. One that has left, or was given up,
+            # has stored nothing that is not known here.
+            return all(each.name != node or each.is_present for each in host.every())
+        return is_locked(_lock_path(self._layout, name))
+
+    def _lock_name(self) -> str:
+        """The name of the file that is locked as long as this process lives."""
+        with self._lock:
+            if self._fd < 0:
+                name = unique()
+                self._fd = create_locked(self._layout.staging, name, OWNER_SUFFIX)
+                self._name = name
+            return self._name
+
+    def _release(self, receipt: bytes, owner: str) -> None:
+        try:
+            receipts.release(receipt, owner)
+        except StorageUnavailable:
+            self._unreleased[owner] = receipt
+
+    def _release_late(self) -> None:
+        for owner, receipt in list(self._unreleased.items()):
+            receipts.release(receipt, owner)
+            self._unreleased.pop(owner, None)
+
+
+def search(layout: Layout, receipt: bytes) -> int | None:
+    """How many events of the receipt are stored; None: none are. Its owner is dead. Raises StorageUnavailable."""
+    for _ in range(MOST_SEARCHES):
+        # As for queries: staging first, then the database, so that a conversion in between is seen on one side.
+        staged = stage(layout.staging)
+        with connection(), database.atomic():
+            database.execute_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            found = receipts.find(receipt)
+            converted = segment.converted([each.name for each in staged])
+        if found is not None and found.events is not None:
+            return found.events
+        try:
+            for each in staged:
+                if each.name not in converted:
+                    for notes in _notes(Path(each.path), each.name):
+                        if receipt in notes:
+                            return notes[receipt]
+            return None
+        except FileNotFoundError:
+            continue
+    raise StorageUnavailable("segments were converted faster than they could be searched")
+
+
+def _notes(path: Path, name: str) -> Iterator[dict[bytes, int]]:
+    for frame in decode(path.read_bytes(), name):
+        yield read_notes(frame.notes)
+
+
+def _lock_path(layout: Layout, name: str) -> Path:
+    return layout.staging / (name + OWNER_SUFFIX)

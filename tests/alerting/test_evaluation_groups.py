@@ -1,0 +1,33 @@
+"""Which alerts are evaluated together."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from alerting.evaluation_groups import grouped
+from alerting.schedule import SETTLE
+from models.alert import Alert
+from tests.alerting.samples import NOON
+from tests.alerting.samples import alert as sample
+
+
+def alerts(number: int, **members: object) -> list[Alert]:
+    made = [sample(**members) for _ in range(number)]
+    return [replace(each, origin=replace(each.origin, id=f"alert {n}")) for n, each in enumerate(made)]
+
+
+def test_groups_are_of_one_dataset_and_slot_and_lose_nobody():
+    claimed = [*alerts(100), *alerts(100, dataset="other"), *alerts(100, frequency_seconds=120)]
+
+    found = grouped(claimed, "lease", NOON)
+
+    assert sorted(id(alert) for group in found for alert in group.alerts) == sorted(map(id, claimed))
+    assert all({alert.content.dataset for alert in group.alerts} == {group.dataset} for group in found)
+    assert all(timedelta() <= NOON - SETTLE - group.slot < timedelta(seconds=120) for group in found)
+    assert len({(group.dataset, group.slot) for group in found}) == len(found) < len(claimed) / 4
+
+
+def test_tenants_are_never_together():
+    (mine,) = alerts(1)
+    theirs = replace(mine, origin=replace(mine.origin, tenant="other"))
+
+    assert [group.tenant for group in grouped([mine, theirs], "lease", NOON)] == ["default", "other"]

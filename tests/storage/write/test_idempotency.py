@@ -1,0 +1,234 @@
+"""A request that is repeated with its Idempotency-Key is stored once (api.md section 4)."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from errors import IdempotencyKeyReused, Overloaded, StorageUnavailable
+from models import base, host, idempotency_record
+from storage.upkeep.conversion import convert_all
+from storage.wal.segments import create_locked
+from storage.write import idempotency
+from storage.write.arrival import Arrival
+from storage.write.engine import Storage
+from storage.write.idempotency import Answer, note, read_notes, receipt_of
+from tests.storage.workbench import NOON, Bench, batch_of
+
+ROOT = Path(__file__).parents[2]
+KEY = receipt_of("default", "app", "credential", "key")
+BODY = b'{"x": 1}'
+
+
+def send(bench: Bench, storage: Storage | None = None, key: bytes = KEY, body: bytes = BODY) -> Answer:
+    """One request with a key, as a blueprint handles it."""
+    used = storage or bench.storage
+
+    def store() -> int:
+        used.append(bench.app, batch_of(x=[1, 2]), Arrival(NOON, receipt=key))
+        return 2
+
+    return used.once.store(key, body, store)
+
+
+def test_second_request_is_answered_as_the_first_and_stored_once(bench: Bench) -> None:
+    assert send(bench) == Answer(2, is_duplicate=False)
+    assert send(bench) == Answer(2, is_duplicate=True)
+    assert bench.rows().height == 2
+
+
+def test_other_worker_answers_the_same(bench: Bench) -> None:
+    send(bench)
+    other = Storage(bench.layout)
+
+    assert send(bench, other) == Answer(2, is_duplicate=True)
+    other.close()
+
+
+def test_key_with_another_body_is_refused(bench: Bench) -> None:
+    send(bench)
+
+    with pytest.raises(IdempotencyKeyReused):
+        send(bench, body=b"another")
+    assert bench.rows().height == 2
+
+
+def test_other_keys_are_other_requests(bench: Bench) -> None:
+    send(bench)
+
+    assert not send(bench, key=receipt_of("default", "app", "credential", "another")).is_duplicate
+    assert bench.rows().height == 4
+
+
+def test_parts_of_a_receipt_do_not_run_into_each_other() -> None:
+    assert receipt_of("a", "bc") != receipt_of("ab", "c")
+
+
+def test_notes_are_read_back() -> None:
+    other = receipt_of("x")
+
+    assert read_notes(note(KEY, 3) + note(b"", 5) + note(other, 7)) == {KEY: 3, other: 7}
+
+
+def test_request_that_failed_leaves_the_key_free(bench: Bench) -> None:
+    def fail() -> int:
+        raise StorageUnavailable("disk")
+
+    with pytest.raises(StorageUnavailable):
+        bench.storage.once.store(KEY, BODY, fail)
+
+    assert send(bench) == Answer(2, is_duplicate=False)
+
+
+def test_request_without_events_is_remembered_too(bench: Bench) -> None:
+    answers = [bench.storage.once.store(KEY, b"[]", lambda: 0) for _ in range(2)]
+
+    assert answers == [Answer(0, is_duplicate=False), Answer(0, is_duplicate=True)]
+
+
+def test_key_is_forgotten_after_a_day(bench: Bench) -> None:
+    send(bench)
+    base.database.execute_sql("UPDATE receipt SET created_at = now() - interval '25 hours'")
+
+    assert not send(bench, body=b"another").is_duplicate
+    base.database.execute_sql("UPDATE receipt SET created_at = now() - interval '25 hours'")
+    assert idempotency_record.expire() == 1
+
+
+@pytest.mark.parametrize("convert", [False, True], ids=["unconverted", "converted"])
+def test_answer_that_was_lost_after_the_events_were_durable_is_given_again(bench: Bench, convert: bool) -> None:
+    """kill -9 between commit and answer: the receipt in the frame decides."""
+    claim_by_a_dead_process(bench)
+    bench.storage.append(bench.app, batch_of(x=[1, 2]), Arrival(NOON, receipt=KEY))
+    bench.seal()
+    if convert:
+        convert_all(bench.layout)
+
+    assert send(bench) == Answer(2, is_duplicate=True)
+    assert bench.rows().height == 2
+
+
+def test_claim_of_a_process_that_died_before_it_stored_anything_is_taken_over(bench: Bench) -> None:
+    claim_by_a_dead_process(bench)
+
+    assert send(bench) == Answer(2, is_duplicate=False)
+    assert bench.rows().height == 2
+
+
+def claim_by_a_dead_process(bench: Bench) -> None:
+    assert (
+        idempotency_record.claim(KEY, idempotency.hashlib.sha256(BODY).digest(), f"{bench.layout.node}/01DEAD/01X")
+        is None
+    )
+
+
+def test_claim_of_a_living_process_is_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idempotency, "PATIENCE_SECONDS", 0.0)
+    fd = create_locked(bench.layout.staging, "01ALIVE", ".owner")
+    idempotency_record.claim(KEY, idempotency.hashlib.sha256(BODY).digest(), f"{bench.layout.node}/01ALIVE/01X")
+
+    with pytest.raises(Overloaded):
+        send(bench)
+    os.close(fd)
+
+    assert send(bench) == Answer(2, is_duplicate=False)
+
+
+def test_claim_of_another_host_is_waited_for_until_that_host_has_left_or_was_dropped(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only that host knows whether its process lives; once it is gone, what it stored is known here."""
+    monkeypatch.setattr(idempotency, "PATIENCE_SECONDS", 0.0)
+    host.arrive("other", "http://10.0.0.2:8000")
+    idempotency_record.claim(KEY, idempotency.hashlib.sha256(BODY).digest(), "other/01DEAD/01X")
+
+    with pytest.raises(Overloaded):
+        send(bench)
+    host.stop("other", has_nothing_left=True)
+
+    assert send(bench) == Answer(2, is_duplicate=False)
+
+
+def test_claim_that_could_not_be_given_up_is_given_up_later(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> int:
+        raise StorageUnavailable("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(idempotency_record, "release", fail)
+        with pytest.raises(StorageUnavailable):
+            bench.storage.once.store(KEY, BODY, fail)
+    other = Storage(bench.layout)
+
+    assert send(bench) == Answer(2, is_duplicate=False)
+    assert send(bench, other) == Answer(2, is_duplicate=True)
+    other.close()
+
+
+def test_receipt_whose_completion_failed_is_still_good(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise StorageUnavailable("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(idempotency_record, "complete", fail)
+        assert send(bench) == Answer(2, is_duplicate=False)
+
+    assert send(bench) == Answer(2, is_duplicate=True)
+
+
+def test_requests_with_one_key_at_the_same_moment_are_stored_once(bench: Bench, database_url: str) -> None:
+    storages = [bench.storage, Storage(bench.layout)]
+    answers: list[Answer] = []
+    threads = [
+        threading.Thread(target=lambda number=number: answers.append(send(bench, storages[number % 2])))
+        for number in range(8)
+    ]
+
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    storages[1].close()
+
+    assert sorted(each.is_duplicate for each in answers) == [False] + [True] * 7
+    assert bench.rows().height == 2
+
+
+PROGRAM = """
+import os, signal, sys
+from pathlib import Path
+from models import base, dataset
+from storage.write.engine import Storage
+from storage.names import Layout
+from tests.storage import test_idempotency as test
+base.bind(sys.argv[1])
+class Bench:
+    storage = Storage(Layout(Path(sys.argv[2])))
+    app = storage.find("default", "app")
+step = sys.argv[3]
+real = getattr(os, step)
+def die(*arguments):
+    if step == "fdatasync": real(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+Bench.storage._schema(Bench.app)
+Bench.storage.once._lock_name()
+setattr(os, step, die)
+test.send(Bench)
+"""
+
+
+@pytest.mark.parametrize(("step", "stored"), [("fdatasync", True), ("pwritev", False)], ids=["after", "before"])
+def test_process_killed_around_its_commit_leaves_exactly_one_copy(
+    bench: Bench, database_url: str, step: str, stored: bool
+) -> None:
+    arguments = [sys.executable, "-c", PROGRAM, database_url, str(bench.layout.root), step]
+    killed = subprocess.run(arguments, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert killed.returncode == -signal.SIGKILL
+
+    assert send(bench) == Answer(2, is_duplicate=stored)
+    assert bench.rows().height == 2
+    bench.convert()
+    assert send(bench) == Answer(2, is_duplicate=True)

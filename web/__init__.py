@@ -1,0 +1,1 @@
+"""What endpoint groups share of HTTP: authentication, bodies, errors, audit. Knows no route."""

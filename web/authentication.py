@@ -1,0 +1,137 @@
+"""The `before_request` hook that every blueprint shares: who is calling, and for which tenant."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from flask import Blueprint, Flask, current_app
+
+from auth.access import Access
+from auth.identity import Identity
+from auth.names import TENANT, is_text
+from auth.verify import Claim
+from errors import Forbidden, InvalidHeader, InvalidName, MissingHeader, TenantNotFound, Unauthenticated
+from models import tenant, user
+from models.tenant import DEFAULT
+from serving.flask_app.current import Request, this_request
+from web import audit
+from web.credentials import REFUSAL, Credentials
+
+EXTENSION: Final = "weir.access"
+CREDENTIALS: Final = "weir.credentials"
+TENANT_HEADER: Final = "X-P-Tenant"
+# Where WSGI keeps the headers that every request is looked at for.
+KEY_VARIABLE: Final = "HTTP_X_API_KEY"
+AUTHORIZATION_VARIABLE: Final = "HTTP_AUTHORIZATION"
+TENANT_VARIABLE: Final = "HTTP_X_P_TENANT"
+SESSION_COOKIE: Final = "session"
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def install(app: Flask, access: Access) -> None:
+    """Let the app's protected blueprints use `access`. Called once, by create_app."""
+    app.extensions[EXTENSION] = access
+    bearer = None if access.bearer_tokens is None else access.bearer_tokens.identify
+    app.extensions[CREDENTIALS] = Credentials(access.verifier, bearer, _record_wrong_password)
+
+
+def protect(blueprint: Blueprint) -> Blueprint:
+    """The blueprint, whose every request now needs an identity. A blueprint without this is open to all."""
+    blueprint.before_request(require_identity)
+    return blueprint
+
+
+def require_identity() -> None:
+    """Sets the caller. Raises Unauthenticated, ConflictingCredentials, MissingHeader, InvalidHeader, Forbidden."""
+    request, multi_tenant = this_request(), access().multi_tenant
+    tenant_id = _tenant(request) if multi_tenant else DEFAULT
+    found = identify(request, tenant_id) or _session_identity(request, tenant_id)
+    if found is None:
+        raise Unauthenticated(REFUSAL)
+    # After the credential, so that strangers learn nothing of the server's mode.
+    if not multi_tenant and TENANT_VARIABLE in request.environ:
+        raise InvalidHeader(f"this server has one tenant: leave out {TENANT_HEADER}", field=TENANT_HEADER)
+    if request.view_args:
+        _refuse_unprintable(request.view_args)
+    request.identity = found
+
+
+def identify(request: Request, tenant_id: str) -> Identity | None:
+    """Whom the request's headers prove; None when they hold no credential. Raises Unauthenticated for a wrong one."""
+    sent = request.environ
+    credentials: Credentials = current_app.extensions[CREDENTIALS]
+    return credentials.identify(tenant_id, sent.get(KEY_VARIABLE), sent.get(AUTHORIZATION_VARIABLE))
+
+
+def _record_wrong_password(claim: Claim) -> None:
+    """Always one record, in this or another dataset, so that its time does not tell whether user or tenant exist.
+
+    The name is recorded if it is a user's. Another one may be anything, even a password typed into the wrong field.
+    """
+    if not is_text(claim.name):
+        return
+    known = user.find(claim.tenant, claim.name)
+    audit.record(_existing(claim.tenant), audit.NOBODY, "password.refuse", known.name if known else None, 401)
+
+
+def _existing(tenant_id: str) -> str:
+    """The tenant, or the one whose administrators look after all."""
+    try:
+        return tenant.get(tenant_id).id
+    except TenantNotFound:
+        return DEFAULT
+
+
+def _session_identity(request: Request, tenant_id: str) -> Identity | None:
+    cookie = request.cookies.get(SESSION_COOKIE)
+    found = None if cookie is None else access().sessions.identify(tenant_id, cookie)
+    if found is not None and request.method not in SAFE_METHODS:
+        _refuse_other_sites(request)
+    return found
+
+
+def _refuse_other_sites(request: Request) -> None:
+    """A browser sends the cookie whoever wrote the page; a write must come from our own pages.
+
+    `Sec-Fetch-Site`, else `Origin`, tells whence a browser's request comes, and no page can forge either. A request
+    with neither is no browser's. The cookie is SameSite=Lax besides.
+    """
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    if site is not None and site not in ("same-origin", "none"):
+        raise Forbidden("a session does not write on behalf of another site")
+    if site is None and origin is not None and origin != own_origin():
+        raise Forbidden("a session does not write on behalf of another site")
+
+
+def own_origin() -> str:
+    """Scheme, host and port at which browsers reach us."""
+    return (access().public_url or this_request().host_url).rstrip("/")
+
+
+def access() -> Access:
+    found: Access = current_app.extensions[EXTENSION]
+    return found
+
+
+def caller() -> Identity:
+    """Who makes the current request, of a protected blueprint."""
+    identity = this_request().identity
+    if identity is None:
+        raise Unauthenticated(REFUSAL)
+    return identity
+
+
+def _tenant(request: Request) -> str:
+    """The tenant whose credentials count (spec 5.6)."""
+    sent: str | None = request.environ.get(TENANT_VARIABLE)
+    if sent is None:
+        raise MissingHeader(f"this server has several tenants: name yours in the header {TENANT_HEADER}")
+    if not TENANT.fullmatch(sent):
+        raise InvalidHeader(f"{TENANT_HEADER} is not a tenant's name", field=TENANT_HEADER)
+    return sent
+
+
+def _refuse_unprintable(view_args: Mapping[str, object]) -> None:
+    """No name is unprintable, and PostgreSQL's text cannot even hold NUL."""
+    for name, value in view_args.items():
+        if isinstance(value, str) and not is_text(value):
+            raise InvalidName("the address holds a name that is too long or not printable", field=name)

@@ -1,0 +1,151 @@
+"""What dashboards, filters, alerts and targets share: who may see, make and change them, under which revision.
+
+A `Kind` says in what one of the four differs from the others, and gives it its routes.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Generic, Protocol, TypeVar
+
+from flask import Blueprint, Response, request
+
+from auth.authorship import author_of, may_see, require_author, require_editor
+from auth.privileges import Action, require
+from errors import ChangedMeanwhile, InvalidSQL, NotFound, UnsupportedSQL
+from models import authored
+from models.authored import Origin
+from query.syntax.parse import Statement, parse
+from runtime import offload
+from web.authentication import caller
+from web.json_bodies import answer
+
+
+class Authored(Protocol):
+    """An object of models/ that somebody made."""
+
+    @property
+    def origin(self) -> Origin: ...
+
+
+Object = TypeVar("Object", bound=Authored)
+Content = TypeVar("Content")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[Object, Content]):
+    """One kind of authored object. Handlers of its own routes use the methods too.
+
+    A body becomes its content by `read` for a new object, by `read_change` for one that is there. Both judge whether
+    the caller may author over what the content reads.
+    """
+
+    noun: str
+    missing: type[NotFound]
+    read: Callable[[Origin], Content]
+    read_change: Callable[[Object], Content]
+    show: Callable[[Object], object]
+    # What is said of an object that was deleted.
+    farewell: Callable[[Object], object]
+    # The datasets that an object's queries read: who may not read them all does not learn that it exists.
+    datasets: Callable[[Object], Collection[str]]
+    # The verbs of its module in models/.
+    create: Callable[[Origin, Content], None]
+    get: Callable[[str, str], Object]
+    every: Callable[[str], Iterable[Object]]
+    replace: Callable[[Object, Content, datetime], None]
+    delete: Callable[[Origin], None]
+
+    def serve(self, blueprint: Blueprint) -> None:
+        """Give the blueprint the routes that make, show, change and delete one object."""
+        one = f"/<{self.noun}_id>"
+        blueprint.add_url_rule("", "create", self._create, methods=["POST"])
+        blueprint.add_url_rule(one, "get", _of_one(self.answer), methods=["GET"])
+        blueprint.add_url_rule(one, "change", _of_one(self._change), methods=["PUT"])
+        blueprint.add_url_rule(one, "delete", _of_one(self._delete), methods=["DELETE"])
+
+    def visible(self, object_id: str) -> Object:
+        """The object. Raises Forbidden, and `missing` also where the caller may not read what the object does."""
+        require(caller(), Action.READ_AUTHORED)
+        found = self.get(caller().tenant, object_id)
+        if not may_see(caller(), self.datasets(found)):
+            raise self.missing(f"no {self.noun} {object_id}")
+        return found
+
+    def all_visible(self) -> list[Object]:
+        """The objects that the caller may see. Raises Forbidden."""
+        require(caller(), Action.READ_AUTHORED)
+        return [each for each in self.every(caller().tenant) if may_see(caller(), self.datasets(each))]
+
+    def changeable(self, object_id: str) -> Object:
+        """The object. Raises Forbidden unless the caller may change it, ChangedMeanwhile if it read another revision.
+
+        `If-Match` is optional, as older clients do not send it. A proxy that compresses makes its tag a weak one.
+        """
+        require_authoring()
+        found = self.visible(object_id)
+        require_editor(caller(), found.origin, self.datasets(found))
+        if request.if_match and not request.if_match.contains_weak(str(found.origin.revision)):
+            raise ChangedMeanwhile("somebody else has changed this since you read it: read it again")
+        return found
+
+    def answer(self, object_id: str) -> Response:
+        """The object as it is now, with its revision as the ETag that `If-Match` takes."""
+        found = self.visible(object_id)
+        response = answer(self.show(found))
+        response.set_etag(str(found.origin.revision))
+        return response
+
+    def changed(self, found: Object, content: Content) -> Response:
+        """The answer once the object has this content. Raises ChangedMeanwhile when somebody else was faster."""
+        self.replace(found, content, now())
+        return self.answer(found.origin.id)
+
+    def _create(self) -> Response:
+        require_authoring()
+        origin = authored.fresh(caller().tenant, author_of(caller()), now())
+        self.create(origin, self.read(origin))
+        return self.answer(origin.id)
+
+    def _change(self, object_id: str) -> Response:
+        found = self.changeable(object_id)
+        return self.changed(found, self.read_change(found))
+
+    def _delete(self, object_id: str) -> Response:
+        found = self.changeable(object_id)
+        said = self.farewell(found)
+        self.delete(found.origin)
+        return answer(said)
+
+
+def _of_one(view: Callable[[str], Response]) -> Callable[..., Response]:
+    """The view with its argument named as the route names it, after the noun."""
+    return lambda **named: view(*named.values())
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def statement_of(sql: str, field: str) -> Statement:
+    """The parsed query. Raises InvalidSQL and UnsupportedSQL, naming the member that holds it."""
+    try:
+        # Hostile SQL takes a parser long; in a thread it cannot keep the other requests waiting.
+        return offload(parse, sql)
+    except (InvalidSQL, UnsupportedSQL) as error:
+        raise type(error)(error.message, **{**error.details, "field": field}) from error
+
+
+def require_authoring(datasets: Collection[str] = ()) -> None:
+    """Raises Forbidden unless the caller may author over every one of the datasets, and somewhere at all."""
+    require_author(caller(), datasets)
+
+
+def asked_tags(text: str) -> frozenset[str]:
+    """`?tags=a,b`: any of them will do."""
+    return frozenset(tag.strip() for tag in text.split(",") if tag.strip())
+
+
+def all_tags(objects: Iterable[Collection[str]]) -> list[str]:
+    """Every tag in use, once, in order."""
+    return sorted({tag for tags in objects for tag in tags})
