@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS, Function, by_family
-from query.lower import constant_folding
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "sql.md"
 _INTRODUCTION: Final = """# SQL
@@ -98,4 +97,4 @@ def _escaped(text: str) -> str:
 if __name__ == "__main__":
     PAGE.write_text(page(), "utf-8")
 
-__all__ = ["PAGE", "folding", "page"]
+

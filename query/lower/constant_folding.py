@@ -8,33 +8,6 @@ import polars as pl
 from errors import WeirError
 from query.expr.literals import constant_of
 from query.expr.row_errors import RowFault
-from query.functions import (  # noqa: F401
-    aggregates,
-    arithmetic,
-    arrays,
-    comparisons,
-    counted_matches,
-    dates,
-    encodings,
-    formats,
-    joining,
-    json_building,
-    json_changes,
-    json_members,
-    json_series,
-    limit_counts,
-    maths,
-    number_formats,
-    quotient_text,
-    regexps,
-    rewriting,
-    searching,
-    series,
-    strings,
-    text_forms,
-    time_fields,
-    time_zones,
-)
 from query.functions.registry import REGISTRY
 from query.lower.scalars import expression, is_null
 from query.plan.traverse import children

@@ -13,7 +13,7 @@ from typing import Final
 from query.process import protocol
 from query.process.protocol import Answer, ConnectionLost, Kind
 
-ROOT: Final = Path(__file__).resolve().parent.parent
+ROOT: Final = Path(__file__).resolve().parents[2]
 START_SECONDS: Final = 60.0
 KIB: Final = 1024
 # Lines of /proc/<pid>/status that count: private memory, shared memory, and what of them was swapped out. Mapped

@@ -1,7 +1,7 @@
 """The query process: takes requests from the service that owns it, one after another, until that is gone.
 
-Run as `python -m query.process.worker <pid of the owner> <module>` with the socket as standard input. The module's `handler()`
-gives the function that runs one request; it is imported only after this process has settled.
+Run as `python -m query.process.worker <pid of the owner> <module>` with the socket as standard
+input. The module's `handler()` gives the function that runs one request; it is imported after this process has settled.
 """
 
 import ctypes

@@ -1,4 +1,6 @@
-"""Backup: one moment of everything a host stores, copied while the service runs. `python -m storage.backup.create DIRECTORY`.
+"""Backup: one moment of everything a host stores, copied while the service runs.
+
+Run as `python -m storage.backup.create DIRECTORY`.
 
 The order is that of a snapshot: segments are listed before the database is read, so that every event that was
 acknowledged before is in exactly one of both. Files never change, and a hold keeps those of that moment from being

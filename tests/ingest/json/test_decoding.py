@@ -570,8 +570,8 @@ def comparable(columns: dict[tuple[str, str], list]) -> dict:
 FRAMINGS = st.sampled_from(["array", "spaced", "ndjson", "concatenated", "ascii"])
 
 
-def framed(events: list[dict], framing: str) -> bytes:
-    compact = [json.dumps(event, ensure_ascii=framing == "ascii", separators=(",", ":")) for event in events]
+def framed(events: list[dict], style: str) -> bytes:
+    compact = [json.dumps(event, ensure_ascii=style == "ascii", separators=(",", ":")) for event in events]
     body = {
         "array": f"[{','.join(compact)}]",
         "ascii": f"[{','.join(compact)}]",
@@ -579,13 +579,13 @@ def framed(events: list[dict], framing: str) -> bytes:
         "ndjson": "\n".join(compact) or "[]",
         "concatenated": "".join(compact) or "[]",
     }
-    return body[framing].encode()
+    return body[style].encode()
 
 
 @settings(max_examples=300)
 @given(EVENTS, FRAMINGS)
-def test_any_events_are_stored_value_by_value_as_sent(events, framing):
-    batch = decode(framed(events, framing))
+def test_any_events_are_stored_value_by_value_as_sent(events, style):
+    batch = decode(framed(events, style))
 
     assert batch.height == len(events)
     assert comparable(stored(batch)) == comparable(model(events))
@@ -593,8 +593,8 @@ def test_any_events_are_stored_value_by_value_as_sent(events, framing):
 
 @settings(max_examples=300)
 @given(st.lists(st.dictionaries(NAMES, VALUES, max_size=4), min_size=2, max_size=20), st.integers(1, 100), FRAMINGS)
-def test_any_events_are_the_same_however_the_body_is_cut(events, run_bytes, framing):
-    body = framed(events, framing)
+def test_any_events_are_the_same_however_the_body_is_cut(events, run_bytes, style):
+    body = framed(events, style)
     whole = stored(decode(body))
 
     with pytest.MonkeyPatch.context() as patch:

@@ -33,7 +33,7 @@ def query(number: int = 1, identity: str = "user:admin") -> Query:
 @pytest.fixture
 def make_pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakePool]:
     """Pools as workers of one host have them: each its own, over one shared directory."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     made: list[Pool] = []
 
     def make(on_wait: OnWait = ignored, **limits: Any) -> Pool:
@@ -363,7 +363,7 @@ def test_no_query_process_outlives_its_worker(tmp_path: Path) -> None:
         "with pool.lease(Query('q', '', '', '', ''), lambda: False) as lease:\n"
         "    print(lease._process.pid, flush=True); lease.send(('hang',)); lease.receive()"
     )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path.cwd()), str(Path(__file__).parent)])}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path.cwd()), str(Path(__file__).parents[1])])}
 
     with subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, env=environment

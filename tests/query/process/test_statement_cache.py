@@ -37,7 +37,7 @@ def test_the_longest_unused_go_when_there_is_too_much_text(monkeypatch: pytest.M
 
 def test_long_statement_is_not_kept():
     kept = Statements()
-    asked = Parse(f"SELECT '{'x' * prepared.LONGEST_BYTES}' FROM app")
+    asked = Parse(f"SELECT '{'x' * statement_cache.LONGEST_BYTES}' FROM app")
 
     assert kept.prepared(asked) is not kept.prepared(asked)
 

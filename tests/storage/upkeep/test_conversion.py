@@ -110,7 +110,7 @@ def test_pyarrow_reads_a_dataset_as_hive_partitioned_parquet(hive: Path) -> None
 def test_duckdb_reads_a_dataset_by_the_query_of_the_manual(hive: Path) -> None:
     """docs/storage.md, Reading the files with other programs."""
     duckdb = pytest.importorskip("duckdb")
-    manual = (Path(__file__).parents[2] / "docs" / "storage.md").read_text()
+    manual = (Path(__file__).parents[3] / "docs" / "storage.md").read_text()
     (statement,) = re.findall(r'duckdb -c "(.*)"', manual)
 
     rows = duckdb.sql(statement.replace("data/default/app", str(hive))).fetchall()

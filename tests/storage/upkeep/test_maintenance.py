@@ -16,7 +16,7 @@ from storage.upkeep import maintenance, pressure
 from storage.upkeep.maintenance import IDLE_SECONDS, Duties, Rare
 from tests.storage.workbench import Bench
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

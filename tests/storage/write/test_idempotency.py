@@ -19,7 +19,7 @@ from storage.write.engine import Storage
 from storage.write.idempotency import Answer, note, read_notes, receipt_of
 from tests.storage.workbench import NOON, Bench, batch_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 KEY = receipt_of("default", "app", "credential", "key")
 BODY = b'{"x": 1}'
 
