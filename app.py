@@ -46,7 +46,7 @@ from models import host as hosts
 from models.dataset import DEFAULT_TENANT
 from models.shared_generation import Generation
 from observing import rows
-from observing.recorder import Own, Recorder
+from observing.recorder import Recorder, SelfIngestTarget
 from query.service import QueryService
 from runtime import Pool, keep_running, offload, repeat
 from serving.flask_app import application
@@ -58,7 +58,7 @@ from web.batcher import Gathering
 from web.bodies import Bodies
 from web.ingest_headers import checked_dataset_name
 from web.reception import Reception
-from web.services import EXTENSION, Parts
+from web.services import EXTENSION, Services
 
 RECORDER: Final = "weir.recorder"
 BLUEPRINTS: Final = (
@@ -109,7 +109,7 @@ def create_app(settings: Settings) -> Flask:
 
 def start(app: Flask) -> None:
     """What a worker does besides answering: it keeps query processes warm, and watches the host's other processes."""
-    parts: Parts = app.extensions[EXTENSION]
+    parts: Services = app.extensions[EXTENSION]
     parts.queries.start()
     node, url = parts.storage.layout.node, parts.settings.advertise_url
     repeat(hosts.BEAT_SECONDS, lambda: hosts.beat(node, url))
@@ -123,7 +123,7 @@ def start(app: Flask) -> None:
 
 def stop(app: Flask) -> None:
     """End the worker's queries; write what is queued and seal its segment."""
-    parts: Parts = app.extensions[EXTENSION]
+    parts: Services = app.extensions[EXTENSION]
     parts.queries.close()
     app.extensions[authentication.EXTENSION].last_use.close()
     if recorder := app.extensions.get(RECORDER):
@@ -131,7 +131,7 @@ def stop(app: Flask) -> None:
     parts.storage.close()
 
 
-def _parts(settings: Settings, generation: Generation, key: PeerKey | None) -> Parts:
+def _parts(settings: Settings, generation: Generation, key: PeerKey | None) -> Services:
     meters = Meters()
     storage = Storage(
         replace(host.layout(settings.data_dir, settings.storage_url, key), cached=object_cache.limits(settings)),
@@ -145,7 +145,7 @@ def _parts(settings: Settings, generation: Generation, key: PeerKey | None) -> P
         disk_low_water_percent=settings.disk_low_water_percent,
         on_commit=meters.committed,
     )
-    return Parts(
+    return Services(
         settings,
         storage,
         bodies=Bodies.of(settings),
@@ -155,14 +155,14 @@ def _parts(settings: Settings, generation: Generation, key: PeerKey | None) -> P
     )
 
 
-def _recorder(parts: Parts) -> Recorder | None:
+def _recorder(parts: Services) -> Recorder | None:
     """What stores Weir's own events, if they are to be."""
     settings, meters = parts.settings, parts.reception.meters
     name = _self_dataset(settings)
     if name is None:
         return None
     return Recorder(
-        Own((DEFAULT_TENANT, name), settings.self_seconds),
+        SelfIngestTarget((DEFAULT_TENANT, name), settings.self_seconds),
         store=partial(parts.reception.store_own, name, rows.COLUMNS),
         sample=lambda: samples(meters.registry, metrics.gauges(parts)),
         count=meters.observed,

@@ -46,7 +46,7 @@ class Dispatcher:
             return Attempt(now, None, error.message, None)
         except Undelivered as error:
             return Attempt(now, None, str(error), next_attempt(delivery, now))
-        return judged(delivery, reply, now)
+        return delivery_outcome(delivery, reply, now)
 
     def _send(
         self, delivery: Delivery, target: Target, destination: Destination, endpoint: Endpoint, now: datetime
@@ -65,7 +65,7 @@ class Dispatcher:
         return None if self.public_url is None else f"{self.public_url.rstrip('/')}/#/alerts/{delivery.alert_id}"
 
 
-def judged(delivery: Delivery, reply: Reply, now: datetime) -> Attempt:
+def delivery_outcome(delivery: Delivery, reply: Reply, now: datetime) -> Attempt:
     """What an answer means: taken, try again, or never."""
     if 200 <= reply.status < 300:
         return Attempt(now, reply.status, None, None)

@@ -11,9 +11,9 @@ import orjson
 
 from alerting import schedule, state_machine
 from alerting.evaluation_groups import Group
-from alerting.evaluation_writer import Keeping
-from alerting.result_cache import Answer, Answers
-from alerting.state_machine import Row, Verdict
+from alerting.evaluation_writer import EvaluationWriter
+from alerting.result_cache import CachedResult, ResultCache
+from alerting.state_machine import Result, Row
 from alerting.windows import View, Window, Windows
 from auth import authorship
 from auth.identity import Identity
@@ -42,8 +42,8 @@ class Evaluator:
     windows: Windows
     queries: QueryService
     clock: Callable[[], datetime]
-    keeping: Keeping = field(default_factory=Keeping)
-    answers: Answers = field(default_factory=Answers)
+    keeping: EvaluationWriter = field(default_factory=EvaluationWriter)
+    answers: ResultCache = field(default_factory=ResultCache)
 
     def evaluate(self, group: Group) -> None:
         """Evaluate what was claimed, each for itself, and keep what comes of it, of each all or nothing.
@@ -68,10 +68,10 @@ class Evaluator:
     def _evaluate(self, alert: Alert, group: Group, authors: "_Authors") -> None:
         slot = group.slot
         following = schedule.following(alert.origin.id, alert.content.frequency_seconds, slot)
-        verdict: Verdict | None = None
+        verdict: Result | None = None
         try:
             rows = self._rows(alert, authors.find(alert.origin.author), slot)
-            verdict = state_machine.judge(rows, alert.content.operator, alert.content.threshold)
+            verdict = state_machine.evaluate(rows, alert.content.operator, alert.content.threshold)
             outcome = state_machine.advance(alert, verdict, slot, following)
         except Forbidden as error:
             outcome = state_machine.disable(alert, f"{alert.origin.author.name}, its author: {error.message}", slot)
@@ -124,7 +124,7 @@ class Evaluator:
 
     def _keep(self, alert: Alert, read: Sequence[View], data: bytes) -> None:
         if len(read) == 1 and read[0].contents is not None:
-            self.answers.keep(alert.origin.id, Answer(alert.content.query, read[0].contents, data))
+            self.answers.keep(alert.origin.id, CachedResult(alert.content.query, read[0].contents, data))
 
 
 class _Authors:

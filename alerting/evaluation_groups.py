@@ -19,7 +19,7 @@ class Group:
     alerts: Sequence[Alert]
 
 
-def grouped(alerts: Iterable[Alert], lease: str, now: datetime) -> list[Group]:
+def group_alerts(alerts: Iterable[Alert], lease: str, now: datetime) -> list[Group]:
     """The groups of the alerts, each up to its latest slot that is settled; in the alerts' order."""
     found: dict[tuple[str, str, datetime], list[Alert]] = {}
     for alert in alerts:

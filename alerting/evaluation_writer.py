@@ -5,7 +5,7 @@ import threading
 from datetime import datetime
 
 from alerting import notices
-from alerting.state_machine import Outcome, Verdict
+from alerting.state_machine import Outcome, Result
 from errors import Overloaded
 from models import alert_event, delivery
 from models.alert import Alert, Evaluated, set_evaluated, set_status
@@ -14,14 +14,14 @@ from models.base import DatabaseError, connection, database
 logger = logging.getLogger(__name__)
 
 
-class Keeping:
+class EvaluationWriter:
     """Safe for any number of threads. Whoever uses it calls `flush` several times a second."""
 
     def __init__(self) -> None:
         self._waiting: list[Evaluated] = []
         self._lock = threading.Lock()
 
-    def keep(self, alert: Alert, outcome: Outcome, verdict: Verdict | None, slot: datetime, lease: str) -> None:
+    def keep(self, alert: Alert, outcome: Outcome, verdict: Result | None, slot: datetime, lease: str) -> None:
         """Keep the outcome unless somebody changes the alert before it is written. Raises StorageUnavailable.
 
         One without history and notice waits for `flush`; if that never comes, the lease ends and the alert is
@@ -59,7 +59,7 @@ def _write_alone(found: Evaluated) -> None:
         logger.exception("the evaluation of alert %s cannot be kept", found.alert_id)
 
 
-def _keep(alert: Alert, outcome: Outcome, verdict: Verdict | None, slot: datetime, lease: str) -> None:
+def _keep(alert: Alert, outcome: Outcome, verdict: Result | None, slot: datetime, lease: str) -> None:
     with connection(), database.atomic():
         if not set_status(alert.origin, outcome.status, lease):
             logger.info("alert %s was changed while it was evaluated; it will be again", alert.origin.id)

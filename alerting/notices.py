@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from alerting.state_machine import NoticeKind, Outcome, Row, Verdict
+from alerting.state_machine import NoticeKind, Outcome, Result, Row
 from models.alert import Alert
 from models.delivery import Delivery
 from models.target import Kind
@@ -27,7 +27,7 @@ class Message:
     default_path: str = "/"
 
 
-def notice(alert: Alert, outcome: Outcome, verdict: Verdict | None, slot: datetime) -> dict[str, Any]:
+def notice(alert: Alert, outcome: Outcome, verdict: Result | None, slot: datetime) -> dict[str, Any]:
     """All that any form of notice may need, as JSON: what is told is settled now, however late it arrives."""
     rows = () if verdict is None else verdict.rows
     status, content = outcome.status, alert.content

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, TypeVar
 
+from processes.child import Wait, end_with_parent
 from ulid import ULID
 
 import logs
@@ -21,7 +22,7 @@ from alerting import schedule
 from alerting.addresses import Policy
 from alerting.dispatch import Dispatcher
 from alerting.evaluation import Evaluator
-from alerting.evaluation_groups import grouped
+from alerting.evaluation_groups import group_alerts
 from alerting.outbound import TOTAL_SECONDS
 from alerting.windows import Windows
 from auth.peers import PeerKey
@@ -36,7 +37,6 @@ from models.delivery import Delivery
 from query.service import QueryService
 from storage.cluster import host
 from storage.files import object_cache
-from storage.upkeep.maintenance import Wait, waiter
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ HISTORY_KEPT: Final = timedelta(days=90)
 DELIVERIES_KEPT: Final = timedelta(days=30)
 
 
-class Crew:
+class WorkerPool:
     """Threads for one kind of work, which takes `ahead` times as much work as there are threads."""
 
     def __init__(self, name: str, size: int, ahead: int = CLAIMED_AHEAD) -> None:
@@ -101,13 +101,13 @@ class Crew:
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
+class Scheduler:
     """What a round does: it claims as much as there is room for. `clock` tells the time."""
 
     evaluator: Evaluator
     dispatcher: Dispatcher
-    evaluators: Crew
-    deliverers: Crew
+    evaluators: WorkerPool
+    deliverers: WorkerPool
     evaluation_lease: timedelta
     clock: Callable[[], datetime]
 
@@ -120,7 +120,7 @@ class Rounds:
         now = self.clock()
         lease = str(ULID())
         alerts = self._claimed_alerts(lease, now)
-        for group in grouped(alerts, lease, now):
+        for group in group_alerts(alerts, lease, now):
             self.evaluators.put(partial(self.evaluator.evaluate, group), len(group.alerts))
         notices = self._claimed_deliveries(lease, now)
         for delivered in notices:
@@ -146,8 +146,8 @@ class Rounds:
         delivery.note(claimed.id, lease, attempt)
 
 
-def run(rounds: Rounds, wait: Wait) -> None:
-    """Rounds until `wait` says stop; old history goes meanwhile."""
+def run(rounds: Scheduler, wait: Wait) -> None:
+    """Scheduler until `wait` says stop; old history goes meanwhile."""
     pause, swept_at = IDLE_SECONDS, datetime.min.replace(tzinfo=UTC)
     while not wait(pause):
         try:
@@ -173,17 +173,17 @@ def clock() -> datetime:
     return datetime.now(UTC)
 
 
-def build(settings: Settings, queries: QueryService) -> Rounds:
+def build(settings: Settings, queries: QueryService) -> Scheduler:
     """The rounds of a process with these settings. The models are bound already."""
     longest = settings.query_timeout_seconds + settings.query_queue_seconds
     secrets = Secrets(master_key(settings.secret_key, settings.data_dir))
     key = PeerKey(secrets) if settings.advertise_url else None
     layout = replace(host.layout(settings.data_dir, settings.storage_url, key), cached=object_cache.limits(settings))
-    return Rounds(
+    return Scheduler(
         evaluator=Evaluator(Windows(layout), queries, clock),
         dispatcher=Dispatcher(Policy.of(settings.alert_allowed_hosts), secrets, settings.public_url),
-        evaluators=Crew("evaluate", EVALUATIONS, EVALUATIONS_AHEAD),
-        deliverers=Crew("deliver", DELIVERIES),
+        evaluators=WorkerPool("evaluate", EVALUATIONS, EVALUATIONS_AHEAD),
+        deliverers=WorkerPool("deliver", DELIVERIES),
         evaluation_lease=timedelta(seconds=longest) + LEASE_MARGIN,
         clock=clock,
     )
@@ -205,7 +205,7 @@ def main() -> None:
     if asked.log_to is not None:
         logs.relay(asked.log_to)
     # Before any thread starts, so that all of them leave the signals to this one.
-    wait = waiter(asked.parent)
+    wait = end_with_parent(asked.parent)
     bind(server.url(settings.database_url, settings.data_dir), max_connections=EVALUATIONS + DELIVERIES + 2)
     queries = QueryService(settings)
     rounds = build(settings, queries)

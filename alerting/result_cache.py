@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
-from storage.read.fingerprint import Contents
+from storage.read.fingerprint import Fingerprint
 
 LARGEST_BYTES: Final = 4 * 1024
 MOST_BYTES: Final = 16 * 1024 * 1024
@@ -17,11 +17,11 @@ OVERHEAD_BYTES: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CachedResult:
     """The result of a query as JSON, and the contents that it was computed from."""
 
     query: str
-    contents: Contents
+    contents: Fingerprint
     data: bytes
 
     @property
@@ -29,15 +29,15 @@ class Answer:
         return OVERHEAD_BYTES + len(self.query) + len(self.data)
 
 
-class Answers:
+class ResultCache:
     """By alert, the latest used last. Safe for any number of threads."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, Answer] = OrderedDict()
+        self._kept: OrderedDict[str, CachedResult] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def recall(self, alert_id: str, query: str, contents: Contents | None) -> bytes | None:
+    def recall(self, alert_id: str, query: str, contents: Fingerprint | None) -> bytes | None:
         """What the alert's query answers, if it is known to answer that still."""
         with self._lock:
             found = self._kept.get(alert_id)
@@ -46,7 +46,7 @@ class Answers:
             self._kept.move_to_end(alert_id)
             return found.data
 
-    def keep(self, alert_id: str, answer: Answer) -> None:
+    def keep(self, alert_id: str, answer: CachedResult) -> None:
         """Replace what is known of the alert, if the answer is small."""
         with self._lock:
             former = self._kept.pop(alert_id, None)

@@ -31,7 +31,7 @@ class NoticeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Result:
     """`value` is that of the first row beyond the threshold, else of the first row; `rows` are all beyond it."""
 
     value: float | None
@@ -47,26 +47,26 @@ class Outcome:
     notice: NoticeKind | None = None
 
 
-def judge(rows: Sequence[Row], comparison: str, threshold: float) -> Verdict:
+def evaluate(rows: Sequence[Row], comparison: str, threshold: float) -> Result:
     """Compare the last column of numbers with the threshold, row by row; the other columns say what a row is of.
 
     No row, and null, are not beyond anything. Raises InvalidSQL when no column holds numbers.
 
     >>> judge([{"host": "a", "count": 3}, {"host": "b", "count": 12}], ">", 10)
-    Verdict(value=12, rows=({'host': 'b', 'count': 12},))
+    Result(value=12, rows=({'host': 'b', 'count': 12},))
     """
     if not rows:
-        return Verdict(None, ())
+        return Result(None, ())
     column = _value_column(rows)
     if column is None:
-        return Verdict(None, ())
+        return Result(None, ())
     numbers = [(_number(row[column]), row) for row in rows]
     is_beyond = COMPARISONS[comparison]
     beyond = [(number, row) for number, row in numbers if number is not None and is_beyond(number, threshold)]
-    return Verdict((beyond or numbers)[0][0], tuple(row for _, row in beyond))
+    return Result((beyond or numbers)[0][0], tuple(row for _, row in beyond))
 
 
-def advance(alert: Alert, verdict: Verdict, slot: datetime, following: datetime) -> Outcome:
+def advance(alert: Alert, verdict: Result, slot: datetime, following: datetime) -> Outcome:
     """What comes of a successful evaluation up to `slot`."""
     status = replace(
         alert.status, last_value=verdict.value, last_error=None, last_evaluated_at=slot, next_run_at=following

@@ -12,10 +12,10 @@ from typing import Final
 
 from models import dataset
 from query.process.messages import Source
-from storage.names import Layout
-from storage.read.fingerprint import Contents, contents
-from storage.read.snapshot import take
-from storage.wal.index import Places
+from storage.context import Layout
+from storage.read.fingerprint import Fingerprint, fingerprint
+from storage.read.snapshot import take_snapshot
+from storage.wal.index import SegmentIndex
 
 # A window is over when it is looked at, and what arrives for it later does not count. Its snapshot may be as old as
 # this; a file that vanishes meanwhile makes the query ask for a fresh one.
@@ -38,7 +38,7 @@ class View:
     """What is to be read for a window, and its contents if they can be named."""
 
     source: Source
-    contents: Contents | None
+    fingerprint: Fingerprint | None
 
 
 class Windows:
@@ -47,7 +47,7 @@ class Windows:
     def __init__(self, layout: Layout, clock: Callable[[], float] = time.monotonic) -> None:
         self._layout = layout
         self._clock = clock
-        self._places = Places()
+        self._places = SegmentIndex()
         self._lock = threading.Lock()
         self._kept: OrderedDict[Window, tuple[float, View]] = OrderedDict()
 
@@ -63,9 +63,9 @@ class Windows:
         """What is to be read as of now. Raises DatasetNotFound, StorageUnavailable."""
         taken_at = self._clock()
         found = dataset.find(window.tenant, window.dataset)
-        snapshot = take(self._layout, found, window.start_ns, window.end_ns)
+        snapshot = take_snapshot(self._layout, found, window.start_ns, window.end_ns)
         source = Source(snapshot, window.start_ns, window.end_ns)
-        view = View(source, contents(snapshot, self._places))
+        view = View(source, fingerprint(snapshot, self._places))
         with self._lock:
             self._kept[window] = (taken_at, view)
             self._kept.move_to_end(window)

@@ -108,12 +108,12 @@ def bootstrap_administrator(passwords_: Passwords, username: str, password: str 
 
     Safe when several processes start at once: one of them makes it. Raises InvalidName.
     """
-    if user.every(DEFAULT):
+    if user.list_all(DEFAULT):
         return None
     chosen = passwords.generate() if password is None else password
     new = NewUser(names.check_user(username), passwords_.hash(chosen), now)
     with generation.changing():
-        if user.every(DEFAULT):
+        if user.list_all(DEFAULT):
             return None
         role.put(DEFAULT, ADMIN_ROLE, ADMIN_ENTRIES)
         user.create(DEFAULT, new, [ADMIN_ROLE])
@@ -126,5 +126,5 @@ def _held(tenant: str, name: str) -> list[str]:
 
 def _has_administrator(tenant: str) -> bool:
     """Whether a native user is administrator. OIDC users do not count: their provider may be away."""
-    native = (each for each in user.every(tenant) if each.method is Method.NATIVE)
+    native = (each for each in user.list_all(tenant) if each.method is Method.NATIVE)
     return any(is_administrator(entries_of(each.roles)) for each in native)

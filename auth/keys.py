@@ -59,9 +59,9 @@ class ApiKeys:
         """Raises KeyNotFound."""
         return self._reveal([api_key.get(tenant, key_id)])[0]
 
-    def every(self, tenant: str) -> list[RevealedKey]:
+    def list_all(self, tenant: str) -> list[RevealedKey]:
         """The tenant's keys, oldest first."""
-        return self._reveal(api_key.every(tenant))
+        return self._reveal(api_key.list_all(tenant))
 
     def delete(self, tenant: str, key_id: str) -> ApiKeyRecord:
         """The deleted key. Raises KeyNotFound. Spec 3: every later request with its secret gets 401."""

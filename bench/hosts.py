@@ -15,10 +15,10 @@ from embedded_postgres import server
 from models import base, dataset, generation
 from models.shared_generation import DatabaseGeneration
 from storage.cluster import host
-from storage.names import Layout
+from storage.context import Layout
 from storage.read.scan import scan
-from storage.read.snapshot import take
-from storage.read.unconverted_rows import Tails
+from storage.read.snapshot import take_snapshot
+from storage.read.unconverted_rows import UnconvertedRows
 from tests.running import ADMIN, Service, free_port
 
 SECRET = "one key for all the hosts"
@@ -62,23 +62,23 @@ def snapshots(layout: Layout, there: Service) -> None:
     there.ingest("app", EVENTS).raise_for_status()
     app = dataset.find("default", "app")
     single = Layout(layout.root, layout.node, layout.url)
-    alone = cpu_ms(lambda: take(single, app))
-    beside = cpu_ms(lambda: take(layout, app))
+    alone = cpu_ms(lambda: take_snapshot(single, app))
+    beside = cpu_ms(lambda: take_snapshot(layout, app))
     print(f"snapshot beside an idle host / alone: {beside / alone:.2f} ({alone:.2f} ms, {beside:.2f} ms)")
 
-    size = sum(each.size for each in take(layout, app).staged)
+    size = sum(each.size for each in take_snapshot(layout, app).staged)
     spent = 0.0
     for _ in range(20):
         there.ingest("app", EVENTS).raise_for_status()
         begin = time.process_time()
-        take(layout, app)
+        take_snapshot(layout, app)
         spent += time.process_time() - begin
-    grown = sum(each.size for each in take(layout, app).staged) - size
+    grown = sum(each.size for each in take_snapshot(layout, app).staged) - size
     print(f"and for each MB that it has taken since: {(spent * 1000 - 20 * beside) / (grown / 1e6):.2f} ms")
 
-    tails = Tails()
-    scan(take(layout, app), tails).select(pl.len()).collect()
-    known = cpu_ms(lambda: scan(take(layout, app), tails).select(pl.len()).collect(), 50)
+    tails = UnconvertedRows()
+    scan(take_snapshot(layout, app), tails).select(pl.len()).collect()
+    known = cpu_ms(lambda: scan(take_snapshot(layout, app), tails).select(pl.len()).collect(), 50)
     print(f"count(*) over its {grown / 1e6:.0f} MB, snapshot included / snapshot: {known / beside:.2f}")
 
 

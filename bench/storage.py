@@ -26,16 +26,17 @@ from embedded_postgres import server
 from models import base, dataset, file
 from models.dataset import Dataset
 from models.file import File
+from storage.context import Layout
 from storage.files.statistics import summarize
-from storage.names import SEGMENT_SUFFIX, Layout, partition, unique
+from storage.names import SEGMENT_SUFFIX, partition, unique
 from storage.read.scan import scan
-from storage.read.snapshot import take
-from storage.read.unconverted_rows import Tails
+from storage.read.snapshot import take_snapshot
+from storage.read.unconverted_rows import UnconvertedRows
 from storage.times import span
 from storage.upkeep.compaction import compact
 from storage.upkeep.conversion import convert_all
 from storage.wal.records import decode, to_rows
-from storage.wal.segments import stage
+from storage.wal.segments import list_segments
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
 
@@ -142,7 +143,7 @@ def conversion(layout: Layout) -> None:
 
 def stage_unconverted(layout: Layout) -> list[object]:
     from_database = {name for (name,) in base.database.execute_sql("SELECT name FROM segment").fetchall()}
-    return [each for each in stage(layout.staging) if each.name not in from_database]
+    return [each for each in list_segments(layout.staging) if each.name not in from_database]
 
 
 def choosing(layout: Layout) -> None:
@@ -211,15 +212,15 @@ def everything(rows: pl.LazyFrame) -> pl.LazyFrame:
 def _unconverted(layout: Layout, target: Dataset, storage: Storage, what: str) -> None:
     questions = (numbers, texts, everything)
 
-    def ask(question: Question, tails: Tails, start: int | None = None) -> pl.DataFrame:
-        return question(scan(take(layout, target, start), tails)).collect(engine="streaming")
+    def ask(question: Question, tails: UnconvertedRows, start: int | None = None) -> pl.DataFrame:
+        return question(scan(take_snapshot(layout, target, start), tails)).collect(engine="streaming")
 
-    kept = Tails()
-    first = [median_cpu_seconds(lambda q=q: ask(q, Tails())) for q in questions]
+    kept = UnconvertedRows()
+    first = [median_cpu_seconds(lambda q=q: ask(q, UnconvertedRows())) for q in questions]
     ask(numbers, kept)
     again = median_cpu_seconds(lambda: ask(numbers, kept))
     end = int((START + timedelta(days=1)).timestamp()) * 10**9
-    elsewhere = median_cpu_seconds(lambda: ask(numbers, Tails(), end))
+    elsewhere = median_cpu_seconds(lambda: ask(numbers, UnconvertedRows(), end))
     storage.close()
     convert_all(layout)
     converted = [median_cpu_seconds(lambda q=q: ask(q, kept)) for q in questions]
@@ -233,7 +234,7 @@ def listing(layout: Layout) -> None:
     """What is to be read, while segments that were converted a while ago are still there."""
     target = dataset.create("default", "listing")
     layout.staging.mkdir(parents=True, exist_ok=True)
-    alone = median_cpu_seconds(lambda: take(layout, target), 25)
+    alone = median_cpu_seconds(lambda: take_snapshot(layout, target), 25)
     with base.database.atomic():
         for _ in range(LISTED):
             name = unique()
@@ -241,8 +242,8 @@ def listing(layout: Layout) -> None:
             base.database.execute_sql(
                 "INSERT INTO segment (name, node, converted_at) VALUES (%s, 'bench', now())", (name,)
             )
-    take(layout, target)
-    beside = median_cpu_seconds(lambda: take(layout, target), 25)
+    take_snapshot(layout, target)
+    beside = median_cpu_seconds(lambda: take_snapshot(layout, target), 25)
     report(f"snapshot beside {LISTED:,} converted segments / none", beside / alone, "shown")
 
 
@@ -260,9 +261,9 @@ def schemas(layout: Layout) -> None:
         convert_all(layout)
 
     def query(target: Dataset) -> pl.DataFrame:
-        return scan(take(layout, target)).group_by("service").agg(pl.len(), pl.col("ms").mean()).collect()
+        return scan(take_snapshot(layout, target)).group_by("service").agg(pl.len(), pl.col("ms").mean()).collect()
 
-    assert len(take(layout, many).files) == 100
+    assert len(take_snapshot(layout, many).files) == 100
     times = [median_seconds(lambda t=t: query(t), 7) for t in (many, one)]
     report("query over 100 files of 50 schemas / of one", times[0] / times[1], "<= 1.3")
     before = times[1]
@@ -292,7 +293,7 @@ def background(layout: Layout) -> None:
             alone = rate()
             hide(piled, False)
             ratios.append(rate() / alone)
-    left = len(take(layout, piled).files)
+    left = len(take_snapshot(layout, piled).files)
     storage.close()
     ratio = statistics.median(ratios)
     report(f"ingest beside compaction ({PILED:,} files, {left:,} left) / beside conversion alone", ratio, ">= 0.85")

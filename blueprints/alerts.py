@@ -20,7 +20,7 @@ from schemas.reading import load
 from web.authentication import caller, protect
 from web.authoring import Kind, all_tags, asked_tags, now, require_authoring, statement_of
 from web.json_bodies import answer, json_body
-from web.services import parts
+from web.services import services
 
 SHORTEST_WINDOW_SECONDS: Final = 60
 LONGEST_WINDOW_SECONDS: Final = 31 * 86_400
@@ -31,7 +31,7 @@ blueprint = protect(Blueprint("alerts", __name__, url_prefix="/api/v1/alerts"))
 
 
 @blueprint.get("")
-def every() -> Response:
+def list_all() -> Response:
     """Summaries: triggered ones first, then by severity and title. Unknown parameters are members to match."""
     asked = cast(Mapping[str, Any], load(AlertListSchema(), request.args))
     wanted = asked_tags(asked["tags"])
@@ -148,7 +148,7 @@ def _dataset(sql: str) -> str:
     if statement.explain or len(statement.datasets) != 1:
         named = ", ".join(statement.datasets) or "none"
         raise InvalidRequest(f"an alert is a query over exactly one dataset; this one reads {named}", field="query")
-    parts().storage.find(caller().tenant, statement.datasets[0])
+    services().storage.find(caller().tenant, statement.datasets[0])
     return statement.datasets[0]
 
 

@@ -51,8 +51,8 @@ def create() -> Response:
 
 
 @blueprint.get("")
-def every() -> Response:
-    return answer([_masked(key) for key in access().api_keys.every(caller().tenant)])
+def list_all() -> Response:
+    return answer([_masked(key) for key in access().api_keys.list_all(caller().tenant)])
 
 
 @blueprint.get("/<key_id>")

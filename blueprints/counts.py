@@ -15,9 +15,9 @@ from query.service import Question
 from schemas.query import CountsSchema
 from schemas.reading import load
 from web.authentication import caller, protect
-from web.client_connection import departure
+from web.client_connection import client_disconnected
 from web.json_bodies import json_body
-from web.services import parts
+from web.services import services
 
 blueprint = protect(Blueprint("counts", __name__, url_prefix="/api/v1"))
 
@@ -34,10 +34,10 @@ def counts() -> Response:
     now_ns = time.time_ns()
     range_ = timerange.parse(cast(Any, asked["start"]), cast(Any, asked["end"]), now_ns=now_ns)
     bins = histogram.bins(range_, cast(int | None, asked["bins"]))
-    sources = Sources(parts().storage, caller(), range_, None)
-    time_column = parts().storage.find(caller().tenant, name).time_column
+    sources = Sources(services().storage, caller(), range_, None)
+    time_column = services().storage.find(caller().tenant, name).time_column
     question = Question(caller().tenant, name_of(caller()), histogram.statement(name, time_column, bins), now_ns)
-    rows = orjson.loads(b"".join(parts().queries.run(question, sources.resolve, departure(request))))
+    rows = orjson.loads(b"".join(services().queries.run(question, sources.resolve, client_disconnected(request))))
     return jsonify({"fields": FIELDS, "records": histogram.records(bins, _counted(rows))})
 
 

@@ -20,9 +20,9 @@ from query.service import QueryService, Question
 from schemas.dashboards import DashboardDataSchema
 from schemas.reading import load
 from web.authentication import caller, protect
-from web.client_connection import departure
+from web.client_connection import client_disconnected
 from web.json_bodies import answer
-from web.services import parts
+from web.services import services
 
 # What a chart can draw. A tile with more is an error of its own, so that a dashboard's answer fits into memory.
 LARGEST_TILE: Final = "1 MiB"
@@ -38,7 +38,7 @@ def data(dashboard_id: str) -> Response:
     """
     tiles = kind.visible(dashboard_id).content.tiles
     asker = _asker()
-    with ThreadPoolExecutor(parts().settings.query_concurrency, thread_name_prefix="tile") as threads:
+    with ThreadPoolExecutor(services().settings.query_concurrency, thread_name_prefix="tile") as threads:
         shown = list(threads.map(asker.ask, tiles))
     return answer({"dashboardId": dashboard_id, "tiles": shown})
 
@@ -80,7 +80,7 @@ def _asker() -> Asker:
     now_ns = time.time_ns()
     asked = load(DashboardDataSchema(), request.args)
     start, end = cast(str | None, asked["start"]), cast(str | None, asked["end"])
-    if parts().settings.query_time_range == "required":
+    if services().settings.query_time_range == "required":
         timerange.require_both(start, end)
-    sources = Sources(parts().storage, caller(), timerange.parse(start, end, now_ns=now_ns), None)
-    return Asker(parts().queries, caller(), sources, now_ns, departure(request))
+    sources = Sources(services().storage, caller(), timerange.parse(start, end, now_ns=now_ns), None)
+    return Asker(services().queries, caller(), sources, now_ns, client_disconnected(request))

@@ -23,7 +23,7 @@ blueprint = protect(Blueprint("dashboards", __name__, url_prefix="/api/v1/dashbo
 
 
 @blueprint.get("")
-def every() -> Response:
+def list_all() -> Response:
     """Summaries, the last modified first; `?tags=` and `?limit=` narrow them."""
     asked = cast(Mapping[str, Any], load(DashboardListSchema(), request.args))
     wanted = asked_tags(asked["tags"])

@@ -14,14 +14,14 @@ from models import column, dataset
 from models.dataset import Dataset, Retention
 from schemas.dataset import RetentionSchema, StaticSchemaSchema, declared_fields, dump_schema, rfc3339_of_ns
 from schemas.reading import load
-from storage.read.dataset_stats import account, day
+from storage.read.dataset_stats import dataset_stats, day_stats
 from web import ingest_headers as scopes
 from web.audit import watch
 from web.authentication import caller, protect
 from web.bodies import require_json_type
-from web.ingest_headers import Scope
+from web.ingest_headers import IngestHeaders
 from web.json_bodies import json_body, json_body_or
-from web.services import parts
+from web.services import services
 from web.times import rfc3339
 
 blueprint = watch(protect(Blueprint("datasets", __name__, url_prefix="/api/v1/logstream")), "dataset")
@@ -30,7 +30,7 @@ TELEMETRY_OF_SOURCE: Final = {"otel-logs": "logs", "otel-metrics": "metrics", "o
 
 
 @blueprint.get("")
-def every() -> Response:
+def list_all() -> Response:
     """The datasets that the caller may see, by name."""
     require(caller(), Action.LIST)
     visible = [each for each in dataset.find_all(caller().tenant) if may(caller(), Action.LIST, each.name)]
@@ -58,7 +58,7 @@ def create(name: str) -> Response:
 def delete(name: str) -> Response:
     """Delete the dataset and its events; the name is free at once."""
     require(caller(), Action.ADMINISTER, name)
-    parts().storage.delete(caller().tenant, name)
+    services().storage.delete(caller().tenant, name)
     return jsonify({"dataset": name, "message": f"dataset {name} deleted"})
 
 
@@ -67,7 +67,7 @@ def detect() -> Response:
     """The schema that a dataset would get from a sample of events."""
     require(caller(), Action.READ_METADATA)
     require_json_type(request)
-    with parts().bodies.receive(request) as body:
+    with services().bodies.receive(request) as body:
         batch = decoding.decode(body, reserved=())
     return jsonify(dump_schema(batch.fields))
 
@@ -96,7 +96,7 @@ def stats(name: str) -> Response:
 def info(name: str) -> Response:
     """What the dataset is and the times of its first and last event."""
     found = _wholly_readable(name)
-    counted = account(parts().storage.layout, found)
+    counted = dataset_stats(services().storage.layout, found)
     members = {
         "createdAt": rfc3339(found.created_at),
         "firstEventAt": rfc3339_of_ns(counted.first),
@@ -126,7 +126,7 @@ def set_retention(name: str) -> Response:
     if not isinstance(tasks, list) or len(tasks) > 1:
         raise InvalidRequest("a retention is an array of at most one task with the action `delete`")
     wanted = [load(RetentionSchema(), each) for each in tasks]
-    found = parts().storage.find(caller().tenant, name)
+    found = services().storage.find(caller().tenant, name)
     kept = [Retention(cast(int, each["days"]), cast(str, each["description"])) for each in wanted]
     dataset.set_retention(found.id, kept[0] if kept else None)
     return jsonify({"dataset": name, "message": f"retention of dataset {name} set"})
@@ -135,7 +135,7 @@ def set_retention(name: str) -> Response:
 def _readable(name: str) -> Dataset:
     """The dataset, when the caller may read it: 403 whether or not a hidden one exists, then 404."""
     require(caller(), Action.READ_METADATA, name)
-    return parts().storage.find(caller().tenant, name)
+    return services().storage.find(caller().tenant, name)
 
 
 def _wholly_readable(name: str) -> Dataset:
@@ -146,14 +146,14 @@ def _wholly_readable(name: str) -> Dataset:
     return found
 
 
-def _custom_partition(scope: Scope) -> str | None:
+def _custom_partition(scope: IngestHeaders) -> str | None:
     name = scope.custom_partition
     if name is not None and ("," in name or "." in name):
         raise InvalidHeader("X-P-Custom-Partition names one field, without a dot", field="X-P-Custom-Partition")
     return name
 
 
-def _telemetry_type(scope: Scope) -> str:
+def _telemetry_type(scope: IngestHeaders) -> str:
     expected = TELEMETRY_OF_SOURCE.get(scope.log_source or "")
     if expected and scope.telemetry_type not in (None, expected):
         raise InvalidHeader(
@@ -163,14 +163,14 @@ def _telemetry_type(scope: Scope) -> str:
     return scope.telemetry_type or expected or "logs"
 
 
-def _declared(scope: Scope) -> tuple[Field, ...]:
+def _declared(scope: IngestHeaders) -> tuple[Field, ...]:
     if not scope.static_schema:
         return ()
     return declared_fields(load(StaticSchemaSchema(), json_body_or({})))
 
 
 def _account(found: Dataset) -> Response:
-    counted = account(parts().storage.layout, found)
+    counted = dataset_stats(services().storage.layout, found)
     ingestion = {
         "count": counted.events,
         "size": counted.body_bytes,
@@ -195,5 +195,5 @@ def _day(found: Dataset, text: str) -> Response:
         on = date.fromisoformat(text)
     except ValueError as error:
         raise InvalidRequest("`date` is YYYY-MM-DD", field="date") from error
-    counted = day(parts().storage.layout, found, on)
+    counted = day_stats(services().storage.layout, found, on)
     return jsonify({"events": counted.events, "ingestion": counted.body_bytes, "storage": counted.stored_bytes})

@@ -14,7 +14,7 @@ from schemas.reading import load
 from web.authentication import caller, protect
 from web.authoring import Kind, now, require_authoring, statement_of
 from web.json_bodies import answer, json_body
-from web.services import parts
+from web.services import services
 from web.times import rfc3339
 
 VERSION = "v2"
@@ -23,7 +23,7 @@ blueprint = protect(Blueprint("filters", __name__, url_prefix="/api/v1/filters")
 
 
 @blueprint.get("")
-def every() -> Response:
+def list_all() -> Response:
     """The filters of the datasets that the caller may read, by name."""
     return answer([_as_object(each) for each in kind.all_visible()])
 
@@ -32,7 +32,7 @@ def _content(body: object) -> Content:
     """What a body asks for, when the caller may author over the dataset. Raises DatasetNotFound for one unknown."""
     asked = cast(Mapping[str, Any], load(FilterSchema(), body))
     require_authoring([asked["dataset"]])
-    parts().storage.find(caller().tenant, asked["dataset"])
+    services().storage.find(caller().tenant, asked["dataset"])
     if asked["query"]["filter_type"] == "sql":
         _require_only(asked["dataset"], asked["query"]["filter_query"])
     return Content(

@@ -5,7 +5,7 @@ from flask import Blueprint, Response, jsonify, request
 import version
 from models import base
 from web.authentication import protect
-from web.services import parts
+from web.services import services
 
 public = Blueprint("health", __name__)
 about = protect(Blueprint("about", __name__))
@@ -31,7 +31,7 @@ def readiness() -> Response:
     """
     with base.connection():
         base.database.execute_sql("SELECT 1")
-    peers = parts().storage.layout.peers
+    peers = services().storage.layout.peers
     if peers is not None and request.args.get("for") != "ingestion":
         peers.listing()
     return jsonify({"status": "ready"})
@@ -40,7 +40,7 @@ def readiness() -> Response:
 @about.get("/api/v1/about")
 def describe() -> Response:
     """What runs here. `license` and `mode` are read by Parseable's clients."""
-    settings = parts().settings
+    settings = services().settings
     store = "S3 bucket" if settings.storage_url else "Local drive"
     return jsonify(
         {

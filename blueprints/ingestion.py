@@ -17,7 +17,7 @@ from web.authentication import caller, protect
 from web.batcher import Small
 from web.bodies import require_json_type
 from web.reception import arrival_of
-from web.services import Parts, parts
+from web.services import Services, services
 
 blueprint = protect(Blueprint("ingestion", __name__))
 
@@ -42,10 +42,10 @@ def ingest_into(name: str) -> Response:
     return _receive(request, name, scopes.read(request.environ), must_exist=True)
 
 
-def _receive(request: Request, name: str, scope: scopes.Scope, *, must_exist: bool) -> Response:
+def _receive(request: Request, name: str, scope: scopes.IngestHeaders, *, must_exist: bool) -> Response:
     _refuse_otel(scope)
     require_json_type(request)
-    served, sender = parts(), caller()
+    served, sender = services(), caller()
     reception = served.reception
     reception.admit(sender, name, must_exist=must_exist)
     with served.bodies.receive(request) as body:
@@ -56,7 +56,7 @@ def _receive(request: Request, name: str, scope: scopes.Scope, *, must_exist: bo
     return json_answer(orjson.dumps({**answer, "duplicate": True} if stored.is_duplicate else answer))
 
 
-def _store(served: Parts, tenant: str, name: str, body: bytes, arrival: Arrival, telemetry_type: str) -> int:
+def _store(served: Services, tenant: str, name: str, body: bytes, arrival: Arrival, telemetry_type: str) -> int:
     """Store the events of a body, a small one together with others that wait; their number."""
     target = served.reception.find(tenant, name)
     if target is not None and len(body) < SMALL_BYTES:
@@ -67,7 +67,7 @@ def _store(served: Parts, tenant: str, name: str, body: bytes, arrival: Arrival,
     return batch.height
 
 
-def _refuse_otel(scope: scopes.Scope) -> None:
+def _refuse_otel(scope: scopes.IngestHeaders) -> None:
     """An OTLP payload stored as plain JSON would look accepted and be useless."""
     if scope.log_source is not None and scope.log_source.startswith("otel-"):
         raise InvalidHeader(

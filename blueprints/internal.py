@@ -12,7 +12,7 @@ from schemas.peers import KnownSchema
 from schemas.reading import load
 from storage.cluster.peer_client import SIGNATURE_HEADER, TIME_HEADER
 from storage.cluster.segment_offer import content, headline, offer
-from web.services import parts
+from web.services import services
 
 EXTENSION: Final = "weir.peer_key"
 # Room for the names of 200,000 segments: days of them, in case the object store is away.
@@ -30,7 +30,7 @@ def install(app: Flask, key: PeerKey | None) -> None:
 def segments(node: str) -> Response:
     """What this host has not converted yet, beyond the bytes that the asking host knows: a line, then the bytes."""
     key, signature, body = _admitted()
-    layout = parts().storage.layout
+    layout = services().storage.layout
     if node != layout.node:
         raise NotFound(f"this is host {layout.node}")
     asked = load(KnownSchema(), orjson.loads(body))

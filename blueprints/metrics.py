@@ -16,11 +16,11 @@ from metrics.meters import MOST_DATASETS, OTHER, Meters
 from models import dataset_sizes
 from models.tenant import DEFAULT
 from serving import shared_counters
-from storage.names import Layout
+from storage.context import Layout
 from storage.upkeep.backlog import backlog
 from storage.write.disk_watermark import used_percent
 from web.authentication import access, caller, protect
-from web.services import Parts, parts
+from web.services import Services, services
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 def meters() -> Meters:
     """What the current worker reports to."""
-    return parts().reception.meters
+    return services().reception.meters
 
 
 @blueprint.get("/metrics")
@@ -42,7 +42,7 @@ def show() -> Response:
     are for the default tenant, which is the only one of most servers.
     """
     require(caller(), Action.LIST)
-    return Response(exposition.text(meters().registry, gauges(parts()), _visible), content_type=CONTENT_TYPE)
+    return Response(exposition.text(meters().registry, gauges(services()), _visible), content_type=CONTENT_TYPE)
 
 
 def _visible(tenant: str | None, dataset: str | None) -> bool:
@@ -54,7 +54,7 @@ def _visible(tenant: str | None, dataset: str | None) -> bool:
     return may(identity, Action.READ_METADATA, dataset) and row_predicates(identity, dataset) is None
 
 
-def gauges(of: Parts) -> Iterator[Gauge]:
+def gauges(of: Services) -> Iterator[Gauge]:
     """The host's state of now. What cannot be asked is left out: a scrape has to work when the rest does not."""
     settings, layout = of.settings, of.storage.layout
     yield Gauge(

@@ -21,7 +21,7 @@ from web.bodies import INLINE_COST_BYTES
 from web.client_connection import require_present
 from web.errors import headers_of, log_error, status_of
 from web.reception import arrival_of
-from web.services import parts
+from web.services import services
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def export_traces() -> Response:
 
 
 def _receive(signal: Signal) -> Response:
-    request, served, sender = this_request(), parts(), caller()
+    request, served, sender = this_request(), services(), caller()
     scope = scopes.read(request.environ)
     name = scopes.require_stream(scope)
     reception = served.reception
@@ -84,7 +84,7 @@ def _decode(signal: Signal, body: bytes, media_type: str, max_columns: int) -> D
     decode = partial(signal.decode, body, media_type, max_columns=max_columns)
     if media_type != PROTOBUF:
         return decode() if is_small else offload(decode)
-    inflight = parts().bodies.inflight
+    inflight = services().bodies.inflight
     estimate = partial(signal.cost.estimate, body, inflight.limit_bytes)
     cost = estimate() if is_small else offload(estimate)
     with inflight.decoding(body, cost):

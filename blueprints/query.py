@@ -24,12 +24,12 @@ from query.service import Question, Result
 from query.timerange import TimeRange
 from schemas.query import QuerySchema, RunningQuerySchema, merged
 from schemas.reading import load
-from storage.read.snapshot import take
+from storage.read.snapshot import take_snapshot
 from storage.write.engine import Storage
 from web.authentication import caller, protect
-from web.client_connection import departure
+from web.client_connection import client_disconnected
 from web.json_bodies import json_body
-from web.services import parts
+from web.services import services
 
 logger = logging.getLogger(__name__)
 
@@ -51,9 +51,9 @@ def query() -> Response:
     require(caller(), Action.QUERY)
     now_ns = time.time_ns()
     asked = load(QuerySchema(), merged(json_body(), request.args))
-    sources = Sources(parts().storage, caller(), _time_range(asked, now_ns), cast(str | None, asked["dataset"]))
+    sources = Sources(services().storage, caller(), _time_range(asked, now_ns), cast(str | None, asked["dataset"]))
     question = _question(asked, now_ns)
-    result = parts().queries.run(question, sources.resolve, departure(request))
+    result = services().queries.run(question, sources.resolve, client_disconnected(request))
     meters().queried(result.elapsed_seconds)
     return _answer(result, question.options.format)
 
@@ -62,7 +62,7 @@ def query() -> Response:
 def running() -> Response:
     """The queries that wait or run on this host: the caller's own, an administrator's all of the tenant."""
     require(caller(), Action.QUERY)
-    found = [each for each in parts().queries.queries(caller().tenant) if _may_end(each)]
+    found = [each for each in services().queries.queries(caller().tenant) if _may_end(each)]
     return jsonify(RunningQuerySchema(many=True).dump(found))
 
 
@@ -70,7 +70,7 @@ def running() -> Response:
 def cancel(query_id: str) -> Response:
     """End a query; who waits for its result gets `query_cancelled`."""
     require(caller(), Action.QUERY)
-    ended = parts().queries.cancel(caller().tenant, query_id, _may_end)
+    ended = services().queries.cancel(caller().tenant, query_id, _may_end)
     return jsonify({"id": ended.id, "message": f"query {ended.id} is being cancelled"})
 
 
@@ -103,9 +103,9 @@ class Sources:
         tags = row_predicates(self.identity, name)
         start, end = self.range.start_ns, self.range.end_ns
         if tags is None:
-            return Source(take(self.storage.layout, dataset, start, end, columns), start, end)
+            return Source(take_snapshot(self.storage.layout, dataset, start, end, columns), start, end)
         only = frozenset((tag.field, tag.value) for tag in tags)
-        return Source(take(self.storage.layout, dataset, columns=columns), start, end, only)
+        return Source(take_snapshot(self.storage.layout, dataset, columns=columns), start, end, only)
 
 
 def visible_columns(name: str) -> frozenset[str]:
@@ -118,13 +118,13 @@ def visible_columns(name: str) -> frozenset[str]:
         now_ns=time.time_ns(),
         options=Options(fields=True),
     )
-    sources = Sources(parts().storage, caller(), TimeRange(), None)
-    with closing(parts().queries.run(question, sources.resolve, departure(request))) as result:
+    sources = Sources(services().storage, caller(), TimeRange(), None)
+    with closing(services().queries.run(question, sources.resolve, client_disconnected(request))) as result:
         return frozenset(orjson.loads(b"".join(result))["fields"])
 
 
 def _time_range(asked: Mapping[str, Any], now_ns: int) -> TimeRange:
-    if parts().settings.query_time_range == "required" and asked["dataset"] is None:
+    if services().settings.query_time_range == "required" and asked["dataset"] is None:
         timerange.require_both(asked["start"], asked["end"])
     return timerange.parse(asked["start"], asked["end"], now_ns=now_ns)
 

@@ -21,7 +21,7 @@ from web.bodies import INLINE_COST_BYTES
 from web.client_connection import require_present
 from web.errors import headers_of, log_error, status_of
 from web.reception import arrival_of
-from web.services import parts
+from web.services import services
 
 blueprint = protect(Blueprint("remote_write", __name__))
 
@@ -40,7 +40,7 @@ def _add_catalogue(state: BlueprintSetupState) -> None:
 @blueprint.post("/v1/prometheus/write")
 def write() -> Response:
     """Samples, native histograms and exemplars. 204 when all are stored; 400 with the reason when some are not."""
-    request, served, sender = this_request(), parts(), caller()
+    request, served, sender = this_request(), services(), caller()
     scope = scopes.read(request.environ)
     name = scopes.require_stream(scope)
     reception = served.reception
@@ -64,7 +64,7 @@ def _decode(body: bytes, version: Version, max_columns: int) -> Decoded:
         decoded = _account(body, partial(estimate_encoded, body), known)
         if decoded is not None:
             return decoded
-    exactly = partial(estimate, body, version, parts().bodies.inflight.limit_bytes)
+    exactly = partial(estimate, body, version, services().bodies.inflight.limit_bytes)
     return _account(body, exactly, partial(decode_plainly, body, version, max_columns))
 
 
@@ -72,7 +72,7 @@ def _account(body: bytes, estimate_cost: Callable[[], int], decode: Callable[[],
     """The result of `decode` once there is room for its objects; off the hub if they are many."""
     is_small = len(body) < SMALL_BYTES
     cost = estimate_cost() if is_small else offload(estimate_cost)
-    with parts().bodies.inflight.decoding(body, cost):
+    with services().bodies.inflight.decoding(body, cost):
         if is_small and cost < INLINE_COST_BYTES:
             return decode()
         require_present(this_request())

@@ -23,8 +23,8 @@ def require_administrator() -> None:
 
 @blueprint.get("/roles")
 @blueprint.get("/role")
-def every() -> Response:
-    return answer({each.name: each.entries for each in role.every(caller().tenant)})
+def list_all() -> Response:
+    return answer({each.name: each.entries for each in role.list_all(caller().tenant)})
 
 
 @blueprint.get("/role/default")

@@ -45,7 +45,7 @@ def register(app: Flask, settings: Settings) -> None:
 
 
 @blueprint.get("")
-def every() -> Response:
+def list_all() -> Response:
     """The tenant's targets by name, masked; whoever may read alerts may see what they can be delivered to."""
     return answer([_as_object(each) for each in kind.all_visible()])
 

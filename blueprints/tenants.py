@@ -36,8 +36,8 @@ def require_root_administrator() -> None:
 
 
 @blueprint.get("")
-def every() -> Response:
-    return answer([_as_object(each) for each in tenant.every()])
+def list_all() -> Response:
+    return answer([_as_object(each) for each in tenant.list_all()])
 
 
 @blueprint.get("/<tenant_id>")

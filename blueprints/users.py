@@ -18,13 +18,13 @@ blueprint = watch(protect(Blueprint("users", __name__, url_prefix="/api/v1")), "
 @blueprint.get("/user")
 def names() -> Response:
     require(caller(), Action.ADMINISTER)
-    return answer([{"id": each.name, "method": each.method} for each in user.every(caller().tenant)])
+    return answer([{"id": each.name, "method": each.method} for each in user.list_all(caller().tenant)])
 
 
 @blueprint.get("/users")
-def every() -> Response:
+def list_all() -> Response:
     require(caller(), Action.ADMINISTER)
-    return answer([_as_object(each) for each in user.every(caller().tenant)])
+    return answer([_as_object(each) for each in user.list_all(caller().tenant)])
 
 
 @blueprint.get("/users/<name>")

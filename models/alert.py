@@ -119,7 +119,7 @@ def get(tenant: str, alert_id: str) -> Alert:
 
 
 @connection()
-def every(tenant: str) -> list[Alert]:
+def list_all(tenant: str) -> list[Alert]:
     """The tenant's alerts, by title."""
     return _alerts(AlertRow.tenant_id == tenant)
 

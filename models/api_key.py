@@ -119,7 +119,7 @@ def get(tenant: str, key_id: str) -> ApiKeyRecord:
 
 
 @connection()
-def every(tenant: str) -> list[ApiKeyRecord]:
+def list_all(tenant: str) -> list[ApiKeyRecord]:
     """The tenant's keys, oldest first."""
     return _records(tenant)
 

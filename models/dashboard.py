@@ -65,7 +65,7 @@ def get(tenant: str, dashboard_id: str) -> Dashboard:
 
 
 @connection()
-def every(tenant: str) -> list[Dashboard]:
+def list_all(tenant: str) -> list[Dashboard]:
     """The tenant's dashboards, the last modified first."""
     rows = DashboardRow.select().where(DashboardRow.tenant_id == tenant)
     return [_dashboard(row) for row in rows.order_by(DashboardRow.modified_at.desc(), DashboardRow.id.desc())]

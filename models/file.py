@@ -71,7 +71,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Pile:
+class CompactionCandidate:
     """Small live files of one directory and level. `newest`: when the last of them was made.
 
     `first`, `last`: the least and greatest time that one of them begins at, ns since 1970.
@@ -135,7 +135,7 @@ def _file(row: tuple[Any, ...], columns: Sequence[str]) -> File:
     return replaced(File(*row[: len(PLAIN)]), stats={name: tuple(bounds) for name, bounds in found if bounds})
 
 
-def piles(smaller_than_bytes: int) -> list[Pile]:
+def compaction_candidates(smaller_than_bytes: int) -> list[CompactionCandidate]:
     """Where two or more live files of one level and directory are smaller than that, fullest first."""
     with connection():
         rows = database.execute_sql(
@@ -148,10 +148,10 @@ def piles(smaller_than_bytes: int) -> list[Pile]:
             " GROUP BY 1, 2, 3 HAVING count(*) > 1 ORDER BY 4 DESC, 2",
             (smaller_than_bytes, HOUR_NS, HOUR_NS),
         )
-        return [Pile(*row) for row in rows.fetchall()]
+        return [CompactionCandidate(*row) for row in rows.fetchall()]
 
 
-def piled(pile: Pile, smaller_than_bytes: int) -> list[File]:
+def candidate_files(pile: CompactionCandidate, smaller_than_bytes: int) -> list[File]:
     """The live files of the pile's directory, of any level, that are smaller than that, by time, with all statistics.
 
     Files of directories below it are not the pile's.

@@ -58,7 +58,7 @@ def get(tenant: str, filter_id: str) -> Filter:
 
 
 @connection()
-def every(tenant: str) -> list[Filter]:
+def list_all(tenant: str) -> list[Filter]:
     """The tenant's filters, by name."""
     rows = FilterRow.select().where(FilterRow.tenant_id == tenant).order_by(FilterRow.name, FilterRow.id)
     return [_filter(row) for row in rows]

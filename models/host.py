@@ -37,7 +37,7 @@ class Host:
         return self.left_at is None and self.dropped_at is None
 
 
-def every() -> list[Host]:
+def list_all() -> list[Host]:
     """All hosts there ever were, by name."""
     with connection():
         rows = database.execute_sql(
@@ -54,7 +54,7 @@ def _host(row: Sequence[Any]) -> Host:
 
 def present() -> list[Host]:
     """The hosts that may hold events that are not in the manifest yet."""
-    return [each for each in every() if each.is_present]
+    return [each for each in list_all() if each.is_present]
 
 
 def clock() -> datetime:
@@ -120,7 +120,7 @@ def stop(name: str, *, has_nothing_left: bool) -> None:
 def drop(name: str) -> Host:
     """Give the host up, with what only it has, until it returns. Raises HostNotFound, and HostLives if it is alive."""
     with connection(), database.atomic():
-        found = next((each for each in every() if each.name == name), None)
+        found = next((each for each in list_all() if each.name == name), None)
         if found is None:
             raise HostNotFound(f"there is no host {name}")
         dropped = database.execute_sql(

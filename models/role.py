@@ -49,7 +49,7 @@ def get(tenant: str, name: str) -> RoleRecord:
 
 
 @connection()
-def every(tenant: str) -> list[RoleRecord]:
+def list_all(tenant: str) -> list[RoleRecord]:
     """The tenant's roles, by name."""
     found = Role.select().where(Role.tenant_id == tenant).order_by(Role.name)
     return [RoleRecord(each.name, each.entries) for each in found]

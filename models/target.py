@@ -69,7 +69,7 @@ def find(target_id: str) -> Target:
 
 
 @connection()
-def every(tenant: str) -> list[Target]:
+def list_all(tenant: str) -> list[Target]:
     """The tenant's targets, by name."""
     rows = TargetRow.select().where(TargetRow.tenant_id == tenant).order_by(TargetRow.name)
     return [_target(row) for row in rows]

@@ -40,7 +40,7 @@ def create(tenant: str, created_at: datetime) -> None:
 
 
 @connection()
-def every() -> list[TenantRecord]:
+def list_all() -> list[TenantRecord]:
     """All tenants, by id."""
     return [TenantRecord(each.id, each.created_at) for each in Tenant.select().order_by(Tenant.id)]
 

@@ -115,7 +115,7 @@ def get(tenant: str, name: str) -> UserRecord:
 
 
 @connection()
-def every(tenant: str) -> list[UserRecord]:
+def list_all(tenant: str) -> list[UserRecord]:
     """The tenant's users, by name. API keys are no users (spec 2.1)."""
     return _records(tenant)
 

@@ -41,7 +41,7 @@ Count = Callable[[str, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class SelfIngestTarget:
     """Where Weir's own events go: the dataset, as tenant and name, and how often its numbers do."""
 
     dataset: tuple[str, str]
@@ -55,7 +55,7 @@ class Recorder:
     """
 
     def __init__(
-        self, own: Own, store: Store, sample: Callable[[], Iterable[Sample]], count: Count, lock: Path
+        self, own: SelfIngestTarget, store: Store, sample: Callable[[], Iterable[Sample]], count: Count, lock: Path
     ) -> None:
         self._own, self._store, self._sample, self._count = own, store, sample, count
         self._lock_path = lock

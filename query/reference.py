@@ -96,5 +96,3 @@ def _escaped(text: str) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), "utf-8")
-
-

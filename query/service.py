@@ -11,9 +11,9 @@ from typing import Final
 from config import Settings
 from errors import InternalError, QueryNotFound, StorageUnavailable
 from query.process.messages import Execute, Parse, Source
-from query.process.pool import Lease, Limits, OnWait, Pool, ignored
+from query.process.pool import Lease, Limits, OnWait, Pool, ignore
 from query.process.protocol import Answer
-from query.process.slot_table import Host, Query
+from query.process.slot_table import Query, SlotTable
 from query.results.formats import Options
 from query.syntax.parameters import Parameter
 
@@ -43,7 +43,7 @@ class Question:
 class QueryService:
     """The queries of one worker. `start` before the first, `close` after the last."""
 
-    def __init__(self, settings: Settings, module: str = "query.process.execution", on_wait: OnWait = ignored) -> None:
+    def __init__(self, settings: Settings, module: str = "query.process.execution", on_wait: OnWait = ignore) -> None:
         limits = Limits(
             timeout_seconds=settings.query_timeout_seconds,
             memory_bytes=settings.query_memory_bytes,
@@ -53,7 +53,7 @@ class QueryService:
             waiting_seconds=settings.query_queue_seconds,
         )
         self._largest_result_bytes = settings.query_result_bytes
-        self._host = Host(settings.data_dir / "queries", settings.query_concurrency)
+        self._host = SlotTable(settings.data_dir / "queries", settings.query_concurrency)
         self._pool = Pool(self._host, limits, module, on_wait)
 
     def start(self) -> None:

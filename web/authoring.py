@@ -75,7 +75,7 @@ class Kind(Generic[Object, Content]):
     def all_visible(self) -> list[Object]:
         """The objects that the caller may see. Raises Forbidden."""
         require(caller(), Action.READ_AUTHORED)
-        return [each for each in self.every(caller().tenant) if may_see(caller(), self.datasets(each))]
+        return [each for each in self.list_all(caller().tenant) if may_see(caller(), self.datasets(each))]
 
     def changeable(self, object_id: str) -> Object:
         """The object. Raises Forbidden unless the caller may change it, ChangedMeanwhile if it read another revision.

@@ -9,7 +9,7 @@ from flask import Request
 from errors import ClientGone
 
 
-def departure(request: Request) -> Callable[[], bool]:
+def client_disconnected(request: Request) -> Callable[[], bool]:
     """A function that tells whether the request's client has closed its connection, to be asked while it waits.
 
     A client that has only closed its sending side counts as gone, as it does for nginx. Where the server does not
@@ -35,7 +35,7 @@ def departure(request: Request) -> Callable[[], bool]:
 
 def require_present(request: Request) -> None:
     """Raises ClientGone when nobody is going to read the answer: asked before work that is worth the system call."""
-    if departure(request)():
+    if client_disconnected(request)():
         raise ClientGone("the client closed its connection before its events were decoded; nothing was stored")
 
 

@@ -31,7 +31,7 @@ PREFIX: Final = "HTTP_X_P_"
 TELEMETRY_TYPES: Final = ("logs", "metrics", "traces", "events")
 
 
-class Scope(NamedTuple):
+class IngestHeaders(NamedTuple):
     """The `X-P-*` headers of one request. Absent headers are None; `extra` maps column names to their values."""
 
     stream: str | None
@@ -44,7 +44,7 @@ class Scope(NamedTuple):
     idempotency_key: str | None
 
 
-def read(environ: Mapping[str, Any]) -> Scope:
+def read(environ: Mapping[str, Any]) -> IngestHeaders:
     """The scope of a WSGI request. Raises InvalidHeader for too many extra columns or an unknown telemetry type."""
     sent = tuple([(name, environ[name]) for name in environ if name.startswith(PREFIX)])
     scope = _remembered(sent) if len(sent) <= MOST_REMEMBERED else _scope(sent)
@@ -52,9 +52,9 @@ def read(environ: Mapping[str, Any]) -> Scope:
     return scope if key is None else scope._replace(idempotency_key=_idempotency_key(key.strip()))
 
 
-def _scope(headers: tuple[tuple[str, str], ...]) -> Scope:
+def _scope(headers: tuple[tuple[str, str], ...]) -> IngestHeaders:
     sent = {name[len(PREFIX) :].replace("_", "-").lower(): value.strip() for name, value in headers}
-    return Scope(
+    return IngestHeaders(
         stream=sent.get("stream") or None,
         log_source=_lowered(sent.get("log-source")),
         telemetry_type=_telemetry_type(_lowered(sent.get("telemetry-type"))),
@@ -70,14 +70,14 @@ def _scope(headers: tuple[tuple[str, str], ...]) -> Scope:
 _remembered: Final = lru_cache(maxsize=256)(_scope)
 
 
-def require_stream(scope: Scope) -> str:
+def require_stream(scope: IngestHeaders) -> str:
     """The dataset named by `X-P-Stream` (spec 4.2 rule 1). Raises MissingHeader, InvalidName."""
     if scope.stream is None:
         raise MissingHeader("the header X-P-Stream names the dataset and is missing", field="X-P-Stream")
     return checked_dataset_name(scope.stream)
 
 
-def require_log_source(scope: Scope, expected: str) -> None:
+def require_log_source(scope: IngestHeaders, expected: str) -> None:
     """`X-P-Log-Source` must be there and say `expected` (spec 4.2). Raises MissingHeader, InvalidHeader."""
     if scope.log_source is None:
         raise MissingHeader(f"the header X-P-Log-Source is missing; send {expected!r}", field="X-P-Log-Source")

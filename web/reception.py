@@ -16,9 +16,9 @@ from models.dataset import DEFAULT_TENANT, Dataset
 from serving.flask_app.current import Request
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
-from storage.write.idempotency import Answer, receipt_of
+from storage.write.idempotency import StoredAnswer, receipt_of
 from version import VERSION
-from web.ingest_headers import Scope
+from web.ingest_headers import IngestHeaders
 
 OWN_TELEMETRY_TYPE: Final = "events"
 
@@ -62,13 +62,15 @@ class Reception:
 
         self.once(identity, name, arrival, body, store)
 
-    def receipt(self, identity: Identity, name: str, scope: Scope) -> bytes:
+    def receipt(self, identity: Identity, name: str, scope: IngestHeaders) -> bytes:
         """What a repetition of this request has too: nothing without an Idempotency-Key."""
         if scope.idempotency_key is None:
             return b""
         return receipt_of(identity.tenant, name, f"{identity.kind}:{identity.id}", scope.idempotency_key)
 
-    def once(self, identity: Identity, name: str, arrival: Arrival, body: bytes, store: Callable[[], int]) -> Answer:
+    def once(
+        self, identity: Identity, name: str, arrival: Arrival, body: bytes, store: Callable[[], int]
+    ) -> StoredAnswer:
         """The answer of `store`, which gives the number of events; or of the request that had this receipt before.
 
         Raises IdempotencyKeyReused and what `store` raises.
@@ -76,7 +78,7 @@ class Reception:
         if arrival.receipt:
             answer = self.storage.once.store(arrival.receipt, body, store)
         else:
-            answer = Answer(store(), is_duplicate=False)
+            answer = StoredAnswer(store(), is_duplicate=False)
         if not answer.is_duplicate:
             self.meters.ingested(identity.tenant, name, answer.events, len(body))
         return answer
@@ -98,7 +100,7 @@ class Reception:
             return self.storage.find(tenant, name)
 
 
-def arrival_of(request: Request, scope: Scope, body_bytes: int, receipt: bytes) -> Arrival:
+def arrival_of(request: Request, scope: IngestHeaders, body_bytes: int, receipt: bytes) -> Arrival:
     """When and whence a request came: one instant for all its events (api.md section 4)."""
     return Arrival(
         timestamp=datetime.now(UTC),

@@ -16,7 +16,7 @@ EXTENSION: Final = "weir.parts"
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Services:
     settings: Settings
     storage: Storage
     bodies: Bodies
@@ -25,7 +25,7 @@ class Parts:
     queries: QueryService
 
 
-def parts() -> Parts:
+def services() -> Services:
     """The parts of the application that serves this request."""
-    found: Parts = current_app.extensions[EXTENSION]
+    found: Services = current_app.extensions[EXTENSION]
     return found

@@ -14,10 +14,10 @@ from models import dataset_sizes
 from storage.backup import archive
 from storage.backup.archive import Manifest
 from storage.backup.create import backup as back_up
-from storage.backup.data_dir import attended
+from storage.backup.data_dir import open_data_dir
 from storage.backup.restore import restore as restore_into
+from storage.context import Layout
 from storage.files.store import open_store
-from storage.names import Layout
 from storage.upkeep.inspection import Finding, Trouble, inspect
 from storage.upkeep.sweep import ORPHAN_SECONDS, sweep
 from weirctl.client import Refused
@@ -40,7 +40,7 @@ def settings() -> None:
 @click.command()
 def check() -> None:
     """Compare the manifest with the disk or bucket. Exit code 1 when events are lost. The server may run."""
-    with attended(Settings.from_env()) as layout:
+    with open_data_dir(Settings.from_env()) as layout:
         found = list(inspect(layout))
     show([asdict(each) for each in found], ["trouble", "path", "detail"])
     _conclude(found)
@@ -50,7 +50,7 @@ def check() -> None:
 @click.option("--give-up-lost", is_flag=True, help="Drop missing and damaged files from the manifest.")
 def repair(give_up_lost: bool) -> None:
     """Remove what a crash has left, with the server stopped. Nothing that was acknowledged is touched."""
-    with attended(Settings.from_env(), alone=True) as layout:
+    with open_data_dir(Settings.from_env(), alone=True) as layout:
         dropped = _give_up(layout) if give_up_lost else 0
         # Other hosts may be about to list in the manifest what they have just stored in the bucket.
         swept = sweep(layout, ORPHAN_SECONDS if layout.url else 0)
@@ -77,7 +77,7 @@ def _give_up(layout: Layout) -> int:
 def backup(directory: Path, previous: Path | None, own_segments: bool) -> None:
     """Copy everything into a new or empty DIRECTORY. The server may run and take events."""
     effective = Settings.from_env()
-    with attended(effective, signer=None if own_segments else _signer(effective)) as layout:
+    with open_data_dir(effective, signer=None if own_segments else _signer(effective)) as layout:
         show([_summary(back_up(layout, directory, previous))])
 
 

@@ -9,7 +9,7 @@ import click
 from config import Settings
 from models import host
 from models.host import Host
-from storage.backup.data_dir import attended, database
+from storage.backup.data_dir import database, open_data_dir
 from weirctl.printing import note, show
 
 COLUMNS = ["name", "state", "url", "started_at", "seen_at", "left_at", "dropped_at"]
@@ -24,7 +24,7 @@ def group() -> None:
 def list_hosts() -> None:
     """All hosts there ever were, and which of them queries wait for."""
     with _database():
-        found = host.every()
+        found = host.list_all()
     show([_row(each) for each in found], COLUMNS)
 
 
@@ -38,7 +38,7 @@ def drop_host(name: str, yes: bool) -> None:
     then, and so are those events, each of them once.
     """
     with _database():
-        found = next((each for each in host.every() if each.name == name), None)
+        found = next((each for each in host.list_all() if each.name == name), None)
         if found is not None and not yes:
             click.confirm(
                 f"Host {name} ({found.url}), last seen {found.seen_at or 'when it was stopped'}: what it acknowledged"
@@ -68,7 +68,7 @@ def _database() -> Iterator[None]:
     """The database bound. The embedded one may know hosts too: a backup of one of several, restored to stand alone."""
     effective = Settings.from_env()
     if effective.database_url is None:
-        with attended(effective):
+        with open_data_dir(effective):
             yield
     else:
         with database(effective, is_ours=False):

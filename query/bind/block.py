@@ -20,7 +20,7 @@ from query.plan.tree import (
     Column,
     Field,
     Frame,
-    Lookup,
+    LookupJoin,
     Relation,
     Scalar,
     SortKey,
@@ -192,7 +192,7 @@ class Block:
         for pending in lookups:
             inner, keys = decorrelated(pending.relation, outer, self.environment)
             fields = (*relation.fields, *inner.fields)
-            relation = Lookup(fields, relation, inner, (*keys, *pending.keys), "left", pending.single)
+            relation = LookupJoin(fields, relation, inner, (*keys, *pending.keys), "left", pending.single)
         lookups.clear()
         return relation
 

@@ -17,23 +17,23 @@ from query.plan.tree import (
     Call,
     Coalesce,
     Column,
-    Combine,
     Constant,
+    CteRef,
     Distinct,
     Field,
     Filter,
     Join,
     Limit,
     Logic,
-    Lookup,
+    LookupJoin,
     Project,
     Relation,
-    Rows,
     Scalar,
-    Shared,
+    SetOperation,
     Sort,
     SortKey,
     Unnest,
+    Values,
     Window,
     WindowCall,
 )
@@ -91,7 +91,7 @@ class _Pusher:
             domain, mapping = self._domain()
             return Join((*relation.fields, *domain.fields), relation, domain, "inner", None), mapping
         match relation:
-            case Rows():
+            case Values():
                 return self._rows(relation)
             case Project():
                 return self._project(relation)
@@ -109,18 +109,18 @@ class _Pusher:
                 return self._limit(relation)
             case Window():
                 return self._window(relation)
-            case Combine():
+            case SetOperation():
                 return self._combine(relation)
             case Unnest():
                 return self._unnest(relation)
-            case Lookup():
+            case LookupJoin():
                 return self._lookup(relation)
-            case Shared():
+            case CteRef():
                 return self._shared(relation)
             case _:
                 raise fault.unsupported(f"a correlated subquery over {type(relation).__name__.lower()}")
 
-    def _rows(self, relation: Rows) -> tuple[Relation, Mapping]:
+    def _rows(self, relation: Values) -> tuple[Relation, Mapping]:
         """VALUES over outer columns: each row once per outer value."""
         domain, mapping = self._domain()
         refs = self._refs(mapping)
@@ -131,7 +131,7 @@ class _Pusher:
             values = (*(renamed(item, refs) for item in row), *(field.ref() for field in domain.fields))
             branch = Project(made, domain, values)
             merged = tuple(self._environment.field(field.type) for field in fields)
-            union = branch if union is None else Combine(merged, union, branch, "union", True)
+            union = branch if union is None else SetOperation(merged, union, branch, "union", True)
         if union is None:
             raise fault.unsupported("a correlated subquery without rows")
         back = tuple(self._environment.field(field.type) for field in domain.fields)
@@ -201,7 +201,7 @@ class _Pusher:
         """An aggregate without GROUP BY has a row for outer values that match nothing: count 0, the others NULL."""
         domain, outer_mapping = self._domain()
         keys = tuple(zip(self._columns(outer_mapping), self._columns(mapping), strict=True))
-        looked_up = Lookup((*domain.fields, *grouped.fields), domain, grouped, keys, "left", False)
+        looked_up = LookupJoin((*domain.fields, *grouped.fields), domain, grouped, keys, "left", False)
         fresh = tuple(self._environment.field(made.type) for made in relation.fields)
         values = [_or_zero(call, made) for call, made in zip(relation.calls, relation.fields, strict=True)]
         renamed_fields = (*fresh, *domain.fields)
@@ -266,7 +266,7 @@ class _Pusher:
         added = relation.fields[len(relation.input.fields) :]
         return Window((*child.fields, *added), child, calls), mapping
 
-    def _combine(self, relation: Combine) -> tuple[Relation, Mapping]:
+    def _combine(self, relation: SetOperation) -> tuple[Relation, Mapping]:
         sides = []
         for side in (relation.left, relation.right):
             child, mapping = self.push(side)
@@ -274,7 +274,7 @@ class _Pusher:
             made = tuple(self._environment.field(column.type) for column in wanted)
             sides.append(Project(made, child, wanted))
         fresh = tuple(self._environment.field(column.type) for column in self._free)
-        combined = Combine((*relation.fields, *fresh), sides[0], sides[1], relation.operator, relation.all)
+        combined = SetOperation((*relation.fields, *fresh), sides[0], sides[1], relation.operator, relation.all)
         return combined, {column.id: new.id for column, new in zip(self._free, fresh, strict=True)}
 
     def _unnest(self, relation: Unnest) -> tuple[Relation, Mapping]:
@@ -283,7 +283,7 @@ class _Pusher:
         values = tuple(renamed(value, self._refs(mapping)) for value in relation.values)
         return replace(relation, fields=(*child.fields, *added), input=child, values=values), mapping
 
-    def _lookup(self, relation: Lookup) -> tuple[Relation, Mapping]:
+    def _lookup(self, relation: LookupJoin) -> tuple[Relation, Mapping]:
         left, mapping = self.push(relation.left)
         keys = tuple((renamed(a, self._refs(mapping)), b) for a, b in relation.keys)
         right = relation.right
@@ -292,7 +292,7 @@ class _Pusher:
             keys = (*keys, *zip(self._columns(mapping), self._columns(other), strict=True))
         return replace(relation, fields=(*left.fields, *right.fields), left=left, right=right, keys=keys), mapping
 
-    def _shared(self, relation: Shared) -> tuple[Relation, Mapping]:
+    def _shared(self, relation: CteRef) -> tuple[Relation, Mapping]:
         child, mapping = self.push(relation.input)
         fresh = tuple(self._environment.field(column.type) for column in self._free)
         wanted = (*(made.ref() for made in relation.input.fields), *self._columns(mapping))

@@ -18,13 +18,13 @@ from query.plan.tree import (
     Aggregate,
     Call,
     Column,
-    Combine,
     Constant,
     Field,
     Project,
     Relation,
     RowOf,
     Scalar,
+    SetOperation,
     SortKey,
     WindowCall,
 )
@@ -149,7 +149,7 @@ class Grouping:
             union = (
                 branch
                 if union is None
-                else Combine(
+                else SetOperation(
                     tuple(block.environment.field(field.type) for field in outputs), union, branch, "union", True
                 )
             )

@@ -14,7 +14,7 @@ from query.bind.scope import FromItem, Source, Visible
 from query.pg.types import BOOL
 from query.plan.environment import Environment
 from query.plan.traverse import free_columns
-from query.plan.tree import Coalesce, Constant, Filter, Join, Logic, Lookup, Project, Relation, Scalar, Unnest
+from query.plan.tree import Coalesce, Constant, Filter, Join, Logic, LookupJoin, Project, Relation, Scalar, Unnest
 from query.syntax.allowlist import position_of
 from query.syntax.parse import fold
 
@@ -68,7 +68,7 @@ def _rows(left: Relation, right: Relation, side: str, condition: Scalar | None, 
     if condition is not None and not always:
         right = Filter(right.fields, right, condition)
     inner, keys = decorrelated(right, left, environment)
-    return Lookup((*left.fields, *inner.fields), left, inner, keys, side or "inner", False)
+    return LookupJoin((*left.fields, *inner.fields), left, inner, keys, side or "inner", False)
 
 
 def _plain(left: Relation, right: Relation, side: str, condition: Scalar | None) -> Relation:

@@ -7,9 +7,9 @@ from sqlglot import exp
 from errors import InvalidSQL
 from query import fault
 from query.bind.block import Block
+from query.bind.literals import parse_literal
 from query.bind.type_names import TypeName
 from query.bind.type_resolution import call, coerce, comparable
-from query.pg.text_input import parse_literal
 from query.pg.types import BOOL, INT4, INT8, INTEGERS, NUMBERS, NUMERIC, PgType, natural, numeric, same
 from query.plan.tree import Call, Cast, Constant, Logic, RowOf, Scalar
 from query.syntax.allowlist import position_of

@@ -16,7 +16,6 @@ from query.plan.traverse import check_copies
 from query.plan.tree import (
     Aggregate,
     AggregateCall,
-    Among,
     ArrayOf,
     Call,
     Case,
@@ -26,6 +25,7 @@ from query.plan.tree import (
     Distinct,
     Field,
     Filter,
+    InList,
     IsNull,
     Logic,
     Not,
@@ -143,7 +143,7 @@ def _among(value: Scalar, items: list[Scalar], position: int | None) -> Scalar |
     if len(values) != len(items):
         return None
     present = tuple(dict.fromkeys(entry for entry in values if entry is not None))
-    return Among(BOOL, coerce(value, target, position), present, None in values)
+    return InList(BOOL, coerce(value, target, position), present, None in values)
 
 
 def quantified_items(node: exp.Expr, block: Block, element: PgType) -> list[Scalar] | None:

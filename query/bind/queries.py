@@ -17,16 +17,16 @@ from query.bind.type_resolution import coerce, common, settled
 from query.pg.types import PgType, same
 from query.plan.environment import BoundQuery, CommonTable, CommonTables, Environment
 from query.plan.tree import (
-    Combine,
     Constant,
     Field,
     Project,
     Recursive,
     Relation,
-    Rows,
     Scalar,
+    SetOperation,
     Sort,
     SortKey,
+    Values,
     WorkTable,
 )
 from query.syntax.allowlist import position_of
@@ -151,19 +151,19 @@ def _values(
             kinds.append(common([item.type for item in column], "VALUES", position_of(node), places))
     fields = tuple(environment.field(kind) for kind in kinds)
     made = tuple(tuple(coerce(item, kind) for item, kind in zip(row, kinds, strict=True)) for row in rows)
-    relation = _computed(fields, made, block) if block.lookups else Rows(fields, made)
+    relation = _computed(fields, made, block) if block.lookups else Values(fields, made)
     outputs = tuple((f"column{index + 1}", made_field) for index, made_field in enumerate(fields))
     return BoundQuery(relation, outputs, untyped)
 
 
 def _computed(fields: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]], block: Block) -> Relation:
-    """Rows that subqueries take part in, one after the other."""
+    """Values that subqueries take part in, one after the other."""
     base = block.attach(_nothing().relation, block.lookups)
     relation: Relation = Project(fields, base, rows[0])
     for row in rows[1:]:
         branch = Project(tuple(block.environment.field(made.type) for made in fields), base, row)
         merged = tuple(block.environment.field(made.type) for made in fields)
-        relation = Combine(merged, relation, branch, "union", True)
+        relation = SetOperation(merged, relation, branch, "union", True)
     return Project(fields, relation, tuple(made.ref() for made in relation.fields)) if len(rows) > 1 else relation
 
 
@@ -179,7 +179,7 @@ def _items(row: exp.Expr) -> list[exp.Expr]:
 
 
 def _nothing() -> FromItem:
-    return FromItem(Rows((), ((),)), (), ())
+    return FromItem(Values((), ((),)), (), ())
 
 
 def _combined(node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None) -> BoundQuery:
@@ -205,7 +205,7 @@ def _combined(node: exp.Expr, environment: Environment, tables: CommonTables, pa
             require_hashable(kind, position_of(node))
     left, right = _converted(left, kinds, environment), _converted(right, kinds, environment)
     fields = tuple(environment.field(kind) for kind in kinds)
-    combined = Combine(fields, left.relation, right.relation, operator, every)
+    combined = SetOperation(fields, left.relation, right.relation, operator, every)
     outputs = tuple((name, made) for (name, _), made in zip(left.outputs, fields, strict=True))
     return BoundQuery(combined, outputs)
 

@@ -15,13 +15,13 @@ from query.bind.scope import FromItem, Scope, Source, Visible
 from query.bind.type_resolution import coerce
 from query.pg.types import INT8, TEXT, PgType, array_of
 from query.plan.environment import CommonTable, CommonTables, Environment
-from query.plan.tree import ArrayOf, Field, Relation, Rows, Scalar, Scan, Shared, Unnest, WorkTable
+from query.plan.tree import ArrayOf, CteRef, Field, Relation, Scalar, Scan, Unnest, Values, WorkTable
 from query.syntax.allowlist import position_of
 from query.syntax.parse import fold
 
 _PAIRS: Final = {"jsonb_each": "jsonb", "json_each": "json", "jsonb_each_text": "text", "json_each_text": "text"}
 _TAILS: Final = ("with_", "order", "limit", "offset")
-NOTHING: Final = FromItem(Rows((), ((),)), (), ())
+NOTHING: Final = FromItem(Values((), ((),)), (), ())
 
 
 class FromBinder:
@@ -120,7 +120,7 @@ class FromBinder:
 
     def _common(self, name: str, table: CommonTable, node: exp.Table) -> FromItem:
         made = tuple(self._environment.field(field.type) for field in table.relation.fields)
-        relation: Relation = Shared(made, table.relation)
+        relation: Relation = CteRef(made, table.relation)
         if isinstance(table.relation, WorkTable):
             relation = WorkTable(made, table.relation.table, table.relation.source)
         return _named(relation, table.names, made[: len(table.names)], node.args.get("alias"), name)

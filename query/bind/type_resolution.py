@@ -9,9 +9,10 @@ from typing import Final
 
 from errors import WeirError
 from query import fault
+from query.bind.literals import parse_literal
 from query.functions.postgres_names import PARTLY_KNOWN, postgresql_functions
 from query.functions.registry import AGGREGATES, POLYMORPHIC, REGISTRY, Function, type_named
-from query.pg.text_input import parse_literal, rescaled
+from query.pg.text_input import rescaled
 from query.pg.types import (
     FLOAT8,
     FLOATS,

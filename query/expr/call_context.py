@@ -14,7 +14,7 @@ from query.pg.types import PgType
 
 
 @dataclass(frozen=True, slots=True)
-class CallSite:
+class CallContext:
     """Implements functions.registry.Site. `guard` holds on rows whose value is needed; None when all are."""
 
     types: tuple[PgType, ...]

@@ -5,7 +5,7 @@ from typing import Final
 
 import polars as pl
 
-from query.functions.registry import Site
+from query.expr.call_context import CallContext
 from query.pg.types import FLOATS, INTEGERS, NUMERIC_DIGITS, PgType
 
 POWERS: Final = [10**exponent for exponent in range(39)]
@@ -18,9 +18,9 @@ def power_of_ten(exponent: int) -> pl.Expr:
     return pl.lit(10**exponent, dtype=pl.Int128)
 
 
-def checked_int(site: Site, wide: pl.Expr, kind: PgType) -> pl.Expr:
+def checked_int(context: CallContext, wide: pl.Expr, kind: PgType) -> pl.Expr:
     """A 128- or 64-bit result as an integer type, or `integer out of range`."""
-    return site.needed(wide).cast(kind.polars, strict=True)
+    return context.needed(wide).cast(kind.polars, strict=True)
 
 
 def rounded_division(value: pl.Expr, unit: int) -> pl.Expr:
@@ -29,7 +29,7 @@ def rounded_division(value: pl.Expr, unit: int) -> pl.Expr:
     return ((value.abs() + half) // pl.lit(unit, dtype=pl.Int128)) * value.sign()
 
 
-def rescale(site: Site, value: pl.Expr, before: int, after: int) -> pl.Expr:
+def rescale(context: CallContext, value: pl.Expr, before: int, after: int) -> pl.Expr:
     """A numeric's digits at another scale."""
     if after == before:
         return value
@@ -37,20 +37,20 @@ def rescale(site: Site, value: pl.Expr, before: int, after: int) -> pl.Expr:
         return rounded_division(value, 10 ** (before - after))
     factor = after - before
     scaled = value * power_of_ten(factor)
-    return site.trap(scaled, value.abs().cast(pl.Float64) >= LARGEST / 10.0**factor, "numeric_range")
+    return context.trap(scaled, value.abs().cast(pl.Float64) >= LARGEST / 10.0**factor, "numeric_range")
 
 
-def to_numeric(site: Site, value: pl.Expr, source: PgType, target: PgType) -> pl.Expr:
+def to_numeric(context: CallContext, value: pl.Expr, source: PgType, target: PgType) -> pl.Expr:
     """A number as numeric with the target's scale."""
     if source.name == "numeric":
-        return rescale(site, value, source.scale, target.scale)
+        return rescale(context, value, source.scale, target.scale)
     if source.name in INTEGERS:
         wide = value.cast(pl.Int128)
-        return rescale(site, wide, 0, target.scale) if target.scale else wide
-    return _from_float(site, value.cast(pl.Float64), target, source.name == "float4")
+        return rescale(context, wide, 0, target.scale) if target.scale else wide
+    return _from_float(context, value.cast(pl.Float64), target, source.name == "float4")
 
 
-def _from_float(site: Site, value: pl.Expr, target: PgType, single: bool) -> pl.Expr:
+def _from_float(context: CallContext, value: pl.Expr, target: PgType, single: bool) -> pl.Expr:
     """PostgreSQL goes through the number's 15 (float4: 6) significant digits."""
     digits = 6 if single else 15
     exponent = value.abs().log10().floor().fill_nan(0.0).clip(-280, 300).cast(pl.Int64)
@@ -62,11 +62,11 @@ def _from_float(site: Site, value: pl.Expr, target: PgType, single: bool) -> pl.
     down = ((mantissa.abs() + unit // 2) // unit) * mantissa.sign()
     result = pl.when(shift >= 0).then(up).otherwise(down)
     unusable = value.is_nan() | value.is_infinite()
-    result = site.trap(result, unusable, "nan_integer")
-    result = site.trap(result, value.abs() >= 10.0 ** (37 - target.scale), "numeric_range")
+    result = context.trap(result, unusable, "nan_integer")
+    result = context.trap(result, value.abs() >= 10.0 ** (37 - target.scale), "numeric_range")
     if not target.exact:
         lost = ((shift < 0) & (mantissa % unit != 0)) | ((mantissa == 0) & (value != 0))
-        result = site.trap(result, lost, "tiny_numeric")
+        result = context.trap(result, lost, "tiny_numeric")
     return result
 
 
@@ -110,27 +110,27 @@ def float_quotient(value: pl.Expr, divisor: pl.Expr) -> pl.Expr:
     return value / (value.is_null().cast(pl.Float32) + divisor)
 
 
-def product(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+def product(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """A 128-bit product, or an error where it could wrap."""
     size = left.cast(pl.Float64).abs() * right.cast(pl.Float64).abs()
-    return site.trap(left * right, size >= LARGEST, "numeric_range")
+    return context.trap(left * right, size >= LARGEST, "numeric_range")
 
 
-def checked_float(site: Site, result: pl.Expr, *operands: pl.Expr) -> pl.Expr:
+def checked_float(context: CallContext, result: pl.Expr, *operands: pl.Expr) -> pl.Expr:
     """PostgreSQL refuses an infinite result of finite operands."""
     finite = pl.all_horizontal(operand.is_finite() for operand in operands)
-    return site.trap(result, result.is_infinite() & finite, "float_overflow")
+    return context.trap(result, result.is_infinite() & finite, "float_overflow")
 
 
-def without_underflow(site: Site, result: pl.Expr, cannot_be_zero: pl.Expr) -> pl.Expr:
+def without_underflow(context: CallContext, result: pl.Expr, cannot_be_zero: pl.Expr) -> pl.Expr:
     """PostgreSQL refuses a result that is zero for being too small."""
-    return site.trap(result, (result == 0) & cannot_be_zero, "float_underflow")
+    return context.trap(result, (result == 0) & cannot_be_zero, "float_underflow")
 
 
-def bounded(site: Site, total: pl.Expr) -> pl.Expr:
+def bounded(context: CallContext, total: pl.Expr) -> pl.Expr:
     """The sum of two numerics, each of at most 38 digits: one that wrapped around has 39, too."""
     limit = pl.lit(10**NUMERIC_DIGITS, dtype=pl.Int128)
-    return site.trap(total, (total >= limit) | (total <= -limit), "numeric_range")
+    return context.trap(total, (total >= limit) | (total <= -limit), "numeric_range")
 
 
 def truncated_quotient(left: pl.Expr, right: pl.Expr) -> pl.Expr:

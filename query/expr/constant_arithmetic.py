@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from query.functions.registry import Site
+from query.expr.call_context import CallContext
 from query.pg.types import INTEGER_LIMITS, PgType
 from query.plan.tree import Value
 
@@ -39,7 +39,7 @@ def factor_bounds(factor: int) -> Bounds:
     return -(-ends[0] // factor), ends[1] // factor
 
 
-def within(site: Site, result: pl.Expr, value: pl.Expr, bounds: Bounds) -> pl.Expr:
+def within(context: CallContext, result: pl.Expr, value: pl.Expr, bounds: Bounds) -> pl.Expr:
     """`result`, or `bigint out of range` where `value` is outside the bounds."""
     least, most = bounds
     outside = []
@@ -47,12 +47,12 @@ def within(site: Site, result: pl.Expr, value: pl.Expr, bounds: Bounds) -> pl.Ex
         outside.append(value < pl.lit(least, dtype=pl.Int64))
     if most < _MOST:
         outside.append(value > pl.lit(most, dtype=pl.Int64))
-    return site.trap(result, pl.any_horizontal(outside), "int8_range") if outside else result
+    return context.trap(result, pl.any_horizontal(outside), "int8_range") if outside else result
 
 
-def constant_divisor(site: Site, kind: PgType) -> int | None:
+def constant_divisor(context: CallContext, kind: PgType) -> int | None:
     """An integer divisor that makes division safe: neither 0 nor -1, and with an absolute value of its own type."""
-    divisor = site.constant(1)
+    divisor = context.constant(1)
     if kind.name not in INTEGER_LIMITS or not isinstance(divisor, int):
         return None
     return divisor if divisor not in (0, -1) and -divisor < INTEGER_LIMITS[kind.name] else None

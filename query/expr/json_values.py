@@ -5,9 +5,8 @@ import json
 import polars as pl
 
 from query import fault
-from query.expr.call_context import CallSite
+from query.expr.call_context import CallContext
 from query.expr.text_output import float_text, numeric_digits, output_text, to_text
-from query.functions.registry import Site
 from query.pg.json_text import normalised
 from query.pg.types import PgType
 
@@ -17,21 +16,21 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def to_json(site: Site, value: pl.Expr, kind: PgType, binary: bool) -> pl.Expr:
+def to_json(context: CallContext, value: pl.Expr, kind: PgType, binary: bool) -> pl.Expr:
     """What to_json (`binary`: to_jsonb) gives: SQL NULL stays NULL."""
     if kind.element is not None:
-        return _array(site, value, kind.element, binary)
+        return _array(context, value, kind.element, binary)
     match kind.name:
         case "record":
-            return _record(site, value, kind, binary)
+            return _record(context, value, kind, binary)
         case "json":
-            return site.rowwise(normalised, value) if binary else value
+            return context.rowwise(normalised, value) if binary else value
         case "jsonb":
             return value
         case "bool" | "int2" | "int4" | "int8":
-            return to_text(site, value, kind)
+            return to_text(context, value, kind)
         case "float8":
-            return _float(site, value, binary)
+            return _float(context, value, binary)
         case "numeric":
             if kind.exact:
                 return numeric_digits(value, kind.scale) if kind.scale else value.cast(pl.String)
@@ -39,28 +38,28 @@ def to_json(site: Site, value: pl.Expr, kind: PgType, binary: bool) -> pl.Expr:
                 "JSON of a numeric whose number of digits depends on the data", None, "round it, or cast to float8"
             )
         case "timestamp" | "timestamptz":
-            text = to_text(site, value, kind).str.replace(" ", "T", literal=True)
+            text = to_text(context, value, kind).str.replace(" ", "T", literal=True)
             text = text + pl.lit(":00") if kind.name == "timestamptz" else text
             return pl.lit('"') + text + pl.lit('"')
         case _:
-            return site.rowwise(quoted, output_text(site, value, kind))
+            return context.rowwise(quoted, output_text(context, value, kind))
 
 
-def _record(site: Site, value: pl.Expr, kind: PgType, binary: bool) -> pl.Expr:
+def _record(context: CallContext, value: pl.Expr, kind: PgType, binary: bool) -> pl.Expr:
     """A row as an object; columns without a name are f1, f2."""
     parts: list[pl.Expr] = [pl.lit("{")]
     for index, part in enumerate(kind.fields):
         name = kind.names[index] if kind.names else f"f{index + 1}"
-        item = to_json(site, value.struct.field(f"f{index}"), part, binary).fill_null("null")
+        item = to_json(context, value.struct.field(f"f{index}"), part, binary).fill_null("null")
         parts += [pl.lit(f"{',' if index else ''}{quoted(name)}:"), item]
     text = pl.concat_str([*parts, pl.lit("}")])
-    return site.rowwise(normalised, text) if binary else text
+    return context.rowwise(normalised, text) if binary else text
 
 
-def _float(site: Site, value: pl.Expr, binary: bool) -> pl.Expr:
+def _float(context: CallContext, value: pl.Expr, binary: bool) -> pl.Expr:
     if binary:
-        return site.rowwise(_binary_number, value)
-    text = to_text(site, value, PgType("float8"))
+        return context.rowwise(_binary_number, value)
+    text = to_text(context, value, PgType("float8"))
     return pl.when(value.is_finite()).then(text).otherwise(pl.lit('"') + text + pl.lit('"'))
 
 
@@ -70,7 +69,7 @@ def _binary_number(value: float) -> str:
     return normalised(repr(value).removesuffix(".0"))
 
 
-def _array(site: Site, value: pl.Expr, element: PgType, binary: bool) -> pl.Expr:
-    inner = CallSite((element,), site.result, site.position)
+def _array(context: CallContext, value: pl.Expr, element: PgType, binary: bool) -> pl.Expr:
+    inner = CallContext((element,), context.result, context.position)
     items = value.list.eval(to_json(inner, pl.element(), element, binary).fill_null("null"))
     return pl.lit("[") + items.list.join(", " if binary else ",") + pl.lit("]")

@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from query.expr.call_context import CallSite
+from query.expr.call_context import CallContext
 from query.expr.common_subexpressions import Stage
 from query.expr.intervals import interval_length
 from query.lower.scalars import expression
@@ -36,7 +36,7 @@ def sort_key(value: pl.Expr, kind: PgType) -> pl.Expr:
     if kind.element is not None:
         return _array_key(value, kind.element)
     if kind.name == "jsonb":
-        return CallSite((kind,), TEXT).rowwise(comparison_key, value)
+        return CallContext((kind,), TEXT).rowwise(comparison_key, value)
     return interval_length(value) if kind.name == "interval" else value
 
 

@@ -5,8 +5,7 @@ import math
 import polars as pl
 
 from query import fault
-from query.expr.call_context import CallSite
-from query.functions.registry import Site
+from query.expr.call_context import CallContext
 from query.pg.intervals import format_interval
 from query.pg.json_text import normalised
 from query.pg.types import TEXT, PgType
@@ -51,18 +50,18 @@ def _fixed(digits: str, exponent: int) -> str:
     return f"{whole}.{fraction}" if fraction else whole
 
 
-def _float(site: Site, value: pl.Expr) -> pl.Expr:
+def _float(context: CallContext, value: pl.Expr) -> pl.Expr:
     plain = ((value.abs() >= 1e-4) & (value.abs() < 1e15)) | (value == 0)
     simple = value.cast(pl.String).str.strip_suffix(".0")
-    rest = site.rowwise(float_text, pl.when(~plain.fill_null(False)).then(value))
+    rest = context.rowwise(float_text, pl.when(~plain.fill_null(False)).then(value))
     return pl.when(plain).then(simple).otherwise(rest)
 
 
-def _numeric(site: Site, value: pl.Expr, kind: PgType) -> pl.Expr:
+def _numeric(context: CallContext, value: pl.Expr, kind: PgType) -> pl.Expr:
     if not kind.exact:
         raise fault.unsupported(
             "the text of a numeric whose number of digits depends on the data",
-            site.position,
+            context.position,
             "round it first: round(x, 2)::text",
         )
     if kind.scale == 0:
@@ -86,23 +85,23 @@ def _moment(value: pl.Expr, pattern: str, suffix: str, nanoseconds: bool) -> pl.
     return pl.concat_str([value.dt.to_string(pattern), fraction]) + pl.lit(suffix)
 
 
-def to_text(site: Site, value: pl.Expr, kind: PgType) -> pl.Expr:
+def to_text(context: CallContext, value: pl.Expr, kind: PgType) -> pl.Expr:
     """What `value::text` gives."""
     if kind.element is not None:
-        return _array(site, value, kind)
+        return _array(context, value, kind)
     match kind.name:
         case "text" | "unknown" | "json":
             return value
         case "jsonb":
-            return site.rowwise(normalised, value)
+            return context.rowwise(normalised, value)
         case "bpchar":
             return value.str.strip_chars_end(" ")
         case "bool":
             return pl.when(value).then(pl.lit("true")).when(~value).then(pl.lit("false"))
         case "float8":
-            return _float(site, value)
+            return _float(context, value)
         case "numeric":
-            return _numeric(site, value, kind)
+            return _numeric(context, value, kind)
         case "date":
             return value.dt.to_string("%Y-%m-%d")
         case "timestamp":
@@ -112,7 +111,7 @@ def to_text(site: Site, value: pl.Expr, kind: PgType) -> pl.Expr:
         case "time":
             return _moment(value, "%H:%M:%S", "", False)
         case "interval":
-            return interval_text(site, value)
+            return interval_text(context, value)
         case "bytea":
             return pl.lit("\\x") + value.bin.encode("hex")
         case "int2" | "int4" | "int8":
@@ -121,27 +120,27 @@ def to_text(site: Site, value: pl.Expr, kind: PgType) -> pl.Expr:
             raise fault.unsupported(f"the text of {kind.sql_name}")
 
 
-def output_text(site: Site, value: pl.Expr, kind: PgType) -> pl.Expr:
+def output_text(context: CallContext, value: pl.Expr, kind: PgType) -> pl.Expr:
     """The value as its type's output function writes it, where a cast differs: `t` for true, blanks kept."""
     if kind.name == "bool":
         return pl.when(value).then(pl.lit("t")).when(~value).then(pl.lit("f"))
-    return value if kind.name == "bpchar" else to_text(site, value, kind)
+    return value if kind.name == "bpchar" else to_text(context, value, kind)
 
 
-def interval_text(site: Site, value: pl.Expr) -> pl.Expr:
+def interval_text(context: CallContext, value: pl.Expr) -> pl.Expr:
     parts = [value.struct.field(name) for name in ("months", "days", "us")]
-    return site.rowwise(lambda months, days, us: format_interval((months, days, us)), *parts)
+    return context.rowwise(lambda months, days, us: format_interval((months, days, us)), *parts)
 
 
-def _array(site: Site, value: pl.Expr, kind: PgType) -> pl.Expr:
+def _array(context: CallContext, value: pl.Expr, kind: PgType) -> pl.Expr:
     """`{a,NULL,"b c"}`."""
     element = kind.element
     if element is None or element.name in ("array", "record", "bytea"):
         raise fault.unsupported(f"the text of {kind.sql_name}")
     if element.name in _SHOWN:
-        return site.rowwise(lambda items: array_text(items, element.name), value)
-    texts = value.list.eval(output_text(CallSite((element,), TEXT, site.position), pl.element(), element))
-    return site.rowwise(lambda items: array_text(items, "text"), texts)
+        return context.rowwise(lambda items: array_text(items, element.name), value)
+    texts = value.list.eval(output_text(CallContext((element,), TEXT, context.position), pl.element(), element))
+    return context.rowwise(lambda items: array_text(items, "text"), texts)
 
 
 _SHOWN = ("text", "int2", "int4", "int8", "bool", "float8")

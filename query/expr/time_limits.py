@@ -4,7 +4,7 @@ from typing import Final
 
 import polars as pl
 
-from query.functions.registry import Site
+from query.expr.call_context import CallContext
 from query.pg.types import PgType
 
 FIRST_US: Final = -62_135_596_800_000_000
@@ -16,21 +16,21 @@ _LAST_MOMENT: Final = 9_224_318_016_000_000_000
 """PostgreSQL's timestamps in microseconds since 1970: from 4713 BC to the year 294276."""
 
 
-def checked_moment(site: Site, wide: pl.Expr, kind: PgType) -> pl.Expr:
+def checked_moment(context: CallContext, wide: pl.Expr, kind: PgType) -> pl.Expr:
     """A 128-bit number of micro- or nanoseconds as a time, or the error that PostgreSQL or only we have for it."""
     scale = 1000 if kind.unit == "ns" else 1
     first, last = (FIRST_US, LAST_US) if scale == 1 else (-(2**63), 2**63)
     moved = wide.cast(pl.Int64, strict=False).cast(kind.polars)
     never = _outside(wide, _FIRST_MOMENT * scale, _LAST_MOMENT * scale)
-    return site.trap(site.trap(moved, never, "timestamp_range"), _outside(wide, first, last), "far_date")
+    return context.trap(context.trap(moved, never, "timestamp_range"), _outside(wide, first, last), "far_date")
 
 
-def shown_moment(site: Site, moment: pl.Expr, kind: PgType) -> pl.Expr:
+def shown_moment(context: CallContext, moment: pl.Expr, kind: PgType) -> pl.Expr:
     """A time that was moved a little, or a refusal beyond the years that answers show."""
     if kind.unit == "ns":
         return moment
     us = moment.to_physical()
-    return site.trap(moment, (us < FIRST_US) | (us >= LAST_US), "far_date")
+    return context.trap(moment, (us < FIRST_US) | (us >= LAST_US), "far_date")
 
 
 def _outside(wide: pl.Expr, first: int, last: int) -> pl.Expr:

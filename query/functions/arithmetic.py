@@ -3,6 +3,7 @@
 import polars as pl
 
 from query import fault
+from query.expr.call_context import CallContext
 from query.expr.checked_arithmetic import (
     bounded,
     checked_float,
@@ -26,7 +27,7 @@ from query.expr.constant_arithmetic import (
     stays_nonzero,
     within,
 )
-from query.functions.registry import Site, define
+from query.functions.registry import define
 from query.pg.types import FLOATS, NUMERIC_DIGITS, QUOTIENT_SCALE, PgType, numeric
 
 _FAMILY = "Arithmetic"
@@ -58,45 +59,45 @@ def _sum_type(types: tuple[PgType, ...]) -> PgType:
     return numeric(max(types[0].scale, types[1].scale), exact)
 
 
-def _aligned(site: Site, left: pl.Expr, right: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    scale = max(site.types[0].scale, site.types[1].scale)
-    return rescale(site, left, site.types[0].scale, scale), rescale(site, right, site.types[1].scale, scale)
+def _aligned(context: CallContext, left: pl.Expr, right: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    scale = max(context.types[0].scale, context.types[1].scale)
+    return rescale(context, left, context.types[0].scale, scale), rescale(context, right, context.types[1].scale, scale)
 
 
 @define(_with_mixed("+"), "Sum.", family=_FAMILY, result=_sum_type)
-def add(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    kind = site.result
+def add(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    kind = context.result
     if kind.name in FLOATS:
-        return _float(site, left + right, "+", left, right)
+        return _float(context, left + right, "+", left, right)
     if kind.name == "numeric":
-        a, b = _aligned(site, left, right)
-        return bounded(site, a + b)
-    varying, shift = _with_constant(site, left, right)
+        a, b = _aligned(context, left, right)
+        return bounded(context, a + b)
+    varying, shift = _with_constant(context, left, right)
     if kind.name == "int8" and shift is not None:
-        return within(site, left + right, varying, shift_bounds(shift))
-    return checked_int(site, _wide(left, kind) + _wide(right, kind), kind)
+        return within(context, left + right, varying, shift_bounds(shift))
+    return checked_int(context, _wide(left, kind) + _wide(right, kind), kind)
 
 
-def _float(site: Site, result: pl.Expr, operator: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+def _float(context: CallContext, result: pl.Expr, operator: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """The result, checked for overflow and underflow unless a constant operand rules them out."""
-    constants = site.constant(0), site.constant(1)
+    constants = context.constant(0), context.constant(1)
     if not stays_nonzero(operator, constants):
         tiny = (left != 0) & right.is_finite() if operator == "/" else (left != 0) & (right != 0)
-        result = without_underflow(site, result, tiny)
-    if stays_finite(operator, constants, site.result):
+        result = without_underflow(context, result, tiny)
+    if stays_finite(operator, constants, context.result):
         return result
     varying = [value for value, constant in zip((left, right), constants, strict=True) if constant is None]
-    limit = finite_limit(operator, constants, site.result)
+    limit = finite_limit(operator, constants, context.result)
     if limit is not None and len(varying) == 1:
-        return site.trap(result, (varying[0].abs() > limit) & varying[0].is_finite(), "float_overflow")
+        return context.trap(result, (varying[0].abs() > limit) & varying[0].is_finite(), "float_overflow")
     # An infinite dividend is the only operand that makes a quotient infinite without an overflow.
     operands = [left] if operator == "/" and constants[0] is None else varying or [left, right]
-    return checked_float(site, result, *operands)
+    return checked_float(context, result, *operands)
 
 
-def _with_constant(site: Site, left: pl.Expr, right: pl.Expr) -> tuple[pl.Expr, int | None]:
+def _with_constant(context: CallContext, left: pl.Expr, right: pl.Expr) -> tuple[pl.Expr, int | None]:
     """The operand that varies, and the other if it is a constant integer."""
-    first, second = site.constant(0), site.constant(1)
+    first, second = context.constant(0), context.constant(1)
     if isinstance(second, int):
         return left, second
     return right, first if isinstance(first, int) else None
@@ -108,17 +109,17 @@ def _wide(value: pl.Expr, kind: PgType) -> pl.Expr:
 
 
 @define(_with_mixed("-"), "Difference.", family=_FAMILY, result=_sum_type)
-def subtract(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    kind = site.result
+def subtract(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    kind = context.result
     if kind.name in FLOATS:
-        return _float(site, left - right, "-", left, right)
+        return _float(context, left - right, "-", left, right)
     if kind.name == "numeric":
-        a, b = _aligned(site, left, right)
-        return bounded(site, a - b)
-    shift = site.constant(1)
+        a, b = _aligned(context, left, right)
+        return bounded(context, a - b)
+    shift = context.constant(1)
     if kind.name == "int8" and isinstance(shift, int):
-        return within(site, left - right, left, shift_bounds(-shift))
-    return checked_int(site, _wide(left, kind) - _wide(right, kind), kind)
+        return within(context, left - right, left, shift_bounds(-shift))
+    return checked_int(context, _wide(left, kind) - _wide(right, kind), kind)
 
 
 def _product_type(types: tuple[PgType, ...]) -> PgType:
@@ -130,30 +131,30 @@ def _product_type(types: tuple[PgType, ...]) -> PgType:
 
 
 @define(_with_mixed("*"), "Product.", family=_FAMILY, result=_product_type)
-def multiply(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    kind = site.result
+def multiply(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    kind = context.result
     if kind.name in FLOATS:
-        return _float(site, left * right, "*", left, right)
+        return _float(context, left * right, "*", left, right)
     if kind.name == "numeric":
-        return _numeric_product(site, left, right)
-    varying, factor = _with_constant(site, left, right)
+        return _numeric_product(context, left, right)
+    varying, factor = _with_constant(context, left, right)
     if kind.name == "int8" and factor is not None:
-        return within(site, left * right, varying, factor_bounds(factor))
-    return checked_int(site, _wide(left, kind) * _wide(right, kind), kind)
+        return within(context, left * right, varying, factor_bounds(factor))
+    return checked_int(context, _wide(left, kind) * _wide(right, kind), kind)
 
 
-def _numeric_product(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+def _numeric_product(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """Digits beyond the most that are kept are taken from the longer operand first."""
-    scales = [site.types[0].scale, site.types[1].scale]
-    surplus = sum(scales) - site.result.scale
+    scales = [context.types[0].scale, context.types[1].scale]
+    surplus = sum(scales) - context.result.scale
     if surplus:
         longer = 0 if scales[0] >= scales[1] else 1
         shortened = scales[longer] - surplus
         if longer == 0:
-            left = rescale(site, left, scales[0], shortened)
+            left = rescale(context, left, scales[0], shortened)
         else:
-            right = rescale(site, right, scales[1], shortened)
-    return product(site, left, right)
+            right = rescale(context, right, scales[1], shortened)
+    return product(context, left, right)
 
 
 def _quotient_type(types: tuple[PgType, ...]) -> PgType:
@@ -163,43 +164,43 @@ def _quotient_type(types: tuple[PgType, ...]) -> PgType:
 
 
 @define(_with_mixed("/"), "Quotient; of integers cut towards zero.", family=_FAMILY, result=_quotient_type)
-def divide(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    kind = site.result
-    whole = constant_divisor(site, kind)
+def divide(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    kind = context.result
+    whole = constant_divisor(context, kind)
     if whole is not None:
         return quotient_by(left, whole, kind)
-    divisor = _divisor(site, left, right)
+    divisor = _divisor(context, left, right)
     if kind.name in FLOATS:
-        quotient = float_quotient(left, right) if site.constant(1) else left / divisor
-        return _float(site, quotient, "/", left, right)
+        quotient = float_quotient(left, right) if context.constant(1) else left / divisor
+        return _float(context, quotient, "/", left, right)
     if kind.name == "numeric":
-        return _numeric_quotient(site, left, divisor)
+        return _numeric_quotient(context, left, divisor)
     if kind.name == "int8":
         wide = truncated_quotient(left.cast(pl.Int128), divisor.cast(pl.Int128))
     else:
         wide = truncated_quotient(left.cast(pl.Int64), divisor.cast(pl.Int64))
-    return checked_int(site, wide, kind)
+    return checked_int(context, wide, kind)
 
 
-def _divisor(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+def _divisor(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """The divisor, with an error where it is zero and the dividend is there, and a number."""
-    if site.constant(1):
+    if context.constant(1):
         return right
     zero = right == 0
-    divided = left.is_not_nan() if site.result.name in FLOATS else left.is_not_null()
-    return site.trap(pl.when(zero).then(1).otherwise(right), zero & divided, "division_by_zero")
+    divided = left.is_not_nan() if context.result.name in FLOATS else left.is_not_null()
+    return context.trap(pl.when(zero).then(1).otherwise(right), zero & divided, "division_by_zero")
 
 
-def _numeric_quotient(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+def _numeric_quotient(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """left / right at the result's scale: the dividend is lengthened first, as far as 38 digits go."""
-    digits = site.result.scale - site.types[0].scale + site.types[1].scale
+    digits = context.result.scale - context.types[0].scale + context.types[1].scale
     if digits >= NUMERIC_DIGITS:
-        raise fault.unsupported("dividing by a numeric with so many digits", site.position, "round it first")
+        raise fault.unsupported("dividing by a numeric with so many digits", context.position, "round it first")
     if digits < 0:
         return scaled_quotient(left, right * 10**-digits, 0)
     room = (left.cast(pl.Float64) / right.cast(pl.Float64)).abs() >= 1.0e38 / 10.0**digits
     wide_rest = right.cast(pl.Float64).abs() >= 1.0e38 / 10.0**digits
-    return site.trap(scaled_quotient(left, right, digits), room | wide_rest, "numeric_range")
+    return context.trap(scaled_quotient(left, right, digits), room | wide_rest, "numeric_range")
 
 
 @define(
@@ -208,22 +209,22 @@ def _numeric_quotient(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     result=_sum_type,
 )
-def modulo(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    if site.result.name == "numeric":
-        left, right = _aligned(site, left, right)
-    whole = constant_divisor(site, site.result)
+def modulo(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    if context.result.name == "numeric":
+        left, right = _aligned(context, left, right)
+    whole = constant_divisor(context, context.result)
     if whole is not None:
-        return remainder_by(left, whole, site.result)
-    divisor = _divisor(site, left, right)
-    wide = pl.Int128 if site.result.name in ("numeric", "int8") else pl.Int64
+        return remainder_by(left, whole, context.result)
+    divisor = _divisor(context, left, right)
+    wide = pl.Int128 if context.result.name in ("numeric", "int8") else pl.Int64
     rest = (left.cast(wide).abs() % divisor.cast(wide).abs()) * left.cast(wide).sign()
-    return rest.cast(site.result.polars)
+    return rest.cast(context.result.polars)
 
 
 @define("div(numeric, numeric) -> numeric", "Quotient cut towards zero.", family=_FAMILY)
-def integer_quotient(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    a, b = _aligned(site, left, right)
-    return truncated_quotient(a, _divisor(site, a, b))
+def integer_quotient(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    a, b = _aligned(context, left, right)
+    return truncated_quotient(a, _divisor(context, a, b))
 
 
 @define(
@@ -231,56 +232,56 @@ def integer_quotient(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     "Negation.",
     family=_FAMILY,
 )
-def negate(site: Site, value: pl.Expr) -> pl.Expr:
-    if site.result.name in FLOATS:
+def negate(context: CallContext, value: pl.Expr) -> pl.Expr:
+    if context.result.name in FLOATS:
         return -value
-    return checked_int(site, pl.lit(0, dtype=pl.Int64) - _wide(value, site.result), site.result)
+    return checked_int(context, pl.lit(0, dtype=pl.Int64) - _wide(value, context.result), context.result)
 
 
 @define("-(numeric) -> numeric", "Negation.", family=_FAMILY, result=lambda types: types[0])
-def negate_numeric(site: Site, value: pl.Expr) -> pl.Expr:
+def negate_numeric(context: CallContext, value: pl.Expr) -> pl.Expr:
     return pl.lit(0, dtype=pl.Int128) - value
 
 
 @define(_each("&", "int2", "int4", "int8"), "Bitwise AND.", family=_FAMILY)
-def bit_and(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+def bit_and(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     return left & right
 
 
 @define(_each("|", "int2", "int4", "int8"), "Bitwise OR.", family=_FAMILY)
-def bit_or(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+def bit_or(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     return left | right
 
 
 @define(_each("#", "int2", "int4", "int8"), "Bitwise exclusive OR.", family=_FAMILY)
-def bit_xor(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+def bit_xor(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     return left ^ right
 
 
 @define("~(int2) -> int2; ~(int4) -> int4; ~(int8) -> int8", "Bitwise NOT.", family=_FAMILY)
-def bit_not(site: Site, value: pl.Expr) -> pl.Expr:
-    return (-1 - value.cast(pl.Int64)).cast(site.result.polars)
+def bit_not(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return (-1 - value.cast(pl.Int64)).cast(context.result.polars)
 
 
-def _shift(site: Site, value: pl.Expr, count: pl.Expr, left: bool) -> pl.Expr:
+def _shift(context: CallContext, value: pl.Expr, count: pl.Expr, left: bool) -> pl.Expr:
     """Shifts as the machine does: the count modulo the width, bits lost at the end."""
-    width = {"int2": 32, "int4": 32, "int8": 64}[site.result.name]
+    width = {"int2": 32, "int4": 32, "int8": 64}[context.result.name]
     places = (count % width).cast(pl.Int64)
     factor = table(places, [2**n for n in range(64)])
     wide = value.cast(pl.Int128)
     if not left:
-        return (wide // factor).cast(site.result.polars)
-    size = 2 ** {"int2": 16, "int4": 32, "int8": 64}[site.result.name]
+        return (wide // factor).cast(context.result.polars)
+    size = 2 ** {"int2": 16, "int4": 32, "int8": 64}[context.result.name]
     half = size // 2
     rest = (wide * factor) % pl.lit(size, dtype=pl.Int128)
-    return pl.when(rest >= half).then(rest - size).otherwise(rest).cast(site.result.polars)
+    return pl.when(rest >= half).then(rest - size).otherwise(rest).cast(context.result.polars)
 
 
 @define("<<(int2, int4) -> int2; <<(int4, int4) -> int4; <<(int8, int4) -> int8", "Shift left.", family=_FAMILY)
-def shift_left(site: Site, value: pl.Expr, count: pl.Expr) -> pl.Expr:
-    return _shift(site, value, count, left=True)
+def shift_left(context: CallContext, value: pl.Expr, count: pl.Expr) -> pl.Expr:
+    return _shift(context, value, count, left=True)
 
 
 @define(">>(int2, int4) -> int2; >>(int4, int4) -> int4; >>(int8, int4) -> int8", "Shift right.", family=_FAMILY)
-def shift_right(site: Site, value: pl.Expr, count: pl.Expr) -> pl.Expr:
-    return _shift(site, value, count, left=False)
+def shift_right(context: CallContext, value: pl.Expr, count: pl.Expr) -> pl.Expr:
+    return _shift(context, value, count, left=False)

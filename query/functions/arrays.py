@@ -3,29 +3,29 @@
 import polars as pl
 
 from query import fault
-from query.expr.call_context import CallSite
+from query.expr.call_context import CallContext
 from query.expr.text_output import output_text
-from query.functions.registry import Site, define
+from query.functions.registry import define
 from query.pg.types import TEXT, PgType, array_of
 
 _FAMILY = "Arrays"
 
 
 @define("array element(anyarray, int4) -> anyelement", "`a[n]`: NULL outside of the array.", family=_FAMILY)
-def element(site: Site, array: pl.Expr, place: pl.Expr) -> pl.Expr:
+def element(context: CallContext, array: pl.Expr, place: pl.Expr) -> pl.Expr:
     index = pl.when(place >= 1).then(place.cast(pl.Int64) - 1)
     return array.list.get(index, null_on_oob=True)
 
 
 @define("array slice(anyarray, int4, int4) -> anyarray", "`a[m:n]`.", family=_FAMILY)
-def array_slice(site: Site, array: pl.Expr, low: pl.Expr, high: pl.Expr) -> pl.Expr:
+def array_slice(context: CallContext, array: pl.Expr, low: pl.Expr, high: pl.Expr) -> pl.Expr:
     first = low.cast(pl.Int64).clip(1, None)
     count = (high.cast(pl.Int64) - first + 1).clip(0, None)
     return pl.when(low.is_not_null() & high.is_not_null()).then(array.list.slice(first - 1, count))
 
 
 @define("array_length(anyarray, int4!) -> int4", "Number of elements; NULL of an empty array.", family=_FAMILY)
-def array_length(site: Site, array: pl.Expr, dimension: object) -> pl.Expr:
+def array_length(context: CallContext, array: pl.Expr, dimension: object) -> pl.Expr:
     if dimension != 1:
         return pl.lit(None, dtype=pl.Int32)
     size = array.list.len().cast(pl.Int32)
@@ -33,31 +33,31 @@ def array_length(site: Site, array: pl.Expr, dimension: object) -> pl.Expr:
 
 
 @define("cardinality(anyarray) -> int4", "Number of elements.", family=_FAMILY)
-def cardinality(site: Site, array: pl.Expr) -> pl.Expr:
+def cardinality(context: CallContext, array: pl.Expr) -> pl.Expr:
     return array.list.len().cast(pl.Int32)
 
 
 @define("array_upper(anyarray, int4!) -> int4", "Last index.", family=_FAMILY)
-def array_upper(site: Site, array: pl.Expr, dimension: object) -> pl.Expr:
-    return array_length(site, array, dimension)
+def array_upper(context: CallContext, array: pl.Expr, dimension: object) -> pl.Expr:
+    return array_length(context, array, dimension)
 
 
 @define("array_lower(anyarray, int4!) -> int4", "First index.", family=_FAMILY)
-def array_lower(site: Site, array: pl.Expr, dimension: object) -> pl.Expr:
+def array_lower(context: CallContext, array: pl.Expr, dimension: object) -> pl.Expr:
     if dimension != 1:
         return pl.lit(None, dtype=pl.Int32)
     return pl.when(array.list.len() > 0).then(pl.lit(1, dtype=pl.Int32))
 
 
 @define("string_to_array(text, text) -> text[]", "Parts between delimiters.", family=_FAMILY, strict=False)
-def string_to_array(site: Site, value: pl.Expr, delimiter: pl.Expr) -> pl.Expr:
+def string_to_array(context: CallContext, value: pl.Expr, delimiter: pl.Expr) -> pl.Expr:
     def split(text: str, by: str) -> list[str]:
         if not text:
             return []
         return text.split(by) if by else [text]
 
-    letters = site.rowwise(list, pl.when(delimiter.is_null()).then(value))
-    return pl.coalesce(site.rowwise(split, value, delimiter), letters)
+    letters = context.rowwise(list, pl.when(delimiter.is_null()).then(value))
+    return pl.coalesce(context.rowwise(split, value, delimiter), letters)
 
 
 @define(
@@ -66,36 +66,36 @@ def string_to_array(site: Site, value: pl.Expr, delimiter: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     strict=False,
 )
-def string_to_array_null(site: Site, value: pl.Expr, delimiter: pl.Expr, null: pl.Expr) -> pl.Expr:
-    parts = string_to_array(site, value, delimiter)
+def string_to_array_null(context: CallContext, value: pl.Expr, delimiter: pl.Expr, null: pl.Expr) -> pl.Expr:
+    parts = string_to_array(context, value, delimiter)
 
     def blanked(items: list[str], missing: str) -> list[str | None]:
         return [None if item == missing else item for item in items]
 
-    return pl.when(null.is_null()).then(parts).otherwise(site.rowwise(blanked, parts, null))
+    return pl.when(null.is_null()).then(parts).otherwise(context.rowwise(blanked, parts, null))
 
 
 @define("array_to_string(anyarray, text) -> text", "Elements that are not NULL, joined.", family=_FAMILY)
-def array_to_string(site: Site, array: pl.Expr, delimiter: pl.Expr) -> pl.Expr:
-    return _texts(site, array).list.drop_nulls().list.join(delimiter)
+def array_to_string(context: CallContext, array: pl.Expr, delimiter: pl.Expr) -> pl.Expr:
+    return _texts(context, array).list.drop_nulls().list.join(delimiter)
 
 
 @define(
     "array_to_string(anyarray, text, text) -> text", "Elements joined, a text for NULL.", family=_FAMILY, strict=False
 )
-def array_to_string_null(site: Site, array: pl.Expr, delimiter: pl.Expr, null: pl.Expr) -> pl.Expr:
+def array_to_string_null(context: CallContext, array: pl.Expr, delimiter: pl.Expr, null: pl.Expr) -> pl.Expr:
     def join(items: list[str | None], by: str, missing: str) -> str:
         return by.join(missing if item is None else item for item in items)
 
-    plain = _texts(site, array).list.drop_nulls().list.join(delimiter)
-    return pl.when(null.is_null()).then(plain).otherwise(site.rowwise(join, _texts(site, array), delimiter, null))
+    plain = _texts(context, array).list.drop_nulls().list.join(delimiter)
+    return pl.when(null.is_null()).then(plain).otherwise(context.rowwise(join, _texts(context, array), delimiter, null))
 
 
-def _texts(site: Site, array: pl.Expr) -> pl.Expr:
-    inner = site.types[0].element
+def _texts(context: CallContext, array: pl.Expr) -> pl.Expr:
+    inner = context.types[0].element
     if inner is None or inner.name in ("array", "record"):
-        raise fault.unsupported(f"array_to_string of {site.types[0].sql_name}", site.position)
-    return array.list.eval(output_text(CallSite((inner,), TEXT, site.position), pl.element(), inner))
+        raise fault.unsupported(f"array_to_string of {context.types[0].sql_name}", context.position)
+    return array.list.eval(output_text(CallContext((inner,), TEXT, context.position), pl.element(), inner))
 
 
 def _array_kind(types: tuple[PgType, ...]) -> PgType:
@@ -108,8 +108,8 @@ def _array_kind(types: tuple[PgType, ...]) -> PgType:
     family=_FAMILY,
     strict=False,
 )
-def array_append(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return pl.concat_list([_present(site, array, site.types[0]), value]).cast(site.result.polars)
+def array_append(context: CallContext, array: pl.Expr, value: pl.Expr) -> pl.Expr:
+    return pl.concat_list([_present(context, array, context.types[0]), value]).cast(context.result.polars)
 
 
 @define(
@@ -118,8 +118,8 @@ def array_append(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     strict=False,
 )
-def array_prepend(site: Site, value: pl.Expr, array: pl.Expr) -> pl.Expr:
-    return pl.concat_list([value, _present(site, array, site.types[1])]).cast(site.result.polars)
+def array_prepend(context: CallContext, value: pl.Expr, array: pl.Expr) -> pl.Expr:
+    return pl.concat_list([value, _present(context, array, context.types[1])]).cast(context.result.polars)
 
 
 @define(
@@ -128,11 +128,11 @@ def array_prepend(site: Site, value: pl.Expr, array: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     strict=False,
 )
-def array_cat(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    joined = pl.concat_list([_present(site, left, site.types[0]), _present(site, right, site.types[1])])
+def array_cat(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    joined = pl.concat_list([_present(context, left, context.types[0]), _present(context, right, context.types[1])])
     return pl.when(left.is_not_null() | right.is_not_null()).then(joined)
 
 
-def _present(site: Site, array: pl.Expr, kind: PgType) -> pl.Expr:
+def _present(context: CallContext, array: pl.Expr, kind: PgType) -> pl.Expr:
     """A NULL array counts as empty when something is added to it."""
     return pl.coalesce(array, pl.lit(pl.Series([[]], dtype=kind.polars)).first())

@@ -6,8 +6,9 @@ from typing import Final
 
 import polars as pl
 
+from query.expr.call_context import CallContext
 from query.expr.sort_keys import is_keyed, sort_key
-from query.functions.registry import Site, define
+from query.functions.registry import define
 
 _FAMILY = "Comparison"
 
@@ -23,76 +24,76 @@ _OPERATIONS: Final[dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]]] = {
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def compared(site: Site, symbol: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+def compared(context: CallContext, symbol: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """`left symbol right`, never with a constant on the left: against a column that is the same on all rows of a batch
     Polars 2.1 would give one row for the batch (`pl.lit(2) < pl.col("a")`, select)."""
-    if _is_constant(site, left) and not _is_constant(site, right):
+    if _is_constant(context, left) and not _is_constant(context, right):
         left, right, symbol = right, left, _FLIPPED.get(symbol, symbol)
-    return _OPERATIONS[symbol](*_keys(site, left, right))
+    return _OPERATIONS[symbol](*_keys(context, left, right))
 
 
-def _is_constant(site: Site, value: pl.Expr) -> bool:
+def _is_constant(context: CallContext, value: pl.Expr) -> bool:
     """True for a literal; one of a type that compares by a key is an expression."""
-    return value.meta.is_literal() or (is_keyed(site.types[0]) and not value.meta.root_names())
+    return value.meta.is_literal() or (is_keyed(context.types[0]) and not value.meta.root_names())
 
 
-def _keys(site: Site, *values: pl.Expr) -> list[pl.Expr]:
+def _keys(context: CallContext, *values: pl.Expr) -> list[pl.Expr]:
     """What the values compare by."""
-    return [sort_key(value, site.types[0]) for value in values]
+    return [sort_key(value, context.types[0]) for value in values]
 
 
 @define("=(any, any) -> bool", "Equal.", family=_FAMILY)
-def equal(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return compared(site, "=", left, right)
+def equal(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return compared(context, "=", left, right)
 
 
 @define("<>(any, any) -> bool", "Not equal; `!=` is the same.", family=_FAMILY)
-def not_equal(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return compared(site, "<>", left, right)
+def not_equal(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return compared(context, "<>", left, right)
 
 
 @define("<(any, any) -> bool", "Less than.", family=_FAMILY)
-def less(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return compared(site, "<", left, right)
+def less(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return compared(context, "<", left, right)
 
 
 @define("<=(any, any) -> bool", "Less than or equal.", family=_FAMILY)
-def less_or_equal(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return compared(site, "<=", left, right)
+def less_or_equal(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return compared(context, "<=", left, right)
 
 
 @define(">(any, any) -> bool", "Greater than.", family=_FAMILY)
-def greater(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return compared(site, ">", left, right)
+def greater(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return compared(context, ">", left, right)
 
 
 @define(">=(any, any) -> bool", "Greater than or equal.", family=_FAMILY)
-def greater_or_equal(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return compared(site, ">=", left, right)
+def greater_or_equal(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return compared(context, ">=", left, right)
 
 
 @define("is not distinct from(any, any) -> bool", "Equal, NULL counting as a value.", family=_FAMILY, strict=False)
-def not_distinct(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    a, b = _keys(site, right, left) if _is_constant(site, left) else _keys(site, left, right)
+def not_distinct(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    a, b = _keys(context, right, left) if _is_constant(context, left) else _keys(context, left, right)
     either = a.is_null() | b.is_null()
     return pl.when(either).then(a.is_null() & b.is_null()).otherwise(a == b)
 
 
 @define("greatest(any...) -> anyelement", "The greatest argument that is not NULL.", family=_FAMILY, strict=False)
-def greatest(site: Site, *values: pl.Expr) -> pl.Expr:
-    return _extreme(site, values, largest=True)
+def greatest(context: CallContext, *values: pl.Expr) -> pl.Expr:
+    return _extreme(context, values, largest=True)
 
 
 @define("least(any...) -> anyelement", "The smallest argument that is not NULL.", family=_FAMILY, strict=False)
-def least(site: Site, *values: pl.Expr) -> pl.Expr:
-    return _extreme(site, values, largest=False)
+def least(context: CallContext, *values: pl.Expr) -> pl.Expr:
+    return _extreme(context, values, largest=False)
 
 
-def _extreme(site: Site, values: tuple[pl.Expr, ...], largest: bool) -> pl.Expr:
+def _extreme(context: CallContext, values: tuple[pl.Expr, ...], largest: bool) -> pl.Expr:
     """Polars' own horizontal extremes know neither intervals nor that NaN is the greatest."""
     result = values[0]
     for value in values[1:]:
-        better = compared(site, ">" if largest else "<", value, result)
+        better = compared(context, ">" if largest else "<", value, result)
         take = better.fill_null(False) | result.is_null()
         result = pl.when(take).then(value).otherwise(result)
     return result

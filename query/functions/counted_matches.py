@@ -10,29 +10,30 @@ from itertools import islice
 import polars as pl
 
 from query import fault
+from query.expr.call_context import CallContext
 from query.functions.regexps import checked_flags, parsed, replacement_of, searchable
-from query.functions.registry import Site, define
+from query.functions.registry import define
 from query.pg.patterns.render import needs_python, rust
 
 _FAMILY = "Patterns"
 Match = re.Match[str]
 
 
-def _compiled(site: Site, pattern: object, flags: object) -> re.Pattern[str]:
-    return searchable(site, parsed(site, pattern, checked_flags(site, flags)))
+def _compiled(context: CallContext, pattern: object, flags: object) -> re.Pattern[str]:
+    return searchable(context, parsed(context, pattern, checked_flags(context, flags)))
 
 
-def _least(site: Site, name: str, value: object, least: int) -> int:
+def _least(context: CallContext, name: str, value: object, least: int) -> int:
     """A numeric argument. Raises 22023 below the least value that it may have."""
     if not isinstance(value, int) or value < least:
         message = f'invalid value for parameter "{name}": {value}'
-        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position)
+        raise fault.invalid(fault.INVALID_PARAMETER, message, context.position)
     return value
 
 
 @define("regexp_count(text, text!) -> int4", "Number of matches.", family=_FAMILY)
-def regexp_count(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
-    return regexp_count_from(site, value, pattern, 1, "")
+def regexp_count(context: CallContext, value: pl.Expr, pattern: object) -> pl.Expr:
+    return regexp_count_from(context, value, pattern, 1, "")
 
 
 @define(
@@ -40,14 +41,16 @@ def regexp_count(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
     "Number of matches from a place on, with flags.",
     family=_FAMILY,
 )
-def regexp_count_from(site: Site, value: pl.Expr, pattern: object, start: object, flags: object = "") -> pl.Expr:
-    first = _least(site, "start", start, 1) - 1
-    regex = parsed(site, pattern, checked_flags(site, flags))
-    compiled = searchable(site, regex)
+def regexp_count_from(
+    context: CallContext, value: pl.Expr, pattern: object, start: object, flags: object = ""
+) -> pl.Expr:
+    first = _least(context, "start", start, 1) - 1
+    regex = parsed(context, pattern, checked_flags(context, flags))
+    compiled = searchable(context, regex)
     # Rust does not see the empty match behind a match that was not empty.
     if not needs_python(regex.root) and first == 0 and not compiled.fullmatch(""):
         return value.str.count_matches(rust(regex)).cast(pl.Int32)
-    return site.rowwise(lambda text: sum(1 for _ in _from(compiled, text, first)), value)
+    return context.rowwise(lambda text: sum(1 for _ in _from(compiled, text, first)), value)
 
 
 def _from(compiled: re.Pattern[str], text: str, first: int) -> "list[Match]":
@@ -55,13 +58,13 @@ def _from(compiled: re.Pattern[str], text: str, first: int) -> "list[Match]":
 
 
 def _nth(
-    site: Site, value: pl.Expr, pattern: object, flags: object, places: tuple[object, object], group: object,
+    context: CallContext, value: pl.Expr, pattern: object, flags: object, places: tuple[object, object], group: object,
     build: Callable[[Match | None, int], object],
 ) -> pl.Expr:  # fmt: skip
     """What `build` makes of the n-th match and the number of the group that is asked for."""
-    first, number = (_least(site, name, place, 1) for name, place in zip(("start", "n"), places, strict=True))
-    wanted = _least(site, "subexpr", group, 0)
-    compiled = _compiled(site, pattern, flags)
+    first, number = (_least(context, name, place, 1) for name, place in zip(("start", "n"), places, strict=True))
+    wanted = _least(context, "subexpr", group, 0)
+    compiled = _compiled(context, pattern, flags)
     if compiled.groups == 0 and wanted == 1:
         wanted = 0  # A pattern without groups is its own first one.
 
@@ -70,7 +73,7 @@ def _nth(
         match = next(islice(matches, number - 1, None), None)
         return build(match if wanted <= compiled.groups else None, wanted)
 
-    return site.rowwise(found, value)
+    return context.rowwise(found, value)
 
 
 @define(
@@ -81,13 +84,13 @@ def _nth(
     family=_FAMILY,
 )
 def regexp_substr(
-    site: Site, value: pl.Expr, pattern: object, start: object = 1, number: object = 1, flags: object = "",
+    context: CallContext, value: pl.Expr, pattern: object, start: object = 1, number: object = 1, flags: object = "",
     group: object = 0,
 ) -> pl.Expr:  # fmt: skip
     def build(match: Match | None, wanted: int) -> object:
         return None if match is None else match[wanted]
 
-    return _nth(site, value, pattern, flags, (start, number), group, build)
+    return _nth(context, value, pattern, flags, (start, number), group, build)
 
 
 @define(
@@ -99,19 +102,19 @@ def regexp_substr(
     family=_FAMILY,
 )
 def regexp_instr(
-    site: Site, value: pl.Expr, pattern: object, start: object = 1, number: object = 1, after: object = 0,
+    context: CallContext, value: pl.Expr, pattern: object, start: object = 1, number: object = 1, after: object = 0,
     flags: object = "", group: object = 0,
 ) -> pl.Expr:  # fmt: skip
     if after not in (0, 1):
         message = f'invalid value for parameter "endoption": {after}'
-        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position)
+        raise fault.invalid(fault.INVALID_PARAMETER, message, context.position)
 
     def build(match: Match | None, wanted: int) -> object:
         if match is None or match.start(wanted) < 0:
             return 0
         return (match.end(wanted) if after else match.start(wanted)) + 1
 
-    return _nth(site, value, pattern, flags, (start, number), group, build)
+    return _nth(context, value, pattern, flags, (start, number), group, build)
 
 
 @define(
@@ -121,11 +124,17 @@ def regexp_instr(
     family=_FAMILY,
 )
 def regexp_replace_nth(
-    site: Site, value: pl.Expr, pattern: object, new: object, start: object, number: object = 1, flags: object = ""
+    context: CallContext,
+    value: pl.Expr,
+    pattern: object,
+    new: object,
+    start: object,
+    number: object = 1,
+    flags: object = "",
 ) -> pl.Expr:
-    first, wanted = _least(site, "start", start, 1) - 1, _least(site, "n", number, 0)
-    regex = parsed(site, pattern, checked_flags(site, flags, allow_global=True))
-    compiled, replacement = searchable(site, regex), replacement_of(str(new), regex.groups)
+    first, wanted = _least(context, "start", start, 1) - 1, _least(context, "n", number, 0)
+    regex = parsed(context, pattern, checked_flags(context, flags, allow_global=True))
+    compiled, replacement = searchable(context, regex), replacement_of(str(new), regex.groups)
 
     def replaced(text: str) -> str:
         matches = _from(compiled, text, first)
@@ -136,4 +145,4 @@ def regexp_replace_nth(
             place = match.end()
         return "".join([*parts, text[place:]])
 
-    return site.rowwise(replaced, value)
+    return context.rowwise(replaced, value)

@@ -6,9 +6,10 @@ from typing import Final
 import polars as pl
 
 from query import fault
+from query.expr.call_context import CallContext
 from query.expr.intervals import checked_interval, interval, interval_parts, scaled_interval, sum_of_intervals
 from query.expr.time_limits import FIRST_US, LAST_US, checked_moment, shown_moment
-from query.functions.registry import Site, define
+from query.functions.registry import define
 from query.functions.time_fields import field_named, microseconds, no_unit, quotient, rest
 from query.pg.intervals import DAY, HOUR, MINUTE, Interval, days_justified, hours_justified, justified
 from query.pg.types import PgType
@@ -43,27 +44,27 @@ def _second_kind(types: tuple[PgType, ...]) -> PgType:
     family=_FAMILY,
     result=_second_kind,
 )
-def date_trunc(site: Site, field: object, value: pl.Expr) -> pl.Expr:
-    return truncated(site, field_named(site, field), value)
+def date_trunc(context: CallContext, field: object, value: pl.Expr) -> pl.Expr:
+    return truncated(context, field_named(context, field), value)
 
 
-def truncated(site: Site, name: str, value: pl.Expr) -> pl.Expr:
+def truncated(context: CallContext, name: str, value: pl.Expr) -> pl.Expr:
     """A time cut to a field."""
     every = _TRUNCATIONS.get(name)
     if every is not None:
         return value.dt.truncate(every)
     years = {"decade": 10, "century": 100, "millennium": 1000}.get(name)
     if years is None:
-        raise no_unit(site, name)
+        raise no_unit(context, name)
     start = value.dt.year().cast(pl.Int64)
     first = (start // 10) * 10 if years == 10 else ((start - 1) // years) * years + 1
-    first = site.trap(first, first < 1, "far_date")
+    first = context.trap(first, first < 1, "far_date")
     return value.dt.truncate("1y").dt.offset_by(pl.concat_str([(first - start).cast(pl.String), pl.lit("y")]))
 
 
 @define("date_trunc(text!, interval) -> interval", "Cut to a field.", family=_FAMILY)
-def date_trunc_interval(site: Site, field: object, value: pl.Expr) -> pl.Expr:
-    name = field_named(site, field)
+def date_trunc_interval(context: CallContext, field: object, value: pl.Expr) -> pl.Expr:
+    name = field_named(context, field)
     months, days, us = (value.struct.field(part).cast(pl.Int64) for part in ("months", "days", "us"))
     units = {"second": 1_000_000, "minute": MINUTE, "hour": HOUR, "milliseconds": 1000, "microseconds": 1}
     zero = pl.lit(0, dtype=pl.Int64)
@@ -71,7 +72,7 @@ def date_trunc_interval(site: Site, field: object, value: pl.Expr) -> pl.Expr:
         return interval(months, days, _cut(us, units[name]))
     steps = {"day": None, "month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12000}
     if name not in steps:
-        raise fault.unsupported(f"date_trunc of an interval to {name}", site.position)
+        raise fault.unsupported(f"date_trunc of an interval to {name}", context.position)
     step = steps[name]
     return interval(months, days, zero) if step is None else interval(_cut(months, step), zero, zero)
 
@@ -87,21 +88,21 @@ def _cut(value: pl.Expr, unit: int) -> pl.Expr:
     family=_FAMILY,
     result=_second_kind,
 )
-def date_bin(site: Site, stride: object, value: pl.Expr, origin: pl.Expr) -> pl.Expr:
+def date_bin(context: CallContext, stride: object, value: pl.Expr, origin: pl.Expr) -> pl.Expr:
     months, days, us = stride if isinstance(stride, tuple) else (0, 0, 0)
     if months:
         message = "timestamps cannot be binned into intervals containing months or years"
-        raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, site.position)
+        raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, context.position)
     width = days * DAY + us
     if width <= 0:
         message = "stride must be greater than zero"
-        raise fault.invalid(fault.DATETIME_OVERFLOW, message, site.position)
-    kind = site.types[1]
+        raise fault.invalid(fault.DATETIME_OVERFLOW, message, context.position)
+    kind = context.types[1]
     scale = 1000 if kind.unit == "ns" else 1
-    start = origin.to_physical().cast(pl.Int64) * (scale if site.types[2].unit != "ns" else 1)
+    start = origin.to_physical().cast(pl.Int64) * (scale if context.types[2].unit != "ns" else 1)
     distance = value.to_physical().cast(pl.Int64) - start
     step: int = width * scale
-    return shown_moment(site, (start + (distance // step) * step).cast(kind.polars), kind)
+    return shown_moment(context, (start + (distance // step) * step).cast(kind.polars), kind)
 
 
 # --- arithmetic ----------------------------------------------------------------------------------------------------
@@ -120,23 +121,23 @@ _NEVER_MONTHS: Final = 12 * 300_000
 """Months that lead from every year that answers show to none, and to none that PostgreSQL has."""
 
 
-def _near(site: Site, months: pl.Expr) -> pl.Expr:
+def _near(context: CallContext, months: pl.Expr) -> pl.Expr:
     """Months that Polars can add to a time."""
     size = months.abs()
     kept = pl.when(size <= _FAR_MONTHS).then(months).otherwise(0)
-    kept = site.trap(kept, size > _NEVER_MONTHS, "timestamp_range")
-    return site.trap(kept, (size > _FAR_MONTHS) & (size <= _NEVER_MONTHS), "far_date")
+    kept = context.trap(kept, size > _NEVER_MONTHS, "timestamp_range")
+    return context.trap(kept, (size > _FAR_MONTHS) & (size <= _NEVER_MONTHS), "far_date")
 
 
-def _moved(site: Site, value: pl.Expr, amount: pl.Expr, sign: int, kind: PgType) -> pl.Expr:
+def _moved(context: CallContext, value: pl.Expr, amount: pl.Expr, sign: int, kind: PgType) -> pl.Expr:
     """Months first (the day cut to the month's length), then days, then microseconds."""
     months, days, us = (amount.struct.field(part).cast(pl.Int64) * sign for part in ("months", "days", "us"))
-    months = _near(site, months)
+    months = _near(context, months)
     text = pl.concat_str([months.cast(pl.String), pl.lit("mo")])
     shifted = pl.when(months == 0).then(value).otherwise(value.dt.offset_by(text))
     scale = 1000 if kind.unit == "ns" else 1
     wide = shifted.to_physical().cast(pl.Int128) + (days.cast(pl.Int128) * DAY + us) * scale
-    return checked_moment(site, wide, kind)
+    return checked_moment(context, wide, kind)
 
 
 @define(
@@ -145,8 +146,8 @@ def _moved(site: Site, value: pl.Expr, amount: pl.Expr, sign: int, kind: PgType)
     family=_FAMILY,
     result=_left_kind,
 )
-def add_interval(site: Site, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(site, value, amount, 1, site.types[0])
+def add_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
+    return _moved(context, value, amount, 1, context.types[0])
 
 
 @define(
@@ -155,8 +156,8 @@ def add_interval(site: Site, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     result=_right_kind,
 )
-def interval_add(site: Site, amount: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return _moved(site, value, amount, 1, site.types[1])
+def interval_add(context: CallContext, amount: pl.Expr, value: pl.Expr) -> pl.Expr:
+    return _moved(context, value, amount, 1, context.types[1])
 
 
 @define(
@@ -165,49 +166,49 @@ def interval_add(site: Site, amount: pl.Expr, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     result=_left_kind,
 )
-def subtract_interval(site: Site, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(site, value, amount, -1, site.types[0])
+def subtract_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
+    return _moved(context, value, amount, -1, context.types[0])
 
 
 @define("+(date, interval) -> timestamp", "Later by an interval.", family=_FAMILY)
-def date_add_interval(site: Site, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(site, value.cast(pl.Datetime("us")), amount, 1, site.result)
+def date_add_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
+    return _moved(context, value.cast(pl.Datetime("us")), amount, 1, context.result)
 
 
 @define("+(interval, date) -> timestamp", "Later by an interval.", family=_FAMILY)
-def interval_add_date(site: Site, amount: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return _moved(site, value.cast(pl.Datetime("us")), amount, 1, site.result)
+def interval_add_date(context: CallContext, amount: pl.Expr, value: pl.Expr) -> pl.Expr:
+    return _moved(context, value.cast(pl.Datetime("us")), amount, 1, context.result)
 
 
 @define("-(date, interval) -> timestamp", "Earlier by an interval.", family=_FAMILY)
-def date_subtract_interval(site: Site, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(site, value.cast(pl.Datetime("us")), amount, -1, site.result)
+def date_subtract_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
+    return _moved(context, value.cast(pl.Datetime("us")), amount, -1, context.result)
 
 
-def _day(site: Site, days: pl.Expr) -> pl.Expr:
+def _day(context: CallContext, days: pl.Expr) -> pl.Expr:
     beyond = (days < FIRST_US // DAY) | (days >= LAST_US // DAY)
     made = pl.when(~beyond).then(days).cast(pl.Int32).cast(pl.Date)
-    made = site.trap(made, (days < _FIRST_DAY) | (days >= _LAST_DAY), "date_range")
-    return site.trap(made, beyond, "far_date")
+    made = context.trap(made, (days < _FIRST_DAY) | (days >= _LAST_DAY), "date_range")
+    return context.trap(made, beyond, "far_date")
 
 
 @define("+(date, int4) -> date", "Later by days.", family=_FAMILY)
-def date_add(site: Site, value: pl.Expr, days: pl.Expr) -> pl.Expr:
-    return _day(site, value.to_physical().cast(pl.Int64) + days)
+def date_add(context: CallContext, value: pl.Expr, days: pl.Expr) -> pl.Expr:
+    return _day(context, value.to_physical().cast(pl.Int64) + days)
 
 
 @define("+(int4, date) -> date", "Later by days.", family=_FAMILY)
-def add_date(site: Site, days: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return date_add(site, value, days)
+def add_date(context: CallContext, days: pl.Expr, value: pl.Expr) -> pl.Expr:
+    return date_add(context, value, days)
 
 
 @define("-(date, int4) -> date", "Earlier by days.", family=_FAMILY)
-def date_subtract(site: Site, value: pl.Expr, days: pl.Expr) -> pl.Expr:
-    return _day(site, value.to_physical().cast(pl.Int64) - days)
+def date_subtract(context: CallContext, value: pl.Expr, days: pl.Expr) -> pl.Expr:
+    return _day(context, value.to_physical().cast(pl.Int64) - days)
 
 
 @define("-(date, date) -> int4", "Days between.", family=_FAMILY)
-def date_difference(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+def date_difference(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     return (left.to_physical().cast(pl.Int64) - right.to_physical().cast(pl.Int64)).cast(pl.Int32)
 
 
@@ -216,63 +217,63 @@ def date_difference(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     "Time between, in days and hours.",
     family=_FAMILY,
 )
-def moment_difference(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    us = microseconds(left, site.types[0]) - microseconds(right, site.types[1])
+def moment_difference(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    us = microseconds(left, context.types[0]) - microseconds(right, context.types[1])
     return interval(pl.lit(0, dtype=pl.Int32), quotient(us, DAY), rest(us, DAY))
 
 
 @define("+(date, time) -> timestamp", "A date at a time.", family=_FAMILY)
-def date_at_time(site: Site, value: pl.Expr, clock: pl.Expr) -> pl.Expr:
+def date_at_time(context: CallContext, value: pl.Expr, clock: pl.Expr) -> pl.Expr:
     return (value.to_physical().cast(pl.Int64) * DAY + clock.to_physical() // 1000).cast(pl.Datetime("us"))
 
 
 @define("-(time, time) -> interval", "Time between.", family=_FAMILY)
-def time_difference(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+def time_difference(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     us = (left.to_physical() - right.to_physical()) // 1000
     zero = pl.lit(0, dtype=pl.Int32)
     return interval(zero, zero, us)
 
 
 @define("+(time, interval) -> time", "Later by an interval, around midnight.", family=_FAMILY)
-def time_add(site: Site, clock: pl.Expr, amount: pl.Expr) -> pl.Expr:
+def time_add(context: CallContext, clock: pl.Expr, amount: pl.Expr) -> pl.Expr:
     return ((clock.to_physical() // 1000 + interval_parts(amount)[2]) % DAY * 1000).cast(pl.Time)
 
 
 @define("-(time, interval) -> time", "Earlier by an interval, around midnight.", family=_FAMILY)
-def time_subtract(site: Site, clock: pl.Expr, amount: pl.Expr) -> pl.Expr:
+def time_subtract(context: CallContext, clock: pl.Expr, amount: pl.Expr) -> pl.Expr:
     return ((clock.to_physical() // 1000 - interval_parts(amount)[2]) % DAY * 1000).cast(pl.Time)
 
 
 @define("+(interval, interval) -> interval", "Sum.", family=_FAMILY)
-def add_intervals(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return sum_of_intervals(site, left, right)
+def add_intervals(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return sum_of_intervals(context, left, right)
 
 
 @define("-(interval, interval) -> interval", "Difference.", family=_FAMILY)
-def subtract_intervals(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return sum_of_intervals(site, left, right, -1)
+def subtract_intervals(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return sum_of_intervals(context, left, right, -1)
 
 
 @define("-(interval) -> interval", "Negation.", family=_FAMILY)
-def negate_interval(site: Site, value: pl.Expr) -> pl.Expr:
+def negate_interval(context: CallContext, value: pl.Expr) -> pl.Expr:
     zero = pl.lit(0, dtype=pl.Int128)
-    return checked_interval(site, *(zero - part for part in interval_parts(value)))
+    return checked_interval(context, *(zero - part for part in interval_parts(value)))
 
 
 @define("*(interval, float8) -> interval", "So many times.", family=_FAMILY)
-def multiply_interval(site: Site, value: pl.Expr, factor: pl.Expr) -> pl.Expr:
-    return scaled_interval(site, value, factor)
+def multiply_interval(context: CallContext, value: pl.Expr, factor: pl.Expr) -> pl.Expr:
+    return scaled_interval(context, value, factor)
 
 
 @define("*(float8, interval) -> interval", "So many times.", family=_FAMILY)
-def interval_times(site: Site, factor: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return scaled_interval(site, value, factor)
+def interval_times(context: CallContext, factor: pl.Expr, value: pl.Expr) -> pl.Expr:
+    return scaled_interval(context, value, factor)
 
 
 @define("/(interval, float8) -> interval", "A part.", family=_FAMILY)
-def divide_interval(site: Site, value: pl.Expr, divisor: pl.Expr) -> pl.Expr:
-    divisor = site.trap(divisor, (divisor == 0) & value.is_not_null(), "division_by_zero")
-    return scaled_interval(site, value, divisor, divides=True)
+def divide_interval(context: CallContext, value: pl.Expr, divisor: pl.Expr) -> pl.Expr:
+    divisor = context.trap(divisor, (divisor == 0) & value.is_not_null(), "division_by_zero")
+    return scaled_interval(context, value, divisor, divides=True)
 
 
 # --- functions -----------------------------------------------------------------------------------------------------
@@ -283,12 +284,12 @@ def divide_interval(site: Site, value: pl.Expr, divisor: pl.Expr) -> pl.Expr:
     "Time between in years, months, days and hours.",
     family=_FAMILY,
 )
-def age(site: Site, later: pl.Expr, earlier: pl.Expr) -> pl.Expr:
+def age(context: CallContext, later: pl.Expr, earlier: pl.Expr) -> pl.Expr:
     """Fields are borrowed from the next greater one; a borrowed month has the length of the earlier date's."""
     forward = later >= earlier
     high = pl.when(forward).then(later).otherwise(earlier)
     low = pl.when(forward).then(earlier).otherwise(later)
-    kind = site.types[0]
+    kind = context.types[0]
     us = microseconds(high, kind) % DAY - microseconds(low, kind) % DAY
     borrow_day = (us < 0).cast(pl.Int64)
     days = high.dt.day().cast(pl.Int64) - low.dt.day().cast(pl.Int64) - borrow_day
@@ -301,34 +302,34 @@ def age(site: Site, later: pl.Expr, earlier: pl.Expr) -> pl.Expr:
     return interval(months * sign, days * sign, (us + borrow_day * DAY) * sign)
 
 
-def _justified(site: Site, value: pl.Expr, rule: Callable[[int, int, int], Interval]) -> pl.Expr:
+def _justified(context: CallContext, value: pl.Expr, rule: Callable[[int, int, int], Interval]) -> pl.Expr:
     def parts(months: int, days: int, us: int) -> dict[str, int]:
         return dict(zip(("months", "days", "us"), rule(months, days, us), strict=True))
 
-    return site.rowwise(parts, *interval_parts(value))
+    return context.rowwise(parts, *interval_parts(value))
 
 
 @define("justify_hours(interval) -> interval", "24 hours become a day.", family=_FAMILY)
-def justify_hours(site: Site, value: pl.Expr) -> pl.Expr:
-    return _justified(site, value, hours_justified)
+def justify_hours(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return _justified(context, value, hours_justified)
 
 
 @define("justify_interval(interval) -> interval", "justify_days and justify_hours.", family=_FAMILY)
-def justify_interval(site: Site, value: pl.Expr) -> pl.Expr:
-    return _justified(site, value, justified)
+def justify_interval(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return _justified(context, value, justified)
 
 
 @define("justify_days(interval) -> interval", "30 days become a month.", family=_FAMILY)
-def justify_days(site: Site, value: pl.Expr) -> pl.Expr:
-    return _justified(site, value, days_justified)
+def justify_days(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return _justified(context, value, days_justified)
 
 
 @define("to_timestamp(float8) -> timestamptz", "The instant so many seconds after 1970.", family=_FAMILY)
-def to_timestamp(site: Site, seconds: pl.Expr) -> pl.Expr:
-    seconds = site.trap(seconds, seconds.is_infinite(), "infinite_time")
-    seconds = site.trap(seconds, seconds.is_nan() | (seconds.abs() > 1e13), "timestamp_range")
+def to_timestamp(context: CallContext, seconds: pl.Expr) -> pl.Expr:
+    seconds = context.trap(seconds, seconds.is_infinite(), "infinite_time")
+    seconds = context.trap(seconds, seconds.is_nan() | (seconds.abs() > 1e13), "timestamp_range")
     since = ((seconds - _YEAR_2000) * 1_000_000).round(0, mode="half_to_even").cast(pl.Int128)
-    return checked_moment(site, since + pl.lit(_YEAR_2000 * 1_000_000, dtype=pl.Int128), site.result)
+    return checked_moment(context, since + pl.lit(_YEAR_2000 * 1_000_000, dtype=pl.Int128), context.result)
 
 
 _YEAR_2000: Final = 946_684_800
@@ -336,23 +337,23 @@ _YEAR_2000: Final = 946_684_800
 
 
 @define("make_date(int4, int4, int4) -> date", "A date of year, month, day.", family=_FAMILY, guarded=True)
-def make_date(site: Site, year: pl.Expr, month: pl.Expr, day: pl.Expr) -> pl.Expr:
+def make_date(context: CallContext, year: pl.Expr, month: pl.Expr, day: pl.Expr) -> pl.Expr:
     bad = (year == 0) | (month < 1) | (month > 12) | (day < 1) | (day > 31)
     last = pl.when(month == 2).then(28 + ((year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))).cast(pl.Int32))
     bad = bad | (day > last.when(month.is_in([4, 6, 9, 11])).then(30).otherwise(31))
     far = (year < 0) | (year > 9999)
     known = ~bad & ~far
     made = pl.date(*(pl.when(known).then(part) for part in (year, month, day)))
-    made = site.trap(made, (year < -4713) | (year > 5_874_897), "date_range")
-    return site.trap(site.trap(made, bad, "field_range"), far & ~bad, "far_date")
+    made = context.trap(made, (year < -4713) | (year > 5_874_897), "date_range")
+    return context.trap(context.trap(made, bad, "field_range"), far & ~bad, "far_date")
 
 
-def _clock(site: Site, hour: pl.Expr, minute: pl.Expr, second: pl.Expr) -> pl.Expr:
+def _clock(context: CallContext, hour: pl.Expr, minute: pl.Expr, second: pl.Expr) -> pl.Expr:
     """Microseconds since midnight: 60 seconds are taken, and 24:00:00."""
     bad = (hour < 0) | (hour > 24) | (minute < 0) | (minute > 59) | ~second.is_between(0, 60)
     us = (pl.when(~bad).then(second) * 1_000_000.0).round(0, mode="half_to_even").cast(pl.Int64)
     clock = hour.cast(pl.Int64) * HOUR + minute.cast(pl.Int64) * MINUTE + us
-    return site.trap(clock, bad | (clock > DAY), "field_range")
+    return context.trap(clock, bad | (clock > DAY), "field_range")
 
 
 @define(
@@ -362,16 +363,16 @@ def _clock(site: Site, hour: pl.Expr, minute: pl.Expr, second: pl.Expr) -> pl.Ex
     guarded=True,
 )
 def make_timestamp(
-    site: Site, year: pl.Expr, month: pl.Expr, day: pl.Expr, hour: pl.Expr, minute: pl.Expr, second: pl.Expr
+    context: CallContext, year: pl.Expr, month: pl.Expr, day: pl.Expr, hour: pl.Expr, minute: pl.Expr, second: pl.Expr
 ) -> pl.Expr:
-    date = make_date(site, year, month, day).to_physical().cast(pl.Int64)
-    return (date * DAY + _clock(site, hour, minute, second)).cast(pl.Datetime("us"))
+    date = make_date(context, year, month, day).to_physical().cast(pl.Int64)
+    return (date * DAY + _clock(context, hour, minute, second)).cast(pl.Datetime("us"))
 
 
 @define("make_time(int4, int4, float8) -> time", "A time of its fields.", family=_FAMILY, guarded=True)
-def make_time(site: Site, hour: pl.Expr, minute: pl.Expr, second: pl.Expr) -> pl.Expr:
-    us = _clock(site, hour, minute, second)
-    return (site.trap(us, us == DAY, "whole_day") * 1000).cast(pl.Time)
+def make_time(context: CallContext, hour: pl.Expr, minute: pl.Expr, second: pl.Expr) -> pl.Expr:
+    us = _clock(context, hour, minute, second)
+    return (context.trap(us, us == DAY, "whole_day") * 1000).cast(pl.Time)
 
 
 @define(
@@ -379,7 +380,7 @@ def make_time(site: Site, hour: pl.Expr, minute: pl.Expr, second: pl.Expr) -> pl
     "Always true: there are no infinite times.",
     family=_FAMILY,
 )
-def isfinite(site: Site, value: pl.Expr) -> pl.Expr:
+def isfinite(context: CallContext, value: pl.Expr) -> pl.Expr:
     return pl.when(value.is_not_null()).then(True)
 
 
@@ -389,9 +390,9 @@ def isfinite(site: Site, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     guarded=True,
 )
-def make_interval(site: Site, *parts: pl.Expr) -> pl.Expr:
+def make_interval(context: CallContext, *parts: pl.Expr) -> pl.Expr:
     years, months, weeks, days, hours, minutes = (part.cast(pl.Int128) for part in parts[:6])
     seconds = (parts[6] * 1_000_000.0).round(0, mode="half_to_even")
-    seconds = site.trap(seconds, ~seconds.is_between(-(2.0**63), 2.0**63 - 1024), "interval_range")
+    seconds = context.trap(seconds, ~seconds.is_between(-(2.0**63), 2.0**63 - 1024), "interval_range")
     us = hours * HOUR + minutes * MINUTE + seconds.cast(pl.Int128)
-    return checked_interval(site, years * 12 + months, weeks * 7 + days, us)
+    return checked_interval(context, years * 12 + months, weeks * 7 + days, us)

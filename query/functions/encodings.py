@@ -7,48 +7,49 @@ import re
 import polars as pl
 
 from query import fault
-from query.functions.registry import Site, define
+from query.expr.call_context import CallContext
+from query.functions.registry import define
 from query.pg.text_input import BadLiteral
 
 _FAMILY = "Text"
 
 
 @define("ascii(text) -> int4", "Code of the first character; 0 of an empty text.", family=_FAMILY)
-def ascii_code(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text: ord(text[0]) if text else 0, value)
+def ascii_code(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text: ord(text[0]) if text else 0, value)
 
 
 @define("chr(int4) -> text", "Character with a code.", family=_FAMILY)
-def character(site: Site, code: pl.Expr) -> pl.Expr:
-    code = site.trap(code, code == 0, "chr_zero")
-    code = site.trap(code, code < 0, "chr_negative")
-    code = site.trap(code, code > 0x10FFFF, "chr_range")
-    return site.rowwise(chr, code)
+def character(context: CallContext, code: pl.Expr) -> pl.Expr:
+    code = context.trap(code, code == 0, "chr_zero")
+    code = context.trap(code, code < 0, "chr_negative")
+    code = context.trap(code, code > 0x10FFFF, "chr_range")
+    return context.rowwise(chr, code)
 
 
 @define("to_hex(int4) -> text; to_hex(int8) -> text", "Hexadecimal digits, two's complement.", family=_FAMILY)
-def to_hex(site: Site, value: pl.Expr) -> pl.Expr:
-    size = 2 ** (32 if site.types[0].name == "int4" else 64)
-    return site.rowwise(lambda number: format(number % size, "x"), value)
+def to_hex(context: CallContext, value: pl.Expr) -> pl.Expr:
+    size = 2 ** (32 if context.types[0].name == "int4" else 64)
+    return context.rowwise(lambda number: format(number % size, "x"), value)
 
 
 @define("md5(text) -> text", "MD5 as hexadecimal digits.", family=_FAMILY)
-def md5(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(), value)
+def md5(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(), value)
 
 
 @define("sha256(bytea) -> bytea", "SHA-256.", family=_FAMILY)
-def sha256(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda data: hashlib.sha256(data).digest(), value)
+def sha256(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda data: hashlib.sha256(data).digest(), value)
 
 
 @define("encode(bytea, text!) -> text", "Bytes as base64, hex or escape.", family=_FAMILY)
-def encode(site: Site, value: pl.Expr, form: object) -> pl.Expr:
+def encode(context: CallContext, value: pl.Expr, form: object) -> pl.Expr:
     if form == "hex":
         return value.bin.encode("hex")
     if form == "base64":
-        return site.rowwise(_base64, value)
-    raise fault.unsupported(f"encoding {form}", site.position, "use base64 or hex")
+        return context.rowwise(_base64, value)
+    raise fault.unsupported(f"encoding {form}", context.position, "use base64 or hex")
 
 
 def _base64(data: bytes) -> str:
@@ -58,9 +59,9 @@ def _base64(data: bytes) -> str:
 
 
 @define("decode(text, text!) -> bytea", "Bytes from base64 or hex.", family=_FAMILY)
-def decode(site: Site, value: pl.Expr, form: object) -> pl.Expr:
+def decode(context: CallContext, value: pl.Expr, form: object) -> pl.Expr:
     if form not in ("hex", "base64"):
-        raise fault.unsupported(f"decoding {form}", site.position, "use base64 or hex")
+        raise fault.unsupported(f"decoding {form}", context.position, "use base64 or hex")
 
     def decoded(text: str) -> bytes:
         try:
@@ -68,13 +69,13 @@ def decode(site: Site, value: pl.Expr, form: object) -> pl.Expr:
         except ValueError as error:
             raise BadLiteral(fault.INVALID_PARAMETER, f"invalid {form} data") from error
 
-    return site.rowwise(decoded, value)
+    return context.rowwise(decoded, value)
 
 
 @define("convert_from(bytea, text!) -> text", "Text from bytes in UTF8.", family=_FAMILY)
-def convert_from(site: Site, value: pl.Expr, encoding: object) -> pl.Expr:
+def convert_from(context: CallContext, value: pl.Expr, encoding: object) -> pl.Expr:
     if str(encoding).upper().replace("-", "") != "UTF8":
-        raise fault.unsupported(f"encoding {encoding}", site.position, "use UTF8")
+        raise fault.unsupported(f"encoding {encoding}", context.position, "use UTF8")
 
     def decoded(data: bytes) -> str:
         try:
@@ -82,4 +83,4 @@ def convert_from(site: Site, value: pl.Expr, encoding: object) -> pl.Expr:
         except UnicodeDecodeError as error:
             raise BadLiteral("22021", 'invalid byte sequence for encoding "UTF8"') from error
 
-    return site.rowwise(decoded, value)
+    return context.rowwise(decoded, value)

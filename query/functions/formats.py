@@ -8,7 +8,8 @@ from typing import Final
 import polars as pl
 
 from query import fault
-from query.functions.registry import Site, define
+from query.expr.call_context import CallContext
+from query.functions.registry import define
 from query.pg.patterns.templates import Token, tokens
 from query.pg.text_input import BadLiteral, UnsupportedLiteral
 from query.pg.timestamps import EPOCH, EPOCH_DAY
@@ -40,11 +41,11 @@ _NATIVE: Final = {
 """Fields that chrono's strftime prints exactly so for years 1000 to 9999."""
 
 
-def _tokens(site: Site, template: object) -> list[Token]:
+def _tokens(context: CallContext, template: object) -> list[Token]:
     try:
         return tokens(str(template))
     except ValueError as error:
-        raise fault.unsupported(f"template pattern {error}", site.position) from error
+        raise fault.unsupported(f"template pattern {error}", context.position) from error
 
 
 @define(
@@ -52,21 +53,21 @@ def _tokens(site: Site, template: object) -> list[Token]:
     "A time by template.",
     family=_FAMILY,
 )
-def to_char_time(site: Site, value: pl.Expr, template: object) -> pl.Expr:
-    parsed = _tokens(site, template)
+def to_char_time(context: CallContext, value: pl.Expr, template: object) -> pl.Expr:
+    parsed = _tokens(context, template)
     if not parsed:
         return pl.when(value.is_null() & value.is_not_null()).then(pl.lit(""))
     if all(not token.field or (token.field in _NATIVE and token.fill and not token.ordinal) for token in parsed):
         return value.dt.to_string("".join(_native(token) for token in parsed))
     for token in parsed:
         if token.field and token.field not in _PRINTERS:
-            raise fault.unsupported(f"template pattern {token.field}", site.position)
-    zoned = site.types[0].name == "timestamptz"
+            raise fault.unsupported(f"template pattern {token.field}", context.position)
+    zoned = context.types[0].name == "timestamptz"
 
     def shown(moment: datetime) -> str:
         return "".join(_print(token, moment, zoned) for token in parsed)
 
-    return site.rowwise(shown, value.dt.cast_time_unit("us"))
+    return context.rowwise(shown, value.dt.cast_time_unit("us"))
 
 
 def _native(token: Token) -> str:
@@ -184,11 +185,11 @@ _PRINTERS: Final[dict[str, Callable[[datetime], str]]] = {
 _WIDTHS: Final = {"YYYY": 4, "YY": 2, "MM": 2, "DD": 2, "HH24": 2, "HH12": 2, "HH": 2, "MI": 2, "SS": 2, "DDD": 3}
 
 
-def _reader(site: Site, template: object) -> Callable[[str], datetime]:
-    parsed = _tokens(site, template)
+def _reader(context: CallContext, template: object) -> Callable[[str], datetime]:
+    parsed = _tokens(context, template)
     for token in parsed:
         if token.field and token.field not in (*_WIDTHS, "MS", "US", "AM", "PM", "am", "pm", "MON", "Mon", "mon"):
-            raise fault.unsupported(f"reading template pattern {token.field}", site.position)
+            raise fault.unsupported(f"reading template pattern {token.field}", context.position)
     return lambda text: _read(parsed, text)
 
 
@@ -275,15 +276,15 @@ def _assembled(fields: dict[str, int], text: str) -> datetime:
 
 
 @define("to_timestamp(text, text!) -> timestamptz", "An instant by template, read in UTC.", family=_FAMILY)
-def to_timestamp(site: Site, value: pl.Expr, template: object) -> pl.Expr:
-    read = _reader(site, template)
-    return site.rowwise(lambda text: (read(text) - EPOCH) // timedelta(microseconds=1), value)
+def to_timestamp(context: CallContext, value: pl.Expr, template: object) -> pl.Expr:
+    read = _reader(context, template)
+    return context.rowwise(lambda text: (read(text) - EPOCH) // timedelta(microseconds=1), value)
 
 
 @define("to_date(text, text!) -> date", "A date by template.", family=_FAMILY)
-def to_date(site: Site, value: pl.Expr, template: object) -> pl.Expr:
-    read = _reader(site, template)
-    return site.rowwise(lambda text: _days(read(text).date()), value)
+def to_date(context: CallContext, value: pl.Expr, template: object) -> pl.Expr:
+    read = _reader(context, template)
+    return context.rowwise(lambda text: _days(read(text).date()), value)
 
 
 def _days(day: date) -> int:

@@ -8,16 +8,17 @@ from typing import Final
 import polars as pl
 
 from query import fault
+from query.expr.call_context import CallContext
 from query.expr.text_output import output_text, to_text
-from query.functions.registry import Site, define
+from query.functions.registry import define
 
 _FAMILY = "Text"
 _QUOTED_WORDS: Final = Path(__file__).with_name("quoted_words.txt")
 
 
 @define("concat(any...) -> text", "The arguments' texts in a row; NULL counts as empty.", family=_FAMILY, strict=False)
-def concat(site: Site, *values: pl.Expr) -> pl.Expr:
-    return pl.concat_str([_shown(site, index, value).fill_null("") for index, value in enumerate(values)])
+def concat(context: CallContext, *values: pl.Expr) -> pl.Expr:
+    return pl.concat_str([_shown(context, index, value).fill_null("") for index, value in enumerate(values)])
 
 
 @define(
@@ -26,8 +27,8 @@ def concat(site: Site, *values: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     strict=False,
 )
-def concat_ws(site: Site, separator: pl.Expr, *values: pl.Expr) -> pl.Expr:
-    texts = [_shown(site, index + 1, value) for index, value in enumerate(values)]
+def concat_ws(context: CallContext, separator: pl.Expr, *values: pl.Expr) -> pl.Expr:
+    texts = [_shown(context, index + 1, value) for index, value in enumerate(values)]
     result = pl.lit("")
     started = pl.lit(False)
     for text in texts:
@@ -37,24 +38,24 @@ def concat_ws(site: Site, separator: pl.Expr, *values: pl.Expr) -> pl.Expr:
     return pl.when(separator.is_not_null()).then(result)
 
 
-def _shown(site: Site, index: int, value: pl.Expr) -> pl.Expr:
+def _shown(context: CallContext, index: int, value: pl.Expr) -> pl.Expr:
     """An argument as PostgreSQL's output function shows it."""
-    return output_text(site, value, site.types[index])
+    return output_text(context, value, context.types[index])
 
 
 @define("||(text, text) -> text", "Concatenation.", family=_FAMILY)
-def concatenated(site: Site, left_text: pl.Expr, right_text: pl.Expr) -> pl.Expr:
+def concatenated(context: CallContext, left_text: pl.Expr, right_text: pl.Expr) -> pl.Expr:
     return left_text + right_text
 
 
 @define("||(text, anynonarray) -> text", "Concatenation with the text of any value.", family=_FAMILY)
-def concatenated_right(site: Site, text: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return text + to_text(site, value, site.types[1])
+def concatenated_right(context: CallContext, text: pl.Expr, value: pl.Expr) -> pl.Expr:
+    return text + to_text(context, value, context.types[1])
 
 
 @define("||(anynonarray, text) -> text", "Concatenation with the text of any value.", family=_FAMILY)
-def concatenated_left(site: Site, value: pl.Expr, text: pl.Expr) -> pl.Expr:
-    return to_text(site, value, site.types[0]) + text
+def concatenated_left(context: CallContext, value: pl.Expr, text: pl.Expr) -> pl.Expr:
+    return to_text(context, value, context.types[0]) + text
 
 
 _DIRECTIVE = re.compile(r"%(?:(\d+)\$)?(.|$)", re.DOTALL)
@@ -66,7 +67,7 @@ _DIRECTIVE = re.compile(r"%(?:(\d+)\$)?(.|$)", re.DOTALL)
     family=_FAMILY,
     strict=False,
 )
-def format_text(site: Site, pattern: object, *values: pl.Expr) -> pl.Expr:
+def format_text(context: CallContext, pattern: object, *values: pl.Expr) -> pl.Expr:
     parts: list[pl.Expr] = []
     text, place, number = str(pattern), 0, 0
     for match in _DIRECTIVE.finditer(text):
@@ -76,23 +77,23 @@ def format_text(site: Site, pattern: object, *values: pl.Expr) -> pl.Expr:
             parts.append(pl.lit("%"))
             continue
         if not match[2]:
-            raise fault.invalid(fault.INVALID_PARAMETER, "unterminated format() type specifier", site.position)
+            raise fault.invalid(fault.INVALID_PARAMETER, "unterminated format() type specifier", context.position)
         number = int(match[1]) if match[1] else number + 1
         if not 1 <= number <= len(values):
-            raise fault.invalid(fault.INVALID_PARAMETER, "too few arguments for format()", site.position)
-        parts.append(_formatted(site, match[2], _shown(site, number, values[number - 1])))
+            raise fault.invalid(fault.INVALID_PARAMETER, "too few arguments for format()", context.position)
+        parts.append(_formatted(context, match[2], _shown(context, number, values[number - 1])))
     parts.append(pl.lit(text[place:]))
     return pl.concat_str(parts)
 
 
-def _formatted(site: Site, directive: str, value: pl.Expr) -> pl.Expr:
+def _formatted(context: CallContext, directive: str, value: pl.Expr) -> pl.Expr:
     if directive == "s":
         return value.fill_null("")
     if directive == "L":
-        return site.rowwise(quoted_literal, value).fill_null("NULL")
+        return context.rowwise(quoted_literal, value).fill_null("NULL")
     if directive == "I":
-        return site.rowwise(quoted_identifier, site.trap(value, value.is_null(), "null_identifier"))
-    raise fault.unsupported(f"format directive %{directive}", site.position, "use %s, %I or %L")
+        return context.rowwise(quoted_identifier, context.trap(value, value.is_null(), "null_identifier"))
+    raise fault.unsupported(f"format directive %{directive}", context.position, "use %s, %I or %L")
 
 
 def quoted_literal(text: str) -> str:
@@ -114,25 +115,25 @@ def _reserved() -> frozenset[str]:
 
 
 @define("quote_nullable(text) -> text", "The text as an SQL literal, NULL as NULL.", family=_FAMILY, strict=False)
-def quote_nullable(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.rowwise(quoted_literal, value).fill_null("NULL")
+def quote_nullable(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(quoted_literal, value).fill_null("NULL")
 
 
 @define("quote_literal(text) -> text", "The text as an SQL literal.", family=_FAMILY)
-def quote_literal(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.rowwise(quoted_literal, value)
+def quote_literal(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(quoted_literal, value)
 
 
 @define("quote_ident(text) -> text", "The text as an SQL identifier.", family=_FAMILY)
-def quote_ident(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.rowwise(quoted_identifier, value)
+def quote_ident(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(quoted_identifier, value)
 
 
 @define("num_nulls(any...) -> int4", "How many arguments are NULL.", family=_FAMILY, strict=False)
-def num_nulls(site: Site, *values: pl.Expr) -> pl.Expr:
+def num_nulls(context: CallContext, *values: pl.Expr) -> pl.Expr:
     return pl.sum_horizontal(value.is_null().cast(pl.Int32) for value in values).cast(pl.Int32)
 
 
 @define("num_nonnulls(any...) -> int4", "How many arguments are not NULL.", family=_FAMILY, strict=False)
-def num_nonnulls(site: Site, *values: pl.Expr) -> pl.Expr:
+def num_nonnulls(context: CallContext, *values: pl.Expr) -> pl.Expr:
     return pl.sum_horizontal(value.is_not_null().cast(pl.Int32) for value in values).cast(pl.Int32)

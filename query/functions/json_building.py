@@ -3,8 +3,9 @@
 import polars as pl
 
 from query import fault
+from query.expr.call_context import CallContext
 from query.expr.json_values import quoted, to_json
-from query.functions.registry import Site, define
+from query.functions.registry import define
 from query.pg.json_text import jsonb_text, parse_json
 
 _FAMILY = "JSON"
@@ -15,18 +16,18 @@ _FAMILY = "JSON"
     "The value as JSON.",
     family=_FAMILY,
 )
-def as_json(site: Site, value: pl.Expr) -> pl.Expr:
-    return to_json(site, value, site.types[0], site.result.name == "jsonb")
+def as_json(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return to_json(context, value, context.types[0], context.result.name == "jsonb")
 
 
-def _item(site: Site, index: int, value: pl.Expr) -> pl.Expr:
-    return to_json(site, value, site.types[index], site.result.name == "jsonb").fill_null("null")
+def _item(context: CallContext, index: int, value: pl.Expr) -> pl.Expr:
+    return to_json(context, value, context.types[index], context.result.name == "jsonb").fill_null("null")
 
 
-def _normalised(site: Site, text: pl.Expr) -> pl.Expr:
-    if site.result.name != "jsonb":
+def _normalised(context: CallContext, text: pl.Expr) -> pl.Expr:
+    if context.result.name != "jsonb":
         return text
-    return site.rowwise(lambda written: jsonb_text(parse_json(written)), text)
+    return context.rowwise(lambda written: jsonb_text(parse_json(written)), text)
 
 
 def _built(parts: list[pl.Expr], opening: str, closing: str) -> pl.Expr:
@@ -40,12 +41,12 @@ def _built(parts: list[pl.Expr], opening: str, closing: str) -> pl.Expr:
     family=_FAMILY,
     strict=False,
 )
-def build_array(site: Site, *values: pl.Expr) -> pl.Expr:
+def build_array(context: CallContext, *values: pl.Expr) -> pl.Expr:
     parts: list[pl.Expr] = []
     for index, value in enumerate(values):
         parts += [pl.lit(", ")] if index else []
-        parts.append(_item(site, index, value))
-    return _normalised(site, _built(parts, "[", "]"))
+        parts.append(_item(context, index, value))
+    return _normalised(context, _built(parts, "[", "]"))
 
 
 @define(
@@ -55,15 +56,15 @@ def build_array(site: Site, *values: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     strict=False,
 )
-def build_object(site: Site, *values: pl.Expr) -> pl.Expr:
+def build_object(context: CallContext, *values: pl.Expr) -> pl.Expr:
     if len(values) % 2:
         message = "argument list must have even number of elements"
-        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position)
+        raise fault.invalid(fault.INVALID_PARAMETER, message, context.position)
     parts: list[pl.Expr] = []
     for index in range(0, len(values), 2):
-        if site.types[index].name != "text":
-            raise fault.unsupported("a key that is not text", site.position)
+        if context.types[index].name != "text":
+            raise fault.unsupported("a key that is not text", context.position)
         parts += [pl.lit(", ")] if index else []
-        key = site.trap(values[index], values[index].is_null(), f"null_{site.result.name}_key")
-        parts += [site.rowwise(quoted, key), pl.lit(" : "), _item(site, index + 1, values[index + 1])]
-    return _normalised(site, _built(parts, "{", "}"))
+        key = context.trap(values[index], values[index].is_null(), f"null_{context.result.name}_key")
+        parts += [context.rowwise(quoted, key), pl.lit(" : "), _item(context, index + 1, values[index + 1])]
+    return _normalised(context, _built(parts, "{", "}"))

@@ -6,7 +6,8 @@ from typing import Final
 import polars as pl
 
 from query import fault
-from query.functions.registry import Site, define
+from query.expr.call_context import CallContext
+from query.functions.registry import define
 from query.pg.json_text import Json, jsonb_text, parse_json
 from query.pg.text_input import BadLiteral
 
@@ -30,13 +31,13 @@ def _same(left: Json, right: Json) -> bool:
 
 
 @define("@>(jsonb, jsonb) -> bool", "Contains.", family=_FAMILY)
-def contains(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda a, b: _contains(parse_json(a), parse_json(b)), left, right)
+def contains(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda a, b: _contains(parse_json(a), parse_json(b)), left, right)
 
 
 @define("<@(jsonb, jsonb) -> bool", "Is contained.", family=_FAMILY)
-def contained(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return contains(site, right, left)
+def contained(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return contains(context, right, left)
 
 
 def _has(text: str, key: str) -> bool:
@@ -49,18 +50,18 @@ def _has(text: str, key: str) -> bool:
 
 
 @define("?(jsonb, text) -> bool; jsonb_exists(jsonb, text) -> bool", "Has a key.", family=_FAMILY)
-def has_key(site: Site, value: pl.Expr, key: pl.Expr) -> pl.Expr:
-    return site.rowwise(_has, value, key)
+def has_key(context: CallContext, value: pl.Expr, key: pl.Expr) -> pl.Expr:
+    return context.rowwise(_has, value, key)
 
 
 @define("?|(jsonb, text[]) -> bool", "Has any of the keys.", family=_FAMILY)
-def has_any(site: Site, value: pl.Expr, keys: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text, some: any(_has(text, key) for key in some if key is not None), value, keys)
+def has_any(context: CallContext, value: pl.Expr, keys: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text, some: any(_has(text, key) for key in some if key is not None), value, keys)
 
 
 @define("?&(jsonb, text[]) -> bool", "Has all of the keys.", family=_FAMILY)
-def has_all(site: Site, value: pl.Expr, keys: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text, some: all(_has(text, key) for key in some if key is not None), value, keys)
+def has_all(context: CallContext, value: pl.Expr, keys: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text, some: all(_has(text, key) for key in some if key is not None), value, keys)
 
 
 def _merged(left: str, right: str) -> str:
@@ -72,8 +73,8 @@ def _merged(left: str, right: str) -> str:
 
 
 @define("||(jsonb, jsonb) -> jsonb", "Members of both; those of the right win.", family=_FAMILY)
-def merged(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return site.rowwise(_merged, left, right)
+def merged(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return context.rowwise(_merged, left, right)
 
 
 def _without(text: str, key: str | int) -> str:
@@ -90,12 +91,12 @@ def _without(text: str, key: str | int) -> str:
 
 
 @define("-(jsonb, text) -> jsonb; -(jsonb, int4) -> jsonb", "Without a key or an element.", family=_FAMILY)
-def without(site: Site, value: pl.Expr, key: pl.Expr) -> pl.Expr:
-    return site.rowwise(_without, value, key)
+def without(context: CallContext, value: pl.Expr, key: pl.Expr) -> pl.Expr:
+    return context.rowwise(_without, value, key)
 
 
 @define("-(jsonb, text[]) -> jsonb", "Without any of the keys.", family=_FAMILY)
-def without_keys(site: Site, value: pl.Expr, keys: pl.Expr) -> pl.Expr:
+def without_keys(context: CallContext, value: pl.Expr, keys: pl.Expr) -> pl.Expr:
     def changed(text: str, some: list[str | None]) -> str:
         for key in some:
             text = text if key is None else _without(text, key)
@@ -103,7 +104,7 @@ def without_keys(site: Site, value: pl.Expr, keys: pl.Expr) -> pl.Expr:
             raise BadLiteral(fault.INVALID_PARAMETER, "cannot delete from scalar")
         return text
 
-    return site.rowwise(changed, value, keys)
+    return context.rowwise(changed, value, keys)
 
 
 def _stripped(value: Json) -> Json:
@@ -113,8 +114,8 @@ def _stripped(value: Json) -> Json:
 
 
 @define("jsonb_strip_nulls(jsonb) -> jsonb", "Without members that are null.", family=_FAMILY)
-def strip_nulls(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text: jsonb_text(_stripped(parse_json(text))), value)
+def strip_nulls(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text: jsonb_text(_stripped(parse_json(text))), value)
 
 
 _INDEX: Final = re.compile(r"[ \t\n\r\v\f]*[-+]?[0-9]+")
@@ -153,7 +154,7 @@ def _index_of(step: str, size: int, depth: int) -> int:
     "With the member at a path replaced, or added if it is missing, unless the fourth argument is false.",
     family=_FAMILY,
 )
-def set_member(site: Site, value: pl.Expr, path: pl.Expr, new: pl.Expr, *create: pl.Expr) -> pl.Expr:
+def set_member(context: CallContext, value: pl.Expr, path: pl.Expr, new: pl.Expr, *create: pl.Expr) -> pl.Expr:
     def changed(text: str, steps: list[str | None], item: str, makes: bool = True) -> str:
         document = parse_json(text)
         if not isinstance(document, dict | list):
@@ -161,7 +162,7 @@ def set_member(site: Site, value: pl.Expr, path: pl.Expr, new: pl.Expr, *create:
         changes = bool(steps) and (makes or bool(document))
         return jsonb_text(_set_at(document, steps, parse_json(item), makes) if changes else document)
 
-    return site.rowwise(changed, value, path, new, *create)
+    return context.rowwise(changed, value, path, new, *create)
 
 
 def _deleted(value: Json, path: list[str | None], depth: int = 0) -> Json:
@@ -181,11 +182,11 @@ def _deleted(value: Json, path: list[str | None], depth: int = 0) -> Json:
 
 
 @define("#-(jsonb, text[]) -> jsonb; jsonb_delete_path(jsonb, text[]) -> jsonb", "Without a path.", family=_FAMILY)
-def without_path(site: Site, value: pl.Expr, path: pl.Expr) -> pl.Expr:
+def without_path(context: CallContext, value: pl.Expr, path: pl.Expr) -> pl.Expr:
     def changed(text: str, steps: list[str | None]) -> str:
         document = parse_json(text)
         if not isinstance(document, dict | list):
             raise BadLiteral(fault.INVALID_PARAMETER, "cannot delete path in scalar")
         return jsonb_text(_deleted(document, steps) if steps and document else document)
 
-    return site.rowwise(changed, value, path)
+    return context.rowwise(changed, value, path)

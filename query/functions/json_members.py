@@ -8,7 +8,8 @@ from typing import Any, Final
 import polars as pl
 
 from query import fault
-from query.functions.registry import Site, define
+from query.expr.call_context import CallContext
+from query.functions.registry import define
 from query.pg.json_text import Json, jsonb_text, number_text, parse_binary, parse_json, raw_members
 from query.pg.text_input import BadLiteral
 
@@ -17,8 +18,8 @@ _MISSING = object()
 _INDEX: Final = re.compile(r"[ \t\n\r\v\f]*[-+]?[0-9]+")
 
 
-def _binary(site: Site) -> bool:
-    return site.types[0].name == "jsonb"
+def _binary(context: CallContext) -> bool:
+    return context.types[0].name == "jsonb"
 
 
 def _member(text: str, key: str | int) -> str | None:
@@ -68,8 +69,8 @@ def text_of(text: str | None) -> str | None:
     return text
 
 
-def _get(site: Site, text: str, key: str | int) -> str | None:
-    if not _binary(site):
+def _get(context: CallContext, text: str, key: str | int) -> str | None:
+    if not _binary(context):
         return _member(text, key)
     value = _binary_member(text, key)
     return None if value is _MISSING else jsonb_text(value)  # type: ignore[arg-type]
@@ -80,8 +81,8 @@ def _get(site: Site, text: str, key: str | int) -> str | None:
     "Member by key or index as JSON.",
     family=_FAMILY,
 )
-def member(site: Site, value: pl.Expr, key: pl.Expr) -> pl.Expr:
-    return _by_key(site, lambda text, one: _get(site, text, one), value, key)
+def member(context: CallContext, value: pl.Expr, key: pl.Expr) -> pl.Expr:
+    return _by_key(context, lambda text, one: _get(context, text, one), value, key)
 
 
 @define(
@@ -89,17 +90,19 @@ def member(site: Site, value: pl.Expr, key: pl.Expr) -> pl.Expr:
     "Member by key or index as text.",
     family=_FAMILY,
 )
-def member_text(site: Site, value: pl.Expr, key: pl.Expr) -> pl.Expr:
-    if _binary(site):
-        return _by_key(site, lambda text, one: _shown(_binary_member(text, one)), value, key)
-    return _by_key(site, lambda text, one: text_of(_member(text, one)), value, key)
+def member_text(context: CallContext, value: pl.Expr, key: pl.Expr) -> pl.Expr:
+    if _binary(context):
+        return _by_key(context, lambda text, one: _shown(_binary_member(text, one)), value, key)
+    return _by_key(context, lambda text, one: text_of(_member(text, one)), value, key)
 
 
-def _by_key(site: Site, read: Callable[[str, Any], str | None], value: pl.Expr, key: pl.Expr) -> pl.Expr:
+def _by_key(context: CallContext, read: Callable[[str, Any], str | None], value: pl.Expr, key: pl.Expr) -> pl.Expr:
     """`read` over documents and keys; a constant key leaves the documents as the only thing that varies."""
-    constant = site.constant(1)
+    constant = context.constant(1)
     return (
-        site.rowwise(read, value, key) if constant is None else site.rowwise(lambda text: read(text, constant), value)
+        context.rowwise(read, value, key)
+        if constant is None
+        else context.rowwise(lambda text: read(text, constant), value)
     )
 
 
@@ -127,25 +130,25 @@ def _walk_raw(text: str, path: list[str | None]) -> str | None:
     return current
 
 
-def _path_json(site: Site, text: str, path: list[str | None]) -> str | None:
-    if not _binary(site):
+def _path_json(context: CallContext, text: str, path: list[str | None]) -> str | None:
+    if not _binary(context):
         return _walk_raw(text, path)
     value = _walk(text, path)
     return None if value is _MISSING else jsonb_text(value)  # type: ignore[arg-type]
 
 
-def _path_text(site: Site, text: str, path: list[str | None]) -> str | None:
-    return _shown(_walk(text, path)) if _binary(site) else text_of(_walk_raw(text, path))
+def _path_text(context: CallContext, text: str, path: list[str | None]) -> str | None:
+    return _shown(_walk(text, path)) if _binary(context) else text_of(_walk_raw(text, path))
 
 
 @define("#>(json, text[]) -> json; #>(jsonb, text[]) -> jsonb", "Member by path as JSON.", family=_FAMILY)
-def at_path(site: Site, value: pl.Expr, path: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text, steps: _path_json(site, text, steps), value, path)
+def at_path(context: CallContext, value: pl.Expr, path: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text, steps: _path_json(context, text, steps), value, path)
 
 
 @define("#>>(json, text[]) -> text; #>>(jsonb, text[]) -> text", "Member by path as text.", family=_FAMILY)
-def at_path_text(site: Site, value: pl.Expr, path: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text, steps: _path_text(site, text, steps), value, path)
+def at_path_text(context: CallContext, value: pl.Expr, path: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text, steps: _path_text(context, text, steps), value, path)
 
 
 @define(
@@ -153,8 +156,8 @@ def at_path_text(site: Site, value: pl.Expr, path: pl.Expr) -> pl.Expr:
     "Member by path as JSON.",
     family=_FAMILY,
 )
-def extract_path(site: Site, value: pl.Expr, *path: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text, *steps: _path_json(site, text, list(steps)), value, *path)
+def extract_path(context: CallContext, value: pl.Expr, *path: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text, *steps: _path_json(context, text, list(steps)), value, *path)
 
 
 @define(
@@ -162,8 +165,8 @@ def extract_path(site: Site, value: pl.Expr, *path: pl.Expr) -> pl.Expr:
     "Member by path as text.",
     family=_FAMILY,
 )
-def extract_path_text(site: Site, value: pl.Expr, *path: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text, *steps: _path_text(site, text, list(steps)), value, *path)
+def extract_path_text(context: CallContext, value: pl.Expr, *path: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text, *steps: _path_text(context, text, list(steps)), value, *path)
 
 
 def _type_of(text: str) -> str:
@@ -179,8 +182,8 @@ def _type_of(text: str) -> str:
     "object, array, string, number, boolean or null.",
     family=_FAMILY,
 )
-def typeof(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.rowwise(_type_of, value)
+def typeof(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(_type_of, value)
 
 
 def _array(text: str) -> list[Json]:
@@ -193,5 +196,5 @@ def _array(text: str) -> list[Json]:
 
 
 @define("json_array_length(json) -> int4; jsonb_array_length(jsonb) -> int4", "Number of elements.", family=_FAMILY)
-def array_length(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text: len(_array(text)), value)
+def array_length(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text: len(_array(text)), value)

@@ -3,8 +3,9 @@
 import polars as pl
 
 from query import fault
+from query.expr.call_context import CallContext
 from query.functions.json_members import text_of
-from query.functions.registry import Site, define
+from query.functions.registry import define
 from query.pg.json_text import raw_members
 from query.pg.text_input import BadLiteral
 from query.pg.types import TEXT, PgType, array_of
@@ -16,7 +17,7 @@ def _array_of_first(types: tuple[PgType, ...]) -> PgType:
     return array_of(types[0])
 
 
-def _elements(site: Site, text: str) -> list[str]:
+def _elements(context: CallContext, text: str) -> list[str]:
     kind, members = raw_members(text)
     if kind != "array":
         noun = "a scalar" if kind == "scalar" else "an object"
@@ -30,8 +31,8 @@ def _elements(site: Site, text: str) -> list[str]:
     family=_FAMILY,
     result=_array_of_first,
 )
-def elements(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text: _elements(site, text), value)
+def elements(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text: _elements(context, text), value)
 
 
 def _texts(types: tuple[PgType, ...]) -> PgType:
@@ -44,11 +45,11 @@ def _texts(types: tuple[PgType, ...]) -> PgType:
     family=_FAMILY,
     result=_texts,
 )
-def elements_text(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text: [text_of(item) for item in _elements(site, text)], value)
+def elements_text(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text: [text_of(item) for item in _elements(context, text)], value)
 
 
-def _members(site: Site, text: str, function: str) -> list[tuple[str, str]]:
+def _members(context: CallContext, text: str, function: str) -> list[tuple[str, str]]:
     kind, members = raw_members(text)
     if kind != "object":
         noun = "a scalar" if kind == "scalar" else "an array"
@@ -62,9 +63,9 @@ def _members(site: Site, text: str, function: str) -> list[tuple[str, str]]:
     family=_FAMILY,
     result=_texts,
 )
-def object_keys(site: Site, value: pl.Expr) -> pl.Expr:
-    name = f"{site.types[0].name}_object_keys"
-    return site.rowwise(lambda text: [key for key, _ in _members(site, text, name)], value)
+def object_keys(context: CallContext, value: pl.Expr) -> pl.Expr:
+    name = f"{context.types[0].name}_object_keys"
+    return context.rowwise(lambda text: [key for key, _ in _members(context, text, name)], value)
 
 
 @define(
@@ -73,8 +74,8 @@ def object_keys(site: Site, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     result=_array_of_first,
 )
-def each_values(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text: [item for _, item in _members(site, text, "each")], value)
+def each_values(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text: [item for _, item in _members(context, text, "each")], value)
 
 
 @define(
@@ -83,5 +84,5 @@ def each_values(site: Site, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     result=_texts,
 )
-def each_text_values(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text: [text_of(item) for _, item in _members(site, text, "each_text")], value)
+def each_text_values(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text: [text_of(item) for _, item in _members(context, text, "each_text")], value)

@@ -2,16 +2,17 @@
 
 import polars as pl
 
-from query.functions.registry import Site, define
+from query.expr.call_context import CallContext
+from query.functions.registry import define
 
 _FAMILY = "Rows"
 
 
 @define("rows of LIMIT(int8) -> int8", "A computed count: NULL is all rows, a negative one fails.", family=_FAMILY)
-def limited(site: Site, count: pl.Expr) -> pl.Expr:
-    return site.trap(count, count < 0, "limit_negative")
+def limited(context: CallContext, count: pl.Expr) -> pl.Expr:
+    return context.trap(count, count < 0, "limit_negative")
 
 
 @define("rows of OFFSET(int8) -> int8", "A computed count: NULL is none, a negative one fails.", family=_FAMILY)
-def skipped(site: Site, count: pl.Expr) -> pl.Expr:
-    return site.trap(count, count < 0, "offset_negative").fill_null(0)
+def skipped(context: CallContext, count: pl.Expr) -> pl.Expr:
+    return context.trap(count, count < 0, "offset_negative").fill_null(0)

@@ -8,6 +8,7 @@ from typing import Final
 import polars as pl
 
 from query import fault
+from query.expr.call_context import CallContext
 from query.expr.checked_arithmetic import (
     checked_float,
     checked_int,
@@ -18,7 +19,7 @@ from query.expr.checked_arithmetic import (
     without_underflow,
 )
 from query.expr.row_errors import row_fault
-from query.functions.registry import Site, define
+from query.functions.registry import define
 from query.pg.types import FLOATS, INTEGER_LIMITS, NUMERIC_DIGITS, PgType, numeric
 
 _FAMILY = "Mathematics"
@@ -41,17 +42,17 @@ def _whole(types: tuple[PgType, ...]) -> PgType:
 
 
 @define(f"{_each('abs', *_ALL)}; {_each('@', *_ALL)}", "Absolute value.", family=_FAMILY, result=_argument)
-def absolute(site: Site, value: pl.Expr) -> pl.Expr:
-    if site.result.name in ("numeric", *FLOATS):
+def absolute(context: CallContext, value: pl.Expr) -> pl.Expr:
+    if context.result.name in ("numeric", *FLOATS):
         return value.abs()
-    return checked_int(site, value.cast(pl.Int128).abs(), site.result)
+    return checked_int(context, value.cast(pl.Int128).abs(), context.result)
 
 
 @define("sign(numeric) -> numeric; sign(float8) -> float8", "Sign: -1, 0 or 1.", family=_FAMILY, result=_whole)
-def sign(site: Site, value: pl.Expr) -> pl.Expr:
+def sign(context: CallContext, value: pl.Expr) -> pl.Expr:
     return (
         pl.when(value == 0).then(0.0).otherwise(value.sign()).fill_nan(0.0)
-        if site.result.name == "float8"
+        if context.result.name == "float8"
         else value.sign()
     )
 
@@ -62,11 +63,11 @@ def sign(site: Site, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     result=_whole,
 )
-def ceil(site: Site, value: pl.Expr) -> pl.Expr:
-    if site.result.name == "float8":
+def ceil(context: CallContext, value: pl.Expr) -> pl.Expr:
+    if context.result.name == "float8":
         return value.ceil()
     zero = pl.lit(0, dtype=pl.Int128)
-    return zero - ((zero - value) // power_of_ten(site.types[0].scale))
+    return zero - ((zero - value) // power_of_ten(context.types[0].scale))
 
 
 @define(
@@ -75,8 +76,8 @@ def ceil(site: Site, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     result=_whole,
 )
-def floor(site: Site, value: pl.Expr) -> pl.Expr:
-    return value.floor() if site.result.name == "float8" else value // power_of_ten(site.types[0].scale)
+def floor(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return value.floor() if context.result.name == "float8" else value // power_of_ten(context.types[0].scale)
 
 
 @define(
@@ -85,10 +86,10 @@ def floor(site: Site, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     result=_whole,
 )
-def round_whole(site: Site, value: pl.Expr) -> pl.Expr:
-    if site.result.name == "float8":
+def round_whole(context: CallContext, value: pl.Expr) -> pl.Expr:
+    if context.result.name == "float8":
         return value.round(0, mode="half_to_even")
-    return rescale(site, value, site.types[0].scale, 0)
+    return rescale(context, value, context.types[0].scale, 0)
 
 
 @define(
@@ -97,21 +98,21 @@ def round_whole(site: Site, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     result=_whole,
 )
-def trunc_whole(site: Site, value: pl.Expr) -> pl.Expr:
-    if site.result.name == "float8":
+def trunc_whole(context: CallContext, value: pl.Expr) -> pl.Expr:
+    if context.result.name == "float8":
         return pl.when(value < 0).then(value.ceil()).otherwise(value.floor())
-    return (value.abs() // power_of_ten(site.types[0].scale)) * value.sign()
+    return (value.abs() // power_of_ten(context.types[0].scale)) * value.sign()
 
 
-def _digits(places: object, site: Site) -> int:
+def _digits(places: object, context: CallContext) -> int:
     if not isinstance(places, int) or abs(places) > NUMERIC_DIGITS - 8:
-        raise fault.unsupported("rounding to that many digits", site.position)
+        raise fault.unsupported("rounding to that many digits", context.position)
     return places
 
 
-def _to_places(site: Site, value: pl.Expr, places: int, cut: bool) -> pl.Expr:
+def _to_places(context: CallContext, value: pl.Expr, places: int, cut: bool) -> pl.Expr:
     """A numeric rounded or cut to `places`; the call's own scale is that of the argument (see `_kept`)."""
-    scale = site.types[0].scale
+    scale = context.types[0].scale
     if places >= scale:
         return value
     unit = 10 ** (scale - places)
@@ -120,13 +121,13 @@ def _to_places(site: Site, value: pl.Expr, places: int, cut: bool) -> pl.Expr:
 
 
 @define("round(numeric, int4!) -> numeric", "Rounds to digits after the point.", family=_FAMILY, result=_argument)
-def round_places(site: Site, value: pl.Expr, places: object) -> pl.Expr:
-    return _to_places(site, value, _digits(places, site), cut=False)
+def round_places(context: CallContext, value: pl.Expr, places: object) -> pl.Expr:
+    return _to_places(context, value, _digits(places, context), cut=False)
 
 
 @define("trunc(numeric, int4!) -> numeric", "Cuts to digits after the point.", family=_FAMILY, result=_argument)
-def trunc_places(site: Site, value: pl.Expr, places: object) -> pl.Expr:
-    return _to_places(site, value, _digits(places, site), cut=True)
+def trunc_places(context: CallContext, value: pl.Expr, places: object) -> pl.Expr:
+    return _to_places(context, value, _digits(places, context), cut=True)
 
 
 def _root(types: tuple[PgType, ...]) -> PgType:
@@ -139,10 +140,10 @@ _LEAST: Final = Decimal("0.0001")
 """PostgreSQL shows 16 significant digits of a result below one, so of a smaller one more than we keep."""
 
 
-def _decimal(site: Site, function: Callable[..., Decimal], *values: pl.Expr) -> pl.Expr:
+def _decimal(context: CallContext, function: Callable[..., Decimal], *values: pl.Expr) -> pl.Expr:
     """A function of Decimals over numeric columns."""
-    scales = [kind.scale for kind in site.types]
-    target = site.result.scale
+    scales = [kind.scale for kind in context.types]
+    target = context.result.scale
 
     def over(*unscaled: int) -> int:
         with localcontext() as context:
@@ -151,13 +152,13 @@ def _decimal(site: Site, function: Callable[..., Decimal], *values: pl.Expr) -> 
             exact = function(*numbers)
             result = exact.scaleb(target)
             if abs(result) >= Decimal(10) ** NUMERIC_DIGITS:
-                raise row_fault(fault.FEATURE_NOT_SUPPORTED, f"{_TOO_LONG} is not supported", site.position)
+                raise row_fault(fault.FEATURE_NOT_SUPPORTED, f"{_TOO_LONG} is not supported", context.position)
             rounded = result.to_integral_value("ROUND_HALF_UP")
             if rounded != result and abs(exact) < _LEAST:
-                raise row_fault(fault.FEATURE_NOT_SUPPORTED, f"{_TOO_SMALL} is not supported", site.position)
+                raise row_fault(fault.FEATURE_NOT_SUPPORTED, f"{_TOO_SMALL} is not supported", context.position)
             return int(rounded)
 
-    return site.rowwise(over, *values)
+    return context.rowwise(over, *values)
 
 
 @define(
@@ -166,37 +167,37 @@ def _decimal(site: Site, function: Callable[..., Decimal], *values: pl.Expr) -> 
     family=_FAMILY,
     result=_root,
 )
-def sqrt(site: Site, value: pl.Expr) -> pl.Expr:
-    value = site.trap(value, value < 0, "negative_sqrt")
-    return value.sqrt() if site.result.name == "float8" else _decimal(site, Decimal.sqrt, value)
+def sqrt(context: CallContext, value: pl.Expr) -> pl.Expr:
+    value = context.trap(value, value < 0, "negative_sqrt")
+    return value.sqrt() if context.result.name == "float8" else _decimal(context, Decimal.sqrt, value)
 
 
 @define("cbrt(float8) -> float8; ||/(float8) -> float8", "Cube root.", family=_FAMILY)
-def cbrt(site: Site, value: pl.Expr) -> pl.Expr:
+def cbrt(context: CallContext, value: pl.Expr) -> pl.Expr:
     # Polars raises to a third: 3.9999999999999996 for 64.
-    return site.rowwise(math.cbrt, value)
+    return context.rowwise(math.cbrt, value)
 
 
 @define("exp(numeric) -> numeric; exp(float8) -> float8", "e to the power.", family=_FAMILY, result=_root)
-def exp(site: Site, value: pl.Expr) -> pl.Expr:
-    if site.result.name == "float8":
-        return without_underflow(site, checked_float(site, value.exp(), value), value.is_finite())
-    return _decimal(site, _decimal_exp, value)
+def exp(context: CallContext, value: pl.Expr) -> pl.Expr:
+    if context.result.name == "float8":
+        return without_underflow(context, checked_float(context, value.exp(), value), value.is_finite())
+    return _decimal(context, _decimal_exp, value)
 
 
 def _decimal_exp(value: Decimal) -> Decimal:
     return value.exp() if value < 5 * NUMERIC_DIGITS else _TOO_MUCH
 
 
-def _positive(site: Site, value: pl.Expr) -> pl.Expr:
-    value = site.trap(value, value == 0, "log_zero")
-    return site.trap(value, value < 0, "log_negative")
+def _positive(context: CallContext, value: pl.Expr) -> pl.Expr:
+    value = context.trap(value, value == 0, "log_zero")
+    return context.trap(value, value < 0, "log_negative")
 
 
 @define("ln(numeric) -> numeric; ln(float8) -> float8", "Natural logarithm.", family=_FAMILY, result=_root)
-def ln(site: Site, value: pl.Expr) -> pl.Expr:
-    value = _positive(site, value)
-    return value.log() if site.result.name == "float8" else _decimal(site, Decimal.ln, value)
+def ln(context: CallContext, value: pl.Expr) -> pl.Expr:
+    value = _positive(context, value)
+    return value.log() if context.result.name == "float8" else _decimal(context, Decimal.ln, value)
 
 
 @define(
@@ -205,10 +206,10 @@ def ln(site: Site, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     result=_root,
 )
-def log(site: Site, value: pl.Expr) -> pl.Expr:
-    value = _positive(site, value)
-    if site.result.name == "numeric":
-        return _decimal(site, Decimal.log10, value)
+def log(context: CallContext, value: pl.Expr) -> pl.Expr:
+    value = _positive(context, value)
+    if context.result.name == "numeric":
+        return _decimal(context, Decimal.log10, value)
     # Polars divides logarithms: 2.9999999999999996 for 1000. What is one digit off a whole number is that number.
     found = value.log10()
     near = found.round(0)
@@ -221,11 +222,11 @@ _LAST_DIGIT: Final = 2.3e-16
 @define(
     "log(numeric, numeric) -> numeric", "Logarithm of the second to the first as base.", family=_FAMILY, result=_root
 )
-def log_base(site: Site, base: pl.Expr, value: pl.Expr) -> pl.Expr:
+def log_base(context: CallContext, base: pl.Expr, value: pl.Expr) -> pl.Expr:
     both = base.is_not_null() & value.is_not_null()
-    base, value = (_positive(site, pl.when(both).then(part)) for part in (base, value))
-    base = site.trap(base, base == 10 ** site.types[0].scale, "division_by_zero")
-    return _decimal(site, lambda b, v: v.ln() / b.ln(), base, value)
+    base, value = (_positive(context, pl.when(both).then(part)) for part in (base, value))
+    base = context.trap(base, base == 10 ** context.types[0].scale, "division_by_zero")
+    return _decimal(context, lambda b, v: v.ln() / b.ln(), base, value)
 
 
 @define(
@@ -236,15 +237,15 @@ def log_base(site: Site, base: pl.Expr, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     result=_root,
 )
-def power(site: Site, base: pl.Expr, exponent: pl.Expr) -> pl.Expr:
-    base = site.trap(base, (base == 0) & (exponent < 0), "power_zero")
-    if site.result.name == "numeric":
-        unit = 10 ** site.types[1].scale
-        base = site.trap(base, (base < 0) & (exponent % unit != 0), "power_complex")
-        return _decimal(site, _decimal_power, base, exponent)
-    base = site.trap(base, (base < 0) & (exponent != exponent.floor()), "power_complex")
-    result = checked_float(site, base.pow(exponent), base, exponent)
-    return without_underflow(site, result, (base != 0) & base.is_finite() & exponent.is_finite())
+def power(context: CallContext, base: pl.Expr, exponent: pl.Expr) -> pl.Expr:
+    base = context.trap(base, (base == 0) & (exponent < 0), "power_zero")
+    if context.result.name == "numeric":
+        unit = 10 ** context.types[1].scale
+        base = context.trap(base, (base < 0) & (exponent % unit != 0), "power_complex")
+        return _decimal(context, _decimal_power, base, exponent)
+    base = context.trap(base, (base < 0) & (exponent != exponent.floor()), "power_complex")
+    result = checked_float(context, base.pow(exponent), base, exponent)
+    return without_underflow(context, result, (base != 0) & base.is_finite() & exponent.is_finite())
 
 
 _TOO_MUCH: Final = Decimal(10) ** (2 * NUMERIC_DIGITS)
@@ -259,13 +260,13 @@ def _decimal_power(base: Decimal, exponent: Decimal) -> Decimal:
 
 
 @define("pi() -> float8", "3.141592653589793.", family=_FAMILY)
-def pi(site: Site) -> pl.Expr:
+def pi(context: CallContext) -> pl.Expr:
     return pl.lit(math.pi)
 
 
 def _float(name: str, summary: str, build: Callable[[pl.Expr], pl.Expr]) -> None:
     @define(f"{name}(float8) -> float8", summary, family=_FAMILY)
-    def function(site: Site, value: pl.Expr) -> pl.Expr:
+    def function(context: CallContext, value: pl.Expr) -> pl.Expr:
         return build(value)
 
 
@@ -274,21 +275,21 @@ _DEGREE: Final = 0.0174532925199432957692
 
 
 @define("degrees(float8) -> float8", "Radians as degrees.", family=_FAMILY)
-def degrees(site: Site, value: pl.Expr) -> pl.Expr:
-    return checked_float(site, float_quotient(value, pl.lit(_DEGREE, dtype=pl.Float64)), value)
+def degrees(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return checked_float(context, float_quotient(value, pl.lit(_DEGREE, dtype=pl.Float64)), value)
 
 
 @define("radians(float8) -> float8", "Degrees as radians.", family=_FAMILY)
-def radians(site: Site, value: pl.Expr) -> pl.Expr:
-    return without_underflow(site, value * _DEGREE, value != 0)
+def radians(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return without_underflow(context, value * _DEGREE, value != 0)
 
 
 def _angle(name: str, summary: str, build: Callable[[pl.Expr], pl.Expr]) -> None:
     """A function of an angle, which cannot be infinite."""
 
     @define(f"{name}(float8) -> float8", summary, family=_FAMILY)
-    def function(site: Site, value: pl.Expr) -> pl.Expr:
-        return site.trap(build(value), value.is_infinite(), "input_range")
+    def function(context: CallContext, value: pl.Expr) -> pl.Expr:
+        return context.trap(build(value), value.is_infinite(), "input_range")
 
 
 _angle("sin", "Sine.", lambda value: value.sin())
@@ -302,41 +303,41 @@ _float("tanh", "Hyperbolic tangent.", lambda value: value.tanh())
 
 
 @define("asin(float8) -> float8", "Arc sine.", family=_FAMILY)
-def asin(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.trap(value.arcsin(), (value.abs() > 1) & value.is_not_nan(), "input_range")
+def asin(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.trap(value.arcsin(), (value.abs() > 1) & value.is_not_nan(), "input_range")
 
 
 @define("acos(float8) -> float8", "Arc cosine.", family=_FAMILY)
-def acos(site: Site, value: pl.Expr) -> pl.Expr:
-    return site.trap(value.arccos(), (value.abs() > 1) & value.is_not_nan(), "input_range")
+def acos(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.trap(value.arccos(), (value.abs() > 1) & value.is_not_nan(), "input_range")
 
 
 @define("atan2(float8, float8) -> float8", "Arc tangent of y / x.", family=_FAMILY)
-def atan2(site: Site, y: pl.Expr, x: pl.Expr) -> pl.Expr:
+def atan2(context: CallContext, y: pl.Expr, x: pl.Expr) -> pl.Expr:
     return pl.arctan2(y, x)
 
 
-def _whole_number(site: Site, function: Callable[[int, int], int], left: pl.Expr, right: pl.Expr) -> pl.Expr:
+def _whole_number(context: CallContext, function: Callable[[int, int], int], left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """An integer of two, or `integer out of range`."""
-    kind = site.result
+    kind = context.result
 
     def over(a: int, b: int) -> int:
         result = function(a, b)
         if result >= INTEGER_LIMITS[kind.name]:
-            raise row_fault(fault.NUMERIC_OUT_OF_RANGE, f"{kind.sql_name} out of range", site.position)
+            raise row_fault(fault.NUMERIC_OUT_OF_RANGE, f"{kind.sql_name} out of range", context.position)
         return result
 
-    return site.rowwise(over, left, right)
+    return context.rowwise(over, left, right)
 
 
 @define("gcd(int4, int4) -> int4; gcd(int8, int8) -> int8", "Greatest common divisor.", family=_FAMILY)
-def gcd(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return _whole_number(site, math.gcd, left, right)
+def gcd(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return _whole_number(context, math.gcd, left, right)
 
 
 @define("lcm(int4, int4) -> int4; lcm(int8, int8) -> int8", "Least common multiple.", family=_FAMILY)
-def lcm(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return _whole_number(site, math.lcm, left, right)
+def lcm(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return _whole_number(context, math.lcm, left, right)
 
 
 @define(
@@ -345,16 +346,16 @@ def lcm(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     guarded=True,
 )
-def width_bucket(site: Site, value: pl.Expr, low: pl.Expr, high: pl.Expr, count: pl.Expr) -> pl.Expr:
+def width_bucket(context: CallContext, value: pl.Expr, low: pl.Expr, high: pl.Expr, count: pl.Expr) -> pl.Expr:
     rising = low < high
     share = pl.when(rising).then((value - low) / (high - low)).otherwise((low - value) / (low - high))
     inside = (share * count.cast(pl.Float64)).floor().cast(pl.Int64, strict=False) + 1
     below = pl.when(rising).then(value < low).otherwise(value > low)
     beyond = pl.when(rising).then(value >= high).otherwise(value <= high)
     zero, after = pl.lit(0, dtype=pl.Int64), count.cast(pl.Int64) + 1
-    bucket = checked_int(site, pl.when(below).then(zero).when(beyond).then(after).otherwise(inside), site.result)
+    bucket = checked_int(context, pl.when(below).then(zero).when(beyond).then(after).otherwise(inside), context.result)
     numbers = pl.all_horizontal(part.is_not_nan() for part in (value, low, high))
-    bucket = site.trap(bucket, low == high, "bucket_bounds")
-    bucket = site.trap(bucket, numbers & ~(low.is_finite() & high.is_finite()), "bucket_infinite")
-    bucket = site.trap(bucket, ~numbers, "bucket_nan")
-    return site.trap(bucket, count <= 0, "bucket_count")
+    bucket = context.trap(bucket, low == high, "bucket_bounds")
+    bucket = context.trap(bucket, numbers & ~(low.is_finite() & high.is_finite()), "bucket_infinite")
+    bucket = context.trap(bucket, ~numbers, "bucket_nan")
+    return context.trap(bucket, count <= 0, "bucket_count")

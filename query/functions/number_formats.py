@@ -12,7 +12,8 @@ from typing import Final
 import polars as pl
 
 from query import fault
-from query.functions.registry import Site, define
+from query.expr.call_context import CallContext
+from query.functions.registry import define
 from query.pg.text_input import UnsupportedLiteral
 
 _TEMPLATE: Final = re.compile(r"(FM)?(S(?!G))?([09G,]+)(?:([.D])([09]*))?(S|MI|PR)?(%)?$", re.IGNORECASE)
@@ -55,12 +56,12 @@ def parsed(text: str) -> Template | None:
     "A number by template: FM, 0, 9, comma, G, point, D, S, MI, PR, %.",
     family="Formatting",
 )
-def to_char_number(site: Site, value: pl.Expr, template: object) -> pl.Expr:
+def to_char_number(context: CallContext, value: pl.Expr, template: object) -> pl.Expr:
     form = parsed(str(template))
     if form is None:
         hint = "use FM, 0, 9, comma, point, S, MI, PR"
-        raise fault.unsupported(f"number template {template}", site.position, hint)
-    scale = site.types[0].scale if site.types[0].name == "numeric" else 0
+        raise fault.unsupported(f"number template {template}", context.position, hint)
+    scale = context.types[0].scale if context.types[0].name == "numeric" else 0
 
     def shown(number: object) -> str:
         if isinstance(number, float):
@@ -68,7 +69,7 @@ def to_char_number(site: Site, value: pl.Expr, template: object) -> pl.Expr:
         exact = _rounded(Decimal(str(number)).scaleb(-scale), form, ROUND_HALF_UP)
         return formatted(exact, exact < 0, form)
 
-    return site.rowwise(shown, value)
+    return context.rowwise(shown, value)
 
 
 def _float(number: float, form: Template) -> str:

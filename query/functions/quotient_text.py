@@ -4,7 +4,8 @@ from typing import Final
 
 import polars as pl
 
-from query.functions.registry import Site, define
+from query.expr.call_context import CallContext
+from query.functions.registry import define
 
 _DIGITS: Final = 16
 _BASE: Final = 10_000
@@ -13,11 +14,11 @@ _BASE_DIGITS: Final = 4
 
 
 @define("quotient text(numeric, numeric) -> text", "The text of `a / b` and of a mean.", family="Arithmetic")
-def quotient_text(site: Site, dividend: pl.Expr, divisor: pl.Expr) -> pl.Expr:
+def quotient_text(context: CallContext, dividend: pl.Expr, divisor: pl.Expr) -> pl.Expr:
     zero = (divisor == 0) & dividend.is_not_null()
-    safe = site.trap(divisor, zero, "division_by_zero")
-    left, right = (kind.scale for kind in site.types)
-    return site.rowwise(lambda a, b: shown_quotient((a, left), (b, right)), dividend, safe)
+    safe = context.trap(divisor, zero, "division_by_zero")
+    left, right = (kind.scale for kind in context.types)
+    return context.rowwise(lambda a, b: shown_quotient((a, left), (b, right)), dividend, safe)
 
 
 def shown_quotient(dividend: tuple[int, int], divisor: tuple[int, int]) -> str:

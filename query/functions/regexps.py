@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from query import fault
+from query.expr.call_context import CallContext
 from query.expr.row_errors import row_fault
-from query.functions.registry import Site, define
+from query.functions.registry import define
 from query.pg.patterns.like import NOTHING, BadPattern, Like, like, similar
 from query.pg.patterns.longest_match import same_match
 from query.pg.patterns.render import needs_python, nests_repeats, python, rust
@@ -18,63 +19,63 @@ from query.pg.types import TEXT, array_of
 _FAMILY = "Patterns"
 
 
-def parsed(site: Site, pattern: object, flags: str = "") -> Regex:
+def parsed(context: CallContext, pattern: object, flags: str = "") -> Regex:
     try:
         return parse_regex(str(pattern), flags)
     except BadRegex as error:
-        raise fault.invalid(fault.INVALID_REGULAR_EXPRESSION, str(error), site.position) from error
+        raise fault.invalid(fault.INVALID_REGULAR_EXPRESSION, str(error), context.position) from error
     except UnsupportedRegex as error:
-        raise fault.unsupported(str(error), site.position) from error
+        raise fault.unsupported(str(error), context.position) from error
 
 
-def _python(site: Site, regex: Regex) -> "re.Pattern[str]":
+def _python(context: CallContext, regex: Regex) -> "re.Pattern[str]":
     try:
         return re.compile(python(regex))
     except (re.error, UnsupportedRegex, OverflowError, RecursionError) as error:
-        raise fault.unsupported(f"this regular expression ({error})", site.position) from error
+        raise fault.unsupported(f"this regular expression ({error})", context.position) from error
 
 
-def _backtracking(site: Site, regex: Regex) -> "re.Pattern[str]":
+def _backtracking(context: CallContext, regex: Regex) -> "re.Pattern[str]":
     """An expression that has to be matched by trying: repetitions inside repetitions could take for ever."""
     if nests_repeats(regex.root):
-        raise fault.unsupported("a back-reference or look-around beside nested repetitions", site.position)
-    return _python(site, regex)
+        raise fault.unsupported("a back-reference or look-around beside nested repetitions", context.position)
+    return _python(context, regex)
 
 
-def _found(site: Site, value: pl.Expr, regex: Regex) -> pl.Expr:
+def _found(context: CallContext, value: pl.Expr, regex: Regex) -> pl.Expr:
     """True where the expression matches anywhere."""
     if needs_python(regex.root):
-        compiled = _backtracking(site, regex)
-        return site.rowwise(lambda text: compiled.search(text) is not None, value)
+        compiled = _backtracking(context, regex)
+        return context.rowwise(lambda text: compiled.search(text) is not None, value)
     try:
         return value.str.contains(rust(regex))
     except UnsupportedRegex as error:
-        raise fault.unsupported(str(error), site.position) from error
+        raise fault.unsupported(str(error), context.position) from error
 
 
-def searchable(site: Site, regex: Regex) -> "re.Pattern[str]":
+def searchable(context: CallContext, regex: Regex) -> "re.Pattern[str]":
     """The expression for finding what matches, if first and longest match agree."""
     if not same_match(regex):
         raise fault.unsupported(
             "cutting out a match that depends on which alternative is tried first",
-            site.position,
+            context.position,
             "PostgreSQL takes the longest; write the alternatives so that none begins another",
         )
-    return _backtracking(site, regex) if needs_python(regex.root) else _python(site, regex)
+    return _backtracking(context, regex) if needs_python(regex.root) else _python(context, regex)
 
 
 # --- LIKE ----------------------------------------------------------------------------------------------------------
 
 
-def _like(site: Site, value: pl.Expr, pattern: object, escape: object, ignore_case: bool) -> pl.Expr:
+def _like(context: CallContext, value: pl.Expr, pattern: object, escape: object, ignore_case: bool) -> pl.Expr:
     try:
         parsed = like(str(pattern), str(escape), ignore_case)
     except BadPattern as error:
-        raise fault.invalid(fault.INVALID_ESCAPE, str(error), site.position) from error
+        raise fault.invalid(fault.INVALID_ESCAPE, str(error), context.position) from error
     pieces = parsed.pieces
     if parsed.fails:
         never = pl.when(value.is_not_null()).then(False)
-        return site.trap(never, value.str.contains(parsed.fails), "like_escape")
+        return context.trap(never, value.str.contains(parsed.fails), "like_escape")
     if ignore_case:
         return value.str.contains(parsed.search)
     if pieces is None or len(pieces) > 3 or (len(pieces) == 3 and any(pieces[::2])):
@@ -90,85 +91,85 @@ def _like(site: Site, value: pl.Expr, pattern: object, escape: object, ignore_ca
 
 
 @define("~~(text, text!, text!) -> bool", "LIKE.", family=_FAMILY)
-def like_constant(site: Site, value: pl.Expr, pattern: object, escape: object) -> pl.Expr:
-    return _like(site, value, pattern, escape, ignore_case=False)
+def like_constant(context: CallContext, value: pl.Expr, pattern: object, escape: object) -> pl.Expr:
+    return _like(context, value, pattern, escape, ignore_case=False)
 
 
 @define("~~*(text, text!, text!) -> bool", "ILIKE.", family=_FAMILY)
-def ilike_constant(site: Site, value: pl.Expr, pattern: object, escape: object) -> pl.Expr:
-    return _like(site, value, pattern, escape, ignore_case=True)
+def ilike_constant(context: CallContext, value: pl.Expr, pattern: object, escape: object) -> pl.Expr:
+    return _like(context, value, pattern, escape, ignore_case=True)
 
 
-def _like_column(site: Site, value: pl.Expr, pattern: pl.Expr, escape: object, ignore_case: bool) -> pl.Expr:
+def _like_column(context: CallContext, value: pl.Expr, pattern: pl.Expr, escape: object, ignore_case: bool) -> pl.Expr:
     """Each distinct pattern becomes an expression once, which Polars looks for in linear time."""
-    texts = replace(site, types=(TEXT,), result=TEXT)  # type: ignore[type-var]
+    texts = replace(context, types=(TEXT,), result=TEXT)  # type: ignore[type-var]
 
     def parsed(one: str) -> Like:
         try:
             return like(one, str(escape), ignore_case)
         except BadPattern as error:
-            raise row_fault(fault.INVALID_ESCAPE, str(error), site.position) from error
+            raise row_fault(fault.INVALID_ESCAPE, str(error), context.position) from error
 
     asked = pl.when(value.is_not_null()).then(pattern)
     found = value.str.contains(texts.rowwise(lambda one: parsed(one).search, asked))
     fails = value.str.contains(texts.rowwise(lambda one: parsed(one).fails or NOTHING, asked))
-    return site.trap(found, fails, "like_escape")
+    return context.trap(found, fails, "like_escape")
 
 
 @define("like(text, text, text!) -> bool", "LIKE a pattern from a column.", family=_FAMILY)
-def like_column(site: Site, value: pl.Expr, pattern: pl.Expr, escape: object) -> pl.Expr:
-    return _like_column(site, value, pattern, escape, ignore_case=False)
+def like_column(context: CallContext, value: pl.Expr, pattern: pl.Expr, escape: object) -> pl.Expr:
+    return _like_column(context, value, pattern, escape, ignore_case=False)
 
 
 @define("ilike(text, text, text!) -> bool", "ILIKE a pattern from a column.", family=_FAMILY)
-def ilike_column(site: Site, value: pl.Expr, pattern: pl.Expr, escape: object) -> pl.Expr:
-    return _like_column(site, value, pattern, escape, ignore_case=True)
+def ilike_column(context: CallContext, value: pl.Expr, pattern: pl.Expr, escape: object) -> pl.Expr:
+    return _like_column(context, value, pattern, escape, ignore_case=True)
 
 
 @define("similar to(text, text!, text!) -> bool", "SIMILAR TO.", family=_FAMILY)
-def similar_to(site: Site, value: pl.Expr, pattern: object, escape: object) -> pl.Expr:
+def similar_to(context: CallContext, value: pl.Expr, pattern: object, escape: object) -> pl.Expr:
     try:
-        return _found(site, value, parsed(site, similar(str(pattern), str(escape))))
+        return _found(context, value, parsed(context, similar(str(pattern), str(escape))))
     except BadPattern as error:
-        raise fault.invalid(fault.INVALID_ESCAPE, str(error), site.position) from error
+        raise fault.invalid(fault.INVALID_ESCAPE, str(error), context.position) from error
 
 
 # --- regular expressions -------------------------------------------------------------------------------------------
 
 
 @define("~(text, text!) -> bool; regexp_like(text, text!) -> bool", "Matches a regular expression.", family=_FAMILY)
-def matches(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
-    return _found(site, value, parsed(site, pattern))
+def matches(context: CallContext, value: pl.Expr, pattern: object) -> pl.Expr:
+    return _found(context, value, parsed(context, pattern))
 
 
 @define("~*(text, text!) -> bool", "Matches a regular expression, case ignored.", family=_FAMILY)
-def matches_ignoring_case(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
-    return _found(site, value, parsed(site, pattern, "i"))
+def matches_ignoring_case(context: CallContext, value: pl.Expr, pattern: object) -> pl.Expr:
+    return _found(context, value, parsed(context, pattern, "i"))
 
 
 @define("regexp_like(text, text!, text!) -> bool", "Matches a regular expression with flags.", family=_FAMILY)
-def regexp_like(site: Site, value: pl.Expr, pattern: object, flags: object) -> pl.Expr:
-    return _found(site, value, parsed(site, pattern, checked_flags(site, flags)))
+def regexp_like(context: CallContext, value: pl.Expr, pattern: object, flags: object) -> pl.Expr:
+    return _found(context, value, parsed(context, pattern, checked_flags(context, flags)))
 
 
-def checked_flags(site: Site, flags: object, allow_global: bool = False) -> str:
+def checked_flags(context: CallContext, flags: object, allow_global: bool = False) -> str:
     text = str(flags)
     if "g" in text and not allow_global:
         message = 'this function does not support the "global" option'
-        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position)
+        raise fault.invalid(fault.INVALID_PARAMETER, message, context.position)
     if set(text) & set("bceqx"):
-        raise fault.unsupported(f"the regular expression option in {text!r}", site.position)
+        raise fault.unsupported(f"the regular expression option in {text!r}", context.position)
     unknown = set(text) - set("gicnmpwst")
     if unknown:
         message = f'invalid regular expression option: "{min(unknown)}"'
-        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position)
+        raise fault.invalid(fault.INVALID_PARAMETER, message, context.position)
     return text.replace("g", "")
 
 
 @define("substring(text, text!) -> text", "Part that matches: the first group, or all.", family=_FAMILY)
-def substring(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
-    regex = parsed(site, pattern)
-    compiled = searchable(site, regex)
+def substring(context: CallContext, value: pl.Expr, pattern: object) -> pl.Expr:
+    regex = parsed(context, pattern)
+    compiled = searchable(context, regex)
     if not needs_python(regex.root):
         return value.str.extract(rust(regex), 1 if regex.groups else 0)
 
@@ -176,7 +177,7 @@ def substring(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
         match = compiled.search(text)
         return None if match is None else match[1 if regex.groups else 0]
 
-    return site.rowwise(part, value)
+    return context.rowwise(part, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,14 +209,14 @@ def replacement_of(text: str, groups: int) -> Replacement:
     return Replacement(tuple(parts))
 
 
-def _replaced(site: Site, value: pl.Expr, pattern: object, new: object, flags: str) -> pl.Expr:
-    regex = parsed(site, pattern, checked_flags(site, flags, allow_global=True))
-    compiled = searchable(site, regex)
+def _replaced(context: CallContext, value: pl.Expr, pattern: object, new: object, flags: str) -> pl.Expr:
+    regex = parsed(context, pattern, checked_flags(context, flags, allow_global=True))
+    compiled = searchable(context, regex)
     replacement = replacement_of(str(new), regex.groups)
     count = 0 if "g" in flags else 1
     if not needs_python(regex.root) and (count or not compiled.fullmatch("")):
         return _replaced_natively(value, regex, replacement, everywhere=count == 0)
-    return site.rowwise(lambda text: compiled.sub(replacement.render, text, count=count), value)
+    return context.rowwise(lambda text: compiled.sub(replacement.render, text, count=count), value)
 
 
 def _replaced_natively(value: pl.Expr, regex: Regex, replacement: Replacement, everywhere: bool) -> pl.Expr:
@@ -224,20 +225,20 @@ def _replaced_natively(value: pl.Expr, regex: Regex, replacement: Replacement, e
 
 
 @define("regexp_replace(text, text!, text!) -> text", "First match replaced; \\1 and \\& refer to it.", family=_FAMILY)
-def regexp_replace(site: Site, value: pl.Expr, pattern: object, new: object) -> pl.Expr:
-    return _replaced(site, value, pattern, new, "")
+def regexp_replace(context: CallContext, value: pl.Expr, pattern: object, new: object) -> pl.Expr:
+    return _replaced(context, value, pattern, new, "")
 
 
 @define("regexp_replace(text, text!, text!, text!) -> text", "Matches replaced; flag g for all.", family=_FAMILY)
-def regexp_replace_flags(site: Site, value: pl.Expr, pattern: object, new: object, flags: object) -> pl.Expr:
-    return _replaced(site, value, pattern, new, str(flags))
+def regexp_replace_flags(context: CallContext, value: pl.Expr, pattern: object, new: object, flags: object) -> pl.Expr:
+    return _replaced(context, value, pattern, new, str(flags))
 
 
 def _over_matches(
-    site: Site, value: pl.Expr, pattern: object, flags: str, build: Callable[["re.Pattern[str]", str], object]
+    context: CallContext, value: pl.Expr, pattern: object, flags: str, build: Callable[["re.Pattern[str]", str], object]
 ) -> pl.Expr:
-    compiled = searchable(site, parsed(site, pattern, flags))
-    return site.rowwise(lambda text: build(compiled, text), value)
+    compiled = searchable(context, parsed(context, pattern, flags))
+    return context.rowwise(lambda text: build(compiled, text), value)
 
 
 def _groups(match: "re.Match[str]") -> list[str | None]:
@@ -250,8 +251,8 @@ def _groups(match: "re.Match[str]") -> list[str | None]:
     family=_FAMILY,
     result=lambda types: array_of(TEXT),
 )
-def regexp_match(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
-    return regexp_match_flags(site, value, pattern, "")
+def regexp_match(context: CallContext, value: pl.Expr, pattern: object) -> pl.Expr:
+    return regexp_match_flags(context, value, pattern, "")
 
 
 @define(
@@ -260,12 +261,12 @@ def regexp_match(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
     family=_FAMILY,
     result=lambda types: array_of(TEXT),
 )
-def regexp_match_flags(site: Site, value: pl.Expr, pattern: object, flags: object) -> pl.Expr:
+def regexp_match_flags(context: CallContext, value: pl.Expr, pattern: object, flags: object) -> pl.Expr:
     def build(compiled: "re.Pattern[str]", text: str) -> object:
         match = compiled.search(text)
         return None if match is None else _groups(match)
 
-    return _over_matches(site, value, pattern, checked_flags(site, flags), build)
+    return _over_matches(context, value, pattern, checked_flags(context, flags), build)
 
 
 @define(
@@ -274,7 +275,7 @@ def regexp_match_flags(site: Site, value: pl.Expr, pattern: object, flags: objec
     family=_FAMILY,
     result=lambda types: array_of(TEXT),
 )
-def regexp_split_to_array(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
+def regexp_split_to_array(context: CallContext, value: pl.Expr, pattern: object) -> pl.Expr:
     def build(compiled: "re.Pattern[str]", text: str) -> object:
         parts, place = [], 0
         for match in compiled.finditer(text):
@@ -285,7 +286,7 @@ def regexp_split_to_array(site: Site, value: pl.Expr, pattern: object) -> pl.Exp
             place = match.end()
         return [*parts, text[place:]]
 
-    return _over_matches(site, value, pattern, "", build)
+    return _over_matches(context, value, pattern, "", build)
 
 
 @define(
@@ -294,8 +295,8 @@ def regexp_split_to_array(site: Site, value: pl.Expr, pattern: object) -> pl.Exp
     family=_FAMILY,
     result=lambda types: array_of(array_of(TEXT)),
 )
-def regexp_matches(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
-    return regexp_matches_flags(site, value, pattern, "")
+def regexp_matches(context: CallContext, value: pl.Expr, pattern: object) -> pl.Expr:
+    return regexp_matches_flags(context, value, pattern, "")
 
 
 @define(
@@ -304,11 +305,11 @@ def regexp_matches(site: Site, value: pl.Expr, pattern: object) -> pl.Expr:
     family=_FAMILY,
     result=lambda types: array_of(array_of(TEXT)),
 )
-def regexp_matches_flags(site: Site, value: pl.Expr, pattern: object, flags: object) -> pl.Expr:
+def regexp_matches_flags(context: CallContext, value: pl.Expr, pattern: object, flags: object) -> pl.Expr:
     text_flags = str(flags)
 
     def build(compiled: "re.Pattern[str]", text: str) -> object:
         found = [_groups(match) for match in compiled.finditer(text)]
         return found if "g" in text_flags else found[:1]
 
-    return _over_matches(site, value, pattern, checked_flags(site, flags, allow_global=True), build)
+    return _over_matches(context, value, pattern, checked_flags(context, flags, allow_global=True), build)

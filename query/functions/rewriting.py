@@ -2,69 +2,70 @@
 
 import polars as pl
 
-from query.functions.registry import Site, define
+from query.expr.call_context import CallContext
+from query.functions.registry import define
 from query.functions.strings import is_ascii, or_rowwise
 
 _FAMILY = "Text"
 
 
 @define("btrim(text) -> text", "Without blanks at both ends.", family=_FAMILY)
-def btrim(site: Site, value: pl.Expr) -> pl.Expr:
+def btrim(context: CallContext, value: pl.Expr) -> pl.Expr:
     return value.str.strip_chars(" ")
 
 
 @define("ltrim(text) -> text", "Without blanks at the start.", family=_FAMILY)
-def ltrim(site: Site, value: pl.Expr) -> pl.Expr:
+def ltrim(context: CallContext, value: pl.Expr) -> pl.Expr:
     return value.str.strip_chars_start(" ")
 
 
 @define("rtrim(text) -> text", "Without blanks at the end.", family=_FAMILY)
-def rtrim(site: Site, value: pl.Expr) -> pl.Expr:
+def rtrim(context: CallContext, value: pl.Expr) -> pl.Expr:
     return value.str.strip_chars_end(" ")
 
 
 @define("btrim(text, text) -> text", "Without any of the characters at both ends.", family=_FAMILY)
-def btrim_of(site: Site, value: pl.Expr, characters: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text, chars: text.strip(chars) if chars else text, value, characters)
+def btrim_of(context: CallContext, value: pl.Expr, characters: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text, chars: text.strip(chars) if chars else text, value, characters)
 
 
 @define("ltrim(text, text) -> text", "Without any of the characters at the start.", family=_FAMILY)
-def ltrim_of(site: Site, value: pl.Expr, characters: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text, chars: text.lstrip(chars) if chars else text, value, characters)
+def ltrim_of(context: CallContext, value: pl.Expr, characters: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text, chars: text.lstrip(chars) if chars else text, value, characters)
 
 
 @define("rtrim(text, text) -> text", "Without any of the characters at the end.", family=_FAMILY)
-def rtrim_of(site: Site, value: pl.Expr, characters: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text, chars: text.rstrip(chars) if chars else text, value, characters)
+def rtrim_of(context: CallContext, value: pl.Expr, characters: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text, chars: text.rstrip(chars) if chars else text, value, characters)
 
 
 @define("strpos(text, text) -> int4", "Place of a text in another, 0 if it is not there.", family=_FAMILY)
-def strpos(site: Site, value: pl.Expr, sought: pl.Expr) -> pl.Expr:
+def strpos(context: CallContext, value: pl.Expr, sought: pl.Expr) -> pl.Expr:
     fast = value.str.find(sought, literal=True).fill_null(-1).cast(pl.Int32) + 1
     plain = is_ascii(value) & sought.is_not_null()
-    slow = site.rowwise(lambda text, part: text.find(part) + 1, pl.when(~plain).then(value), sought)
+    slow = context.rowwise(lambda text, part: text.find(part) + 1, pl.when(~plain).then(value), sought)
     return pl.when(plain).then(fast).otherwise(slow)
 
 
 @define("replace(text, text, text) -> text", "Every occurrence of a text replaced.", family=_FAMILY)
-def replace(site: Site, value: pl.Expr, old: pl.Expr, new: pl.Expr) -> pl.Expr:
-    return site.rowwise(lambda text, a, b: text.replace(a, b) if a else text, value, old, new)
+def replace(context: CallContext, value: pl.Expr, old: pl.Expr, new: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda text, a, b: text.replace(a, b) if a else text, value, old, new)
 
 
 @define("translate(text, text, text) -> text", "Each character replaced by the one in its place.", family=_FAMILY)
-def translate(site: Site, value: pl.Expr, old: pl.Expr, new: pl.Expr) -> pl.Expr:
+def translate(context: CallContext, value: pl.Expr, old: pl.Expr, new: pl.Expr) -> pl.Expr:
     def translated(text: str, source: str, target: str) -> str:
         table: dict[int, str | None] = {}
         for index, letter in enumerate(source):
             table.setdefault(ord(letter), target[index] if index < len(target) else None)
         return text.translate(table)
 
-    return site.rowwise(translated, value, old, new)
+    return context.rowwise(translated, value, old, new)
 
 
 @define("reverse(text) -> text", "The characters in reverse order.", family=_FAMILY)
-def reverse(site: Site, value: pl.Expr) -> pl.Expr:
-    return or_rowwise(site, value, value.str.reverse(), lambda text: text[::-1])
+def reverse(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return or_rowwise(context, value, value.str.reverse(), lambda text: text[::-1])
 
 
 @define(
@@ -73,36 +74,36 @@ def reverse(site: Site, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     guarded=True,
 )
-def split_part(site: Site, value: pl.Expr, delimiter: pl.Expr, place: pl.Expr) -> pl.Expr:
-    place = site.trap(place, place == 0, "field_zero")
+def split_part(context: CallContext, value: pl.Expr, delimiter: pl.Expr, place: pl.Expr) -> pl.Expr:
+    place = context.trap(place, place == 0, "field_zero")
 
     def part(text: str, by: str, number: int) -> str:
         fields = text.split(by) if by else [text]
         index = number - 1 if number > 0 else len(fields) + number
         return fields[index] if 0 <= index < len(fields) else ""
 
-    return site.rowwise(part, value, delimiter, place)
+    return context.rowwise(part, value, delimiter, place)
 
 
 @define("starts_with(text, text) -> bool; ^@(text, text) -> bool", "True if the text starts so.", family=_FAMILY)
-def starts_with(site: Site, value: pl.Expr, prefix: pl.Expr) -> pl.Expr:
+def starts_with(context: CallContext, value: pl.Expr, prefix: pl.Expr) -> pl.Expr:
     return value.str.starts_with(prefix)
 
 
 @define(
     "overlay(text, text, int4) -> text", "A part replaced by a text of the same length.", family=_FAMILY, guarded=True
 )
-def overlay(site: Site, value: pl.Expr, new: pl.Expr, start: pl.Expr) -> pl.Expr:
-    return overlay_count(site, value, new, start, new.str.len_chars().cast(pl.Int32))
+def overlay(context: CallContext, value: pl.Expr, new: pl.Expr, start: pl.Expr) -> pl.Expr:
+    return overlay_count(context, value, new, start, new.str.len_chars().cast(pl.Int32))
 
 
 @define(
     "overlay(text, text, int4, int4) -> text", "So many characters from a place replaced.", family=_FAMILY, guarded=True
 )
-def overlay_count(site: Site, value: pl.Expr, new: pl.Expr, start: pl.Expr, count: pl.Expr) -> pl.Expr:
-    start = site.trap(start, start <= 0, "negative_length").cast(pl.Int64)
+def overlay_count(context: CallContext, value: pl.Expr, new: pl.Expr, start: pl.Expr, count: pl.Expr) -> pl.Expr:
+    start = context.trap(start, start <= 0, "negative_length").cast(pl.Int64)
     end = start + count
-    end = site.trap(end, ~end.is_between(-(2**31), 2**31 - 1), "int4_range")
+    end = context.trap(end, ~end.is_between(-(2**31), 2**31 - 1), "int4_range")
     before = value.str.slice(0, start - 1)
     after = value.str.slice((end - 1).clip(0, None))
     return pl.concat_str([before, new, after])

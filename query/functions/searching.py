@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 import polars as pl
 
 from query import fault
-from query.functions.registry import Site, define
+from query.expr.call_context import CallContext
+from query.functions.registry import define
 from query.pg.json_order import comparison_key
 from query.pg.types import FLOATS, PgType
 
@@ -53,10 +54,10 @@ def _boxed(value: pl.Expr) -> pl.Expr:
 
 
 @define("= any(anyelement, anyarray) -> bool", "`x = ANY (array)`.", family=_FAMILY, strict=False)
-def equal_any(site: Site, value: pl.Expr, array: pl.Expr) -> pl.Expr:
+def equal_any(context: CallContext, value: pl.Expr, array: pl.Expr) -> pl.Expr:
     """NULL unless found, when the value or an element is NULL."""
-    if site.types[0].name in _PLAIN:
-        return _quantified(site, value, array, "=", any_of=True)
+    if context.types[0].name in _PLAIN:
+        return _quantified(context, value, array, "=", any_of=True)
     size = array.list.len()
     found = array.list.contains(value)
     unknown = value.is_null() | (array.list.drop_nulls().list.len() < size)
@@ -65,8 +66,8 @@ def equal_any(site: Site, value: pl.Expr, array: pl.Expr) -> pl.Expr:
 
 
 @define("<> all(anyelement, anyarray) -> bool", "`x <> ALL (array)`.", family=_FAMILY, strict=False)
-def differs_from_all(site: Site, value: pl.Expr, array: pl.Expr) -> pl.Expr:
-    return ~equal_any(site, value, array)
+def differs_from_all(context: CallContext, value: pl.Expr, array: pl.Expr) -> pl.Expr:
+    return ~equal_any(context, value, array)
 
 
 def _nullable(result: list[bool | None], any_of: bool) -> bool | None:
@@ -84,8 +85,8 @@ def _holds(symbol: str, value: object, item: object) -> bool:
     return results[symbol]
 
 
-def _quantified(site: Site, value: pl.Expr, array: pl.Expr, symbol: str, any_of: bool) -> pl.Expr:
-    key = _key(site.types[0], site.position)
+def _quantified(context: CallContext, value: pl.Expr, array: pl.Expr, symbol: str, any_of: bool) -> pl.Expr:
+    key = _key(context.types[0], context.position)
 
     def test(boxed: list[object], items: list[object]) -> bool | None:
         (one,) = _keys(boxed, key)
@@ -93,7 +94,7 @@ def _quantified(site: Site, value: pl.Expr, array: pl.Expr, symbol: str, any_of:
             [None if item is None or one is None else _holds(symbol, one, item) for item in _keys(items, key)], any_of
         )
 
-    return site.rowwise(test, _boxed(value), array)
+    return context.rowwise(test, _boxed(value), array)
 
 
 def _define_quantifier(symbol: str, any_of: bool) -> None:
@@ -105,8 +106,8 @@ def _define_quantifier(symbol: str, any_of: bool) -> None:
         family=_FAMILY,
         strict=False,
     )
-    def quantified(site: Site, value: pl.Expr, array: pl.Expr) -> pl.Expr:
-        return _quantified(site, value, array, symbol, any_of)
+    def quantified(context: CallContext, value: pl.Expr, array: pl.Expr) -> pl.Expr:
+        return _quantified(context, value, array, symbol, any_of)
 
 
 for _symbol in ("<", "<=", ">", ">=", "<>"):
@@ -121,14 +122,14 @@ for _symbol in ("<", "<=", ">", ">=", "="):
     family=_FAMILY,
     strict=False,
 )
-def array_remove(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
-    key = _key(site.types[1], site.position)
+def array_remove(context: CallContext, array: pl.Expr, value: pl.Expr) -> pl.Expr:
+    key = _key(context.types[1], context.position)
 
     def remove(items: list[object], boxed: list[object]) -> list[object]:
         (one,) = _keys(boxed, key)
         return [item for item, known in zip(items, _keys(items, key), strict=True) if known != one]
 
-    return site.rowwise(remove, array, _boxed(value))
+    return context.rowwise(remove, array, _boxed(value))
 
 
 @define(
@@ -137,26 +138,26 @@ def array_remove(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     strict=False,
 )
-def array_replace(site: Site, array: pl.Expr, old: pl.Expr, new: pl.Expr) -> pl.Expr:
-    key = _key(site.types[1], site.position)
+def array_replace(context: CallContext, array: pl.Expr, old: pl.Expr, new: pl.Expr) -> pl.Expr:
+    key = _key(context.types[1], context.position)
 
     def replace(items: list[object], boxed: list[object], by: list[object]) -> list[object]:
         (one,) = _keys(boxed, key)
         return [by[0] if known == one else item for item, known in zip(items, _keys(items, key), strict=True)]
 
-    return site.rowwise(replace, array, _boxed(old), _boxed(new))
+    return context.rowwise(replace, array, _boxed(old), _boxed(new))
 
 
-def _places(site: Site, array: pl.Expr, value: pl.Expr, start: pl.Expr | None, first: bool) -> pl.Expr:
+def _places(context: CallContext, array: pl.Expr, value: pl.Expr, start: pl.Expr | None, first: bool) -> pl.Expr:
     """Where a value stands in an array, from 1: the first place or all."""
-    key = _key(site.types[1], site.position)
+    key = _key(context.types[1], context.position)
 
     def find(items: list[object], boxed: list[object], low: int = 1) -> object:
         (one,) = _keys(boxed, key)
         places = [place for place, known in enumerate(_keys(items, key), 1) if known == one and place >= low]
         return places if not first else places[0] if places else None
 
-    return site.rowwise(find, array, _boxed(value), *([] if start is None else [start]))
+    return context.rowwise(find, array, _boxed(value), *([] if start is None else [start]))
 
 
 @define(
@@ -165,8 +166,8 @@ def _places(site: Site, array: pl.Expr, value: pl.Expr, start: pl.Expr | None, f
     family=_FAMILY,
     strict=False,
 )
-def array_position(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return _places(site, array, value, None, first=True)
+def array_position(context: CallContext, array: pl.Expr, value: pl.Expr) -> pl.Expr:
+    return _places(context, array, value, None, first=True)
 
 
 @define(
@@ -175,11 +176,11 @@ def array_position(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     strict=False,
 )
-def array_position_from(site: Site, array: pl.Expr, value: pl.Expr, start: pl.Expr) -> pl.Expr:
+def array_position_from(context: CallContext, array: pl.Expr, value: pl.Expr, start: pl.Expr) -> pl.Expr:
     """Raises 22004 for a starting index that is NULL, where there is something to look for."""
     sought = value.is_not_null() | (array.list.drop_nulls().list.len() < array.list.len())
     missing = (array.list.len() > 0) & sought & start.is_null()
-    return _places(site, array, value, site.trap(start, missing, "null_position"), first=True)
+    return _places(context, array, value, context.trap(start, missing, "null_position"), first=True)
 
 
 @define(
@@ -188,33 +189,33 @@ def array_position_from(site: Site, array: pl.Expr, value: pl.Expr, start: pl.Ex
     family=_FAMILY,
     strict=False,
 )
-def array_positions(site: Site, array: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return _places(site, array, value, None, first=False)
+def array_positions(context: CallContext, array: pl.Expr, value: pl.Expr) -> pl.Expr:
+    return _places(context, array, value, None, first=False)
 
 
 @define("@>(anyarray, anyarray) -> bool", "Contains every element.", family=_FAMILY)
-def contains(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+def contains(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """A NULL element is in no array."""
-    key = _key(site.types[0].element or site.types[0], site.position)
+    key = _key(context.types[0].element or context.types[0], context.position)
 
     def holds(whole: list[object], part: list[object]) -> bool:
         known = _keys(whole, key)
         return all(item is not None and item in known for item in _keys(part, key))
 
-    return site.rowwise(holds, left, right)
+    return context.rowwise(holds, left, right)
 
 
 @define("<@(anyarray, anyarray) -> bool", "Is contained.", family=_FAMILY)
-def contained(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return contains(site, right, left)
+def contained(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return contains(context, right, left)
 
 
 @define("&&(anyarray, anyarray) -> bool", "Have an element in common.", family=_FAMILY)
-def overlaps(site: Site, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    key = _key(site.types[0].element or site.types[0], site.position)
+def overlaps(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    key = _key(context.types[0].element or context.types[0], context.position)
 
     def meet(one: list[object], other: list[object]) -> bool:
         known = _keys(other, key)
         return any(item is not None and item in known for item in _keys(one, key))
 
-    return site.rowwise(meet, left, right)
+    return context.rowwise(meet, left, right)

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import polars as pl
 
-from query.functions.registry import Site, define
+from query.expr.call_context import CallContext
+from query.functions.registry import define
 from query.limits import MAX_TEXT_CHARACTERS
 from query.pg.patterns.like import lower_letter
 
@@ -17,10 +18,10 @@ def is_ascii(value: pl.Expr) -> pl.Expr:
     return value.str.len_bytes() == value.str.len_chars()
 
 
-def or_rowwise(site: Site, value: pl.Expr, fast: pl.Expr, slow: Callable[[str], object]) -> pl.Expr:
+def or_rowwise(context: CallContext, value: pl.Expr, fast: pl.Expr, slow: Callable[[str], object]) -> pl.Expr:
     """`fast` for plain ASCII, `slow` for the rest."""
     plain = is_ascii(value)
-    return pl.when(plain).then(fast).otherwise(site.rowwise(slow, pl.when(~plain).then(value)))
+    return pl.when(plain).then(fast).otherwise(context.rowwise(slow, pl.when(~plain).then(value)))
 
 
 def upper_text(text: str) -> str:
@@ -34,21 +35,21 @@ def lower_text(text: str) -> str:
 
 
 @define("upper(text) -> text", "Upper case.", family=_FAMILY)
-def upper(site: Site, value: pl.Expr) -> pl.Expr:
-    return or_rowwise(site, value, value.str.to_uppercase(), upper_text)
+def upper(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return or_rowwise(context, value, value.str.to_uppercase(), upper_text)
 
 
 @define("lower(text) -> text", "Lower case.", family=_FAMILY)
-def lower(site: Site, value: pl.Expr) -> pl.Expr:
-    return or_rowwise(site, value, value.str.to_lowercase(), lower_text)
+def lower(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return or_rowwise(context, value, value.str.to_lowercase(), lower_text)
 
 
 @define("initcap(text) -> text", "First letter of each word in upper case, the others in lower.", family=_FAMILY)
-def initcap(site: Site, value: pl.Expr) -> pl.Expr:
+def initcap(context: CallContext, value: pl.Expr) -> pl.Expr:
     def capitalised(text: str) -> str:
         return re.sub(r"[^\W_]+", lambda word: upper_text(word[0][0]) + lower_text(word[0][1:]), text)
 
-    return site.rowwise(capitalised, value)
+    return context.rowwise(capitalised, value)
 
 
 @define(
@@ -56,27 +57,27 @@ def initcap(site: Site, value: pl.Expr) -> pl.Expr:
     "Number of characters.",
     family=_FAMILY,
 )
-def length(site: Site, value: pl.Expr) -> pl.Expr:
+def length(context: CallContext, value: pl.Expr) -> pl.Expr:
     return value.str.len_chars().cast(pl.Int32)
 
 
 @define("octet_length(text) -> int4", "Number of bytes.", family=_FAMILY)
-def octet_length(site: Site, value: pl.Expr) -> pl.Expr:
+def octet_length(context: CallContext, value: pl.Expr) -> pl.Expr:
     return value.str.len_bytes().cast(pl.Int32)
 
 
 @define("bit_length(text) -> int4", "Number of bits.", family=_FAMILY)
-def bit_length(site: Site, value: pl.Expr) -> pl.Expr:
+def bit_length(context: CallContext, value: pl.Expr) -> pl.Expr:
     return (value.str.len_bytes() * 8).cast(pl.Int32)
 
 
 @define("length(bytea) -> int4; octet_length(bytea) -> int4", "Number of bytes.", family=_FAMILY)
-def byte_length(site: Site, value: pl.Expr) -> pl.Expr:
+def byte_length(context: CallContext, value: pl.Expr) -> pl.Expr:
     return value.bin.size().cast(pl.Int32)
 
 
 @define("octet_length(bpchar) -> int4", "Number of bytes, padding included.", family=_FAMILY)
-def padded_length(site: Site, value: pl.Expr) -> pl.Expr:
+def padded_length(context: CallContext, value: pl.Expr) -> pl.Expr:
     return value.str.len_bytes().cast(pl.Int32)
 
 
@@ -86,8 +87,8 @@ def padded_length(site: Site, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     guarded=True,
 )
-def substring_count(site: Site, value: pl.Expr, start: pl.Expr, count: pl.Expr) -> pl.Expr:
-    count = site.trap(count, count < 0, "negative_length").cast(pl.Int64)
+def substring_count(context: CallContext, value: pl.Expr, start: pl.Expr, count: pl.Expr) -> pl.Expr:
+    count = context.trap(count, count < 0, "negative_length").cast(pl.Int64)
     start = start.cast(pl.Int64)
     first = pl.max_horizontal(start, pl.lit(1, dtype=pl.Int64))
     kept = pl.max_horizontal(start + count - first, pl.lit(0, dtype=pl.Int64))
@@ -100,7 +101,7 @@ def substring_count(site: Site, value: pl.Expr, start: pl.Expr, count: pl.Expr) 
     family=_FAMILY,
     guarded=True,
 )
-def substring_from(site: Site, value: pl.Expr, start: pl.Expr) -> pl.Expr:
+def substring_from(context: CallContext, value: pl.Expr, start: pl.Expr) -> pl.Expr:
     first = pl.max_horizontal(start.cast(pl.Int64), pl.lit(1, dtype=pl.Int64))
     return value.str.slice(first - 1)
 
@@ -111,7 +112,7 @@ def substring_from(site: Site, value: pl.Expr, start: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     guarded=True,
 )
-def left(site: Site, value: pl.Expr, count: pl.Expr) -> pl.Expr:
+def left(context: CallContext, value: pl.Expr, count: pl.Expr) -> pl.Expr:
     kept = pl.when(count >= 0).then(count).otherwise(value.str.len_chars().cast(pl.Int64) + count)
     return value.str.slice(0, kept.cast(pl.Int64).clip(0, None))
 
@@ -122,7 +123,7 @@ def left(site: Site, value: pl.Expr, count: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     guarded=True,
 )
-def right(site: Site, value: pl.Expr, count: pl.Expr) -> pl.Expr:
+def right(context: CallContext, value: pl.Expr, count: pl.Expr) -> pl.Expr:
     size = value.str.len_chars().cast(pl.Int64)
     least = pl.lit(-(2**31), dtype=pl.Int64)
     dropped = pl.when(count.cast(pl.Int64) == least).then(0).otherwise(-count.cast(pl.Int64))
@@ -135,17 +136,17 @@ def _repeated(value: pl.Expr, times: pl.Expr) -> pl.Expr:
 
 
 @define("repeat(text, int4) -> text", "The text so many times.", family=_FAMILY, guarded=True)
-def repeat(site: Site, value: pl.Expr, count: pl.Expr) -> pl.Expr:
+def repeat(context: CallContext, value: pl.Expr, count: pl.Expr) -> pl.Expr:
     size = value.str.len_bytes().cast(pl.Int64) * count.cast(pl.Int64)
     too_long = size > MAX_TEXT_CHARACTERS
-    bounded = site.trap(pl.when(~too_long).then(count).otherwise(0), too_long, "text_size")
+    bounded = context.trap(pl.when(~too_long).then(count).otherwise(0), too_long, "text_size")
     return _repeated(value, bounded)
 
 
-def _padding(site: Site, value: pl.Expr, width: pl.Expr, fill: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+def _padding(context: CallContext, value: pl.Expr, width: pl.Expr, fill: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     """The width as checked, and the fill text for what is missing."""
     too_long = width > MAX_TEXT_CHARACTERS
-    width = site.trap(pl.when(~too_long).then(width).otherwise(0), too_long, "text_size").cast(pl.Int64)
+    width = context.trap(pl.when(~too_long).then(width).otherwise(0), too_long, "text_size").cast(pl.Int64)
     missing = (width - value.str.len_chars().cast(pl.Int64)).clip(0, None)
     size = fill.str.len_chars().cast(pl.Int64)
     times = pl.when(size > 0).then(missing // pl.max_horizontal(size, pl.lit(1, dtype=pl.Int64)) + 1).otherwise(0)
@@ -153,22 +154,22 @@ def _padding(site: Site, value: pl.Expr, width: pl.Expr, fill: pl.Expr) -> tuple
 
 
 @define("lpad(text, int4, text) -> text", "Fills up on the left, or cuts on the right.", family=_FAMILY, guarded=True)
-def lpad(site: Site, value: pl.Expr, width: pl.Expr, fill: pl.Expr) -> pl.Expr:
-    width, padding = _padding(site, value, width, fill)
+def lpad(context: CallContext, value: pl.Expr, width: pl.Expr, fill: pl.Expr) -> pl.Expr:
+    width, padding = _padding(context, value, width, fill)
     return pl.concat_str([padding, value.str.slice(0, width.clip(0, None))])
 
 
 @define("lpad(text, int4) -> text", "Fills up on the left with blanks.", family=_FAMILY, guarded=True)
-def lpad_blank(site: Site, value: pl.Expr, width: pl.Expr) -> pl.Expr:
-    return lpad(site, value, width, pl.lit(" "))
+def lpad_blank(context: CallContext, value: pl.Expr, width: pl.Expr) -> pl.Expr:
+    return lpad(context, value, width, pl.lit(" "))
 
 
 @define("rpad(text, int4, text) -> text", "Fills up on the right, or cuts there.", family=_FAMILY, guarded=True)
-def rpad(site: Site, value: pl.Expr, width: pl.Expr, fill: pl.Expr) -> pl.Expr:
-    width, padding = _padding(site, value, width, fill)
+def rpad(context: CallContext, value: pl.Expr, width: pl.Expr, fill: pl.Expr) -> pl.Expr:
+    width, padding = _padding(context, value, width, fill)
     return pl.concat_str([value.str.slice(0, width.clip(0, None)), padding])
 
 
 @define("rpad(text, int4) -> text", "Fills up on the right with blanks.", family=_FAMILY, guarded=True)
-def rpad_blank(site: Site, value: pl.Expr, width: pl.Expr) -> pl.Expr:
-    return rpad(site, value, width, pl.lit(" "))
+def rpad_blank(context: CallContext, value: pl.Expr, width: pl.Expr) -> pl.Expr:
+    return rpad(context, value, width, pl.lit(" "))

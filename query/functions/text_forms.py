@@ -7,7 +7,8 @@ from typing import Final, Literal, cast
 import polars as pl
 
 from query import fault
-from query.functions.registry import Site, define
+from query.expr.call_context import CallContext
+from query.functions.registry import define
 from query.pg.json_text import BadJson, parse_json
 
 _FAMILY = "Text"
@@ -16,17 +17,17 @@ _Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 
 @define("normalize(text, text!) -> text", "The text in a Unicode normal form: NFC, NFD, NFKC, NFKD.", family=_FAMILY)
-def normalize(site: Site, value: pl.Expr, form: object) -> pl.Expr:
-    return site.rowwise(lambda text: unicodedata.normalize(cast(_Form, form), text), value)
+def normalize(context: CallContext, value: pl.Expr, form: object) -> pl.Expr:
+    return context.rowwise(lambda text: unicodedata.normalize(cast(_Form, form), text), value)
 
 
 @define("is_normalized(text, text!) -> bool", "`x IS [form] NORMALIZED`.", family=_FAMILY)
-def is_normalized(site: Site, value: pl.Expr, form: object) -> pl.Expr:
-    return site.rowwise(lambda text: unicodedata.is_normalized(cast(_Form, form), text), value)
+def is_normalized(context: CallContext, value: pl.Expr, form: object) -> pl.Expr:
+    return context.rowwise(lambda text: unicodedata.is_normalized(cast(_Form, form), text), value)
 
 
 @define("is json(text, text!, bool!) -> bool", "`x IS JSON [kind] [WITH UNIQUE KEYS]`.", family="JSON")
-def is_json(site: Site, value: pl.Expr, kind: object, unique: object) -> pl.Expr:
+def is_json(context: CallContext, value: pl.Expr, kind: object, unique: object) -> pl.Expr:
     def holds(text: str) -> bool:
         try:
             parsed = parse_json(text)
@@ -37,7 +38,7 @@ def is_json(site: Site, value: pl.Expr, kind: object, unique: object) -> pl.Expr
         found = "OBJECT" if isinstance(parsed, dict) else "ARRAY" if isinstance(parsed, list) else "SCALAR"
         return kind in ("VALUE", found)
 
-    return site.rowwise(holds, value)
+    return context.rowwise(holds, value)
 
 
 class _TwiceError(ValueError):
@@ -56,10 +57,10 @@ def _once(members: list[tuple[str, object]]) -> dict[str, object]:
     "A number of bytes in the unit that suits it.",
     family=_FAMILY,
 )
-def pg_size_pretty(site: Site, value: pl.Expr) -> pl.Expr:
-    if site.types[0].scale:
-        raise fault.unsupported("pg_size_pretty of a fraction", site.position, "round it first")
-    return site.rowwise(_size_text, value)
+def pg_size_pretty(context: CallContext, value: pl.Expr) -> pl.Expr:
+    if context.types[0].scale:
+        raise fault.unsupported("pg_size_pretty of a fraction", context.position, "round it first")
+    return context.rowwise(_size_text, value)
 
 
 def _size_text(size: int) -> str:

@@ -6,8 +6,9 @@ from typing import Final
 import polars as pl
 
 from query import fault
+from query.expr.call_context import CallContext
 from query.expr.checked_arithmetic import float_quotient
-from query.functions.registry import Site, define
+from query.functions.registry import define
 from query.pg.intervals import DAY, HOUR, MINUTE
 from query.pg.types import TIMESTAMP, PgType, numeric
 
@@ -32,24 +33,24 @@ _NAMES: Final = {
 }
 
 
-def field_named(site: Site, field: object) -> str:
+def field_named(context: CallContext, field: object) -> str:
     """The field that a word means. Raises 22023 for a word that means none."""
     name = _NAMES.get(str(field).lower())
     if name is None:
-        message = f'unit "{str(field)[:40]}" not recognized for type {site.types[-1].sql_name}'
-        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position)
+        message = f'unit "{str(field)[:40]}" not recognized for type {context.types[-1].sql_name}'
+        raise fault.invalid(fault.INVALID_PARAMETER, message, context.position)
     return name
 
 
 _EXTRACTED: Final = ("dow", "isodow", "doy", "isoyear", "epoch", "julian")
 
 
-def no_unit(site: Site, name: str) -> Exception:
+def no_unit(context: CallContext, name: str) -> Exception:
     """The error for a field that a type cannot be cut to: some words mean a field to extract and nothing else."""
-    kind = site.types[1].sql_name
+    kind = context.types[1].sql_name
     if name in _EXTRACTED:
-        return fault.invalid(fault.INVALID_PARAMETER, f'unit "{name}" not recognized for type {kind}', site.position)
-    return fault.invalid(fault.FEATURE_NOT_SUPPORTED, f'unit "{name}" not supported for type {kind}', site.position)
+        return fault.invalid(fault.INVALID_PARAMETER, f'unit "{name}" not recognized for type {kind}', context.position)
+    return fault.invalid(fault.FEATURE_NOT_SUPPORTED, f'unit "{name}" not supported for type {kind}', context.position)
 
 
 def microseconds(value: pl.Expr, kind: PgType) -> pl.Expr:
@@ -81,9 +82,9 @@ _EXTRACTABLE: Final = ("timestamp", "timestamptz", "date", "time", "interval")
     family=_FAMILY,
     result=_extract_type,
 )
-def extract(site: Site, field: object, value: pl.Expr) -> pl.Expr:
-    name = field_named(site, field)
-    return _fields(site, name, value).cast(pl.Int128)
+def extract(context: CallContext, field: object, value: pl.Expr) -> pl.Expr:
+    name = field_named(context, field)
+    return _fields(context, name, value).cast(pl.Int128)
 
 
 @define(
@@ -91,27 +92,27 @@ def extract(site: Site, field: object, value: pl.Expr) -> pl.Expr:
     "A field of a time as float8.",
     family=_FAMILY,
 )
-def date_part(site: Site, field: object, value: pl.Expr) -> pl.Expr:
+def date_part(context: CallContext, field: object, value: pl.Expr) -> pl.Expr:
     """A date is taken for its midnight, so it has an hour here, unlike for extract."""
-    name = field_named(site, field)
-    if site.types[1].name == "date" and name != "julian":
+    name = field_named(context, field)
+    if context.types[1].name == "date" and name != "julian":
         value = value.cast(pl.Datetime("us"))
-        site = replace(site, types=(site.types[0], TIMESTAMP))  # type: ignore[type-var]
-    return float_quotient(_fields(site, name, value).cast(pl.Float64), pl.lit(1_000_000.0, dtype=pl.Float64))
+        context = replace(context, types=(context.types[0], TIMESTAMP))  # type: ignore[type-var]
+    return float_quotient(_fields(context, name, value).cast(pl.Float64), pl.lit(1_000_000.0, dtype=pl.Float64))
 
 
-def _fields(site: Site, name: str, value: pl.Expr) -> pl.Expr:
+def _fields(context: CallContext, name: str, value: pl.Expr) -> pl.Expr:
     """A field in millionths."""
-    kind = site.types[1]
+    kind = context.types[1]
     million = 1_000_000
     if kind.name == "interval":
-        return _interval_field(site, name, value)
+        return _interval_field(context, name, value)
     if kind.name == "time":
-        return _clock_field(site, name, value.to_physical() // 1000)
+        return _clock_field(context, name, value.to_physical() // 1000)
     if name in ("hour", "minute", "second", "milliseconds", "microseconds"):
         if kind.name == "date":
-            raise _no_field(site, name)
-        return _clock_field(site, name, microseconds(value, kind) % DAY)
+            raise _no_field(context, name)
+        return _clock_field(context, name, microseconds(value, kind) % DAY)
     if name == "epoch":
         if kind.name == "date":
             return value.to_physical().cast(pl.Int64) * DAY
@@ -119,17 +120,17 @@ def _fields(site: Site, name: str, value: pl.Expr) -> pl.Expr:
     if name.startswith("timezone") and kind.name == "timestamptz":
         return pl.when(value.is_not_null()).then(pl.lit(0, dtype=pl.Int64))
     if name == "julian":
-        return _julian(site, value, kind)
+        return _julian(context, value, kind)
     calendar = _calendar(name, value)
     if calendar is None:
-        raise _no_field(site, name)
+        raise _no_field(context, name)
     return calendar.cast(pl.Int64) * million
 
 
-def _julian(site: Site, value: pl.Expr, kind: PgType) -> pl.Expr:
+def _julian(context: CallContext, value: pl.Expr, kind: PgType) -> pl.Expr:
     """Days since 4713 BC."""
     if kind.name != "date":
-        raise fault.unsupported(f"extract(julian) of {kind.sql_name}", site.position, "cast to date")
+        raise fault.unsupported(f"extract(julian) of {kind.sql_name}", context.position, "cast to date")
     return (value.to_physical().cast(pl.Int64) + _JULIAN_1970) * 1_000_000
 
 
@@ -159,7 +160,7 @@ def _calendar(name: str, value: pl.Expr) -> pl.Expr | None:
     return (year - 1) // 1000 + 1 if name == "millennium" else None
 
 
-def _clock_field(site: Site, name: str, us: pl.Expr) -> pl.Expr:
+def _clock_field(context: CallContext, name: str, us: pl.Expr) -> pl.Expr:
     million = 1_000_000
     within_minute = us % MINUTE
     parts = {
@@ -171,11 +172,11 @@ def _clock_field(site: Site, name: str, us: pl.Expr) -> pl.Expr:
         "epoch": us,
     }
     if name not in parts:
-        raise _no_field(site, name)
+        raise _no_field(context, name)
     return parts[name]
 
 
-def _interval_field(site: Site, name: str, value: pl.Expr) -> pl.Expr:
+def _interval_field(context: CallContext, name: str, value: pl.Expr) -> pl.Expr:
     months, days, us = (value.struct.field(part).cast(pl.Int64) for part in ("months", "days", "us"))
     million = 1_000_000
     if name == "epoch":
@@ -197,7 +198,7 @@ def _interval_field(site: Site, name: str, value: pl.Expr) -> pl.Expr:
         "millennium": quotient(months, 12000) * million,
     }
     if name not in clock:
-        raise _no_field(site, name)
+        raise _no_field(context, name)
     return clock[name]
 
 
@@ -207,6 +208,6 @@ def _quarter(months: pl.Expr) -> pl.Expr:
     return pl.when(months < 0).then(third - 1).otherwise(third + 1)
 
 
-def _no_field(site: Site, name: str) -> Exception:
-    message = f'unit "{name}" not supported for type {site.types[1].sql_name}'
-    return fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, site.position)
+def _no_field(context: CallContext, name: str) -> Exception:
+    message = f'unit "{name}" not supported for type {context.types[1].sql_name}'
+    return fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, context.position)

@@ -7,10 +7,10 @@ from typing import Final
 import polars as pl
 
 from query import fault
-from query.expr.call_context import CallSite
+from query.expr.call_context import CallContext
 from query.expr.time_limits import LAST_US, shown_moment
 from query.functions.dates import make_timestamp, truncated
-from query.functions.registry import Site, define
+from query.functions.registry import define
 from query.functions.time_fields import field_named
 from query.pg.intervals import SECOND
 from query.pg.text_input import UnsupportedLiteral
@@ -26,30 +26,30 @@ _LAST_YEAR: Final = 2099
 """Polars' zone rules end here; Python's go on."""
 
 
-def _zone(site: Site, name: object) -> Zone:
+def _zone(context: CallContext, name: object) -> Zone:
     """The zone of a name. Raises 22023 for none."""
     try:
         return zone_named(str(name))
     except UnknownZone as error:
         message = f'time zone "{str(name)[:60]}" not recognized'
-        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position) from error
+        raise fault.invalid(fault.INVALID_PARAMETER, message, context.position) from error
     except UnsupportedZone as error:
-        raise fault.unsupported(str(error), site.position) from error
+        raise fault.unsupported(str(error), context.position) from error
 
 
-def _offset(site: Site, amount: object) -> Zone:
+def _offset(context: CallContext, amount: object) -> Zone:
     """The zone of an interval, which counts east of UTC."""
     months, days, us = amount if isinstance(amount, tuple) else (0, 0, 0)
     if months or days:
         message = "interval time zone must not include months or days"
-        raise fault.invalid(fault.INVALID_PARAMETER, message, site.position)
+        raise fault.invalid(fault.INVALID_PARAMETER, message, context.position)
     return Zone(seconds=us // SECOND)
 
 
-def _to_local(site: Site, value: pl.Expr, zone: Zone) -> pl.Expr:
+def _to_local(context: CallContext, value: pl.Expr, zone: Zone) -> pl.Expr:
     """What the zone's clock shows at an instant."""
     if not zone.name:
-        return _moved(site, value, zone.seconds)
+        return _moved(context, value, zone.seconds)
     near = value.dt.convert_time_zone(zone.name).dt.replace_time_zone(None)
 
     def shift(seconds: int) -> int:
@@ -58,14 +58,14 @@ def _to_local(site: Site, value: pl.Expr, zone: Zone) -> pl.Expr:
         moment = (EPOCH + timedelta(seconds=seconds)).astimezone(zone.rules)
         return seconds + int((moment.utcoffset() or timedelta()).total_seconds())
 
-    return _with_far(site, value, near, shift)
+    return _with_far(context, value, near, shift)
 
 
-def _to_utc(site: Site, local: pl.Expr, zone: Zone) -> pl.Expr:
+def _to_utc(context: CallContext, local: pl.Expr, zone: Zone) -> pl.Expr:
     """The instant at which the zone's clock shows a time. A reading that occurs twice means standard time; one that is
     skipped is moved forward by the gap."""
     if not zone.name:
-        return _moved(site, local, -zone.seconds)
+        return _moved(context, local, -zone.seconds)
     direct = local.dt.replace_time_zone(zone.name, ambiguous="latest", non_existent="null")
     near = direct.dt.convert_time_zone("UTC")
 
@@ -75,22 +75,22 @@ def _to_utc(site: Site, local: pl.Expr, zone: Zone) -> pl.Expr:
         moment = local_to_utc((EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None), zone)
         return int((moment - EPOCH).total_seconds())
 
-    return _with_far(site, local, near, shift)
+    return _with_far(context, local, near, shift)
 
 
-def _moved(site: Site, value: pl.Expr, seconds: int) -> pl.Expr:
-    unit = 10**9 if site.result.unit == "ns" else 10**6
-    return (value.to_physical() + seconds * unit).cast(site.result.polars)
+def _moved(context: CallContext, value: pl.Expr, seconds: int) -> pl.Expr:
+    unit = 10**9 if context.result.unit == "ns" else 10**6
+    return (value.to_physical() + seconds * unit).cast(context.result.polars)
 
 
-def _with_far(site: Site, value: pl.Expr, near: pl.Expr, shift: Callable[[int], int]) -> pl.Expr:
+def _with_far(context: CallContext, value: pl.Expr, near: pl.Expr, shift: Callable[[int], int]) -> pl.Expr:
     """`near`, but shifted in Python where the clock skips a reading and beyond the last year of Polars' rules."""
     far = (value.dt.year() > _LAST_YEAR) | (near.is_null() & value.is_not_null())
-    unit = 10**9 if site.result.unit == "ns" else 10**6
+    unit = 10**9 if context.result.unit == "ns" else 10**6
     physical = pl.when(far).then(value.to_physical())
-    seconds = CallSite((INT8,), INT8, site.position).rowwise(shift, physical // unit)
-    moved = (seconds * unit + physical % unit).cast(site.result.polars)
-    return pl.when(far).then(moved).otherwise(near.cast(site.result.polars))
+    seconds = CallContext((INT8,), INT8, context.position).rowwise(shift, physical // unit)
+    moved = (seconds * unit + physical % unit).cast(context.result.polars)
+    return pl.when(far).then(moved).otherwise(near.cast(context.result.polars))
 
 
 def _other_moment(types: tuple[PgType, ...]) -> PgType:
@@ -98,9 +98,9 @@ def _other_moment(types: tuple[PgType, ...]) -> PgType:
     return PgType(target, unit=types[1].unit)
 
 
-def _converted(site: Site, value: pl.Expr, zone: Zone) -> pl.Expr:
-    convert = _to_local if site.types[1].name == "timestamptz" else _to_utc
-    return shown_moment(site, convert(site, value, zone), site.types[1])
+def _converted(context: CallContext, value: pl.Expr, zone: Zone) -> pl.Expr:
+    convert = _to_local if context.types[1].name == "timestamptz" else _to_utc
+    return shown_moment(context, convert(context, value, zone), context.types[1])
 
 
 @define(
@@ -109,8 +109,8 @@ def _converted(site: Site, value: pl.Expr, zone: Zone) -> pl.Expr:
     family=_FAMILY,
     result=_other_moment,
 )
-def timezone(site: Site, zone: object, value: pl.Expr) -> pl.Expr:
-    return _converted(site, value, _zone(site, zone))
+def timezone(context: CallContext, zone: object, value: pl.Expr) -> pl.Expr:
+    return _converted(context, value, _zone(context, zone))
 
 
 @define(
@@ -119,8 +119,8 @@ def timezone(site: Site, zone: object, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     result=_other_moment,
 )
-def timezone_offset(site: Site, offset: object, value: pl.Expr) -> pl.Expr:
-    return _converted(site, value, _offset(site, offset))
+def timezone_offset(context: CallContext, offset: object, value: pl.Expr) -> pl.Expr:
+    return _converted(context, value, _offset(context, offset))
 
 
 @define(
@@ -129,16 +129,16 @@ def timezone_offset(site: Site, offset: object, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     result=lambda types: types[1],
 )
-def date_trunc_zone(site: Site, field: object, value: pl.Expr, zone: object) -> pl.Expr:
+def date_trunc_zone(context: CallContext, field: object, value: pl.Expr, zone: object) -> pl.Expr:
     """A reading of the clock that occurs twice is cut to the hour that it was in; a day and more is read anew."""
-    name, known = field_named(site, field), _zone(site, zone)
-    naive = PgType("timestamp", unit=site.types[1].unit)
-    local = _to_local(CallSite(site.types, naive, site.position), value, known)
-    cut = truncated(site, name, local)
+    name, known = field_named(context, field), _zone(context, zone)
+    naive = PgType("timestamp", unit=context.types[1].unit)
+    local = _to_local(CallContext(context.types, naive, context.position), value, known)
+    cut = truncated(context, name, local)
     if name not in _OF_A_DAY:
-        return shown_moment(site, _to_utc(site, cut, known), site.result)
+        return shown_moment(context, _to_utc(context, cut, known), context.result)
     instant = value.to_physical() - (local.to_physical() - cut.to_physical())
-    return shown_moment(site, instant.cast(site.result.polars), site.result)
+    return shown_moment(context, instant.cast(context.result.polars), context.result)
 
 
 _OF_A_DAY: Final = ("hour", "minute", "second", "milliseconds", "microseconds")
@@ -148,8 +148,8 @@ _FIELDS: Final = "int4, int4, int4, int4, int4, float8"
 
 
 @define(f"make_timestamptz({_FIELDS}) -> timestamptz", "An instant of its fields in UTC.", family=_FAMILY, guarded=True)
-def make_instant(site: Site, *fields: pl.Expr) -> pl.Expr:
-    return make_timestamp(site, *fields).dt.replace_time_zone("UTC")
+def make_instant(context: CallContext, *fields: pl.Expr) -> pl.Expr:
+    return make_timestamp(context, *fields).dt.replace_time_zone("UTC")
 
 
 @define(
@@ -158,7 +158,7 @@ def make_instant(site: Site, *fields: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     guarded=True,
 )
-def make_instant_in_zone(site: Site, *fields: pl.Expr) -> pl.Expr:
+def make_instant_in_zone(context: CallContext, *fields: pl.Expr) -> pl.Expr:
     *parts, zone = fields
-    local = make_timestamp(site, *parts)
-    return shown_moment(site, _to_utc(site, local, _zone(site, zone)), site.result)
+    local = make_timestamp(context, *parts)
+    return shown_moment(context, _to_utc(context, local, _zone(context, zone)), context.result)

@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 from query import fault
-from query.expr.call_context import CallSite
+from query.expr.call_context import CallContext
 from query.expr.checked_arithmetic import checked_int, rescale, to_float, to_numeric
 from query.expr.text_output import to_text
 from query.pg.json_text import parse_json
@@ -16,71 +16,71 @@ from query.pg.types import FLOATS, INTEGERS, NUMBERS, TIMESTAMPS, PgType
 from query.plan.tree import Cast
 
 
-def convert(site: CallSite, value: pl.Expr, cast: Cast) -> pl.Expr:
+def convert(context: CallContext, value: pl.Expr, cast: Cast) -> pl.Expr:
     """`value` in the cast's type, with its modifiers applied."""
     source, target = cast.value.type, cast.type
     if target.name == "numeric" and cast.modifiers and cast.modifiers[1] < 0:
-        return _to_tens(site, value, source, *cast.modifiers)
-    result = _converted(site, value, source, target, cast)
+        return _to_tens(context, value, source, *cast.modifiers)
+    result = _converted(context, value, source, target, cast)
     if cast.character:
         result = result.str.slice(0, cast.modifiers[0])
         return result.str.pad_end(cast.modifiers[0], " ") if cast.character == "bpchar" else result
     if target.name == "numeric" and cast.modifiers:
         limit = pl.lit(10 ** cast.modifiers[0], dtype=pl.Int128)
-        return site.trap(result, result.abs() >= limit, "numeric_field") if cast.modifiers[0] < 38 else result
+        return context.trap(result, result.abs() >= limit, "numeric_field") if cast.modifiers[0] < 38 else result
     if cast.modifiers and target.name in (*TIMESTAMPS, "time"):
         return _cut(result, target, cast.modifiers[0])
     return result
 
 
-def _to_tens(site: CallSite, value: pl.Expr, source: PgType, precision: int, scale: int) -> pl.Expr:
+def _to_tens(context: CallContext, value: pl.Expr, source: PgType, precision: int, scale: int) -> pl.Expr:
     """numeric(precision, -n): rounded to the n-th digit before the point."""
     limit = pl.lit(10**precision, dtype=pl.Int128)
-    tens = rescale(site, value, source.scale - scale, 0)
-    return site.trap(tens, tens.abs() >= limit, "numeric_field") * pl.lit(10**-scale, dtype=pl.Int128)
+    tens = rescale(context, value, source.scale - scale, 0)
+    return context.trap(tens, tens.abs() >= limit, "numeric_field") * pl.lit(10**-scale, dtype=pl.Int128)
 
 
-def _converted(site: CallSite, value: pl.Expr, source: PgType, target: PgType, cast: Cast) -> pl.Expr:
+def _converted(context: CallContext, value: pl.Expr, source: PgType, target: PgType, cast: Cast) -> pl.Expr:
     if source.element is not None and target.element is not None:
-        inner = CallSite((source.element,), target.element, site.position)
-        return site.needed(value).list.eval(_converted(inner, pl.element(), source.element, target.element, cast))
+        inner = CallContext((source.element,), target.element, context.position)
+        return context.needed(value).list.eval(_converted(inner, pl.element(), source.element, target.element, cast))
     if source == target:
         return value
     if target.name in ("text", "bpchar"):
-        return to_text(site, value, source)
+        return to_text(context, value, source)
     if source.name in ("text", "bpchar"):
-        return _from_text(site, value, target, cast.lenient)
+        return _from_text(context, value, target, cast.lenient)
     if source.name in NUMBERS and target.name in NUMBERS:
-        return _number(site, value, source, target, cast.lenient)
+        return _number(context, value, source, target, cast.lenient)
     conversion = _OTHERS.get((source.name, target.name))
     if conversion is None:
         raise fault.unsupported(f"a cast from {source.sql_name} to {target.sql_name}", cast.position)
-    return conversion(site, value, target)
+    return conversion(context, value, target)
 
 
-def _number(site: CallSite, value: pl.Expr, source: PgType, target: PgType, lenient: bool) -> pl.Expr:
+def _number(context: CallContext, value: pl.Expr, source: PgType, target: PgType, lenient: bool) -> pl.Expr:
     if target.name == "numeric":
-        return to_numeric(site, value, source, target)
+        return to_numeric(context, value, source, target)
     if target.name == "float8":
         return to_float(value, source)
     if target.name == "float4":
         return to_float(value, source).cast(pl.Float32)
     if source.name == "numeric":
-        value = rescale(site, value, source.scale, 0)
+        value = rescale(context, value, source.scale, 0)
     elif source.name in FLOATS:
         value = value.round(0, mode="half_to_even")
-        value = site.trap(value, value.is_nan() | value.is_infinite(), f"{target.name}_range")
-    return value.cast(target.polars, strict=False) if lenient else checked_int(site, value, target)
+        value = context.trap(value, value.is_nan() | value.is_infinite(), f"{target.name}_range")
+    return value.cast(target.polars, strict=False) if lenient else checked_int(context, value, target)
 
 
-def _from_text(site: CallSite, value: pl.Expr, target: PgType, lenient: bool) -> pl.Expr:
+def _from_text(context: CallContext, value: pl.Expr, target: PgType, lenient: bool) -> pl.Expr:
     fast = _fast_read(value, target)
     if fast is None:
-        return site.rowwise(_reader(target, lenient), value)
+        return context.rowwise(_reader(target, lenient), value)
     rest = pl.when(fast.is_null() & value.is_not_null()).then(value)
     if lenient and target.name in INTEGERS:
         return fast
-    return pl.coalesce(fast, site.rowwise(_reader(target, lenient), rest))
+    return pl.coalesce(fast, context.rowwise(_reader(target, lenient), rest))
 
 
 def _fast_read(value: pl.Expr, target: PgType) -> pl.Expr | None:
@@ -140,36 +140,36 @@ def _cut(value: pl.Expr, kind: PgType, digits: int) -> pl.Expr:
     return rounded.cast(kind.polars)
 
 
-def _date_to_moment(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
+def _date_to_moment(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
     moment = value.cast(pl.Datetime("ns" if target.unit == "ns" else "us"))
     return moment.dt.replace_time_zone("UTC") if target.name == "timestamptz" else moment
 
 
-def _to_utc(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
+def _to_utc(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
     return value.dt.replace_time_zone("UTC").cast(target.polars)
 
 
-def _to_naive(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
+def _to_naive(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
     return value.dt.replace_time_zone(None).cast(target.polars)
 
 
-def _unit(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
+def _unit(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
     return value.cast(target.polars)
 
 
-def _interval_of_time(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
+def _interval_of_time(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
     us = value.to_physical() // 1000
     zero = pl.lit(0, dtype=pl.Int32)
     made = pl.struct(zero.alias("months"), zero.alias("days"), us.alias("us"))
     return pl.when(value.is_not_null()).then(made)
 
 
-def _time_of_interval(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
+def _time_of_interval(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
     us = value.struct.field("us") % 86_400_000_000
     return (us * 1000).cast(pl.Time)
 
 
-def _json_number(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
+def _json_number(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
     def read_number(text: str) -> object:
         parsed = parse_json(text)
         if isinstance(parsed, bool) or not isinstance(parsed, int | Decimal):
@@ -185,29 +185,29 @@ def _json_number(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
         return parsed
 
     present = pl.when(value != "null").then(value)
-    return site.rowwise(read_bool if target.name == "bool" else read_number, present)
+    return context.rowwise(read_bool if target.name == "bool" else read_number, present)
 
 
-def _normalise(site: CallSite, value: pl.Expr, target: PgType) -> pl.Expr:
-    return site.rowwise(_reader(target, False), value)
+def _normalise(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
+    return context.rowwise(_reader(target, False), value)
 
 
-_OTHERS: Final[dict[tuple[str, str], Callable[[CallSite, pl.Expr, PgType], pl.Expr]]] = {
-    ("bool", "int4"): lambda site, value, target: value.cast(pl.Int32),
-    ("int4", "bool"): lambda site, value, target: value != 0,
+_OTHERS: Final[dict[tuple[str, str], Callable[[CallContext, pl.Expr, PgType], pl.Expr]]] = {
+    ("bool", "int4"): lambda context, value, target: value.cast(pl.Int32),
+    ("int4", "bool"): lambda context, value, target: value != 0,
     ("date", "timestamp"): _date_to_moment,
     ("date", "timestamptz"): _date_to_moment,
     ("timestamp", "timestamptz"): _to_utc,
     ("timestamptz", "timestamp"): _to_naive,
     ("timestamp", "timestamp"): _unit,
     ("timestamptz", "timestamptz"): _unit,
-    ("timestamp", "date"): lambda site, value, target: value.dt.date(),
-    ("timestamptz", "date"): lambda site, value, target: value.dt.date(),
-    ("timestamp", "time"): lambda site, value, target: value.dt.time(),
-    ("timestamptz", "time"): lambda site, value, target: value.dt.time(),
+    ("timestamp", "date"): lambda context, value, target: value.dt.date(),
+    ("timestamptz", "date"): lambda context, value, target: value.dt.date(),
+    ("timestamp", "time"): lambda context, value, target: value.dt.time(),
+    ("timestamptz", "time"): lambda context, value, target: value.dt.time(),
     ("time", "interval"): _interval_of_time,
     ("interval", "time"): _time_of_interval,
     ("json", "jsonb"): _normalise,
-    ("jsonb", "json"): lambda site, value, target: value,
+    ("jsonb", "json"): lambda context, value, target: value,
     **{("jsonb", name): _json_number for name in (*NUMBERS, "bool")},
 }

@@ -9,7 +9,7 @@ from query.expr.sort_keys import is_keyed
 from query.lower.scalars import expression
 from query.pg.types import BOOL
 from query.plan.traverse import conjuncts
-from query.plan.tree import Among, Call, Column, Constant, IsNull, Logic, Not, Scalar
+from query.plan.tree import Call, Column, Constant, InList, IsNull, Logic, Not, Scalar
 
 _COMPARISONS: Final = ("=(", "<>(", "<(", "<=(", ">(", ">=(", "is not distinct from(")
 # A pattern is a constant that has been read already: nothing about it can fail on a value.
@@ -53,6 +53,6 @@ def is_plain(scalar: Scalar) -> bool:
         return all(isinstance(arg, Column | Constant) for arg in scalar.args)
     if isinstance(scalar, Logic):
         return all(is_plain(operand) for operand in scalar.operands)
-    if isinstance(scalar, Not | IsNull | Among):
+    if isinstance(scalar, Not | IsNull | InList):
         return is_plain(scalar.value)
     return isinstance(scalar, Column | Constant)

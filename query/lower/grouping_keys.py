@@ -11,7 +11,7 @@ import polars as pl
 
 from query.expr.sort_keys import sort_key
 from query.pg.types import PgType
-from query.plan.tree import Column, Combine, Field
+from query.plan.tree import Column, Field, SetOperation
 
 
 def is_matched_by_key(kind: PgType) -> bool:
@@ -71,7 +71,7 @@ def first_rows(frame: pl.LazyFrame, keys: Sequence[Column], fields: Sequence[Fie
     return unique.select([made.id for made in fields]) if groups.firsts else unique
 
 
-def matched_sets(relation: Combine, sides: list[pl.LazyFrame]) -> pl.LazyFrame:
+def matched_sets(relation: SetOperation, sides: list[pl.LazyFrame]) -> pl.LazyFrame:
     """INTERSECT and EXCEPT [ALL] by counting: n copies on the left, m on the right."""
     tagged = [side.with_columns(pl.lit(side_number).alias("side")) for side_number, side in enumerate(sides)]
     groups = groups_of(pl.concat(tagged), relation.fields)

@@ -6,7 +6,7 @@ from typing import Final
 
 from query.expr.sort_keys import is_keyed
 from query.pg.types import INTEGERS
-from query.plan.tree import Aggregate, AggregateCall, Coalesce, Combine, Constant, Field, Project, Relation, Scalar
+from query.plan.tree import Aggregate, AggregateCall, Coalesce, Constant, Field, Project, Relation, Scalar, SetOperation
 
 _ITSELF: Final = ("min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or")
 """Aggregates of a whole that are the same aggregates of what they are of its parts."""
@@ -20,7 +20,7 @@ class Regrouping:
     coarser: tuple[tuple[Aggregate, Relation], ...]
 
 
-def regrouping(union: Combine) -> Regrouping | None:
+def regrouping(union: SetOperation) -> Regrouping | None:
     """How to make a union of grouping sets from one of them; None if each has to be made from the rows themselves."""
     branches = list(_branches(union))
     found = [part.input for part in branches if isinstance(part, Project) and isinstance(part.input, Aggregate)]
@@ -33,7 +33,7 @@ def regrouping(union: Combine) -> Regrouping | None:
 
 
 def _branches(relation: Relation) -> Iterator[Relation]:
-    if isinstance(relation, Combine) and relation.operator == "union" and relation.all:
+    if isinstance(relation, SetOperation) and relation.operator == "union" and relation.all:
         yield from _branches(relation.left)
         yield from _branches(relation.right)
     else:

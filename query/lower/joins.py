@@ -11,7 +11,7 @@ from query.lower.grouping_keys import is_matched_by_key, match_key
 from query.lower.scalars import computed
 from query.lower.statements import Statements
 from query.plan.traverse import columns, conjuncts
-from query.plan.tree import Aggregate, Call, Field, Join, Lookup, Project, Relation, Scalar
+from query.plan.tree import Aggregate, Call, Field, Join, LookupJoin, Project, Relation, Scalar
 
 _EQUAL = "=(any, any)"
 _SAME = "is not distinct from(any, any)"
@@ -160,7 +160,7 @@ def _unmatched(
     )
 
 
-def lookup(relation: Lookup, left: pl.LazyFrame, right: pl.LazyFrame, statements: Statements) -> pl.LazyFrame:
+def lookup(relation: LookupJoin, left: pl.LazyFrame, right: pl.LazyFrame, statements: Statements) -> pl.LazyFrame:
     """Each row of the left with the rows of the right that have its keys."""
     statements.note("subquery lookup")
     names = [f"k{index}" for index in range(len(relation.keys))]
@@ -184,7 +184,7 @@ def lookup(relation: Lookup, left: pl.LazyFrame, right: pl.LazyFrame, statements
     return _selected(joined, relation.fields)
 
 
-def _is_one_row(relation: Lookup) -> bool:
+def _is_one_row(relation: LookupJoin) -> bool:
     """True for a subquery that gives one row, or none and NULL in its place."""
     if relation.single:
         return relation.kind == "left"
@@ -205,7 +205,7 @@ def _beside(left: pl.LazyFrame, right: pl.LazyFrame, made: tuple[Field, ...]) ->
     return joined.with_columns(pl.coalesce(f"x{field.id}", pl.lit(None)).alias(field.id) for field in made)
 
 
-def _constant_lookup(relation: Lookup, left: pl.LazyFrame, right: pl.LazyFrame) -> pl.LazyFrame:
+def _constant_lookup(relation: LookupJoin, left: pl.LazyFrame, right: pl.LazyFrame) -> pl.LazyFrame:
     """A subquery that depends on nothing: the same rows for everybody."""
     right = right.drop("", strict=False)
     if relation.kind == "left":
@@ -216,7 +216,7 @@ def _constant_lookup(relation: Lookup, left: pl.LazyFrame, right: pl.LazyFrame) 
     return left.join(right, how="cross")
 
 
-def _single(right: pl.LazyFrame, relation: Lookup) -> pl.LazyFrame:
+def _single(right: pl.LazyFrame, relation: LookupJoin) -> pl.LazyFrame:
     """At most one row per key, or the error PostgreSQL gives for more."""
     keys = [inner for _, inner in relation.keys]
     count = pl.len().over(match_key(pl.col(key.id), key.type) for key in keys) if keys else pl.len()

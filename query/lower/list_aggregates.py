@@ -6,14 +6,14 @@ from typing import Final
 import polars as pl
 
 from query import fault
-from query.expr.call_context import CallSite
+from query.expr.call_context import CallContext
 from query.expr.json_values import quoted as quoted_text
 from query.expr.json_values import to_json
-from query.expr.sort_keys import is_keyed, sort_key, sort_value
+from query.expr.sort_keys import is_keyed, sort_key
 from query.expr.text_output import to_text
 from query.lower.aggregate_plans import Plan
 from query.lower.grouping_keys import once
-from query.lower.scalars import expression
+from query.lower.scalars import expression, sort_value
 from query.pg.json_text import normalised
 from query.pg.types import TEXT
 from query.plan.tree import AggregateCall, Field, SortKey
@@ -79,10 +79,10 @@ def string_agg(call: AggregateCall, made: Field) -> Plan:
 
 def json_list(call: AggregateCall, made: Field) -> Plan:
     kind = call.args[0].type
-    site = CallSite((kind,), made.type, call.position)
+    context = CallContext((kind,), made.type, call.position)
     columns, values = _list(call, made, expression(call.args[0]))
     binary = made.type.name == "jsonb"
-    texts = to_json(site, values, kind, binary).fill_null("null")
+    texts = to_json(context, values, kind, binary).fill_null("null")
     items = pl.col(made.id)
     result = pl.when(items.is_not_null()).then(pl.concat_str([pl.lit("["), items, pl.lit("]")]))
     separator = ", \n " if kind.name == "record" and not binary else ", "
@@ -95,8 +95,8 @@ def json_object(call: AggregateCall, made: Field) -> Plan:
     if call.distinct:
         raise fault.unsupported(f"DISTINCT in {call.function}", call.position)
     binary = made.type.name == "jsonb"
-    key_site = CallSite((call.args[0].type,), TEXT, call.position)
-    item_site = CallSite((call.args[1].type,), made.type, call.position)
+    key_site = CallContext((call.args[0].type,), TEXT, call.position)
+    item_site = CallContext((call.args[1].type,), made.type, call.position)
     named = to_text(key_site, expression(call.args[0]), call.args[0].type)
     missing = named.is_null() if call.where is None else named.is_null() & expression(call.where).fill_null(False)
     named = key_site.trap(named, missing, "null_jsonb_name" if binary else "null_json_key")

@@ -5,7 +5,7 @@ from typing import Final
 
 import polars as pl
 
-from query.expr.call_context import CallSite
+from query.expr.call_context import CallContext
 from query.expr.intervals import scaled_interval, sum_of_intervals
 from query.expr.sort_keys import is_keyed, sort_key
 from query.lower.aggregate_plans import Plan, masked
@@ -44,9 +44,9 @@ def _percentile_cont(call: AggregateCall, made: Field) -> Plan:
         first = values.list.get(low.cast(pl.Int64).clip(0, None), null_on_oob=True)
         second = values.list.get(high.cast(pl.Int64).clip(0, None), null_on_oob=True)
         if spans:
-            site = CallSite((INTERVAL_TYPE,), INTERVAL_TYPE, call.position)
-            difference = sum_of_intervals(site, second, first, -1)
-            between = sum_of_intervals(site, scaled_interval(site, difference, share), first)
+            context = CallContext((INTERVAL_TYPE,), INTERVAL_TYPE, call.position)
+            difference = sum_of_intervals(context, second, first, -1)
+            between = sum_of_intervals(context, scaled_interval(context, difference, share), first)
         else:
             between = first + share * (second - first)
         return pl.when(low == high).then(first).otherwise(between)

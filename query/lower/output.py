@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from query.expr.call_context import CallSite
+from query.expr.call_context import CallContext
 from query.expr.text_output import interval_text
 from query.pg.types import NUMERIC_DIGITS, TEXT, PgType
 from query.plan.tree import Output
@@ -50,5 +50,5 @@ def outgoing(value: pl.Expr, kind: PgType) -> pl.Expr:
         whole = value.cast(pl.Decimal(NUMERIC_DIGITS, 0))
         return whole * pl.lit(unit, dtype=decimal_type) if kind.scale else whole
     if kind.name == "interval":
-        return interval_text(CallSite((kind,), TEXT), value)
+        return interval_text(CallContext((kind,), TEXT), value)
     return value

@@ -8,38 +8,38 @@ import polars as pl
 from query import fault
 from query.expr.common_subexpressions import Stage
 from query.expr.literals import series_of
-from query.expr.sort_keys import is_keyed, sort_value
+from query.expr.sort_keys import is_keyed
 from query.lower.aggregates import aggregate
 from query.lower.filters import conjunction, filtered, is_plain
 from query.lower.grouping_keys import distinct, first_rows, matched_sets
 from query.lower.grouping_sets import regrouping
 from query.lower.joins import join, lookup
 from query.lower.recursion import recursive
-from query.lower.scalars import computed, expression
+from query.lower.scalars import computed, expression, sort_value
 from query.lower.statements import Statements, listed, quoted
-from query.lower.top_n_filter import can_contend, contenders, is_stored, ranks_only, rows_wanted
+from query.lower.top_n_filter import can_contend, is_stored, ranks_only, rows_wanted, top_n_filter
 from query.lower.windows import window
 from query.plan.traverse import columns, conjuncts
 from query.plan.tree import (
     Aggregate,
     Column,
-    Combine,
     Constant,
+    CteRef,
     Distinct,
     Field,
     Filter,
     Join,
     Limit,
-    Lookup,
+    LookupJoin,
     Project,
     Recursive,
     Relation,
-    Rows,
     Scan,
-    Shared,
+    SetOperation,
     Sort,
     SortKey,
     Unnest,
+    Values,
     Window,
     WorkTable,
 )
@@ -69,7 +69,7 @@ class Lowering:
         match relation:
             case Scan():
                 return self.scan(relation)
-            case Rows():
+            case Values():
                 return self.rows(relation)
             case Project():
                 return self.project(relation)
@@ -77,7 +77,7 @@ class Lowering:
                 return self.filter(relation)
             case Join():
                 return self.join(relation)
-            case Lookup():
+            case LookupJoin():
                 return self.lookup(relation)
             case Aggregate():
                 return self.aggregate(relation)
@@ -89,7 +89,7 @@ class Lowering:
                 return self.sort(relation)
             case Limit():
                 return self.limit(relation)
-            case Combine():
+            case SetOperation():
                 return self.combine(relation)
             case Unnest():
                 return self.unnest(relation)
@@ -97,7 +97,7 @@ class Lowering:
                 return self.recursive(relation)
             case WorkTable():
                 return self.work_table(relation)
-            case Shared():
+            case CteRef():
                 return self.shared(relation)
             case _:
                 raise fault.unsupported(type(relation).__name__)
@@ -106,7 +106,7 @@ class Lowering:
         table = self.tables[relation.dataset]
         return table.select(_read(name, made) for name, made in zip(relation.names, relation.fields, strict=True))
 
-    def rows(self, relation: Rows) -> pl.LazyFrame:
+    def rows(self, relation: Values) -> pl.LazyFrame:
         """VALUES. A relation without columns has one row."""
         if not relation.fields:
             return pl.LazyFrame({"": pl.Series([0], dtype=pl.Int8)})
@@ -161,7 +161,7 @@ class Lowering:
         """A relation without some of the rows whose number, which is the column, is beyond `most`."""
         place = [made.id for made in relation.fields].index(column)
         match relation:
-            case Shared():
+            case CteRef():
                 frame = self._narrowed(relation.input, relation.input.fields[place].id, most)
                 return None if frame is None else self._renamed(relation, frame)
             case Project() if all(isinstance(value, Column) for value in relation.values):
@@ -175,7 +175,7 @@ class Lowering:
     def join(self, relation: Join) -> pl.LazyFrame:
         return join(relation, self.frame(relation.left), self.frame(relation.right), self.statements)
 
-    def lookup(self, relation: Lookup) -> pl.LazyFrame:
+    def lookup(self, relation: LookupJoin) -> pl.LazyFrame:
         return lookup(relation, self.frame(relation.left), self.frame(relation.right), self.statements)
 
     def aggregate(self, relation: Aggregate) -> pl.LazyFrame:
@@ -205,7 +205,7 @@ class Lowering:
             return self.frame(relation)
         frame, source = self.frame(relation.input), relation.input
         names = [group.id for group in groups]
-        kept = contenders(frame, names, sort_value(keys[0].value), keys[0], 1, is_stored(source))
+        kept = top_n_filter(frame, names, sort_value(keys[0].value), keys[0], 1, is_stored(source))
         return self._sorted(kept, relation.fields, relation.keys, "")
 
     def sort(self, relation: Sort) -> pl.LazyFrame:
@@ -248,7 +248,7 @@ class Lowering:
         kept = frame.filter(start < (relation.count or 0))
         return kept.drop("n")
 
-    def combine(self, relation: Combine) -> pl.LazyFrame:
+    def combine(self, relation: SetOperation) -> pl.LazyFrame:
         self._regroup(relation)
         sides = [self._aligned(side, relation.fields) for side in (relation.left, relation.right)]
         keyed = any(is_keyed(made.type) for made in relation.fields)
@@ -264,7 +264,7 @@ class Lowering:
         self.statements.note(relation.operator.upper())
         return matched_sets(relation, sides)
 
-    def _regroup(self, relation: Combine) -> None:
+    def _regroup(self, relation: SetOperation) -> None:
         """Grouping sets: the coarser ones from the groups of the finest, which are kept for all of them."""
         sets = regrouping(relation)
         if sets is None or id(sets.finest) in self.done:
@@ -323,10 +323,10 @@ class Lowering:
         names = frame.collect_schema().names()
         return frame.select(pl.col(name).alias(made.id) for name, made in zip(names, relation.fields, strict=True))
 
-    def shared(self, relation: Shared) -> pl.LazyFrame:
+    def shared(self, relation: CteRef) -> pl.LazyFrame:
         return self._renamed(relation, self.frame(relation.input))
 
-    def _renamed(self, relation: Shared, frame: pl.LazyFrame) -> pl.LazyFrame:
+    def _renamed(self, relation: CteRef, frame: pl.LazyFrame) -> pl.LazyFrame:
         pairs = zip(relation.input.fields, relation.fields, strict=True)
         return frame.select(pl.col(source.id).alias(made.id) for source, made in pairs)
 
@@ -334,7 +334,7 @@ class Lowering:
 def _ahead_of_subqueries(relation: Filter) -> Filter:
     """The filter with what it asks of the stored columns alone done before subqueries are looked up."""
     source = relation.input
-    if not isinstance(source, Lookup):
+    if not isinstance(source, LookupJoin):
         return relation
     own = {made.id for made in source.left.fields}
     parts = conjuncts(relation.predicate)
@@ -363,7 +363,7 @@ def _escaped(name: str) -> str:
 
 def _constants(frame: pl.LazyFrame, relation: Project, values: list[pl.Expr]) -> pl.LazyFrame:
     """Constants alone would give one row instead of one per input row."""
-    if isinstance(relation.input, Rows) and not relation.input.fields:
+    if isinstance(relation.input, Values) and not relation.input.fields:
         return frame.select(values)
     return frame.with_columns(values).select([made.id for made in relation.fields])
 

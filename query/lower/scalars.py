@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import polars as pl
 
 from query import fault
-from query.expr.call_context import CallSite
+from query.expr.call_context import CallContext
 from query.expr.common_subexpressions import Guard, Stage
 from query.expr.literals import literal, series_of
 from query.functions.registry import REGISTRY
 from query.lower.casts import convert
 from query.plan.tree import (
-    Among,
     ArrayOf,
     Call,
     Case,
@@ -20,6 +19,7 @@ from query.plan.tree import (
     Coalesce,
     Column,
     Constant,
+    InList,
     IsNull,
     Logic,
     Not,
@@ -93,7 +93,7 @@ class _Scalars:
                 return ~self.argument(scalar.value)
             case IsNull():
                 return self.argument(scalar.value).is_null()
-            case Among():
+            case InList():
                 return self._among(scalar)
             case ArrayOf():
                 return self._array(scalar)
@@ -116,16 +116,16 @@ class _Scalars:
         present = pl.all_horizontal(arg.is_not_null() for arg in columns if isinstance(arg, pl.Expr))
         return pl.when(present).then(function.build(self.within(present)._site(scalar), *args))
 
-    def _site(self, call: Call) -> CallSite:
+    def _site(self, call: Call) -> CallContext:
         constants = tuple(arg.value if isinstance(arg, Constant) else None for arg in call.args)
-        return CallSite(tuple(arg.type for arg in call.args), call.type, call.position, self.guard, constants)
+        return CallContext(tuple(arg.type for arg in call.args), call.type, call.position, self.guard, constants)
 
     def _cast(self, scalar: Cast) -> pl.Expr:
-        site = CallSite((scalar.value.type,), scalar.type, scalar.position, self.guard)
+        context = CallContext((scalar.value.type,), scalar.type, scalar.position, self.guard)
         # Reading a text mentions it several times: the common spelling, what is left, and whether it is there.
         reads = isinstance(scalar.value, Call) and scalar.value.type.name == "text" and scalar.type.name != "text"
         value = self.argument(scalar.value, is_costly=reads)
-        return convert(site, value, scalar)
+        return convert(context, value, scalar)
 
     def _case(self, scalar: Case) -> pl.Expr:
         """Each branch is needed only where its condition is the first that holds."""
@@ -160,7 +160,7 @@ class _Scalars:
                 rest = rest.within(~part.fill_null(False))
         return result if result is not None else pl.lit(True)
 
-    def _among(self, scalar: Among) -> pl.Expr:
+    def _among(self, scalar: InList) -> pl.Expr:
         value = self.argument(scalar.value)
         kind = scalar.value.type
         if not scalar.items:

@@ -5,7 +5,7 @@ from typing import Final
 
 import polars as pl
 
-from query.expr.call_context import CallSite
+from query.expr.call_context import CallContext
 from query.expr.intervals import checked_interval
 from query.expr.row_errors import trap
 from query.lower.aggregate_plans import Plan, argument, masked
@@ -51,8 +51,8 @@ def _exact_spread(call: AggregateCall, made: Field) -> Plan:
             result = variance.sqrt() if root else variance
             return int(result.scaleb(scale).to_integral_value("ROUND_HALF_UP"))
 
-    site = CallSite((kind,), made.type, call.position)
-    result = site.rowwise(compute, pl.col(count), pl.col(total), pl.col(squares))
+    context = CallContext((kind,), made.type, call.position)
+    result = context.rowwise(compute, pl.col(count), pl.col(total), pl.col(squares))
     return Plan((column.cast(pl.Int128),), aggregates, result)
 
 
@@ -96,8 +96,8 @@ def interval_sum(call: AggregateCall, made: Field, average: bool) -> Plan:
         whole_days = _toward_zero(day_total, count)
         us = _rounded(us + (day_total - whole_days * count) * DAY, count)
         months, days = whole, whole_days
-    site = CallSite((made.type,), made.type, call.position)
-    result = pl.when(count > 0).then(checked_interval(site, months, days, us))
+    context = CallContext((made.type,), made.type, call.position)
+    result = pl.when(count > 0).then(checked_interval(context, months, days, us))
     return Plan((column,), (*parts.values(), value.count().cast(pl.Int64).alias(f"{made.id}n")), result)
 
 

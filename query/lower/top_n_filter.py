@@ -13,7 +13,7 @@ import polars as pl
 from query.lower.filters import is_plain
 from query.pg.types import FLOATS, INTEGERS, PgType
 from query.plan.traverse import conjuncts
-from query.plan.tree import Call, Column, Constant, Filter, Project, Relation, Scalar, Scan, Shared, SortKey, Window
+from query.plan.tree import Call, Column, Constant, CteRef, Filter, Project, Relation, Scalar, Scan, SortKey, Window
 
 _ORDERED: Final = (*INTEGERS, *FLOATS, "numeric", "text", "date", "timestamp", "timestamptz")
 _GROUPED: Final = (*_ORDERED, "bool")
@@ -29,7 +29,7 @@ def can_contend(groups: Sequence[PgType], key: PgType) -> bool:
     return key.name in _ORDERED and all(kind.name in _GROUPED for kind in groups)
 
 
-def contenders(
+def top_n_filter(
     frame: pl.LazyFrame, groups: Sequence[str], value: pl.Expr, key: SortKey, count: int, is_stored: bool
 ) -> pl.LazyFrame:
     """The rows that may be among the first `count` of their group by `value`, and some others.
@@ -88,7 +88,7 @@ def is_stored(relation: Relation) -> bool:
             return all(isinstance(value, Column | Constant) for value in relation.values) and is_stored(relation.input)
         case Filter():
             return is_plain(relation.predicate) and is_stored(relation.input)
-        case Shared():
+        case CteRef():
             return is_stored(relation.input)
         case _:
             return False

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from query.expr.common_subexpressions import Stage
-from query.expr.sort_keys import sort_value
-from query.lower.scalars import computed
-from query.lower.top_n_filter import can_contend, contenders
+from query.lower.scalars import computed, sort_value
+from query.lower.top_n_filter import can_contend, top_n_filter
 from query.pg.types import BOOL
 from query.plan.tree import Coalesce, Scalar, SortKey, WindowCall, truth
 
@@ -41,7 +40,7 @@ def marked(frame: pl.LazyFrame, spec: Spec, first_rows: int | None, stored: bool
     ]
     frame = stage.after(stage.before(frame).with_columns(values))
     if first_rows is not None and can_contend([value.type for value in spec.partition], spec.order[0].value.type):
-        frame = contenders(frame, partition, pl.col(order[0]), spec.order[0], first_rows, stored)
+        frame = top_n_filter(frame, partition, pl.col(order[0]), spec.order[0], first_rows, stored)
     if partition or order:
         frame = frame.sort(
             [*partition, *order],

@@ -12,18 +12,18 @@ from sqlglot import exp
 
 from query.plan.traverse import children, conjuncts
 from query.plan.tree import (
-    Among,
     Call,
     Column,
     Constant,
+    CteRef,
     Filter,
+    InList,
     Join,
-    Lookup,
+    LookupJoin,
     Project,
     Relation,
     Scalar,
     Scan,
-    Shared,
     Sort,
 )
 from query.syntax.parse import fold
@@ -66,12 +66,12 @@ def _scans(relation: Relation, wanted: Conditions) -> Iterator[tuple[str, Condit
             pairs = zip(relation.fields, relation.values, strict=True)
             names = {made.id: value.id for made, value in pairs if isinstance(value, Column)}
             yield from _scans(relation.input, _renamed(wanted, names))
-        case Shared():
+        case CteRef():
             sources = zip(relation.fields, relation.input.fields, strict=True)
             yield from _scans(relation.input, _renamed(wanted, {made.id: source.id for made, source in sources}))
         case Sort():
             yield from _scans(relation.input, wanted)
-        case Join(kind="inner" | "left" | "semi" | "anti") | Lookup():
+        case Join(kind="inner" | "left" | "semi" | "anti") | LookupJoin():
             yield from _scans(relation.left, _renamed(wanted, {made.id: made.id for made in relation.left.fields}))
             inner = relation.right.fields if relation.kind == "inner" else ()
             yield from _scans(relation.right, _renamed(wanted, {made.id: made.id for made in inner}))
@@ -94,7 +94,7 @@ def _conditions(part: Scalar) -> Iterator[Condition]:
             yield from _comparison(column, _OPERATIONS[name], constant)
         case Call(function=name, args=(Constant() as constant, Column() as column)) if name in _OPERATIONS:
             yield from _comparison(column, _MIRRORED[_OPERATIONS[name]], constant)
-        case Among(value=Column() as column, items=items):
+        case InList(value=Column() as column, items=items):
             listed = [item for item in items if item is not None]
             if listed and all(_is_comparable(item) for item in listed) and len({type(item) for item in listed}) == 1:
                 yield from _comparison(column, ">=", Constant(column.type, min(listed)))  # type: ignore[type-var]

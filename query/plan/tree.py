@@ -88,7 +88,7 @@ class IsNull(Scalar):
 
 
 @dataclass(frozen=True, slots=True)
-class Among(Scalar):
+class InList(Scalar):
     """`value IN (items)` with constant items of the value's type; NULL items make a miss unknown."""
 
     value: Scalar
@@ -170,7 +170,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Rows. `fields` are its columns, in order."""
+    """Values. `fields` are its columns, in order."""
 
     fields: tuple[Field, ...]
 
@@ -184,7 +184,7 @@ class Scan(Relation):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows(Relation):
+class Values(Relation):
     rows: tuple[tuple[Scalar, ...], ...]
 
 
@@ -213,7 +213,7 @@ class Join(Relation):
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup(Relation):
+class LookupJoin(Relation):
     """Every row of `left` with the rows of `right` that have equal keys, NULL equal to NULL; `kind` left keeps rows
     without any. More than one such row raises 21000 when `single`. A key pairs an expression over the left with a
     column of the right.
@@ -266,7 +266,7 @@ class Limit(Relation):
 
 
 @dataclass(frozen=True, slots=True)
-class Combine(Relation):
+class SetOperation(Relation):
     """UNION, INTERSECT, EXCEPT by position; the branches' columns have the fields' types already."""
 
     left: Relation
@@ -307,7 +307,7 @@ class WorkTable(Relation):
 
 
 @dataclass(frozen=True, slots=True)
-class Shared(Relation):
+class CteRef(Relation):
     """A relation used under several names: `input` computed once, its columns renamed."""
 
     input: Relation

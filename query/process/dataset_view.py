@@ -12,7 +12,7 @@ from storage.read.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class DatasetView:
     """A dataset as one statement sees it: of `source` the columns `visible`, and rows for `conditions` of its scans."""
 
     source: Source

@@ -11,19 +11,19 @@ from query.engine import Table
 from query.plan.conditions import file_conditions
 from query.plan.environment import Schema
 from query.process import worker
-from query.process.dataset_view import View, scanned
+from query.process.dataset_view import DatasetView, scanned
 from query.process.messages import Execute, Parse, Source
 from query.process.protocol import Answer
-from query.process.result_cache import Memory, Recorded, key_of
-from query.process.row_level_security import Narrowing
-from query.process.source_cache import Reading, Readings
-from query.process.statement_cache import Prepared, Statements
+from query.process.result_cache import RecordingOutput, ResultCache, key_of
+from query.process.row_level_security import RowLevelSecurity
+from query.process.source_cache import CachedSource, SourceCache
+from query.process.statement_cache import PreparedStatement, StatementCache
 from query.process.worker import Emit, Output
 from query.results import formats
 from query.results.content_coding import Coded
 from storage.read.scan import SnapshotExpired
 from storage.read.small_files import SmallFiles
-from storage.read.unconverted_rows import Tails
+from storage.read.unconverted_rows import UnconvertedRows
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NS_PER_US = 1_000
@@ -34,15 +34,15 @@ class Execution:
     """The statement of the moment, and what is kept between queries: decoded frames of unconverted segments."""
 
     def __init__(self) -> None:
-        self._prepared: Prepared | None = None
-        self._tails = Tails()
+        self._prepared: PreparedStatement | None = None
+        self._tails = UnconvertedRows()
         self._small = SmallFiles()
-        self._narrowing = Narrowing(self._tails)
-        self._memory = Memory(self._tails.places)
-        self._statements = Statements()
-        self._readings = Readings()
+        self._narrowing = RowLevelSecurity(self._tails)
+        self._memory = ResultCache(self._tails.places)
+        self._statements = StatementCache()
+        self._readings = SourceCache()
         # Those of the request of the moment, by their sources.
-        self._current: dict[int, Reading] = {}
+        self._current: dict[int, CachedSource] = {}
 
     def handle(self, request: object, output: Output) -> Answer:
         """Run one request. Raises what the client is to be told."""
@@ -54,17 +54,17 @@ class Execution:
             return self._execute(self._prepared, request, output)
         raise InternalError("a query process was asked out of order")
 
-    def _execute(self, prepared: Prepared, request: Execute, output: Output) -> Answer:
+    def _execute(self, prepared: PreparedStatement, request: Execute, output: Output) -> Answer:
         try:
             self._current.clear()
             views = {name: self._view(source) for name, source in request.sources.items()}
             read = None if prepared.statement.explain else self._memory.contents(views)
             if read is None:
-                return self._run(prepared, request, views, Recorded(output))
+                return self._run(prepared, request, views, RecordingOutput(output))
             key = key_of(prepared.statement, request, views, read)
             known = self._memory.recall(key)
             if known is None:
-                recorded = Recorded(output)
+                recorded = RecordingOutput(output)
                 answer = self._run(prepared, request, views, recorded)
                 if recorded.is_repeatable:
                     self._memory.keep(key, recorded.remembered(answer))
@@ -79,7 +79,9 @@ class Execution:
         except (Exception, pl.exceptions.PanicException) as error:
             raise engine.translate(error) from error
 
-    def _run(self, prepared: Prepared, request: Execute, views: dict[str, View], output: Recorded) -> Answer:
+    def _run(
+        self, prepared: PreparedStatement, request: Execute, views: dict[str, DatasetView], output: RecordingOutput
+    ) -> Answer:
         statement = prepared.statement
         coded = Coded(request.coding)
         sink = _Capped(lambda data: output(coded.add(data)), request.largest_result_bytes)
@@ -94,17 +96,17 @@ class Execution:
         output(coded.finish())
         return {"expired": False, "coding": coded.coding, "repeatable": query.repeatable}
 
-    def _view(self, source: Source) -> View:
+    def _view(self, source: Source) -> DatasetView:
         """The source with the columns that whoever asks may know of."""
         if source.only is None:
             reading = self._current[id(source)] = self._readings.of(source)
             return reading.view
-        return View(source, self._narrowing.visible(source.snapshot, source.only))
+        return DatasetView(source, self._narrowing.visible(source.snapshot, source.only))
 
-    def _schema(self, view: View) -> Schema:
+    def _schema(self, view: DatasetView) -> Schema:
         return self._current[id(view.source)].schema if view.source.only is None else view.schema
 
-    def _table(self, view: View, *, is_explained: bool) -> Table:
+    def _table(self, view: DatasetView, *, is_explained: bool) -> Table:
         only = view.source.only
         if only is None:
             # EXPLAIN tells what is done with the files.

@@ -8,7 +8,7 @@ from errors import Overloaded
 RETRY_AFTER_SECONDS: Final = 2
 
 
-class Line:
+class FairQueue:
     """Callers take turns: who sends a hundred queries delays their own, not another caller's one.
 
     Not synchronised; its owner holds a lock.

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from errors import InternalError, Overloaded, QueryCancelled, QueryTooLarge, ShuttingDown, TimedOut, WeirError
-from query.process.fair_queue import RETRY_AFTER_SECONDS, Line
+from query.process.fair_queue import RETRY_AFTER_SECONDS, FairQueue
 from query.process.protocol import Answer, ConnectionLost
 from query.process.query_process import QueryProcess
-from query.process.slot_table import Entry, Host, Query
+from query.process.slot_table import LockedFile, Query, SlotTable
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Limits:
 OnWait = Callable[[float], None]
 
 
-def ignored(seconds: float) -> None:
+def ignore(seconds: float) -> None:
     """For those who count nothing."""
 
 
@@ -100,7 +100,7 @@ class Lease:
         with self._lock:
             self._is_over = True
 
-    def check(self, host: Host) -> None:
+    def check(self, host: SlotTable) -> None:
         """End the query if it has used up what it may, or if nobody waits for it any more."""
         now = time.monotonic()
         if now > self._deadline:
@@ -144,10 +144,10 @@ class Lease:
 class Pool:
     """Lends processes to queries. One for each worker; the limits hold for all workers of the host together."""
 
-    def __init__(self, host: Host, limits: Limits, module: str, on_wait: OnWait = ignored) -> None:
+    def __init__(self, host: SlotTable, limits: Limits, module: str, on_wait: OnWait = ignore) -> None:
         self._host, self._limits, self._module, self._on_wait = host, limits, module, on_wait
         self._changed = threading.Condition()
-        self._line = Line(limits.waiting)
+        self._line = FairQueue(limits.waiting)
         self._idle: list[QueryProcess] = []
         self._leases: set[Lease] = set()
         self._wanted = 0
@@ -212,7 +212,7 @@ class Pool:
         """Wait in this worker's line, and at its head in the host's."""
         caller = f"{query.tenant}/{query.identity}"
         deadline = time.monotonic() + self._limits.waiting_seconds
-        entry: Entry | None = None
+        entry: LockedFile | None = None
         with self._changed:
             place = self._line.join(caller)
             try:

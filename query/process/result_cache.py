@@ -10,13 +10,13 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from query.process.dataset_view import View
+from query.process.dataset_view import DatasetView
 from query.process.messages import Execute
 from query.process.protocol import Answer
 from query.process.worker import Output
 from query.syntax.parse import Statement
-from storage.read.fingerprint import Contents, contents
-from storage.wal.index import Places
+from storage.read.fingerprint import Fingerprint, fingerprint
+from storage.wal.index import SegmentIndex
 
 MOST_ANSWERS: Final = 256
 LARGEST_BYTES: Final = 32 * 1024
@@ -25,7 +25,7 @@ Key = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class CachedResult:
     """The bytes of an answer, in their coding, and what was told ahead of them."""
 
     data: bytes
@@ -33,7 +33,7 @@ class Remembered:
     answer: Answer
 
 
-class Recorded:
+class RecordingOutput:
     """An output that remembers what went through it, as long as that is little."""
 
     def __init__(self, output: Output) -> None:
@@ -51,44 +51,46 @@ class Recorded:
         self._output.note(content)
         self._note = content
 
-    def remembered(self, answer: Answer) -> Remembered:
+    def remembered(self, answer: Answer) -> CachedResult:
         """What was said."""
-        return Remembered(bytes(self._data), self._note, answer)
+        return CachedResult(bytes(self._data), self._note, answer)
 
 
-class Memory:
+class ResultCache:
     """The answers of one query process, the latest used last."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: SegmentIndex) -> None:
         self._places = places
-        self._kept: OrderedDict[Key, Remembered] = OrderedDict()
+        self._kept: OrderedDict[Key, CachedResult] = OrderedDict()
 
-    def recall(self, key: Key) -> Remembered | None:
+    def recall(self, key: Key) -> CachedResult | None:
         """The answer that was kept under the key."""
         found = self._kept.get(key)
         if found is not None:
             self._kept.move_to_end(key)
         return found
 
-    def keep(self, key: Key, found: Remembered) -> None:
+    def keep(self, key: Key, found: CachedResult) -> None:
         """Keep an answer if it is small."""
         if len(found.data) <= LARGEST_BYTES:
             self._kept[key] = found
             if len(self._kept) > MOST_ANSWERS:
                 self._kept.popitem(last=False)
 
-    def contents(self, views: Mapping[str, View]) -> tuple[Contents, ...] | None:
+    def fingerprint(self, views: Mapping[str, DatasetView]) -> tuple[Fingerprint, ...] | None:
         """What the views read; None unless all that their files and frames hold is in their ranges, or it is much."""
-        found: list[Contents] = []
+        found: list[Fingerprint] = []
         for view in views.values():
-            known = contents(view.part, self._places)
+            known = fingerprint(view.part, self._places)
             if known is None:
                 return None
             found.append(known)
         return tuple(found)
 
 
-def key_of(statement: Statement, request: Execute, views: Mapping[str, View], read: tuple[Contents, ...]) -> Key:
+def key_of(
+    statement: Statement, request: Execute, views: Mapping[str, DatasetView], read: tuple[Fingerprint, ...]
+) -> Key:
     """What an answer depends on: the statement, its form, who reads, and what there is to read."""
     return (
         statement.sql,

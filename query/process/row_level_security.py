@@ -13,7 +13,7 @@ from query.process.messages import Tags
 from storage.files.statistics import Condition
 from storage.read.scan import scan
 from storage.read.snapshot import Snapshot
-from storage.read.unconverted_rows import Tails
+from storage.read.unconverted_rows import UnconvertedRows
 
 # What every row of every dataset has, whoever sent it.
 EVERYWHERE: Final = ("p_timestamp", "p_src_ip", "p_user_agent")
@@ -31,10 +31,10 @@ class _Seen:
     paths: set[str] = field(default_factory=set)
 
 
-class Narrowing:
+class RowLevelSecurity:
     """Narrowed scans, with what was learnt about immutable files kept for the next one."""
 
-    def __init__(self, tails: Tails) -> None:
+    def __init__(self, tails: UnconvertedRows) -> None:
         self._tails = tails
         self._seen: dict[tuple[int, Tags], _Seen] = {}
 
@@ -45,7 +45,7 @@ class Narrowing:
         leave out row groups. They are tried again above: a row that satisfies none of them is not missed.
         """
         rows = scan(snapshot, self._tails)
-        return narrowed(asked(rows, conditions), only)
+        return permitted_rows(matching_rows(rows, conditions), only)
 
     def visible(self, whole: Snapshot, only: Tags) -> frozenset[str]:
         """The columns that a permitted row of any time has.
@@ -56,14 +56,14 @@ class Narrowing:
         hidden = [column.name for column in whole.schema.columns if column.name not in seen.columns]
         files = tuple(file for file in whole.files if file.path not in seen.paths)
         if hidden and (files or whole.staged):
-            rows = narrowed(scan(replace(whole, files=files), self._tails), only)
+            rows = permitted_rows(scan(replace(whole, files=files), self._tails), only)
             found = rows.select(pl.col(hidden).is_not_null().any()).collect(engine="streaming")
             seen.columns.update(name for name in hidden if found[name].item())
         seen.paths.update(file.path for file in files)
         return frozenset(seen.columns)
 
 
-def asked(rows: pl.LazyFrame, conditions: Sequence[Conditions]) -> pl.LazyFrame:
+def matching_rows(rows: pl.LazyFrame, conditions: Sequence[Conditions]) -> pl.LazyFrame:
     """The rows that satisfy all conditions of any scan of theirs; all rows if one scan has none."""
     if not conditions or not all(conditions):
         return rows
@@ -79,7 +79,7 @@ def _holds(condition: Condition, dtype: pl.DataType) -> pl.Expr:
     return compare(pl.col(condition.column), pl.lit(condition.value, dtype=physical).cast(dtype))
 
 
-def narrowed(rows: pl.LazyFrame, only: Tags) -> pl.LazyFrame:
+def permitted_rows(rows: pl.LazyFrame, only: Tags) -> pl.LazyFrame:
     """The rows that bear one of the tags, behind a barrier that no condition of the user's passes.
 
     Polars would join such a condition with ours into one, evaluated on every row; an error or the time that it

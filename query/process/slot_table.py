@@ -36,7 +36,7 @@ class Query:
     started_at: str
 
 
-class Host:
+class SlotTable:
     """The shared directory, as one worker process sees it. Not for use by several processes through a fork."""
 
     def __init__(self, directory: Path, slots: int) -> None:
@@ -58,7 +58,7 @@ class Host:
         self._files.clear()
         self._held.clear()
 
-    def try_slot(self, place: "Entry | None") -> int | None:
+    def try_slot(self, place: "LockedFile | None") -> int | None:
         """A slot for the one at `place` in the line (None: not in it yet), or None: not now."""
         number = self._lock_any()
         if number is None or self._is_next(place):
@@ -81,11 +81,11 @@ class Host:
         if self._files:
             fcntl.flock(self._files[number], fcntl.LOCK_UN)
 
-    def stand_in_line(self) -> "Entry":
+    def stand_in_line(self) -> "LockedFile":
         """A place behind all that stand there now. The monotonic clock is the same for all processes of a host."""
         return self._publish(f"{time.monotonic_ns():020d}-{uuid.uuid4().hex}{WAITING}", "")
 
-    def enter(self, query: Query) -> "Entry":
+    def enter(self, query: Query) -> "LockedFile":
         """List a query until the entry is closed."""
         return self._publish(query.id + QUERY, json.dumps(asdict(query)))
 
@@ -113,7 +113,7 @@ class Host:
                 return number
         return None
 
-    def _is_next(self, place: "Entry | None") -> bool:
+    def _is_next(self, place: "LockedFile | None") -> bool:
         """Whether nobody alive stands before `place`."""
         for name in sorted(name for name in os.listdir(self._directory) if name.endswith(WAITING)):
             if place is not None and name == place.path.name:
@@ -134,7 +134,7 @@ class Host:
     def _forget(self, path: Path) -> None:
         path.with_suffix(CANCEL).unlink(missing_ok=True)
 
-    def _publish(self, name: str, content: str) -> "Entry":
+    def _publish(self, name: str, content: str) -> "LockedFile":
         """A file that appears complete and locked, so that whoever sees it unlocked knows its owner is gone."""
         unpublished = self._directory / (name + UNPUBLISHED)
         file = unpublished.open("w", encoding="utf-8")
@@ -143,7 +143,7 @@ class Host:
         file.flush()
         path = self._directory / name
         unpublished.rename(path)
-        return Entry(path, file)
+        return LockedFile(path, file)
 
     def sweep(self) -> None:
         """Remove what processes that died have left."""
@@ -160,7 +160,7 @@ class Host:
                     yield path
 
 
-class Entry:
+class LockedFile:
     """A file of the shared directory that is there as long as this is open."""
 
     def __init__(self, path: Path, file: IO[str]) -> None:

@@ -10,22 +10,22 @@ from typing import Final
 import polars as pl
 
 from query.plan.environment import Schema
-from query.process.dataset_view import View
+from query.process.dataset_view import DatasetView
 from query.process.messages import Source
 from storage.read.scan import scan
 from storage.read.small_files import SmallFiles
-from storage.read.unconverted_rows import Tails
+from storage.read.unconverted_rows import UnconvertedRows
 
 # Groups that take turns. More would keep rows alive that nobody asks for any more.
 MOST_KEPT: Final = 4
 MOST_SEEN: Final = 8
 
 
-class Reading:
+class CachedSource:
     """A source whose reader sees all rows of it."""
 
     def __init__(self, source: Source) -> None:
-        self.view = View(source, frozenset(column.name for column in source.snapshot.schema.columns))
+        self.view = DatasetView(source, frozenset(column.name for column in source.snapshot.schema.columns))
         self._frames: dict[tuple[str, ...], pl.LazyFrame] = {}
 
     @cached_property
@@ -33,7 +33,7 @@ class Reading:
         """What the binder knows of it."""
         return self.view.schema
 
-    def frame(self, view: View, tails: Tails, small: SmallFiles | None) -> pl.LazyFrame:
+    def frame(self, view: DatasetView, tails: UnconvertedRows, small: SmallFiles | None) -> pl.LazyFrame:
         """The rows of the view of this source. Raises SnapshotExpired."""
         snapshot = view.snapshot
         if small is None:
@@ -44,18 +44,18 @@ class Reading:
         return self._frames[chosen]
 
 
-class Readings:
+class SourceCache:
     """The latest readings. Only of a source that comes again something is kept: most are a single question's."""
 
     def __init__(self) -> None:
         self._seen: deque[Source] = deque(maxlen=MOST_SEEN)
-        self._kept: list[Reading] = []
+        self._kept: list[CachedSource] = []
 
-    def of(self, source: Source) -> Reading:
+    def of(self, source: Source) -> CachedSource:
         for each in self._kept:
             if each.view.source is source:
                 return each
-        made = Reading(source)
+        made = CachedSource(source)
         if any(each is source for each in self._seen):
             self._kept = [made, *self._kept][:MOST_KEPT]
         else:

@@ -1,4 +1,4 @@
-"""Statements that a query process has seen before, with what was found out about them."""
+"""StatementCache that a query process has seen before, with what was found out about them."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Final
 
 from query import engine
-from query.plan.conditions import compared_columns
 from query.plan.environment import Schema
 from query.plan.tree import Query
 from query.process.messages import Parse
+from query.syntax.compared_columns import compared_columns
 from query.syntax.parse import Statement, parse
 
 # What is kept takes several hundred times the memory of its text: of 2 KiB about half a MiB.
@@ -18,7 +18,7 @@ MOST_BYTES: Final = 128 * 1024
 LONGEST_BYTES: Final = 2 * 1024
 
 
-class Prepared:
+class PreparedStatement:
     """A parsed statement."""
 
     def __init__(self, statement: Statement) -> None:
@@ -44,14 +44,14 @@ class Prepared:
         return self._bound
 
 
-class Statements:
+class StatementCache:
     """The latest statements by their text and parameters, as many as their texts leave room for."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str], Prepared] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], PreparedStatement] = OrderedDict()
         self._bytes = 0
 
-    def prepared(self, request: Parse) -> Prepared:
+    def prepared(self, request: Parse) -> PreparedStatement:
         """The statement, parsed now or before. Raises InvalidSQL, UnsupportedSQL."""
         # The parameters as text: in Python 1 equals 1.0 and true.
         key = request.sql, repr(request.parameters)
@@ -59,7 +59,7 @@ class Statements:
         if found is not None:
             self._kept.move_to_end(key)
             return found
-        made = Prepared(parse(request.sql, request.parameters))
+        made = PreparedStatement(parse(request.sql, request.parameters))
         size = sum(map(len, key))
         if size <= LONGEST_BYTES:
             self._kept[key] = made

@@ -18,8 +18,8 @@ from typing import Final
 
 from errors import InvalidRequest
 from models.dump import Counter, Shape
+from storage.durable_files import sync_directory
 from storage.files.store import pieces
-from storage.wal.segments import sync_directory
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"

@@ -25,12 +25,13 @@ from models.dataset_sizes import Entry
 from models.dump import Counter
 from storage.backup import archive
 from storage.backup.archive import BackupRefused, Manifest, Member, Table
-from storage.backup.data_dir import attended
+from storage.backup.data_dir import open_data_dir
 from storage.cluster.host import NAME_FILE
+from storage.context import Layout
 from storage.files.store import open_store, pieces
-from storage.names import SEGMENT_SUFFIX, Layout
-from storage.read.listing import unconverted
-from storage.wal.segments import Staged
+from storage.names import SEGMENT_SUFFIX
+from storage.read.listing import list_unconverted
+from storage.wal.segments import SegmentRef
 
 # Of the data directory: what a host is called, and what seals its API keys unless a setting does.
 OWN_FILES: Final = (NAME_FILE, "secret.key")
@@ -43,7 +44,7 @@ class _Moment:
     """What there was: the manifest's live files, the segments that were none of them yet, the database itself."""
 
     live: Sequence[Entry]
-    staged: Sequence[Staged]
+    staged: Sequence[SegmentRef]
     migrations: Sequence[str]
     tables: Sequence[Table]
     counters: Sequence[Counter]
@@ -112,7 +113,7 @@ def _require_apart(layout: Layout, target: Path) -> None:
 
 
 def _look(layout: Layout, target: Path) -> _Moment:
-    with unconverted(layout) as staged:
+    with list_unconverted(layout) as staged:
         dump.speak_plainly()
         live = dataset_sizes.live()
         migrations = dump.migrations()
@@ -162,7 +163,7 @@ def _copy(layout: Layout, target: Path, found: _Moment, earlier: _Earlier) -> li
     return members
 
 
-def _segment(target: Path, staged: Staged) -> Member:
+def _segment(target: Path, staged: SegmentRef) -> Member:
     path = f"{archive.SEGMENTS}/{staged.name}{SEGMENT_SUFFIX}"
     return archive.write_member(target, path, pieces(Path(staged.path), staged.size))
 
@@ -178,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = Settings.from_env()
         if settings.advertise_url is not None:
             raise BackupRefused("this is one of several hosts, whose segments belong into it: use `weirctl backup`")
-        with attended(settings) as layout:
+        with open_data_dir(settings) as layout:
             manifest = backup(layout, target, options.previous)
     except (WeirError, InvalidSetting, OSError) as error:
         print(f"backup: {error}", file=sys.stderr)

@@ -12,7 +12,7 @@ from errors import InvalidRequest
 from models import base
 from storage.cluster import host
 from storage.cluster.peer_client import Signer
-from storage.names import Layout
+from storage.context import Layout
 
 # Held shared by every server of the data directory (gunicorn.conf.py).
 SERVER_LOCK: Final = "server.lock"
@@ -33,7 +33,7 @@ def require_restored(data_dir: Path) -> None:
 
 
 @contextmanager
-def attended(settings: Settings, *, alone: bool = False, signer: Signer | None = None) -> Iterator[Layout]:
+def open_data_dir(settings: Settings, *, alone: bool = False, signer: Signer | None = None) -> Iterator[Layout]:
     """The data directory with its database running and bound; started and stopped here when no server does.
 
     `alone`: no server may run. `signer`: for a layout that reads what the other hosts have, too. Raises NotNow,

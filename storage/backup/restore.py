@@ -26,9 +26,10 @@ from storage.backup.archive import BackupRefused, Manifest, Member, Table
 from storage.backup.create import COPIERS, OWN_FILES
 from storage.backup.data_dir import SERVER_LOCK, UNFINISHED_RESTORE, database
 from storage.cluster.host import NAME_FILE
+from storage.context import Layout
+from storage.durable_files import make_directory, sync_directory
 from storage.files.store import open_store
-from storage.names import SEGMENT_SUFFIX, UNFINISHED_SUFFIX, Layout
-from storage.wal.segments import make_directory, sync_directory
+from storage.names import SEGMENT_SUFFIX, UNFINISHED_SUFFIX
 
 # What a fresh file system has of its own.
 IGNORED: Final = frozenset({"lost+found", UNFINISHED_RESTORE, SERVER_LOCK})

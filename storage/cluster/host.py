@@ -5,8 +5,9 @@ from pathlib import Path
 
 from storage.cluster.peer_client import Signer
 from storage.cluster.peers import Peers
-from storage.names import UNFINISHED_SUFFIX, Layout, mirrors, unique
-from storage.wal.segments import make_directory, sync_directory
+from storage.context import Layout
+from storage.durable_files import make_directory, sync_directory
+from storage.names import UNFINISHED_SUFFIX, mirrors, unique
 
 # A copy of a data directory on a second host must leave this file out: two hosts of one name forget each other's work.
 NAME_FILE = "node"

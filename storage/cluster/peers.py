@@ -22,7 +22,7 @@ from models import host
 from models.host import Host
 from storage.cluster.peer_client import Exchange, Offer, Offered, Signer, Unreachable
 from storage.names import SEGMENT_SUFFIX, directory
-from storage.wal.segments import Staged, stage
+from storage.wal.segments import SegmentRef, list_segments
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class MirrorLost(Exception):
 class Listing:
     """The unconverted segments of all other hosts. `begun_at`: by the database's clock."""
 
-    segments: tuple[Staged, ...]
+    segments: tuple[SegmentRef, ...]
     begun_at: datetime
 
 
@@ -85,13 +85,13 @@ class Peers:
     def _others(self) -> Sequence[Host]:
         return [each for each in host.present() if each.name != self._node]
 
-    def _ask_all(self, hosts: Sequence[Host]) -> "Sequence[Sequence[Staged] | _Absence]":
+    def _ask_all(self, hosts: Sequence[Host]) -> "Sequence[Sequence[SegmentRef] | _Absence]":
         if len(hosts) < 2:
             return [self._ask(each) for each in hosts]
         with ThreadPoolExecutor(len(hosts)) as pool:
             return tuple(pool.map(self._ask, hosts))
 
-    def _ask(self, peer: Host) -> "Sequence[Staged] | _Absence":
+    def _ask(self, peer: Host) -> "Sequence[SegmentRef] | _Absence":
         try:
             for _ in range(MOST_ATTEMPTS):
                 with suppress(MirrorLost):
@@ -100,11 +100,11 @@ class Peers:
         except Unreachable as error:
             return _Absence(peer, str(error))
 
-    def _update(self, peer: Host) -> Sequence[Staged]:
+    def _update(self, peer: Host) -> Sequence[SegmentRef]:
         """Bring the mirrors of the peer's segments up to date. Raises Unreachable, MirrorLost."""
         target = self._mirrors / directory(peer.name)
         target.mkdir(parents=True, exist_ok=True)
-        known = {each.name: each.size for each in stage(target)}
+        known = {each.name: each.size for each in list_segments(target)}
         with self._exchange.ask(peer, known) as offer:
             return [_continue(target, each, offer, known.get(each.name, 0)) for each in offer.segments]
 
@@ -121,7 +121,7 @@ def _missing(absent: Sequence[_Absence]) -> HostMissing:
     )
 
 
-def _continue(target: Path, segment: Offered, offer: Offer, known: int) -> Staged:
+def _continue(target: Path, segment: Offered, offer: Offer, known: int) -> SegmentRef:
     """Add the bytes that were offered. Raises MirrorLost, ValueError, OSError."""
     if not NAME.fullmatch(segment.name) or not 0 <= segment.offset <= min(known, segment.size):
         raise ValueError(f"an offer that was not asked for: {segment}")
@@ -139,7 +139,7 @@ def _continue(target: Path, segment: Offered, offer: Offer, known: int) -> Stage
         os.utime(fd)
     finally:
         os.close(fd)
-    return Staged(segment.name, str(path), segment.size)
+    return SegmentRef(segment.name, str(path), segment.size)
 
 
 def _copy(offer: Offer, fd: int, start: int, end: int) -> None:

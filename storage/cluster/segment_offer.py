@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from models import segment
-from storage.names import Layout
-from storage.wal.segments import Staged, stage
+from storage.context import Layout
+from storage.wal.segments import SegmentRef, list_segments
 
 PIECE_BYTES: Final = 1024 * 1024
 
@@ -17,7 +17,7 @@ PIECE_BYTES: Final = 1024 * 1024
 class Part:
     """A segment, and the offset of its first byte that the peer lacks."""
 
-    staged: Staged
+    staged: SegmentRef
     offset: int
 
 
@@ -27,7 +27,7 @@ def offer(layout: Layout, known: Mapping[str, int]) -> list[Part]:
     Listed first and looked up in the database afterwards: what is left out was converted before, so whoever reads
     the manifest after this answer finds its events there.
     """
-    staged = stage(layout.staging)
+    staged = list_segments(layout.staging)
     converted = segment.converted([each.name for each in staged])
     return [
         Part(each, min(known.get(each.name, 0), each.size))

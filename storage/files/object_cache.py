@@ -19,7 +19,8 @@ from typing import Final
 from config import Settings
 from errors import StorageUnavailable
 from models.file import File
-from storage.names import PARQUET_SUFFIX, UNFINISHED_SUFFIX, CacheLimits, Layout, unique
+from storage.context import CacheLimits, Layout
+from storage.names import PARQUET_SUFFIX, UNFINISHED_SUFFIX, unique
 from storage.write.disk_watermark import used_percent
 
 logger = logging.getLogger(__name__)

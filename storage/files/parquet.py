@@ -12,9 +12,10 @@ import polars as pl
 from columns import POLARS_TYPES
 from models.column import Schema
 from models.file import HOUR_NS, File
+from storage.context import Layout
 from storage.files.statistics import summarize
 from storage.files.store import allows_http, open_store
-from storage.names import PARQUET_SUFFIX, Layout, unique
+from storage.names import PARQUET_SUFFIX, unique
 from storage.times import UNIT_NS, span
 
 # Level 3 costs 1.7 times the CPU for no smaller files on telemetry (docs/decisions/storage.md).

@@ -18,9 +18,10 @@ from obstore.store import S3Store
 
 from errors import StorageUnavailable
 from models.file import File
+from storage.context import Layout
+from storage.durable_files import make_directory, sync_directory
 from storage.files.object_cache import Cache
-from storage.names import PARQUET_SUFFIX, RESERVED, UNFINISHED_SUFFIX, Layout, unique
-from storage.wal.segments import make_directory, sync_directory
+from storage.names import PARQUET_SUFFIX, RESERVED, UNFINISHED_SUFFIX, unique
 
 # A store that does not answer delays conversion; nobody waits for it.
 RETRIES: Final = 2

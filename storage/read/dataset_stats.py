@@ -12,12 +12,12 @@ from errors import StorageUnavailable
 from models import dataset_totals
 from models.dataset import Dataset
 from models.dataset_totals import Day, Total
-from storage.names import Layout
-from storage.read.listing import unconverted
+from storage.context import Layout
+from storage.read.listing import list_unconverted
 from storage.times import to_us, within
-from storage.wal.index import Place, walk
+from storage.wal.index import RecordLocation, scan_headers
 from storage.wal.records import checked, to_rows
-from storage.wal.segments import Staged
+from storage.wal.segments import SegmentRef
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -28,7 +28,7 @@ MOST_ATTEMPTS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class DatasetStats:
     """Events and bytes of their bodies: ever, and now; bytes stored as Parquet: now, and deleted. Times in ns."""
 
     lifetime_events: int
@@ -44,16 +44,16 @@ class Account:
 class Found(NamedTuple):
     """A frame of a segment."""
 
-    staged: Staged
-    place: Place
+    staged: SegmentRef
+    place: RecordLocation
 
 
-def account(layout: Layout, target: Dataset) -> Account:
+def dataset_stats(layout: Layout, target: Dataset) -> DatasetStats:
     """The dataset's account at one moment. Raises StorageUnavailable."""
     return _count(layout, target, lambda: dataset_totals.total(target.id), _add)
 
 
-def day(layout: Layout, target: Dataset, on: date) -> Day:
+def day_stats(layout: Layout, target: Dataset, on: date) -> Day:
     """What the dataset has of one day (UTC), by the time its range filter uses. Raises StorageUnavailable."""
     start = to_us(datetime.combine(on, time(), UTC)) * 1000
     end = start + DAY_NS
@@ -68,7 +68,7 @@ def day(layout: Layout, target: Dataset, on: date) -> Day:
 def _count(layout: Layout, target: Dataset, stored: Callable[[], S], add: Callable[[S, Sequence[Found]], R]) -> R:
     """`add` of what the manifest says and the frames that are not in it yet, both of one moment."""
     for _ in range(MOST_ATTEMPTS):
-        with unconverted(layout) as staged:
+        with list_unconverted(layout) as staged:
             known = stored()
         try:
             return add(known, _frames(staged, target.id))
@@ -77,23 +77,23 @@ def _count(layout: Layout, target: Dataset, stored: Callable[[], S], add: Callab
     raise StorageUnavailable("segments were converted faster than they could be counted")
 
 
-def _frames(staged: Sequence[Staged], dataset_id: int) -> list[Found]:
+def _frames(staged: Sequence[SegmentRef], dataset_id: int) -> list[Found]:
     """The dataset's frames in the segments, by their headers. Raises FileNotFoundError."""
     found: list[Found] = []
     for each in staged:
         fd = os.open(each.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            found += [Found(each, place) for owner, place in walk(fd, 0, each.size) if owner == dataset_id]
+            found += [Found(each, place) for owner, place in scan_headers(fd, 0, each.size) if owner == dataset_id]
         finally:
             os.close(fd)
     return found
 
 
-def _add(stored: Total, frames: Sequence[Found]) -> Account:
+def _add(stored: Total, frames: Sequence[Found]) -> DatasetStats:
     places = [each.place for each in frames]
     events = sum(place.rows for place in places)
     body_bytes = sum(place.body_bytes for place in places)
-    return Account(
+    return DatasetStats(
         lifetime_events=stored.ingested_events + events,
         lifetime_body_bytes=stored.ingested_body_bytes + body_bytes,
         events=stored.events + events,

@@ -9,14 +9,14 @@ from typing import Final
 
 from models.column import Schema
 from storage.read.snapshot import Snapshot
-from storage.wal.index import Places
+from storage.wal.index import SegmentIndex
 
 # Of a dataset that gets more frames than this in a window something is new whenever it is looked at.
 MOST_FRAMES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class Fingerprint:
     """The columns, the files by path and the frames by segment and place that all of a range's events are in."""
 
     schema: Schema
@@ -25,7 +25,7 @@ class Contents:
     frames: tuple[tuple[str, int], ...]
 
 
-def contents(snapshot: Snapshot, places: Places) -> Contents | None:
+def fingerprint(snapshot: Snapshot, places: SegmentIndex) -> Fingerprint | None:
     """What the snapshot holds; None when something is partly in its range, or too much to be listed, or gone."""
     start, end = snapshot.start, snapshot.end
     for file in snapshot.files:
@@ -34,10 +34,10 @@ def contents(snapshot: Snapshot, places: Places) -> Contents | None:
     frames = _frames(snapshot, places)
     if frames is None:
         return None
-    return Contents(snapshot.schema, snapshot.time_column, tuple(file.path for file in snapshot.files), frames)
+    return Fingerprint(snapshot.schema, snapshot.time_column, tuple(file.path for file in snapshot.files), frames)
 
 
-def _frames(snapshot: Snapshot, places: Places) -> tuple[tuple[str, int], ...] | None:
+def _frames(snapshot: Snapshot, places: SegmentIndex) -> tuple[tuple[str, int], ...] | None:
     places.forget(snapshot.staged)
     found: list[tuple[str, int]] = []
     for each in snapshot.staged:

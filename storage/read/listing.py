@@ -8,8 +8,8 @@ from typing import Final
 from errors import StorageUnavailable
 from models import host, segment
 from models.base import connection, database
-from storage.names import Layout
-from storage.wal.segments import Staged, stage
+from storage.context import Layout
+from storage.wal.segments import SegmentRef, list_segments
 
 # From the listing of other hosts' segments to the manifest. Whoever is slower might find neither the segment nor the
 # row that tells of its conversion, which goes after the grace: longer than this (storage/upkeep/maintenance.py).
@@ -17,7 +17,7 @@ LONGEST_LISTING: Final = timedelta(seconds=30)
 
 
 @contextmanager
-def unconverted(layout: Layout) -> Iterator[tuple[Staged, ...]]:
+def list_unconverted(layout: Layout) -> Iterator[tuple[SegmentRef, ...]]:
     """The segments of all hosts whose events are not in the manifest that the block reads.
 
     Staging is listed before the manifest is read: a segment that is converted in between is then known as both
@@ -28,7 +28,7 @@ def unconverted(layout: Layout) -> Iterator[tuple[Staged, ...]]:
     known = layout.converted
     listing = None if layout.peers is None else layout.peers.listing()
     others = listing.segments if listing is not None else ()
-    staged = (*stage(layout.staging, known.names), *(each for each in others if each.name not in known.names))
+    staged = (*list_segments(layout.staging, known.names), *(each for each in others if each.name not in known.names))
     with connection(), database.atomic():
         database.execute_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         converted = segment.converted([each.name for each in staged])

@@ -16,7 +16,7 @@ from storage.files.parquet import apart, scan_files
 from storage.files.store import read_object
 from storage.read.small_files import SmallFiles
 from storage.read.snapshot import Snapshot
-from storage.read.unconverted_rows import Tails
+from storage.read.unconverted_rows import UnconvertedRows
 from storage.times import within
 
 Rows = TypeVar("Rows", pl.DataFrame, pl.LazyFrame)
@@ -28,14 +28,14 @@ class SnapshotExpired(InternalError):
     code = "snapshot_expired"
 
 
-def scan(snapshot: Snapshot, tails: Tails | None = None, small: SmallFiles | None = None) -> pl.LazyFrame:
+def scan(snapshot: Snapshot, tails: UnconvertedRows | None = None, small: SmallFiles | None = None) -> pl.LazyFrame:
     """The events of the snapshot's range, one per row, with the columns of its schema in its order.
 
-    Whoever scans more than once keeps a `Tails`, and perhaps a `SmallFiles`, and passes it. Raises SnapshotExpired. A
+    Whoever scans more than once keeps a `UnconvertedRows`, and perhaps a `SmallFiles`, and passes it. Raises SnapshotExpired. A
     file in an object store is not looked for: if it is gone, collecting the frame raises FileNotFoundError, and a new
     snapshot is needed too.
     """
-    tails = tails or Tails()
+    tails = tails or UnconvertedRows()
     tails.forget(snapshot.staged)
     wanted = {column.name: POLARS_TYPES[column.type] for column in snapshot.schema.columns}
     kept, files = small.split(snapshot, partial(_decoded, snapshot, wanted)) if small else ([], snapshot.files)
@@ -68,7 +68,7 @@ def _files(snapshot: Snapshot, files: Sequence[File], wanted: dict[str, pl.DataT
     return [scan_files(each, wanted) for each in places]
 
 
-def _staged(snapshot: Snapshot, tails: Tails, wanted: dict[str, pl.DataType]) -> list[pl.LazyFrame]:
+def _staged(snapshot: Snapshot, tails: UnconvertedRows, wanted: dict[str, pl.DataType]) -> list[pl.LazyFrame]:
     """The rows of the segments, read when the frame is collected: only then it is known which columns are wanted.
 
     Behind a barrier that no condition passes: Polars would have to write each down for a source of ours, and cannot if
@@ -90,7 +90,7 @@ def _unchanged(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _read_staged(
     snapshot: Snapshot,
-    tails: Tails,
+    tails: UnconvertedRows,
     wanted: dict[str, pl.DataType],
     columns: list[str] | None,
     predicate: pl.Expr | None,

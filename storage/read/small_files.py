@@ -28,7 +28,7 @@ Decode = Callable[[Sequence[File]], pl.DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
+class FileGroup:
     """The rows of some files, one after the other: of the file `paths[n]` those from `starts[n]` to `starts[n + 1]`.
 
     `bytes`: what they take, 0 of a view.
@@ -39,7 +39,7 @@ class Pack:
     starts: tuple[int, ...]
     bytes: int = 0
 
-    def only(self, wanted: set[str]) -> "list[Pack]":
+    def only(self, wanted: set[str]) -> "list[FileGroup]":
         """The rows of those files, in runs of neighbours, as views."""
         if wanted.issuperset(self.paths):
             return [self]
@@ -53,32 +53,34 @@ class Pack:
                     yield first, number
                 first = number + 1
 
-    def _run(self, first: int, last: int) -> "Pack":
+    def _run(self, first: int, last: int) -> "FileGroup":
         start, starts = self.starts[first], self.starts[first : last + 1]
         rows = self.rows.slice(start, starts[-1] - start)
-        return Pack(rows, self.paths[first:last], tuple(each - start for each in starts))
+        return FileGroup(rows, self.paths[first:last], tuple(each - start for each in starts))
 
 
-def pack(files: Sequence[File], rows: pl.DataFrame) -> Pack:
+def decode_group(files: Sequence[File], rows: pl.DataFrame) -> FileGroup:
     """The rows of the files, in the order of the files."""
     starts = accumulate((each.rows for each in files), initial=0)
-    return Pack(rows, tuple(each.path for each in files), tuple(starts), int(rows.estimated_size()))
+    return FileGroup(rows, tuple(each.path for each in files), tuple(starts), int(rows.estimated_size()))
 
 
-def joined(packs: Sequence[Pack]) -> Pack:
+def joined(packs: Sequence[FileGroup]) -> FileGroup:
     """Packs of the same columns as one."""
     starts = [0]
     for each in packs:
         starts += [starts[-1] + start for start in each.starts[1:]]
     rows = pl.concat([each.rows for each in packs], rechunk=True)
-    return Pack(rows, tuple(path for each in packs for path in each.paths), tuple(starts), int(rows.estimated_size()))
+    return FileGroup(
+        rows, tuple(path for each in packs for path in each.paths), tuple(starts), int(rows.estimated_size())
+    )
 
 
 class SmallFiles:
     """What one process keeps of them. Not for two threads at once."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[int, list[Pack]] = OrderedDict()
+        self._kept: OrderedDict[int, list[FileGroup]] = OrderedDict()
 
     def split(self, snapshot: Snapshot, decode: Decode) -> tuple[list[pl.DataFrame], list[File]]:
         """The rows of those of the snapshot's files that are kept, as they are in them, and the other files.
@@ -109,12 +111,12 @@ class SmallFiles:
         if rows.height != sum(each.rows for each in missing):
             # Damaged, then: whoever reads it as a file is told.
             return
-        self._kept[dataset_id] = _merged([*packs, pack(missing, rows)])
+        self._kept[dataset_id] = _merged([*packs, decode_group(missing, rows)])
         self._shrink()
 
-    def _only(self, dataset_id: int, wanted: set[str]) -> list[Pack]:
-        found: list[Pack] = []
-        kept: list[Pack] = []
+    def _only(self, dataset_id: int, wanted: set[str]) -> list[FileGroup]:
+        found: list[FileGroup] = []
+        kept: list[FileGroup] = []
         for each in self._kept.get(dataset_id, []):
             pieces = each.only(wanted)
             if len(pieces) > MOST_PIECES:
@@ -134,9 +136,9 @@ class SmallFiles:
             total -= sizes[dataset_id]
 
 
-def _merged(packs: Sequence[Pack]) -> list[Pack]:
+def _merged(packs: Sequence[FileGroup]) -> list[FileGroup]:
     """The same in few packs: neighbours of the same columns join while the later is at least half the earlier."""
-    merged: list[Pack] = []
+    merged: list[FileGroup] = []
     for each in packs:
         while merged and merged[-1].rows.schema == each.rows.schema and merged[-1].rows.height <= 2 * each.rows.height:
             each = joined([merged.pop(), each])

@@ -7,11 +7,11 @@ from models import column, file
 from models.column import Schema
 from models.dataset import Dataset
 from models.file import File
+from storage.context import Layout
 from storage.files.object_cache import Cache
 from storage.files.statistics import Condition, choose
-from storage.names import Layout
-from storage.read.listing import unconverted
-from storage.wal.segments import Staged
+from storage.read.listing import list_unconverted
+from storage.wal.segments import SegmentRef
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Snapshot:
     start: int | None
     end: int | None
     files: tuple[File, ...]
-    staged: tuple[Staged, ...]
+    staged: tuple[SegmentRef, ...]
     columns: frozenset[str] = frozenset()
     cache: Cache | None = None
 
@@ -47,7 +47,7 @@ class Snapshot:
         return replace(self, files=tuple(choose(self.files, known))) if all(known) and known else self
 
 
-def take(
+def take_snapshot(
     layout: Layout,
     dataset: Dataset,
     start: int | None = None,
@@ -58,7 +58,7 @@ def take(
 
     The files carry the statistics of `columns`, so that some of them need not be read.
     """
-    with unconverted(layout) as staged:
+    with list_unconverted(layout) as staged:
         schema = column.schema(dataset.id)
         known = sorted({each.name for each in schema.columns}.intersection(columns))
         files = file.find(dataset.id, start, end, known)

@@ -13,9 +13,9 @@ import polars as pl
 
 from storage.wal.arrow import schema_bytes
 from storage.wal.batches import Streams, columns_of, read_stream
-from storage.wal.index import Place, Places, Walked
+from storage.wal.index import IndexedSegment, RecordLocation, SegmentIndex
 from storage.wal.records import payload_at, payload_start, seed
-from storage.wal.segments import Staged
+from storage.wal.segments import SegmentRef
 
 # What is read of a segment at once: fresh memory for all of it would cost more than the reading.
 PORTION_BYTES: Final = 256 * 1024
@@ -24,14 +24,14 @@ GAP_BYTES: Final = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chunk:
+class DecodedRows:
     """The rows of undamaged frames of one schema: those of the columns that were decoded, at least one.
 
     `schema`: as the frames' streams begin; empty if they are of another form, and then all columns are decoded.
     """
 
     schema: bytes
-    places: tuple[Place, ...]
+    places: tuple[RecordLocation, ...]
     rows: pl.DataFrame
 
     def lacks(self, wanted: Collection[str] | None) -> list[str]:
@@ -43,16 +43,16 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class SegmentRows:
     """One dataset's frames in a segment as far as they were read: of its first `count` places all but `left_out`.
 
     `end`: where the last frame that was read ends. Immutable: replaced whole, never extended.
     """
 
-    walked: Walked
-    chunks: tuple[Chunk, ...] = ()
+    walked: IndexedSegment
+    chunks: tuple[DecodedRows, ...] = ()
     count: int = 0
-    left_out: tuple[Place, ...] = ()
+    left_out: tuple[RecordLocation, ...] = ()
     end: int = 0
 
 
@@ -64,17 +64,17 @@ class Wanted(NamedTuple):
     columns: Collection[str] | None
 
 
-class Tails:
+class UnconvertedRows:
     """A process's tails. Threads may share it: they may read something twice, but never see half of it."""
 
     def __init__(self) -> None:
-        self.places = Places()
-        self._tails: dict[tuple[str, int], Tail] = {}
+        self.places = SegmentIndex()
+        self._tails: dict[tuple[str, int], SegmentRows] = {}
 
     def read(
         self,
         dataset_id: int,
-        staged: Sequence[Staged],
+        staged: Sequence[SegmentRef],
         start: int | None = None,
         end: int | None = None,
         wanted: Collection[str] | None = None,
@@ -89,17 +89,17 @@ class Tails:
             chunk.rows for each in staged for chunk in self._tail(dataset_id, each, Wanted(start, end, wanted)).chunks
         ]
 
-    def _tail(self, dataset_id: int, staged: Staged, wanted: Wanted) -> Tail:
+    def _tail(self, dataset_id: int, staged: SegmentRef, wanted: Wanted) -> SegmentRows:
         fd = os.open(staged.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             walked = self.places.walked(staged, fd)
             places = walked.places(dataset_id, staged.size)
             known = self._tails.get((staged.name, dataset_id))
             if known is None or known.walked is not walked:
-                known = Tail(walked)
+                known = SegmentRows(walked)
             if known.end > staged.size:
                 # The listing is older than what was read, and joined with what came since.
-                return extended(Tail(walked), places, fd, staged, wanted)
+                return extended(SegmentRows(walked), places, fd, staged, wanted)
             grown = extended(known, places, fd, staged, wanted)
         finally:
             os.close(fd)
@@ -107,7 +107,7 @@ class Tails:
             self._tails[staged.name, dataset_id] = grown
         return grown
 
-    def forget(self, listed: Sequence[Staged]) -> None:
+    def forget(self, listed: Sequence[SegmentRef]) -> None:
         """Drop what is known of the segments that are gone, those that a newer one was listed without."""
         gone = set(self.places.forget(listed))
         if gone:
@@ -115,7 +115,9 @@ class Tails:
                 self._tails.pop(key, None)
 
 
-def extended(known: Tail, places: Sequence[Place], fd: int, staged: Staged, wanted: Wanted) -> Tail:
+def extended(
+    known: SegmentRows, places: Sequence[RecordLocation], fd: int, staged: SegmentRef, wanted: Wanted
+) -> SegmentRows:
     """The tail with those of the places that may be in the range and were not read yet, and the wanted columns.
 
     The first damaged one ends it: that, and what is behind it, is tried again the next time.
@@ -131,13 +133,15 @@ def extended(known: Tail, places: Sequence[Place], fd: int, staged: Staged, want
     left_out = tuple(place for place in candidates if place not in done)
     last = max((place.end for place in done), default=0)
     chunks = merge((*widened, *fresh))
-    return Tail(known.walked, chunks, max(known.count, len(places)), left_out, max(known.end, last))
+    return SegmentRows(known.walked, chunks, max(known.count, len(places)), left_out, max(known.end, last))
 
 
-def _fresh(fd: int, places: Sequence[Place], segment: str, columns: Collection[str] | None) -> list[Chunk]:
+def _fresh(
+    fd: int, places: Sequence[RecordLocation], segment: str, columns: Collection[str] | None
+) -> list[DecodedRows]:
     """What the frames at the places hold, up to the first that is damaged."""
-    alike: dict[bytes, tuple[list[Place], Streams]] = {}
-    chunks: list[Chunk] = []
+    alike: dict[bytes, tuple[list[RecordLocation], Streams]] = {}
+    chunks: list[DecodedRows] = []
     start_of_checksum = seed(segment)
     for place, data, at, end in _read(fd, places):
         start = payload_start(data, at, end, start_of_checksum)
@@ -145,17 +149,17 @@ def _fresh(fd: int, places: Sequence[Place], segment: str, columns: Collection[s
             break
         schema = schema_bytes(data, start, end)
         if schema is None:
-            chunks.append(Chunk(b"", (place,), read_stream(data[start:end])))
+            chunks.append(DecodedRows(b"", (place,), read_stream(data[start:end])))
             continue
         if schema not in alike:
             alike[schema] = [], Streams(schema, columns)
         found, streams = alike[schema]
         found.append(place)
         streams.add(data, start, end)
-    return chunks + [Chunk(schema, tuple(found), streams.rows()) for schema, (found, streams) in alike.items()]
+    return chunks + [DecodedRows(schema, tuple(found), streams.rows()) for schema, (found, streams) in alike.items()]
 
 
-def _widened(fd: int, chunk: Chunk, columns: Collection[str] | None) -> Chunk:
+def _widened(fd: int, chunk: DecodedRows, columns: Collection[str] | None) -> DecodedRows:
     """The chunk with the wanted columns. Its frames were checked before, and never change."""
     lacking = chunk.lacks(columns)
     if not lacking:
@@ -166,7 +170,7 @@ def _widened(fd: int, chunk: Chunk, columns: Collection[str] | None) -> Chunk:
     return replace(chunk, rows=chunk.rows.hstack(streams.rows()))
 
 
-def _read(fd: int, places: Sequence[Place]) -> Iterator[tuple[Place, bytes, int, int]]:
+def _read(fd: int, places: Sequence[RecordLocation]) -> Iterator[tuple[RecordLocation, bytes, int, int]]:
     """The frames at the places: each in what was read at once, where it begins and where it ends."""
     for run in _runs(places):
         first = run[0].start
@@ -175,9 +179,9 @@ def _read(fd: int, places: Sequence[Place]) -> Iterator[tuple[Place, bytes, int,
             yield place, data, place.start - first, place.end - first
 
 
-def _runs(wanted: Sequence[Place]) -> Iterator[list[Place]]:
-    """Places that are read at once: near each other, and together no more than a portion, or one."""
-    run: list[Place] = []
+def _runs(wanted: Sequence[RecordLocation]) -> Iterator[list[RecordLocation]]:
+    """SegmentIndex that are read at once: near each other, and together no more than a portion, or one."""
+    run: list[RecordLocation] = []
     for place in wanted:
         if run and not (0 <= place.start - run[-1].end <= GAP_BYTES and place.end - run[0].start <= PORTION_BYTES):
             yield run
@@ -187,20 +191,20 @@ def _runs(wanted: Sequence[Place]) -> Iterator[list[Place]]:
         yield run
 
 
-def merge(chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
+def merge(chunks: Sequence[DecodedRows]) -> tuple[DecodedRows, ...]:
     """The same in few: neighbours of the same schema and columns join while the later is at least half the earlier.
 
     So every row is copied a logarithmic number of times, however often a growing tail is read.
     """
-    merged: list[Chunk] = []
+    merged: list[DecodedRows] = []
     for each in chunks:
         while merged and _are_alike(merged[-1], each) and merged[-1].rows.height <= 2 * each.rows.height:
             before = merged.pop()
             rows = pl.concat([before.rows, each.rows.select(before.rows.columns)], rechunk=True)
-            each = Chunk(each.schema, before.places + each.places, rows)
+            each = DecodedRows(each.schema, before.places + each.places, rows)
         merged.append(each)
     return tuple(merged)
 
 
-def _are_alike(one: Chunk, other: Chunk) -> bool:
+def _are_alike(one: DecodedRows, other: DecodedRows) -> bool:
     return one.schema == other.schema and dict(one.rows.schema) == dict(other.rows.schema)

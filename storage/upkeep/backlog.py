@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from ulid import ULID
 
 from models import segment
-from storage.names import Layout
-from storage.wal.segments import stage
+from storage.context import Layout
+from storage.wal.segments import list_segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Backlog:
 
 def backlog(layout: Layout, now: datetime) -> Backlog:
     """The backlog of this host. Raises StorageUnavailable."""
-    staged = stage(layout.staging)
+    staged = list_segments(layout.staging)
     converted = segment.converted([each.name for each in staged])
     waiting = [each for each in staged if each.name not in converted]
     oldest = min((ULID.from_str(each.name).datetime for each in waiting), default=now)

@@ -7,11 +7,11 @@ from typing import Final
 
 from models import column, dataset, file
 from models.deletion_hold import deletion
-from models.file import File, Pile
+from models.file import CompactionCandidate, File
+from storage.context import Layout
 from storage.files import parquet
 from storage.files.parquet import Origin
 from storage.files.store import open_store
-from storage.names import Layout
 
 logger = logging.getLogger(__name__)
 
@@ -32,22 +32,22 @@ MOST_REMOVED: Final = 1000
 def compact(layout: Layout, *, now: datetime | None = None) -> int:
     """Do the most useful merge, if any; return how many files it replaced. Raises StorageUnavailable, OSError."""
     now = now or datetime.now(UTC)
-    for directory, level in plan(file.piles(SMALL_BYTES), now):
+    for directory, level in plan(file.compaction_candidates(SMALL_BYTES), now):
         done = _merge(layout, directory, level, now)
         if done:
             return done
     return 0
 
 
-def plan(piles: Sequence[Pile], now: datetime) -> list[tuple[Pile, int | None]]:
+def plan(piles: Sequence[CompactionCandidate], now: datetime) -> list[tuple[CompactionCandidate, int | None]]:
     """Which files to merge, most useful first: those of a pile's directory and level (None: of any level)."""
     full = [(pile, pile.level) for pile in piles if pile.count >= FAN_IN]
     settled = [(pile, None) for pile in piles if pile.count < FAN_IN and pile.newest <= now - SETTLED]
     return [*full, *settled]
 
 
-def _merge(layout: Layout, pile: Pile, level: int | None, now: datetime) -> int:
-    found = file.piled(pile, SMALL_BYTES)
+def _merge(layout: Layout, pile: CompactionCandidate, level: int | None, now: datetime) -> int:
+    found = file.candidate_files(pile, SMALL_BYTES)
     old = choose([each for each in found if level is None or each.level == level])
     targets = dataset.find_many([pile.dataset_id])
     if len(old) < 2 or not targets:

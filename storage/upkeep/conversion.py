@@ -16,13 +16,15 @@ from models.dataset import Dataset
 from models.deletion_hold import deletion
 from models.file import File
 from models.segment import Ingested
+from storage.context import Layout
+from storage.durable_files import sync_directory
 from storage.files import parquet
 from storage.files.parquet import Origin
 from storage.files.store import open_store
-from storage.names import SEGMENT_SUFFIX, Layout, partition
-from storage.wal.records import Frame, beyond, decode, join_alike, to_few
-from storage.wal.segments import Staged, owned, stage, sync_directory
-from storage.write.idempotency import read_notes
+from storage.names import SEGMENT_SUFFIX, partition
+from storage.wal.records import Record, beyond, decode, join_streams, to_few
+from storage.wal.segments import SegmentRef, list_segments, owned
+from storage.write.idempotency import decode_records
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +35,7 @@ def convert_all(layout: Layout) -> int:
     One that cannot be converted is logged and does not keep the others from it; then InternalError is raised in the
     end. Raises StorageUnavailable at once.
     """
-    staged = stage(layout.staging)
+    staged = list_segments(layout.staging)
     done = segment.converted([each.name for each in staged])
     converted, failed = 0, []
     for each in staged:
@@ -49,14 +51,14 @@ def convert_all(layout: Layout) -> int:
     return converted
 
 
-def _convert_if_free(layout: Layout, staged: Staged) -> bool:
+def _convert_if_free(layout: Layout, staged: SegmentRef) -> bool:
     with owned(staged) as is_ours:
         if not is_ours:
             return False
         return convert(layout, staged)
 
 
-def convert(layout: Layout, staged: Staged) -> bool:
+def convert(layout: Layout, staged: SegmentRef) -> bool:
     """Convert one segment, whose lock the caller holds. False: somebody else had done so already.
 
     What a crash has torn was never acknowledged and is left out. Whole frames behind it are taken: what is before
@@ -83,7 +85,7 @@ def convert(layout: Layout, staged: Staged) -> bool:
     return dead is not None
 
 
-def _behind_damage(data: bytes, good: int, staged: Staged) -> list[Frame]:
+def _behind_damage(data: bytes, good: int, staged: SegmentRef) -> list[Record]:
     found = list(beyond(data, good, staged.name))
     if found:
         events = sum(frame.rows for frame in found)
@@ -98,7 +100,7 @@ def _behind_damage(data: bytes, good: int, staged: Staged) -> list[Frame]:
     return found
 
 
-def _write(layout: Layout, target: Dataset, frames: Sequence[Frame]) -> list[File]:
+def _write(layout: Layout, target: Dataset, frames: Sequence[Record]) -> list[File]:
     schema = column.schema(target.id)
     if not schema.columns:
         # Deleted since it was found.
@@ -133,18 +135,18 @@ def share(amount: int, weights: Sequence[int]) -> list[int]:
 
 def unify(parts: Sequence[pl.DataFrame], schema: Schema) -> pl.DataFrame:
     """All rows in one frame: the columns that occur, in the schema's order and types."""
-    joined = join_alike(parts)
+    joined = join_streams(parts)
     occurring = {name for part in joined for name in part.columns}
     wanted = {each.name: POLARS_TYPES[each.type] for each in schema.columns if each.name in occurring}
     conformed = [part.cast({name: dtype for name, dtype in wanted.items() if name in part.columns}) for part in joined]
     return pl.concat(conformed, how="diagonal").select(*wanted)
 
 
-def _receipts(frames: Sequence[Frame]) -> dict[bytes, int]:
-    return {receipt: events for frame in frames for receipt, events in read_notes(frame.notes).items()}
+def _receipts(frames: Sequence[Record]) -> dict[bytes, int]:
+    return {receipt: events for frame in frames for receipt, events in decode_records(frame.notes).items()}
 
 
-def _ingested(dataset_id: int, frames: Sequence[Frame]) -> Ingested:
+def _ingested(dataset_id: int, frames: Sequence[Record]) -> Ingested:
     own = [frame for frame in frames if frame.dataset_id == dataset_id]
     return Ingested(dataset_id, sum(frame.rows for frame in own), sum(frame.body_bytes for frame in own))
 

@@ -9,11 +9,12 @@ from typing import Final
 
 from models import dataset_sizes, segment
 from models.dataset_sizes import Entry
+from storage.context import Layout
+from storage.durable_files import is_locked
 from storage.files import parquet
 from storage.files.store import open_store
-from storage.names import Layout
 from storage.wal.records import beyond, decode
-from storage.wal.segments import Staged, is_locked, stage
+from storage.wal.segments import SegmentRef, list_segments
 
 # Footers read at once: of objects, each is a request.
 READERS: Final = 8
@@ -52,7 +53,7 @@ def inspect(layout: Layout) -> Iterator[Finding]:
     known = {entry.path for entry in live} | dataset_sizes.removed() | {entry.path for entry in dataset_sizes.live()}
     for path in sorted(set(there) - known):
         yield Finding(Trouble.ORPHAN, path, "the manifest does not have it")
-    staged = stage(layout.staging)
+    staged = list_segments(layout.staging)
     converted = segment.converted([each.name for each in staged])
     for each in staged:
         if each.name not in converted:
@@ -77,7 +78,7 @@ def _file(layout: Layout, entry: Entry, size: int) -> Finding | None:
     return Finding(Trouble.DAMAGED, entry.path, detail)
 
 
-def _segment(layout: Layout, staged: Staged) -> Iterator[Finding]:
+def _segment(layout: Layout, staged: SegmentRef) -> Iterator[Finding]:
     path = Path(staged.path)
     if is_locked(path):
         # It grows, so its end says nothing.

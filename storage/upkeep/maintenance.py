@@ -26,14 +26,14 @@ from models import idempotency_record
 from models.base import bind
 from storage.cluster import host, peers
 from storage.cluster.leadership import Leadership
+from storage.context import Layout
+from storage.durable_files import make_directory
 from storage.files import object_cache
-from storage.names import Layout
 from storage.upkeep import pressure
 from storage.upkeep.compaction import compact, remove_replaced
 from storage.upkeep.conversion import convert_all, remove_converted
 from storage.upkeep.retention import expire_all
 from storage.upkeep.sweep import sweep_cache, sweep_staging, sweep_store
-from storage.wal.segments import make_directory
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 Wait = Callable[[float], bool]
 
 
-class Rare:
+class PeriodicTask:
     """A duty that is due some time after there was nothing left of it, and in small portions until then."""
 
     def __init__(self, duty: Callable[[], int | None], every_seconds: float) -> None:
@@ -82,7 +82,7 @@ def alone() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Duties:
+class Tasks:
     """What one round of maintenance does, and by which numbers. `revive` sees to it that the database runs.
 
     `rare` are this host's own; `led` are those that are done by the one host that `leads`.
@@ -91,8 +91,8 @@ class Duties:
     layout: Layout
     grace_seconds: float
     revive: Callable[[], None]
-    rare: tuple[Rare, ...] = ()
-    led: tuple[Rare, ...] = ()
+    rare: tuple[PeriodicTask, ...] = ()
+    led: tuple[PeriodicTask, ...] = ()
     leads: Callable[[], bool] = alone
 
     def round(self) -> None:
@@ -132,7 +132,7 @@ def _succeeds(duty: Callable[[], object]) -> bool:
     return True
 
 
-def run(duties: Duties, wait: Wait) -> None:
+def run(duties: Tasks, wait: Wait) -> None:
     """Wait to be the host's only maintenance, then do the duties until `wait` says stop."""
     make_directory(duties.layout.staging, duties.layout.root)
     with duties.layout.leader.open("w") as lock:
@@ -154,7 +154,7 @@ def _lead(lock: int, wait: Wait) -> bool:
                 return False
 
 
-def _round(duties: Duties, pause: float) -> float:
+def _round(duties: Tasks, pause: float) -> float:
     """One round; how long to wait until the next: longer and longer while it fails."""
     try:
         duties.round()
@@ -199,22 +199,22 @@ def reviver(settings: Settings) -> Callable[[], None]:
     return revive
 
 
-def own_duties(layout: Layout, grace_seconds: float) -> tuple[Rare, ...]:
+def host_tasks(layout: Layout, grace_seconds: float) -> tuple[PeriodicTask, ...]:
     """The sweep of this host's disk: what a crash has left, and copies and mirrors that queries have no use for."""
     return (
-        Rare(lambda: sweep_staging(layout), SWEEP_SECONDS),
-        Rare(lambda: sweep_cache(layout), SWEEP_SECONDS),
-        Rare(lambda: peers.forget(layout.mirrors, grace_seconds), RETAIN_SECONDS),
+        PeriodicTask(lambda: sweep_staging(layout), SWEEP_SECONDS),
+        PeriodicTask(lambda: sweep_cache(layout), SWEEP_SECONDS),
+        PeriodicTask(lambda: peers.forget(layout.mirrors, grace_seconds), RETAIN_SECONDS),
     )
 
 
-def led_duties(layout: Layout) -> tuple[Rare, ...]:
+def leader_tasks(layout: Layout) -> tuple[PeriodicTask, ...]:
     """Compaction one merge at a time, so that conversion never waits for long; retention; the sweep; old keys."""
     return (
-        Rare(lambda: compact(layout), COMPACT_SECONDS),
-        Rare(expire_all, RETAIN_SECONDS),
-        Rare(lambda: sweep_store(layout), SWEEP_SECONDS),
-        Rare(idempotency_record.expire, SWEEP_SECONDS),
+        PeriodicTask(lambda: compact(layout), COMPACT_SECONDS),
+        PeriodicTask(expire_all, RETAIN_SECONDS),
+        PeriodicTask(lambda: sweep_store(layout), SWEEP_SECONDS),
+        PeriodicTask(idempotency_record.expire, SWEEP_SECONDS),
     )
 
 
@@ -232,8 +232,8 @@ def main() -> None:
     grace = settings.query_timeout_seconds + GRACE_MARGIN_SECONDS
     layout = replace(host.layout(settings.data_dir, settings.storage_url), cached=object_cache.limits(settings))
     leadership = Leadership(layout.node)
-    duties = Duties(
-        layout, grace, reviver(settings), own_duties(layout, grace), led_duties(layout), leads=leadership.holds
+    duties = Tasks(
+        layout, grace, reviver(settings), host_tasks(layout, grace), leader_tasks(layout), leads=leadership.holds
     )
     run(duties, waiter(asked.parent))
     with suppress(StorageUnavailable):

@@ -5,9 +5,9 @@ import shutil
 
 from errors import WeirError
 from models import host, segment
-from storage.names import Layout
+from storage.context import Layout
 from storage.upkeep.conversion import convert_all
-from storage.wal.segments import stage
+from storage.wal.segments import list_segments
 
 logger = logging.getLogger(__name__)
 
@@ -35,5 +35,5 @@ def _convert(layout: Layout) -> bool:
         convert_all(layout)
     except (WeirError, OSError) as error:
         logger.warning("not everything is converted, so other hosts will miss this one: %s", error)
-    names = [each.name for each in stage(layout.staging) if each.size]
+    names = [each.name for each in list_segments(layout.staging) if each.size]
     return not set(names) - segment.converted(names)

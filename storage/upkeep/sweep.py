@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from models import file
+from storage.context import Layout
+from storage.durable_files import is_locked
 from storage.files.object_cache import Cache
 from storage.files.store import open_store
-from storage.names import OWNER_SUFFIX, UNFINISHED_SUFFIX, Layout
-from storage.wal.segments import is_locked
+from storage.names import OWNER_SUFFIX, UNFINISHED_SUFFIX
 
 logger = logging.getLogger(__name__)
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from storage.wal.records import HEADER, MAGIC
-from storage.wal.segments import Staged
+from storage.wal.segments import SegmentRef
 
 # What is read at once: many small frames, or of a large one the header. A page of the file is the least there is.
 PORTION_BYTES: Final = 64 * 1024
 PAGE_BYTES: Final = 4096
 
 
-class Place(NamedTuple):
+class RecordLocation(NamedTuple):
     """Where a frame is in its segment, and what its header says: first and last time (ns since 1970), how many rows,
     and the size of the bodies that they came in."""
 
@@ -39,13 +39,13 @@ class Place(NamedTuple):
 
 
 @dataclass(slots=True)
-class Walked:
+class IndexedSegment:
     """The first `end` bytes of a segment: the places of each dataset's frames, in order. Lists only grow."""
 
     end: int = 0
-    by_dataset: dict[int, list[Place]] = field(default_factory=dict)
+    by_dataset: dict[int, list[RecordLocation]] = field(default_factory=dict)
 
-    def places(self, dataset_id: int, size: int) -> Sequence[Place]:
+    def places(self, dataset_id: int, size: int) -> Sequence[RecordLocation]:
         """Those of the dataset within the first `size` bytes, which may be less than was walked."""
         found = self.by_dataset.get(dataset_id, [])
         count = len(found)
@@ -54,25 +54,25 @@ class Walked:
         return found if count == len(found) else found[:count]
 
 
-class Places:
+class SegmentIndex:
     """What a process knows of segments. Safe for any number of threads."""
 
     def __init__(self) -> None:
-        self._walked: dict[str, Walked] = {}
+        self._walked: dict[str, IndexedSegment] = {}
         self._lock = threading.Lock()
 
-    def walked(self, staged: Staged, fd: int) -> Walked:
+    def walked(self, staged: SegmentRef, fd: int) -> IndexedSegment:
         """The segment, open as `fd`, walked as far as its listing at least. Another object if it was cut back."""
         with self._lock:
             known = self._walked.get(staged.name)
             if known is None or os.fstat(fd).st_size < known.end:
-                known = self._walked[staged.name] = Walked()
-            for dataset_id, place in walk(fd, known.end, staged.size):
+                known = self._walked[staged.name] = IndexedSegment()
+            for dataset_id, place in scan_headers(fd, known.end, staged.size):
                 known.by_dataset.setdefault(dataset_id, []).append(place)
                 known.end = place.end
             return known
 
-    def forget(self, listed: Sequence[Staged]) -> list[str]:
+    def forget(self, listed: Sequence[SegmentRef]) -> list[str]:
         """Drop the segments that are gone, which are those that a newer one was listed without; their names.
 
         One that is newer than all that are listed (names are ULIDs) was only not there yet.
@@ -86,7 +86,7 @@ class Places:
         return gone
 
 
-def walk(fd: int, at: int, size: int) -> Iterator[tuple[int, Place]]:
+def scan_headers(fd: int, at: int, size: int) -> Iterator[tuple[int, RecordLocation]]:
     """The frames from `at` on that end within the first `size` bytes, each with its dataset's id."""
     portion = PORTION_BYTES
     while at + HEADER.size <= size:
@@ -100,5 +100,5 @@ def walk(fd: int, at: int, size: int) -> Iterator[tuple[int, Place]]:
             start, at = at, at + HEADER.size + notes_bytes + payload_bytes
             if magic != MAGIC or payload_bytes == 0 or at > size:
                 return
-            yield dataset_id, Place(start, at, tmin, tmax, rows, body_bytes)
+            yield dataset_id, RecordLocation(start, at, tmin, tmax, rows, body_bytes)
         portion = PORTION_BYTES if at - start < PAGE_BYTES else PAGE_BYTES

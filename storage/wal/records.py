@@ -30,7 +30,7 @@ HEADER_BYTES: Final = HEADER.size
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class Record:
     """Rows of one dataset. Times: first and last, ns since 1970. `body_bytes`: size of the bodies they came in."""
 
     dataset_id: int
@@ -47,7 +47,7 @@ class Frame:
         return HEADER_BYTES + len(self.notes) + len(self.payload)
 
 
-def encode(frame: Frame, segment: str) -> Sequence[Buffer]:
+def encode(frame: Record, segment: str) -> Sequence[Buffer]:
     """The buffers to write, one after the other, into the segment of that name."""
     fields = _FIELDS.pack(
         len(frame.notes), len(frame.payload), frame.rows, frame.dataset_id, frame.tmin, frame.tmax, frame.body_bytes
@@ -59,7 +59,7 @@ def encode(frame: Frame, segment: str) -> Sequence[Buffer]:
     )
 
 
-def decode(data: Buffer, segment: str) -> Iterator[Frame]:
+def decode(data: Buffer, segment: str) -> Iterator[Record]:
     """The frames at the beginning of `data`, up to the first that is incomplete or damaged.
 
     Their payloads are views into `data`.
@@ -71,7 +71,7 @@ def decode(data: Buffer, segment: str) -> Iterator[Frame]:
         at += frame.size
 
 
-def beyond(data: bytes, start: int, segment: str) -> Iterator[Frame]:
+def beyond(data: bytes, start: int, segment: str) -> Iterator[Record]:
     """Whole frames after `start`, where there is none. They were written after whatever is damaged there."""
     view = memoryview(data)
     at = data.find(MAGIC, start + 1)
@@ -82,7 +82,7 @@ def beyond(data: bytes, start: int, segment: str) -> Iterator[Frame]:
         at = data.find(MAGIC, at + (1 if frame is None else frame.size))
 
 
-def checked(view: memoryview, segment: str) -> Frame | None:
+def checked(view: memoryview, segment: str) -> Record | None:
     """The frame at the beginning of `view`, a view into it; None if it is incomplete or damaged."""
     if len(view) < HEADER_BYTES:
         return None
@@ -96,7 +96,7 @@ def checked(view: memoryview, segment: str) -> Frame | None:
     payload = view[HEADER_BYTES + notes_bytes : end]
     if _checksum(segment, fields, notes, payload) != checksum:
         return None
-    return Frame(dataset_id, rows, tmin, tmax, body_bytes, payload, notes)
+    return Record(dataset_id, rows, tmin, tmax, body_bytes, payload, notes)
 
 
 def seed(segment: str) -> int:
@@ -137,7 +137,7 @@ def to_payload(rows: pl.DataFrame) -> memoryview:
     return stream.getbuffer()
 
 
-def to_rows(frame: Frame) -> pl.DataFrame:
+def to_rows(frame: Record) -> pl.DataFrame:
     """The rows of a frame."""
     return read_stream(frame.payload)
 
@@ -155,10 +155,10 @@ def to_few(payloads: Iterable[Buffer]) -> list[pl.DataFrame]:
             alike[schema] = Streams(schema)
             parts.append(alike[schema].rows)
         alike[schema].add(payload, 0, len(payload))
-    return join_alike([rows() for rows in parts])
+    return join_streams([rows() for rows in parts])
 
 
-def join_alike(parts: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+def join_streams(parts: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
     """The same rows in one frame per set of columns, in order of first appearance.
 
     Everything done per frame afterwards costs as much for a frame of one row as for one of thousands.

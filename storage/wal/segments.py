@@ -14,14 +14,14 @@ from time import monotonic
 from typing import Final
 
 from storage.names import SEGMENT_SUFFIX, UNFINISHED_SUFFIX, unique
-from storage.wal.records import Buffer, Frame, encode
+from storage.wal.records import Buffer, Record, encode
 
 # The kernel takes at most this many buffers in one call (IOV_MAX).
 MOST_BUFFERS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class SegmentRef:
     """A segment as it was listed: everything that was acknowledged before is within the first `size` bytes."""
 
     name: str
@@ -48,7 +48,7 @@ class Segment:
     def age_seconds(self) -> float:
         return monotonic() - self.opened
 
-    def append(self, frames: Sequence[Frame]) -> float:
+    def append(self, frames: Sequence[Record]) -> float:
         """Write the frames and sync: on return they are durable. Returns the seconds that the sync took.
 
         Raises OSError, and then none of them is there.
@@ -104,7 +104,7 @@ def _write(fd: int, buffers: Sequence[Buffer], offset: int) -> int:
     return done
 
 
-def stage(directory: Path, without: Collection[str] = ()) -> list[Staged]:
+def list_segments(directory: Path, without: Collection[str] = ()) -> list[SegmentRef]:
     """The segments there are, but for those of the names `without`, oldest first, each with its size as of now."""
     found = []
     try:
@@ -113,7 +113,7 @@ def stage(directory: Path, without: Collection[str] = ()) -> list[Staged]:
                 name = entry.name.removesuffix(SEGMENT_SUFFIX)
                 if name != entry.name and name not in without:
                     try:
-                        found.append(Staged(name, entry.path, entry.stat().st_size))
+                        found.append(SegmentRef(name, entry.path, entry.stat().st_size))
                     except FileNotFoundError:
                         # Converted and deleted since the directory was read: its events are in the manifest.
                         continue
@@ -151,7 +151,7 @@ def is_locked(path: Path) -> bool:
 
 
 @contextmanager
-def owned(staged: Staged) -> Iterator[bool]:
+def owned(staged: SegmentRef) -> Iterator[bool]:
     """Whether the segment has no living owner, which stays so during the block."""
     try:
         fd = os.open(staged.path, os.O_RDWR | os.O_CLOEXEC)

@@ -16,7 +16,7 @@ from typing import Final, Protocol, TypeVar
 import polars as pl
 
 from errors import Overloaded, ShuttingDown, StorageUnavailable
-from storage.wal.records import Frame, to_payload
+from storage.wal.records import Record, to_payload
 from storage.wal.segments import Segment
 
 logger = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ def inline(function: Callable[[], R], /) -> R:
 OnCommit = Callable[[int, float, float], None]
 
 
-def ignored(requests: int, seconds: float, sync_seconds: float) -> None:
+def ignore(requests: int, seconds: float, sync_seconds: float) -> None:
     """For those who count nothing."""
 
 
@@ -84,7 +84,7 @@ class Committer:
         flush_seconds: float = 5.0,
         max_queued_bytes: int = 256 * MIB,
         segment_bytes: int = SEGMENT_BYTES,
-        on_commit: OnCommit = ignored,
+        on_commit: OnCommit = ignore,
     ) -> None:
         self._staging = staging
         self._offload = offload
@@ -222,9 +222,9 @@ def _likeness(request: _Request) -> object:
     return id(rows) if request.size > LARGE_BYTES else (rows.dataset_id, tuple(rows.frame.schema.items()))
 
 
-def _frame(group: Sequence[Rows]) -> Frame:
+def _frame(group: Sequence[Rows]) -> Record:
     rows = group[0].frame if len(group) == 1 else pl.concat([each.frame for each in group], rechunk=True)
-    return Frame(
+    return Record(
         dataset_id=group[0].dataset_id,
         rows=rows.height,
         tmin=min(each.tmin for each in group),

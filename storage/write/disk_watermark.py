@@ -19,7 +19,7 @@ def used_percent(path: Path) -> float:
     return 100 * used / max(1, used + status.f_bavail)
 
 
-class Water:
+class DiskWatermark:
     """The state of one disk. `measure` returns the percentage used."""
 
     def __init__(self, measure: Callable[[], float], high_percent: float, low_percent: float) -> None:

@@ -15,15 +15,15 @@ from models.base import connection, database
 from models.column import TIMESTAMP, Schema
 from models.dataset import Dataset
 from models.shared_generation import Generation, SharedGeneration
-from storage.names import Layout
+from storage.context import Layout
+from storage.durable_files import make_directory
 from storage.times import span
-from storage.wal.segments import make_directory
 from storage.write.arrival import Arrival, Share, stamp
 from storage.write.column_mapping import Plan, adopt, apply, large, plan
-from storage.write.committer import MIB, Committer, Offload, OnCommit, Rows, ignored, inline
+from storage.write.committer import MIB, Committer, Offload, OnCommit, Rows, ignore, inline
 from storage.write.declared_schema import conform
-from storage.write.disk_watermark import Water, used_percent
-from storage.write.idempotency import Once, note
+from storage.write.disk_watermark import DiskWatermark, used_percent
+from storage.write.idempotency import IdempotencyStore, encode_record
 
 # Plans kept per schema. Clients send few shapes; the bound is for those that send endless ones.
 MOST_PLANS: Final = 1000
@@ -59,7 +59,7 @@ class Storage:
         max_queued_bytes: int = 256 * MIB,
         disk_high_water_percent: int = 100,
         disk_low_water_percent: int = 100,
-        on_commit: OnCommit = ignored,
+        on_commit: OnCommit = ignore,
     ) -> None:
         """`generation` tells when a dataset was deleted; None: the one that the processes of this host share."""
         make_directory(layout.staging, layout.root)
@@ -73,9 +73,11 @@ class Storage:
             max_queued_bytes=max_queued_bytes,
             on_commit=on_commit,
         )
-        self._water = Water(lambda: used_percent(layout.staging), disk_high_water_percent, disk_low_water_percent)
+        self._water = DiskWatermark(
+            lambda: used_percent(layout.staging), disk_high_water_percent, disk_low_water_percent
+        )
         self._generation = generation or SharedGeneration(layout.root)
-        self.once = Once(layout)
+        self.once = IdempotencyStore(layout)
         self._datasets: dict[tuple[str, str], tuple[int | None, Dataset]] = {}
         self._known: dict[int, _Known] = {}
 
@@ -118,7 +120,7 @@ class Storage:
         routes = self._plan(target, (stamped.fields, facts)).routes
         rows = self._run(stamped, lambda: apply(routes, stamped.columns))
         tmin, tmax = span(rows, target.time_column)
-        notes = b"".join(note(each.arrival.receipt, each.rows) for each in shares)
+        notes = b"".join(encode_record(each.arrival.receipt, each.rows) for each in shares)
         body_bytes = sum(each.arrival.body_bytes for each in shares)
         self._committer.append(Rows(target.id, rows, tmin, tmax, body_bytes, notes))
 

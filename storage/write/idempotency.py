@@ -20,9 +20,11 @@ from errors import IdempotencyKeyReused, Overloaded, StorageUnavailable
 from models import host, segment
 from models import idempotency_record as receipts
 from models.base import connection, database
-from storage.names import OWNER_SUFFIX, Layout, unique
+from storage.context import Layout
+from storage.durable_files import create_locked, is_locked
+from storage.names import OWNER_SUFFIX, unique
 from storage.wal.records import Buffer, decode
-from storage.wal.segments import create_locked, is_locked, stage
+from storage.wal.segments import list_segments
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +38,7 @@ MOST_SEARCHES: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredAnswer:
     """How many events the request stored, now or, for a duplicate, the first time."""
 
     events: int
@@ -48,17 +50,17 @@ def receipt_of(*parts: str) -> bytes:
     return hashlib.sha256(b"".join(len(part.encode()).to_bytes(8) + part.encode() for part in parts)).digest()
 
 
-def note(receipt: bytes, events: int) -> bytes:
+def encode_record(receipt: bytes, events: int) -> bytes:
     """What a frame says of the request: as many events of this receipt are in it."""
     return _NOTE.pack(receipt, events) if receipt else b""
 
 
-def read_notes(notes: Buffer) -> dict[bytes, int]:
+def decode_records(notes: Buffer) -> dict[bytes, int]:
     """The receipts in a frame's notes, each with its events."""
     return dict(_NOTE.iter_unpack(notes))
 
 
-class Once:
+class IdempotencyStore:
     """Stores requests once per key. One per process; safe for any number of threads or greenlets."""
 
     def __init__(self, layout: Layout) -> None:
@@ -71,7 +73,7 @@ class Once:
         # Claims that could not be given up because the database was away, with their receipts.
         self._unreleased: dict[str, bytes] = {}
 
-    def store(self, receipt: bytes, body: bytes, store: Callable[[], int]) -> Answer:
+    def store(self, receipt: bytes, body: bytes, store: Callable[[], int]) -> StoredAnswer:
         """The answer of `store`, which returns the number of events, or of the request that had this key before.
 
         `store` puts the receipt into the `Arrival`. Raises IdempotencyKeyReused if that request had another body,
@@ -84,8 +86,8 @@ class Once:
         try:
             before = self._claim(receipt, hashlib.sha256(body).digest(), owner)
             if before is not None:
-                return Answer(before, is_duplicate=True)
-            return Answer(self._store(receipt, owner, store), is_duplicate=False)
+                return StoredAnswer(before, is_duplicate=True)
+            return StoredAnswer(self._store(receipt, owner, store), is_duplicate=False)
         finally:
             self._at_work.discard(owner)
 
@@ -137,7 +139,7 @@ class Once:
         if node != self._layout.node:
             # Of another host we cannot know; its own claims are decided there. One that has left, or was given up,
             # has stored nothing that is not known here.
-            return all(each.name != node or each.is_present for each in host.every())
+            return all(each.name != node or each.is_present for each in host.list_all())
         return is_locked(_lock_path(self._layout, name))
 
     def _lock_name(self) -> str:
@@ -165,7 +167,7 @@ def search(layout: Layout, receipt: bytes) -> int | None:
     """How many events of the receipt are stored; None: none are. Its owner is dead. Raises StorageUnavailable."""
     for _ in range(MOST_SEARCHES):
         # As for queries: staging first, then the database, so that a conversion in between is seen on one side.
-        staged = stage(layout.staging)
+        staged = list_segments(layout.staging)
         with connection(), database.atomic():
             database.execute_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             found = receipts.find(receipt)
@@ -186,7 +188,7 @@ def search(layout: Layout, receipt: bytes) -> int | None:
 
 def _notes(path: Path, name: str) -> Iterator[dict[bytes, int]]:
     for frame in decode(path.read_bytes(), name):
-        yield read_notes(frame.notes)
+        yield decode_records(frame.notes)
 
 
 def _lock_path(layout: Layout, name: str) -> Path:

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from alerting import schedule
-from alerting.evaluation_groups import grouped
-from alerting.process import Crew, Rounds, build
+from alerting.evaluation_groups import group_alerts
+from alerting.process import Scheduler, WorkerPool, build
 from auth.secrets import Secrets, master_key
 from config import Settings
 from models import alert, base, delivery, role, target, tenant, user
@@ -36,18 +36,18 @@ class World:
     queries: QueryService
     receiver: Receiver
     now: datetime = NOON
-    rounds: Rounds = field(init=False)
+    rounds: Scheduler = field(init=False)
 
     def __post_init__(self) -> None:
         self.rounds = self.new_rounds()
 
-    def new_rounds(self) -> Rounds:
+    def new_rounds(self) -> Scheduler:
         built = build(self.settings, self.queries)
-        return Rounds(
+        return Scheduler(
             replace(built.evaluator, clock=lambda: self.now),
             built.dispatcher,
-            Crew("evaluate", 4),
-            Crew("deliver", 4),
+            WorkerPool("evaluate", 4),
+            WorkerPool("deliver", 4),
             built.evaluation_lease,
             lambda: self.now,
         )
@@ -74,7 +74,7 @@ class World:
 
     def evaluate(self, claimed: Iterable[Alert], lease: str) -> None:
         """Evaluate what was claimed under the lease, as a round does."""
-        for group in grouped(claimed, lease, self.now):
+        for group in group_alerts(claimed, lease, self.now):
             self.rounds.evaluator.evaluate(group)
         self.rounds.evaluator.keeping.flush()
 

@@ -11,7 +11,7 @@ from alerting import addresses, dispatch, notices, outbound, state_machine
 from alerting.addresses import Policy
 from alerting.dispatch import Dispatcher
 from alerting.outbound import Reply
-from alerting.state_machine import Verdict
+from alerting.state_machine import Result
 from auth.secrets import Secrets
 from models.alert import Status
 from models.delivery import Attempt
@@ -19,7 +19,7 @@ from models.target import Kind, Target
 from tests.alerting.receiver import Receiver, receiving
 from tests.alerting.samples import NOON, SECRETS, alert, delivery, target
 
-VERDICT = Verdict(12, ({"count": 12},))
+VERDICT = Result(12, ({"count": 12},))
 NOTICE = notices.notice(alert(), state_machine.advance(alert(Status()), VERDICT, NOON, NOON), VERDICT, NOON)
 OPEN, CLOSED = Policy.of(["127.0.0.1"]), Policy.of(())
 
@@ -187,7 +187,7 @@ def test_delays_double_up_to_a_quarter_of_an_hour_and_end_after_a_day():
 
 @pytest.mark.parametrize(("header", "least"), [("120", 96), ("99999999", 720), ("soon", 4), ("-5", 4)])
 def test_receiver_may_ask_for_time_within_reason(header: str, least: float):
-    again = dispatch.judged(delivery(NOTICE), Reply(429, header), NOON).next_at
+    again = dispatch.delivery_outcome(delivery(NOTICE), Reply(429, header), NOON).next_at
 
     assert again is not None
     assert least <= (again - NOON).total_seconds() <= 1080

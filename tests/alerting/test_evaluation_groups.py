@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from alerting.evaluation_groups import grouped
+from alerting.evaluation_groups import group_alerts
 from alerting.schedule import SETTLE
 from models.alert import Alert
 from tests.alerting.samples import NOON
@@ -18,7 +18,7 @@ def alerts(number: int, **members: object) -> list[Alert]:
 def test_groups_are_of_one_dataset_and_slot_and_lose_nobody():
     claimed = [*alerts(100), *alerts(100, dataset="other"), *alerts(100, frequency_seconds=120)]
 
-    found = grouped(claimed, "lease", NOON)
+    found = group_alerts(claimed, "lease", NOON)
 
     assert sorted(id(alert) for group in found for alert in group.alerts) == sorted(map(id, claimed))
     assert all({alert.content.dataset for alert in group.alerts} == {group.dataset} for group in found)
@@ -30,4 +30,4 @@ def test_tenants_are_never_together():
     (mine,) = alerts(1)
     theirs = replace(mine, origin=replace(mine.origin, tenant="other"))
 
-    assert [group.tenant for group in grouped([mine, theirs], "lease", NOON)] == ["default", "other"]
+    assert [group.tenant for group in group_alerts([mine, theirs], "lease", NOON)] == ["default", "other"]

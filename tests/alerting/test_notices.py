@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from alerting import notices, state_machine
-from alerting.state_machine import Outcome, Verdict
+from alerting.state_machine import Outcome, Result
 from models.alert import Status
 from models.target import Kind
 from tests.alerting.samples import NOON, alert, delivery
@@ -15,10 +15,10 @@ from tests.alerting.samples import NOON, alert, delivery
 ROWS = ({"host": "<!channel> & <https://evil|click>", "count": 12},)
 
 
-FIRED = Verdict(12, ROWS)
+FIRED = Result(12, ROWS)
 
 
-def noticed(verdict: Verdict = FIRED, **content: Any) -> dict[str, Any]:
+def noticed(verdict: Result = FIRED, **content: Any) -> dict[str, Any]:
     subject = alert(Status(), **content)
     return notices.notice(subject, state_machine.advance(subject, verdict, NOON, NOON), verdict, NOON)
 
@@ -65,7 +65,7 @@ def test_events_cannot_speak_to_slack():
 def test_alertmanager_gets_one_identity_for_a_whole_life():
     fired = rendered(Kind.ALERTMANAGER, noticed())[0]
     status = replace(alert().status, last_triggered_at=NOON)
-    resolved = notices.notice(alert(), Outcome(status, notice=state_machine.NoticeKind.RESOLVED), Verdict(3, ()), NOON)
+    resolved = notices.notice(alert(), Outcome(status, notice=state_machine.NoticeKind.RESOLVED), Result(3, ()), NOON)
     over = rendered(Kind.ALERTMANAGER, resolved)[0]
 
     assert fired["labels"] == over["labels"]
@@ -80,7 +80,7 @@ def test_alertmanager_gets_one_identity_for_a_whole_life():
 def test_notice_has_few_rows(size: int):
     many = tuple({"host": "x" * size, "count": number} for number in range(1000))
 
-    notice = noticed(Verdict(12, many))
+    notice = noticed(Result(12, many))
 
     assert notice["rowsBeyond"] == 1000
     assert len(notice["rows"]) <= 10

@@ -137,7 +137,7 @@ def test_target_that_comes_back_gets_no_flood(world: World):
 
 def test_bad_target_does_not_take_a_thread_away(world: World):
     made = world.make_alert(**ALWAYS, targets=[world.make_target() for _ in range(10)])
-    for each in target.every("default")[:9]:
+    for each in target.list_all("default")[:9]:
         target.replace(each.origin, target.Content(each.content.name, each.content.kind, b"garbage" * 5), world.now)
 
     world.run(after=2 * MINUTE)

@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 import pytest
 
 from alerting import state_machine
-from alerting.state_machine import NoticeKind, Outcome, Verdict, judge
+from alerting.state_machine import NoticeKind, Outcome, Result, evaluate
 from errors import InvalidSQL
 from models.alert import State, Status
 from models.alert_event import Kind
 from tests.alerting.samples import NOON, alert
 
 MINUTE = timedelta(minutes=1)
-BEYOND, WITHIN = Verdict(12, ({"count": 12},)), Verdict(3, ())
+BEYOND, WITHIN = Result(12, ({"count": 12},)), Result(3, ())
 
 
 @pytest.mark.parametrize(
@@ -21,14 +21,14 @@ BEYOND, WITHIN = Verdict(12, ({"count": 12},)), Verdict(3, ())
     [(">", [0, 0, 1]), ("<", [1, 0, 0]), ("=", [0, 1, 0]), ("!=", [1, 0, 1]), (">=", [0, 1, 1]), ("<=", [1, 1, 0])],
 )
 def test_value_is_compared_with_the_threshold(comparison: str, is_beyond: list[int]):
-    assert [len(judge([{"n": value}], comparison, 10.0).rows) for value in (9, 10, 11)] == is_beyond
+    assert [len(evaluate([{"n": value}], comparison, 10.0).rows) for value in (9, 10, 11)] == is_beyond
 
 
 def test_every_row_is_compared_by_its_last_number():
     rows = [{"code": 500, "host": "a", "n": 11}, {"code": 500, "host": "b", "n": 9}, {"code": 7, "host": "c", "n": 12}]
 
-    assert judge(rows, ">", 10) == Verdict(11, (rows[0], rows[2]))
-    assert judge([{"n": 11, "host": "a"}], ">", 10) == Verdict(11, ({"n": 11, "host": "a"},))
+    assert evaluate(rows, ">", 10) == Result(11, (rows[0], rows[2]))
+    assert evaluate([{"n": 11, "host": "a"}], ">", 10) == Result(11, ({"n": 11, "host": "a"},))
 
 
 @pytest.mark.parametrize(
@@ -37,16 +37,16 @@ def test_every_row_is_compared_by_its_last_number():
     ids=["no row", "null", "null beside text", "null beside a number"],
 )
 def test_nothing_is_not_beyond_anything(rows: list):
-    assert judge(rows, "!=", 3).rows == ()
+    assert evaluate(rows, "!=", 3).rows == ()
 
 
 @pytest.mark.parametrize("value", ["12", True, [12], {"n": 12}], ids=type)
 def test_result_without_numbers_cannot_be_compared(value: object):
     with pytest.raises(InvalidSQL):
-        judge([{"n": value}], ">", 10)
+        evaluate([{"n": value}], ">", 10)
 
 
-def evaluate(status: Status, *verdicts: Verdict, start: datetime = NOON, **content: object) -> list[Outcome]:
+def evaluate(status: Status, *verdicts: Result, start: datetime = NOON, **content: object) -> list[Outcome]:
     """The outcomes of evaluations a minute apart, each from the status that the last one left."""
     outcomes = []
     for number, verdict in enumerate(verdicts):

@@ -94,9 +94,9 @@ def test_bad_alerts_do_not_harm_the_others_of_their_group(world: World, monkeypa
     ]
     poison = world.make_alert(threshold=666.0)
     good = [world.make_alert() for _ in range(20)]
-    judge = state_machine.judge
+    judge = state_machine.evaluate
 
-    def judged(rows: list[state_machine.Row], comparison: str, threshold: float) -> state_machine.Verdict:
+    def judged(rows: list[state_machine.Row], comparison: str, threshold: float) -> state_machine.Result:
         if threshold == 666.0:
             raise RuntimeError("a defect of ours")
         return judge(rows, comparison, threshold)

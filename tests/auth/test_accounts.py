@@ -37,7 +37,7 @@ def test_later_start_changes_nothing(passwords):
     bootstrap_administrator(passwords, "admin", "first", NOW)
 
     assert bootstrap_administrator(passwords, "other", None, NOW) is None
-    assert [each.name for each in user.every(DEFAULT)] == ["admin"]
+    assert [each.name for each in user.list_all(DEFAULT)] == ["admin"]
     assert passwords.verify(user.get(DEFAULT, "admin").password_hash, "first")
 
 

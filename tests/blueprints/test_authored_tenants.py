@@ -77,4 +77,4 @@ def test_everything_goes_with_its_tenant(call: Call):
 
     tenant.delete("red")
 
-    assert tenant.every() == [tenant.get(DEFAULT)]
+    assert tenant.list_all() == [tenant.get(DEFAULT)]

@@ -55,7 +55,7 @@ def test_dropped_host_that_gives_a_sign_of_life_is_present_again() -> None:
     host.beat("a", URL)
 
     assert present() == ["a"]
-    assert host.every()[0].is_living
+    assert host.list_all()[0].is_living
 
 
 def test_host_that_never_was_cannot_be_dropped() -> None:

@@ -141,7 +141,7 @@ def test_key_with_an_unknown_role_is_not_created():
     with pytest.raises(UnknownRole):
         api_key.create(new_key(), ["ghost"])
 
-    assert api_key.every(DEFAULT) == []
+    assert api_key.list_all(DEFAULT) == []
 
 
 def test_last_use_never_moves_back():
@@ -161,7 +161,7 @@ def test_tenant_is_deleted_with_everything_in_it():
 
     tenant.delete("other")
 
-    assert [each.id for each in tenant.every()] == [DEFAULT]
+    assert [each.id for each in tenant.list_all()] == [DEFAULT]
     assert user.find("other", "ann") is None
 
 

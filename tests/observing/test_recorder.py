@@ -10,7 +10,7 @@ import pytest
 from columns import Batch
 from errors import Overloaded, SchemaMismatch
 from metrics.exposition import Sample
-from observing.recorder import MOST_LINES, Own, Recorder
+from observing.recorder import MOST_LINES, Recorder, SelfIngestTarget
 
 LINE = {"time": "2026-01-01T12:00:00+00:00", "level": "info", "message": "a line"}
 SAMPLES = [Sample("weir_workers", {}, 2.0)]
@@ -45,7 +45,9 @@ def stored() -> Stored:
 @pytest.fixture
 def make(stored: Stored, tmp_path: Path) -> Callable[..., Recorder]:
     def made(seconds: float = RARELY) -> Recorder:
-        return Recorder(Own(("default", "weir"), seconds), stored.store, lambda: SAMPLES, stored.count, tmp_path / "l")
+        return Recorder(
+            SelfIngestTarget(("default", "weir"), seconds), stored.store, lambda: SAMPLES, stored.count, tmp_path / "l"
+        )
 
     return made
 

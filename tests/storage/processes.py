@@ -10,8 +10,8 @@ from pathlib import Path
 
 from errors import StorageUnavailable
 from models import base
-from storage.names import Layout
-from storage.upkeep.maintenance import Duties, run
+from storage.context import Layout
+from storage.upkeep.maintenance import Tasks, run
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
 from tests.storage.workbench import batch_of
@@ -43,7 +43,7 @@ def _write(storage: Storage, numbers: "itertools.count[int]", log: int) -> None:
 
 def maintain(root: Path) -> None:
     """Maintenance with a short grace."""
-    run(Duties(Layout(root), grace_seconds=1.0, revive=lambda: None), threading.Event().wait)
+    run(Tasks(Layout(root), grace_seconds=1.0, revive=lambda: None), threading.Event().wait)
 
 
 if __name__ == "__main__":

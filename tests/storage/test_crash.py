@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from models import dataset
-from storage.names import Layout
+from storage.context import Layout
+from storage.durable_files import is_locked
 from storage.read.scan import SnapshotExpired, scan
-from storage.read.snapshot import take
-from storage.read.unconverted_rows import Tails
+from storage.read.snapshot import take_snapshot
+from storage.read.unconverted_rows import UnconvertedRows
 from storage.upkeep.conversion import convert_all
-from storage.wal.segments import is_locked
 
 ROOT = Path(__file__).parents[2]
 KILLS = 10
@@ -71,12 +71,12 @@ def fleet(tmp_path: Path, database: None, database_url: str) -> Iterator[Fleet]:
         process.wait()
 
 
-def query(layout: Layout, tails: Tails) -> list[int]:
+def query(layout: Layout, tails: UnconvertedRows) -> list[int]:
     """The ids of all events, as a query sees them."""
     app = dataset.find("default", "app")
     while True:
         try:
-            rows = scan(take(layout, app), tails)
+            rows = scan(take_snapshot(layout, app), tails)
             return rows.collect()["id"].to_list() if "id" in rows.collect_schema() else []
         except SnapshotExpired:
             continue
@@ -84,7 +84,7 @@ def query(layout: Layout, tails: Tails) -> list[int]:
 
 def test_acknowledged_events_are_in_every_query_exactly_once_while_everything_is_killed(fleet: Fleet) -> None:
     """architecture.md section 3, invariants 1, 2, 4 and 7."""
-    layout, tails = Layout(fleet.root), Tails()
+    layout, tails = Layout(fleet.root), UnconvertedRows()
     roles = ["write1", "write2", "maintain"]
     for role in roles:
         fleet.start(role)
@@ -93,7 +93,7 @@ def test_acknowledged_events_are_in_every_query_exactly_once_while_everything_is
 
     for number in itertools.count():
         acked = fleet.acked()
-        found = query(layout, tails if number % 2 else Tails())
+        found = query(layout, tails if number % 2 else UnconvertedRows())
         assert len(found) == len(set(found)), "an event was seen twice"
         assert set(acked) <= set(found), "an acknowledged event was not seen"
         victim = random.choice(roles)
@@ -108,7 +108,7 @@ def test_acknowledged_events_are_in_every_query_exactly_once_while_everything_is
         fleet.kill(role)
     acked = fleet.acked()
     convert_all(layout)
-    found = query(layout, Tails())
+    found = query(layout, UnconvertedRows())
 
     assert len(found) == len(set(found))
     assert set(acked) <= set(found)

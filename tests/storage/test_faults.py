@@ -15,16 +15,16 @@ from peewee import OperationalError
 from errors import WeirError
 from models import base, dataset, file
 from models.dataset import Retention
-from storage.names import Layout
-from storage.read.dataset_stats import account
+from storage.context import Layout
+from storage.read.dataset_stats import dataset_stats
 from storage.read.scan import scan
-from storage.read.snapshot import take
+from storage.read.snapshot import take_snapshot
 from storage.upkeep import compaction as compaction
 from storage.upkeep.compaction import compact, remove_replaced
 from storage.upkeep.conversion import convert_all, remove_converted
 from storage.upkeep.retention import expire_all
 from storage.upkeep.sweep import sweep
-from storage.wal.segments import stage
+from storage.wal.segments import list_segments
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
 from tests.storage.faults import Crash, Steps, injected
@@ -60,7 +60,7 @@ class World:
         self.acked += ids  # type: ignore[arg-type]
 
     def ids(self) -> list[int]:
-        rows = scan(take(self.layout, self.app)).collect()
+        rows = scan(take_snapshot(self.layout, self.app)).collect()
         return rows["id"].to_list() if "id" in rows.columns else []
 
     def maintain(self) -> None:
@@ -105,9 +105,13 @@ def check_clean(world: World) -> None:
     check(world)
     assert sorted(world.ids()) == seen
     assert on_disk == live
-    assert stage(world.layout.staging) == []
+    assert list_segments(world.layout.staging) == []
     assert list(world.layout.root.rglob("*.new")) == []
-    assert account(world.layout, world.app).events == account(world.layout, world.app).lifetime_events == len(seen)
+    assert (
+        dataset_stats(world.layout, world.app).events
+        == dataset_stats(world.layout, world.app).lifetime_events
+        == len(seen)
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -21,11 +21,11 @@ from hypothesis.stateful import (
 )
 
 from models import base, dataset
-from storage.names import Layout
-from storage.read.dataset_stats import account
+from storage.context import Layout
+from storage.read.dataset_stats import dataset_stats
 from storage.read.scan import SnapshotExpired, scan
-from storage.read.snapshot import Snapshot, take
-from storage.read.unconverted_rows import Tails
+from storage.read.snapshot import Snapshot, take_snapshot
+from storage.read.unconverted_rows import UnconvertedRows
 from storage.times import to_us
 from storage.upkeep import compaction as compaction
 from storage.upkeep.compaction import compact, remove_replaced
@@ -62,7 +62,7 @@ class Machine(RuleBasedStateMachine):
         self.layout = Layout(self.root)
         self.workers = [Storage(self.layout, flush_seconds=3600) for _ in range(2)]
         self.app = dataset.create("default", "app")
-        self.tails = Tails()
+        self.tails = UnconvertedRows()
         self.events: list[Event] = []
         self.sent = 0
         self.held: list[tuple[Snapshot, list[Event]]] = []
@@ -111,7 +111,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def hold(self) -> None:
-        self.held.append((take(self.layout, self.app), list(self.events)))
+        self.held.append((take_snapshot(self.layout, self.app), list(self.events)))
 
     @precondition(lambda self: self.held)
     @rule(data=st.data())
@@ -128,17 +128,17 @@ class Machine(RuleBasedStateMachine):
     @rule(start=st.none() | MOMENTS, end=st.none() | MOMENTS)
     def query_range(self, start: datetime | None, end: datetime | None) -> None:
         bounds = [None if moment is None else to_us(moment) * 1000 for moment in (start, end)]
-        rows = scan(take(self.layout, self.app, *bounds), self.tails).collect()
+        rows = scan(take_snapshot(self.layout, self.app, *bounds), self.tails).collect()
         inside = [e for e in self.events if (start is None or e.at >= start) and (end is None or e.at < end)]
         self.compare(rows, inside)
 
     @invariant()
     def query_sees_every_event_once(self) -> None:
-        self.compare(scan(take(self.layout, self.app), self.tails).collect(), self.events)
+        self.compare(scan(take_snapshot(self.layout, self.app), self.tails).collect(), self.events)
 
     @invariant()
     def account_is_exact(self) -> None:
-        found = account(self.layout, self.app)
+        found = dataset_stats(self.layout, self.app)
         assert found.events == found.lifetime_events == len(self.events)
 
     def compare(self, rows: pl.DataFrame, events: list[Event]) -> None:

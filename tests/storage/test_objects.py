@@ -11,8 +11,8 @@ from models import dataset, file
 from models.dataset import Retention
 from storage.files import store
 from storage.files.store import open_store
-from storage.read.dataset_stats import account
-from storage.read.snapshot import take
+from storage.read.dataset_stats import dataset_stats
+from storage.read.snapshot import take_snapshot
 from storage.upkeep.compaction import FAN_IN, compact, remove_replaced
 from storage.upkeep.conversion import convert_all
 from storage.upkeep.retention import expire_all
@@ -42,7 +42,7 @@ def test_converted_events_are_objects_and_nothing_is_left_on_the_disk(bench: Ben
     assert path.startswith("default/app/date=2026-01-02/hour=12/")
     assert list(bench.layout.root.rglob("*.parquet")) == list(bench.layout.root.rglob("*.new")) == []
     assert sorted(bench.rows()["x"]) == [1, 2, 3]
-    assert account(bench.layout, bench.app).events == 3
+    assert dataset_stats(bench.layout, bench.app).events == 3
 
 
 def test_schemas_and_ranges_are_those_of_the_local_store(bench: Bench) -> None:
@@ -64,7 +64,7 @@ def test_compaction_replaces_objects(bench: Bench) -> None:
     assert compact(bench.layout) == FAN_IN
     assert remove_replaced(bench.layout, -1) == FAN_IN
 
-    assert objects(bench) == [take(bench.layout, bench.app).files[0].path]
+    assert objects(bench) == [take_snapshot(bench.layout, bench.app).files[0].path]
     assert sorted(bench.rows()["x"]) == list(range(FAN_IN))
 
 

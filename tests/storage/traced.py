@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from models import base, dataset
-from storage.names import Layout
+from storage.context import Layout
 from storage.upkeep.compaction import remove_replaced
 from storage.upkeep.conversion import convert_all, remove_converted
 from storage.write.arrival import Arrival

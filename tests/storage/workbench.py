@@ -9,9 +9,9 @@ from columns import POLARS_TYPES, Batch, ColumnType, Field
 from models import dataset
 from models.dataset import Dataset
 from storage.cluster.host import NAME_FILE
-from storage.names import Layout
+from storage.context import Layout
 from storage.read.scan import scan
-from storage.read.snapshot import take
+from storage.read.snapshot import take_snapshot
 from storage.upkeep.conversion import convert_all
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
@@ -61,4 +61,4 @@ class Bench:
         return convert_all(self.layout)
 
     def rows(self, start: int | None = None, end: int | None = None) -> pl.DataFrame:
-        return scan(take(self.layout, self.app, start, end)).collect()
+        return scan(take_snapshot(self.layout, self.app, start, end)).collect()

@@ -7,7 +7,7 @@ from errors import InvalidHeader, InvalidName, MissingHeader
 from web import ingest_headers as scopes
 
 
-def read(**headers: str) -> scopes.Scope:
+def read(**headers: str) -> scopes.IngestHeaders:
     return scopes.read(create_environ(headers={name.replace("_", "-"): value for name, value in headers.items()}))
 
 

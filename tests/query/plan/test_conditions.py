@@ -14,11 +14,11 @@ from columns import ColumnType
 from errors import WeirError
 from models.column import Column, Schema
 from models.file import File
-from query.plan.conditions import compared_columns
 from query.process.execution import Execution
 from query.process.messages import Execute, Parse, Source
 from query.process.protocol import Answer
 from query.results.formats import Options
+from query.syntax.compared_columns import compared_columns
 from query.syntax.parse import parse
 from storage.files.statistics import summarize
 from storage.read.snapshot import Snapshot

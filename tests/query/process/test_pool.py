@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from errors import InternalError, InvalidSQL, Overloaded, QueryCancelled, QueryTooLarge, ShuttingDown, TimedOut
-from query.process.pool import Limits, OnWait, Pool, ignored
-from query.process.slot_table import Host, Query
+from query.process.pool import Limits, OnWait, Pool, ignore
+from query.process.slot_table import Query, SlotTable
 
 MIB = 2**20
 LIMITS = Limits(timeout_seconds=20, memory_bytes=256 * MIB, concurrency=2, threads=2, waiting=4, waiting_seconds=20)
@@ -36,9 +36,9 @@ def make_pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeP
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     made: list[Pool] = []
 
-    def make(on_wait: OnWait = ignored, **limits: Any) -> Pool:
+    def make(on_wait: OnWait = ignore, **limits: Any) -> Pool:
         chosen = Limits(**{**{name: getattr(LIMITS, name) for name in LIMITS.__slots__}, **limits})
-        made.append(Pool(Host(tmp_path, chosen.concurrency), chosen, module="odd_jobs", on_wait=on_wait))
+        made.append(Pool(SlotTable(tmp_path, chosen.concurrency), chosen, module="odd_jobs", on_wait=on_wait))
         return made[-1]
 
     yield make
@@ -204,7 +204,7 @@ def test_a_reader_that_stops_half_way_leaves_no_process_behind(make_pool: MakePo
 
 
 def test_any_worker_lists_and_cancels_the_queries_of_the_host(make_pool: MakePool, tmp_path: Path) -> None:
-    pool, other = make_pool(), Host(tmp_path, 2)
+    pool, other = make_pool(), SlotTable(tmp_path, 2)
 
     with ThreadPoolExecutor() as threads:
         running = threads.submit(run, pool, "sleep", 600)
@@ -219,7 +219,7 @@ def test_any_worker_lists_and_cancels_the_queries_of_the_host(make_pool: MakePoo
 
 
 def test_a_waiting_query_can_be_cancelled(make_pool: MakePool, tmp_path: Path) -> None:
-    pool, other = make_pool(concurrency=1), Host(tmp_path, 1)
+    pool, other = make_pool(concurrency=1), SlotTable(tmp_path, 1)
 
     with ThreadPoolExecutor() as threads, pool.lease(query(1), never):
         waiting = threads.submit(run, pool, "sleep", 0, by=query(2))
@@ -322,12 +322,12 @@ def test_workers_take_turns(make_pool: MakePool) -> None:
 
 def test_slots_of_a_killed_worker_are_free_at_once(tmp_path: Path) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from query.process.slot_table import Host, Query\n"
-        "host = Host(Path(sys.argv[1]), 1); host.open(); assert host.try_slot(None) == 0\n"
+        "import sys, time; from pathlib import Path; from query.process.slot_table import SlotTable, Query\n"
+        "host = SlotTable(Path(sys.argv[1]), 1); host.open(); assert host.try_slot(None) == 0\n"
         "entry = host.enter(Query('dead', '', 'user:admin', 'SELECT 1', '')); place = host.stand_in_line()\n"
         "print('ready', flush=True); time.sleep(600)"
     )
-    host = Host(tmp_path, 1)
+    host = SlotTable(tmp_path, 1)
     host.open()
 
     with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE) as worker:
@@ -343,7 +343,7 @@ def test_slots_of_a_killed_worker_are_free_at_once(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_is_stuck_at_the_head_of_the_line_is_passed_by(tmp_path: Path) -> None:
-    host, stuck = Host(tmp_path, 1), Host(tmp_path, 1)
+    host, stuck = SlotTable(tmp_path, 1), SlotTable(tmp_path, 1)
     host.open()
     stuck.open()
 
@@ -357,9 +357,9 @@ def test_a_worker_that_is_stuck_at_the_head_of_the_line_is_passed_by(tmp_path: P
 def test_no_query_process_outlives_its_worker(tmp_path: Path) -> None:
     """kill -9 of a worker in the middle of a query."""
     code = (
-        "import sys, threading; from pathlib import Path; from query.process.slot_table import Host, Query\n"
+        "import sys, threading; from pathlib import Path; from query.process.slot_table import SlotTable, Query\n"
         "from query.process.pool import Limits, Pool\n"
-        "pool = Pool(Host(Path(sys.argv[1]), 1), Limits(60, 2**30, 1, 1, 9, 60), 'odd_jobs')\n"
+        "pool = Pool(SlotTable(Path(sys.argv[1]), 1), Limits(60, 2**30, 1, 1, 9, 60), 'odd_jobs')\n"
         "with pool.lease(Query('q', '', '', '', ''), lambda: False) as lease:\n"
         "    print(lease._process.pid, flush=True); lease.send(('hang',)); lease.receive()"
     )

@@ -15,7 +15,7 @@ from query.process.execution import Execution
 from query.process.messages import Execute, Parse, Source, Tags
 from query.process.protocol import Answer
 from query.results.formats import Format, Options
-from storage.read.snapshot import take
+from storage.read.snapshot import take_snapshot
 from storage.times import to_us
 from tests.storage.workbench import NOON, Bench
 
@@ -62,7 +62,7 @@ class Asker:
         now_ns: int = 0,
     ) -> Any:
         start, end = (NOON_NS + minute * MINUTE_NS for minute in minutes)
-        snapshot = take(self.bench.layout, self.bench.app, *((start, end) if only is None else ()))
+        snapshot = take_snapshot(self.bench.layout, self.bench.app, *((start, end) if only is None else ()))
         kept = Kept()
         self._execution.handle(Parse(sql, parameters), kept)
         request = Execute({"app": Source(snapshot, start, end, only)}, now_ns, options, "identity", 2**20)

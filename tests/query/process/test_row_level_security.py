@@ -16,9 +16,9 @@ from models.column import Column, Schema
 from models.file import File
 from query import engine
 from query.process.messages import Tags
-from query.process.row_level_security import Narrowing, narrowed
+from query.process.row_level_security import RowLevelSecurity, permitted_rows
 from storage.read.snapshot import Snapshot
-from storage.read.unconverted_rows import Tails
+from storage.read.unconverted_rows import UnconvertedRows
 from tests.oracle.harness import corpus, tables
 from tests.oracle.harness.answer import Answer, Failure, Outcome
 from tests.oracle.harness.subject import Subject
@@ -48,7 +48,7 @@ def snapshot(root: Path, *files: list[dict[str, Any]]) -> Snapshot:
     return Snapshot(str(root), schema, "p_timestamp", None, None, tuple(found), ())
 
 
-def seen(narrowing: Narrowing, whole: Snapshot, only: Tags = PROD, **sides: int) -> pl.DataFrame:
+def seen(narrowing: RowLevelSecurity, whole: Snapshot, only: Tags = PROD, **sides: int) -> pl.DataFrame:
     """The rows and columns that a narrowed reader sees of `[start, end)`."""
     columns = narrowing.visible(whole, only)
     rows = narrowing.scan(whole.within(sides.get("start"), sides.get("end")), only)
@@ -56,11 +56,11 @@ def seen(narrowing: Narrowing, whole: Snapshot, only: Tags = PROD, **sides: int)
 
 
 @pytest.fixture
-def narrowing() -> Narrowing:
-    return Narrowing(Tails())
+def narrowing() -> RowLevelSecurity:
+    return RowLevelSecurity(UnconvertedRows())
 
 
-def test_only_permitted_rows_and_their_columns_are_seen(narrowing: Narrowing, tmp_path: Path) -> None:
+def test_only_permitted_rows_and_their_columns_are_seen(narrowing: RowLevelSecurity, tmp_path: Path) -> None:
     whole = snapshot(tmp_path, [{"env": "prod", "n": 1}, {"env": "dev", "secret": "x"}, {"n": 3, "secret": "y"}])
 
     found = seen(narrowing, whole)
@@ -69,7 +69,7 @@ def test_only_permitted_rows_and_their_columns_are_seen(narrowing: Narrowing, tm
     assert found["n"].to_list() == [1]
 
 
-def test_a_column_of_a_permitted_row_is_seen_whatever_the_range(narrowing: Narrowing, tmp_path: Path) -> None:
+def test_a_column_of_a_permitted_row_is_seen_whatever_the_range(narrowing: RowLevelSecurity, tmp_path: Path) -> None:
     """As in a dataset of those rows alone, whose schema does not depend on the range of a query either."""
     whole = snapshot(tmp_path, [{"env": "prod", "secret": "mine"}], [{"env": "prod", "n": 2}])
 
@@ -79,7 +79,7 @@ def test_a_column_of_a_permitted_row_is_seen_whatever_the_range(narrowing: Narro
     assert found["n"].to_list() == [2]
 
 
-def test_a_column_appears_with_its_first_permitted_row(narrowing: Narrowing, tmp_path: Path) -> None:
+def test_a_column_appears_with_its_first_permitted_row(narrowing: RowLevelSecurity, tmp_path: Path) -> None:
     """What was learnt about files is kept, and new files are searched."""
     first = snapshot(tmp_path, [{"env": "prod"}])
     assert "n" not in seen(narrowing, first).columns
@@ -89,7 +89,7 @@ def test_a_column_appears_with_its_first_permitted_row(narrowing: Narrowing, tmp
     assert "n" in seen(narrowing, second).columns
 
 
-def test_what_one_tag_shows_another_does_not(narrowing: Narrowing, tmp_path: Path) -> None:
+def test_what_one_tag_shows_another_does_not(narrowing: RowLevelSecurity, tmp_path: Path) -> None:
     whole = snapshot(tmp_path, [{"env": "prod", "n": 1}, {"env": "dev", "secret": "x"}])
     seen(narrowing, whole, frozenset({("env", "dev")}))
 
@@ -98,7 +98,7 @@ def test_what_one_tag_shows_another_does_not(narrowing: Narrowing, tmp_path: Pat
 
 
 @pytest.mark.parametrize("only", [frozenset(), frozenset({("absent", "x")}), frozenset({("p_timestamp", "1970")})])
-def test_a_tag_that_no_row_can_bear_shows_nothing(narrowing: Narrowing, tmp_path: Path, only: Tags) -> None:
+def test_a_tag_that_no_row_can_bear_shows_nothing(narrowing: RowLevelSecurity, tmp_path: Path, only: Tags) -> None:
     whole = snapshot(tmp_path, [{"env": "prod", "n": 1}])
 
     found = seen(narrowing, whole, only)
@@ -123,7 +123,7 @@ def test_a_tag_that_no_row_can_bear_shows_nothing(narrowing: Narrowing, tmp_path
     ids=str,
 )
 def test_a_tag_is_compared_as_the_type_of_its_column(values: list[Any], value: str, expected: list[Any]) -> None:
-    found = narrowed(pl.LazyFrame({"v": values}), frozenset({("v", value)})).collect()
+    found = permitted_rows(pl.LazyFrame({"v": values}), frozenset({("v", value)})).collect()
 
     assert found["v"].to_list() == expected
 
@@ -131,7 +131,7 @@ def test_a_tag_is_compared_as_the_type_of_its_column(values: list[Any], value: s
 def test_no_condition_of_the_user_runs_on_a_hidden_row() -> None:
     """attacks.md 5: `1/0` on hidden rows."""
     frame = pl.LazyFrame({"env": ["prod", "dev"], "n": [1, 0]})
-    table = engine.Table(narrowed(frame, PROD))
+    table = engine.Table(permitted_rows(frame, PROD))
     sql = "SELECT count(*) FROM t WHERE 10 / n > 1"
 
     assert engine.compile(sql, {"t": table.frame}, now=NOW).collect().item() == 1
@@ -139,7 +139,7 @@ def test_no_condition_of_the_user_runs_on_a_hidden_row() -> None:
 
 def test_the_condition_stays_below_the_users() -> None:
     """The plan itself: the user's condition is not part of the one at the scan."""
-    frame = narrowed(pl.LazyFrame({"env": ["prod", "dev"], "n": [1, 0]}), PROD).filter(pl.col("n") > 0)
+    frame = permitted_rows(pl.LazyFrame({"env": ["prod", "dev"], "n": [1, 0]}), PROD).filter(pl.col("n") > 0)
 
     plan = frame.explain()
 
@@ -160,7 +160,7 @@ def _subject(folder: Path, narrow: bool) -> Subject:
         for table in loaded:
             if table.name in TAGGED:
                 whole = subject._tables[table.name]
-                rows = narrowed(whole.frame, frozenset({TAGGED[table.name]}))
+                rows = permitted_rows(whole.frame, frozenset({TAGGED[table.name]}))
                 subject._tables = {**subject._tables, table.name: engine.Table(rows, whole.json_columns)}
     return subject
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from query.process.slot_table import Host
+from query.process.slot_table import SlotTable
 
 
 def test_worker_knows_whether_all_slots_are_its_own(tmp_path: Path) -> None:
     """While they are, nobody else can free one, and its waiting queries need not poll."""
-    first, second = Host(tmp_path, 2), Host(tmp_path, 2)
+    first, second = SlotTable(tmp_path, 2), SlotTable(tmp_path, 2)
     for host in (first, second):
         host.open()
 

@@ -11,9 +11,9 @@ from tests.query.test_remembered import Kept
 from models import dataset
 from query.process.execution import Execution
 from query.process.messages import Execute, Parse, Source
-from query.process.source_cache import MOST_KEPT, Reading, Readings
+from query.process.source_cache import MOST_KEPT, CachedSource, SourceCache
 from query.results.formats import Options
-from storage.read.snapshot import take
+from storage.read.snapshot import take_snapshot
 from tests.storage.workbench import Bench
 
 
@@ -32,8 +32,8 @@ def sent(source: Source) -> Source:
 
 def test_source_that_is_sent_again_arrives_as_the_same_object(bench: Bench) -> None:
     bench.append(x=[1])
-    source = Source(take(bench.layout, bench.app), None, None)
-    again = Source(take(bench.layout, bench.app), None, None, frozenset({("x", "1")}))
+    source = Source(take_snapshot(bench.layout, bench.app), None, None)
+    again = Source(take_snapshot(bench.layout, bench.app), None, None, frozenset({("x", "1")}))
 
     assert sent(source) is sent(source)
     assert sent(source) == source
@@ -41,10 +41,10 @@ def test_source_that_is_sent_again_arrives_as_the_same_object(bench: Bench) -> N
 
 
 def test_only_what_comes_again_is_kept_and_only_the_latest(bench: Bench) -> None:
-    sources = [Source(take(bench.layout, bench.app), None, None) for _ in range(MOST_KEPT + 2)]
-    readings = Readings()
+    sources = [Source(take_snapshot(bench.layout, bench.app), None, None) for _ in range(MOST_KEPT + 2)]
+    readings = SourceCache()
 
-    first: list[Reading] = [readings.of(source) for source in sources]
+    first: list[CachedSource] = [readings.of(source) for source in sources]
     second = [readings.of(source) for source in sources]
 
     assert not any(a is b for a, b in zip(first, second, strict=True))
@@ -66,10 +66,10 @@ def test_questions_of_one_snapshot_get_its_rows_and_a_later_snapshot_its_own(ben
     bench.append(x=[1, 2])
     bench.convert()
     bench.append(x=[3])
-    source = Source(take(bench.layout, bench.app), None, None)
+    source = Source(take_snapshot(bench.layout, bench.app), None, None)
     bench.append(target=dataset.create("default", "other"), x=[9])
     bench.append(x=[4])
-    later = Source(take(bench.layout, bench.app), None, None)
+    later = Source(take_snapshot(bench.layout, bench.app), None, None)
 
     for number in range(4):
         assert ask(source, f"SELECT sum(x) + {number} AS s FROM app") == [{"s": 6 + number}]

@@ -20,15 +20,15 @@ from models import base, dataset, deletion_hold, file
 from storage.backup import archive
 from storage.backup.archive import BackupRefused
 from storage.backup.create import backup
-from storage.backup.data_dir import NotNow, attended, require_restored
+from storage.backup.data_dir import NotNow, open_data_dir, require_restored
 from storage.backup.restore import restore
 from storage.cluster import peers
 from storage.cluster.host import layout as layout_of
+from storage.context import Layout
 from storage.files.store import open_store
-from storage.names import Layout
-from storage.read.dataset_stats import account
+from storage.read.dataset_stats import dataset_stats
 from storage.read.scan import scan
-from storage.read.snapshot import take
+from storage.read.snapshot import take_snapshot
 from storage.upkeep.compaction import FAN_IN, compact, remove_replaced
 from storage.upkeep.conversion import convert_all, remove_converted
 from tests.running import Service
@@ -102,15 +102,15 @@ def read(root: Path, url: str, name: str) -> tuple[pl.DataFrame, object]:
     layout = layout_of(root)
     with base.connection():
         found = dataset.find("default", name)
-        rows = scan(take(layout, found)).collect().sort("p_timestamp", "n")
-        return rows, account(layout, found)
+        rows = scan(take_snapshot(layout, found)).collect().sort("p_timestamp", "n")
+        return rows, dataset_stats(layout, found)
 
 
 def test_restored_events_columns_and_accounts_are_equal(filled: Bench, tmp_path: Path, new_database: NewDatabase):
     before = {
         name: (
-            scan(take(filled.layout, found)).collect().sort("p_timestamp", "n"),
-            account(filled.layout, found),
+            scan(take_snapshot(filled.layout, found)).collect().sort("p_timestamp", "n"),
+            dataset_stats(filled.layout, found),
         )
         for name in ("app", "other")
         for found in [dataset.find("default", name)]
@@ -302,7 +302,7 @@ def test_backup_has_what_the_other_hosts_have_not_converted(
     converted = convert_all(layout_of(root))
 
     assert converted == 2
-    assert sorted(scan(take(layout_of(root), here.app)).collect()["x"]) == [1, 2, 3]
+    assert sorted(scan(take_snapshot(layout_of(root), here.app)).collect()["x"]) == [1, 2, 3]
 
 
 def test_interrupted_backup_is_none_or_whole(filled: Bench, tmp_path: Path):
@@ -445,7 +445,7 @@ def test_backup_of_a_bucket_is_restored_into_another_and_into_files(
         restore(tmp_path / "backup", Settings(data_dir=root, database_url=url, storage_url=place))
         base.bind(url)
         layout = layout_of(root, place)
-        assert scan(take(layout, bench.app)).collect().sort("p_timestamp", "x").equals(expected)
+        assert scan(take_snapshot(layout, bench.app)).collect().sort("p_timestamp", "x").equals(expected)
         assert [path for path, _ in open_store(layout).sizes()] == paths
 
 
@@ -501,5 +501,5 @@ def test_service_does_not_start_beside_an_unfinished_restore(tmp_path: Path, dat
 
     with pytest.raises(RuntimeError, match="was interrupted; run it again"):
         Service(tmp_path, {"WEIR_DATABASE_URL": database_url}, 1).start()
-    with pytest.raises(NotNow), attended(settings(tmp_path, database_url)):
+    with pytest.raises(NotNow), open_data_dir(settings(tmp_path, database_url)):
         pass

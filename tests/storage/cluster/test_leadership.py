@@ -6,7 +6,7 @@ from errors import StorageUnavailable
 from models import leader
 from storage.cluster import leadership
 from storage.cluster.leadership import Leadership
-from storage.upkeep.maintenance import Duties, Rare
+from storage.upkeep.maintenance import PeriodicTask, Tasks
 from tests.storage.workbench import Bench
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -67,11 +67,11 @@ def test_only_the_leader_does_what_is_to_be_done_once(bench: Bench) -> None:
     done: list[str] = []
     leads = [True, False]
 
-    def duty(name: str) -> Rare:
-        return Rare(lambda: done.append(name) or 0, 0)
+    def duty(name: str) -> PeriodicTask:
+        return PeriodicTask(lambda: done.append(name) or 0, 0)
 
     for each in leads:
-        duties = Duties(bench.layout, 0, lambda: None, (duty("own"),), (duty("led"),), leads=lambda now=each: now)
+        duties = Tasks(bench.layout, 0, lambda: None, (duty("own"),), (duty("led"),), leads=lambda now=each: now)
         duties.round()
 
     assert done == ["own", "led", "own"]

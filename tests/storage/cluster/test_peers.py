@@ -17,13 +17,13 @@ from storage.cluster import peers
 from storage.cluster.peer_client import Offer, Offered, Unreachable
 from storage.cluster.peers import Peers
 from storage.cluster.segment_offer import content, offer
-from storage.names import Layout
+from storage.context import Layout
 from storage.read import listing
-from storage.read.dataset_stats import account
+from storage.read.dataset_stats import dataset_stats
 from storage.read.scan import scan
-from storage.read.snapshot import take
+from storage.read.snapshot import take_snapshot
 from storage.upkeep.conversion import convert_all, remove_converted
-from storage.wal.segments import stage
+from storage.wal.segments import list_segments
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
 from tests.storage.workbench import NOON, Bench, batch_of
@@ -82,7 +82,7 @@ class HostBench:
         self.storage.append(self.app, batch_of(**columns), Arrival(NOON, "192.0.2.1", "curl/8", body_bytes=10))
 
     def values(self) -> list[object]:
-        return sorted(scan(take(self.layout, self.app)).collect()["x"])
+        return sorted(scan(take_snapshot(self.layout, self.app)).collect()["x"])
 
     def close(self) -> None:
         self.storage.close()
@@ -102,7 +102,7 @@ def test_events_of_both_hosts_are_in_the_answers_of_each(pair: tuple[HostBench, 
     there.append(x=[2, 3])
 
     assert here.values() == there.values() == [1, 2, 3]
-    assert account(here.layout, here.app).events == 3
+    assert dataset_stats(here.layout, here.app).events == 3
 
 
 def test_only_what_was_added_since_is_copied(pair: tuple[HostBench, HostBench], wire: Wire) -> None:
@@ -141,14 +141,14 @@ def test_what_a_peer_took_back_is_taken_back_here(pair: tuple[HostBench, HostBen
     """A failed sync: the peer cuts its segment back to what it acknowledged, and seals it."""
     here, there = pair
     there.append(x=[1])
-    (staged,) = stage(there.layout.staging)
+    (staged,) = list_segments(there.layout.staging)
     there.append(x=[2])
     assert here.values() == [1, 2]
 
     os.truncate(staged.path, staged.size)
 
     assert here.values() == [1]
-    assert [each.size for each in stage(here.layout.mirrors / "b")] == [staged.size]
+    assert [each.size for each in list_segments(here.layout.mirrors / "b")] == [staged.size]
     assert here.values() == [1]
 
 
@@ -175,7 +175,7 @@ def test_mirrors_are_removed_once_no_query_lists_them(pair: tuple[HostBench, Hos
     here, there = pair
     there.append(x=[1])
     here.values()
-    (mirror,) = stage(here.layout.mirrors / "b")
+    (mirror,) = list_segments(here.layout.mirrors / "b")
     os.utime(mirror.path, (time.time() - 1000,) * 2)
 
     here.values()
@@ -194,7 +194,7 @@ def test_host_that_cannot_be_asked_is_missing_by_name(pair: tuple[HostBench, Hos
 
     assert raised.value.details["host"] == "b"
     with pytest.raises(HostMissing):
-        account(here.layout, here.app)
+        dataset_stats(here.layout, here.app)
 
 
 def test_host_that_left_while_it_was_asked_is_not_missing(pair: tuple[HostBench, HostBench], wire: Wire) -> None:

@@ -14,11 +14,11 @@ import pytest
 
 from errors import StorageUnavailable
 from models.file import File
+from storage.context import CacheLimits, Layout
 from storage.files import store
 from storage.files.object_cache import SMALL_BYTES, Cache
-from storage.names import CacheLimits, Layout
 from storage.read.scan import scan
-from storage.read.snapshot import take
+from storage.read.snapshot import take_snapshot
 from storage.upkeep.compaction import FAN_IN, compact, remove_replaced
 from storage.upkeep.conversion import convert_all
 from storage.upkeep.sweep import sweep
@@ -244,10 +244,10 @@ def test_what_another_host_converted_is_fetched_once(bench: Bench, tmp_path: Pat
     bench.convert()
     other = replace(bench.layout, root=tmp_path / "other")
 
-    rows = scan(take(other, bench.app)).collect()
+    rows = scan(take_snapshot(other, bench.app)).collect()
     away(monkeypatch)
 
-    assert scan(take(other, bench.app)).collect().equals(rows)
+    assert scan(take_snapshot(other, bench.app)).collect().equals(rows)
     store._client.cache_clear()
 
 
@@ -259,7 +259,7 @@ def test_copies_and_objects_are_read_together(bench: Bench):
     copies = Cache.of(bench.layout)
     assert copies is not None
     copies.drop(copies.paths()[:1])
-    snapshot = replace(take(bench.layout, bench.app), cache=Cache(copies.root, CacheLimits(0)))
+    snapshot = replace(take_snapshot(bench.layout, bench.app), cache=Cache(copies.root, CacheLimits(0)))
 
     assert sorted(scan(snapshot).collect()["x"]) == [1, 2]
 
@@ -274,7 +274,7 @@ def test_copies_go_with_their_objects(bench: Bench):
     assert len(copies.paths()) == FAN_IN + 1
 
     remove_replaced(bench.layout, -1)
-    assert copies.paths() == [file.path for file in take(bench.layout, bench.app).files]
+    assert copies.paths() == [file.path for file in take_snapshot(bench.layout, bench.app).files]
     store.ObjectStore(str(bench.layout.url), bench.layout.staging).remove(copies.paths())
     bench.storage.delete("default", "app")
     remove_replaced(Layout(bench.layout.root, url=bench.layout.url), -1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from models.file import File
 from storage.files.statistics import Condition, choose, summarize
-from storage.read.snapshot import take
+from storage.read.snapshot import take_snapshot
 from tests.storage.workbench import Bench
 
 
@@ -105,18 +105,18 @@ def test_snapshot_leaves_out_files_that_cannot_match(bench: Bench) -> None:
     bench.append(y=[1])
     bench.convert()
 
-    whole = take(bench.layout, bench.app, columns=["x", "s", "absent"])
+    whole = take_snapshot(bench.layout, bench.app, columns=["x", "s", "absent"])
     chosen = whole.relevant([[Condition("x", ">=", 1), Condition("s", ">", "a")]]).files
 
     assert [each.stats["x"][:2] for each in chosen] == [(1, 1), (2, 2)]
-    assert len(take(bench.layout, bench.app).files) == 4
+    assert len(take_snapshot(bench.layout, bench.app).files) == 4
 
 
 def test_conditions_without_statistics_leave_out_nothing(bench: Bench) -> None:
     bench.append(x=[1])
     bench.convert()
 
-    for whole in (take(bench.layout, bench.app), take(bench.layout, bench.app, columns=["y"])):
+    for whole in (take_snapshot(bench.layout, bench.app), take_snapshot(bench.layout, bench.app, columns=["y"])):
         assert whole.relevant([[Condition("x", "=", 2)]]) == whole
 
 
@@ -124,7 +124,7 @@ def test_a_file_is_needed_for_any_of_the_scans(bench: Bench) -> None:
     for value in range(3):
         bench.append(x=[value])
         bench.convert()
-    whole = take(bench.layout, bench.app, columns=["x"])
+    whole = take_snapshot(bench.layout, bench.app, columns=["x"])
 
     assert len(whole.relevant([[Condition("x", "=", 0)], [Condition("x", "=", 2)]]).files) == 2
     assert len(whole.relevant([[Condition("x", "=", 0)], []]).files) == 3

@@ -11,14 +11,14 @@ from tests.storage.test_tails import frame, segment
 from models import dataset
 from models.dataset import Retention
 from models.dataset_totals import Day, Total
-from storage.read.dataset_stats import _add, _frames, _inside, account, day
+from storage.read.dataset_stats import _add, _frames, _inside, dataset_stats, day_stats
 from storage.upkeep.compaction import FAN_IN, compact
 from storage.upkeep.retention import expire_all
 from tests.storage.workbench import NOON, Bench
 
 
 def test_new_dataset_has_nothing(bench: Bench) -> None:
-    found = account(bench.layout, bench.app)
+    found = dataset_stats(bench.layout, bench.app)
 
     assert (found.lifetime_events, found.events, found.body_bytes, found.stored_bytes) == (0, 0, 0, 0)
     assert (found.first, found.last) == (None, None)
@@ -27,11 +27,11 @@ def test_new_dataset_has_nothing(bench: Bench) -> None:
 def test_converted_and_unconverted_events_count_alike(bench: Bench) -> None:
     bench.append(x=[1, 2])
     bench.append(target=dataset.create("default", "other"), x=[1])
-    unconverted = account(bench.layout, bench.app)
+    unconverted = dataset_stats(bench.layout, bench.app)
     bench.convert()
-    converted = account(bench.layout, bench.app)
+    converted = dataset_stats(bench.layout, bench.app)
     bench.append(at=NOON + timedelta(seconds=1), x=[3])
-    both = account(bench.layout, bench.app)
+    both = dataset_stats(bench.layout, bench.app)
 
     noon = int(NOON.timestamp()) * 10**9
     assert (unconverted.events, unconverted.body_bytes, unconverted.stored_bytes) == (2, 10, 0)
@@ -44,11 +44,11 @@ def test_retention_takes_from_the_present_and_not_from_the_lifetime(bench: Bench
     dataset.set_retention(bench.app.id, Retention(1))
     bench.append(x=[1, 2])
     bench.convert()
-    stored = account(bench.layout, bench.app).stored_bytes
+    stored = dataset_stats(bench.layout, bench.app).stored_bytes
 
     expire_all(NOON + timedelta(days=2))
 
-    found = account(bench.layout, bench.app)
+    found = dataset_stats(bench.layout, bench.app)
     assert (found.events, found.body_bytes, found.stored_bytes) == (0, 0, 0)
     assert (found.lifetime_events, found.lifetime_body_bytes, found.deleted_stored_bytes) == (2, 10, stored)
 
@@ -57,11 +57,11 @@ def test_compaction_changes_only_the_bytes_stored(bench: Bench) -> None:
     for _ in range(FAN_IN):
         bench.append(x=[1])
         bench.convert()
-    before = account(bench.layout, bench.app)
+    before = dataset_stats(bench.layout, bench.app)
 
     compact(bench.layout)
 
-    after = account(bench.layout, bench.app)
+    after = dataset_stats(bench.layout, bench.app)
     assert after.stored_bytes < before.stored_bytes
     assert (after.events, after.lifetime_events, after.body_bytes) == (FAN_IN, FAN_IN, 10 * FAN_IN)
     assert after.deleted_stored_bytes == 0
@@ -74,10 +74,10 @@ def test_day_counts_the_events_of_its_own_24_hours(bench: Bench, convert: bool) 
     if convert:
         bench.convert()
 
-    found = day(bench.layout, bench.app, date(2026, 1, 2))
+    found = day_stats(bench.layout, bench.app, date(2026, 1, 2))
 
     assert (found.events, found.body_bytes, found.stored_bytes > 0) == (2, 20, convert)
-    assert day(bench.layout, bench.app, date(2026, 1, 9)) == Day(0, 0, 0)
+    assert day_stats(bench.layout, bench.app, date(2026, 1, 9)) == Day(0, 0, 0)
 
 
 def test_unconverted_events_are_counted_by_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,4 +109,4 @@ def test_bytes_of_bodies_are_shared_among_hours_without_remainder(bench: Bench) 
         bench.append(at=NOON + timedelta(hours=hours), x=[1, 2, 3][: hours + 1])
     bench.convert()
 
-    assert account(bench.layout, bench.app).body_bytes == 30
+    assert dataset_stats(bench.layout, bench.app).body_bytes == 30

@@ -9,9 +9,9 @@ from tests.storage.test_tails import frame, segment
 
 from models import dataset
 from models.column import Schema
-from storage.read.fingerprint import Contents, contents
-from storage.read.snapshot import Snapshot, take
-from storage.wal.index import Places
+from storage.read.fingerprint import Fingerprint, fingerprint
+from storage.read.snapshot import Snapshot, take_snapshot
+from storage.wal.index import SegmentIndex
 from tests.storage.workbench import NOON, Bench
 
 MINUTE = timedelta(minutes=1)
@@ -22,20 +22,20 @@ def ns(moment: datetime) -> int:
 
 
 def seen(
-    bench: Bench, places: Places, start: datetime = NOON - MINUTE, end: datetime = NOON + MINUTE
-) -> Contents | None:
-    return contents(take(bench.layout, bench.app, ns(start), ns(end)), places)
+    bench: Bench, places: SegmentIndex, start: datetime = NOON - MINUTE, end: datetime = NOON + MINUTE
+) -> Fingerprint | None:
+    return fingerprint(take_snapshot(bench.layout, bench.app, ns(start), ns(end)), places)
 
 
 def test_contents_are_equal_until_something_comes_or_goes(bench: Bench) -> None:
-    places = Places()
+    places = SegmentIndex()
     bench.append(at=NOON, x=[1])
     first = seen(bench, places)
     bench.append(target=dataset.create("default", "other"), at=NOON, x=[5])
     bench.append(at=NOON + 5 * MINUTE, x=[2])
 
     assert first is not None
-    assert seen(bench, places) == first == seen(bench, Places())
+    assert seen(bench, places) == first == seen(bench, SegmentIndex())
     assert seen(bench, places, end=NOON + 2 * MINUTE) == first
 
     bench.append(at=NOON, x=[3])
@@ -43,7 +43,7 @@ def test_contents_are_equal_until_something_comes_or_goes(bench: Bench) -> None:
 
 
 def test_converted_events_are_other_contents(bench: Bench) -> None:
-    places = Places()
+    places = SegmentIndex()
     bench.append(at=NOON, x=[1])
     before = seen(bench, places)
     bench.convert()
@@ -54,7 +54,7 @@ def test_converted_events_are_other_contents(bench: Bench) -> None:
 
 def test_a_new_column_makes_other_contents(bench: Bench) -> None:
     """SELECT * has one more, though no row of the range does."""
-    places = Places()
+    places = SegmentIndex()
     bench.append(at=NOON, x=[1])
     before = seen(bench, places)
     bench.append(at=NOON + 5 * MINUTE, x=[1], y=[1])
@@ -63,7 +63,7 @@ def test_a_new_column_makes_other_contents(bench: Bench) -> None:
 
 
 def test_what_is_partly_in_the_range_has_no_name(bench: Bench) -> None:
-    places = Places()
+    places = SegmentIndex()
     bench.append(at=NOON, x=[1])
     bench.append(at=NOON + MINUTE, x=[2])
     bench.convert()
@@ -83,6 +83,6 @@ def test_frame_counts_only_when_all_of_it_is_in_the_range(
     staged = segment(tmp_path, frame(pl.DataFrame({"x": [1, 2]}), tmin=10, tmax=30))
     snapshot = Snapshot(str(tmp_path), Schema(1, ()), "p_timestamp", start, end, (), (staged,))
 
-    found = contents(snapshot, Places())
+    found = fingerprint(snapshot, SegmentIndex())
 
     assert (None if found is None else [place for _, place in found.frames]) == places

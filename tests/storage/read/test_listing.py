@@ -6,10 +6,10 @@ import pytest
 
 from models import segment
 from storage import names
-from storage.names import Converted, Layout
-from storage.read.listing import unconverted
+from storage.context import Converted, Layout
+from storage.read.listing import list_unconverted
 from storage.upkeep.conversion import convert_all
-from storage.wal.segments import stage
+from storage.wal.segments import list_segments
 from tests.storage.workbench import Bench
 
 
@@ -51,9 +51,9 @@ def test_a_segment_that_another_process_converts_is_seen_from_its_commit_on(benc
         bench.seal()
         assert convert_all(other) == 1
         assert sorted(bench.rows()["x"]) == list(range(number + 1))
-    with unconverted(bench.layout) as staged:
+    with list_unconverted(bench.layout) as staged:
         assert staged == ()
-    assert bench.layout.converted.names == {each.name for each in stage(bench.layout.staging)}
+    assert bench.layout.converted.names == {each.name for each in list_segments(bench.layout.staging)}
 
 
 def test_of_too_many_the_newest_half_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,10 @@ import pytest
 from columns import Batch, ColumnType, Field
 from models import dataset
 from storage.read.scan import SnapshotExpired, scan
-from storage.read.snapshot import take
-from storage.read.unconverted_rows import Tails
+from storage.read.snapshot import take_snapshot
+from storage.read.unconverted_rows import UnconvertedRows
 from storage.upkeep.conversion import convert_all, remove_converted
-from storage.wal.segments import stage
+from storage.wal.segments import list_segments
 from storage.write.arrival import Arrival
 from tests.storage.workbench import NOON, Bench
 
@@ -63,7 +63,7 @@ def test_filter_on_a_widened_column_is_right_in_old_files(bench: Bench) -> None:
     bench.append(x=[2.5])
     bench.convert()
 
-    rows = scan(take(bench.layout, bench.app)).filter(pl.col("x") > 2.2).collect()
+    rows = scan(take_snapshot(bench.layout, bench.app)).filter(pl.col("x") > 2.2).collect()
 
     assert sorted(rows["x"]) == [2.5, 3.0]
 
@@ -114,7 +114,7 @@ def test_only_files_of_the_range_are_in_the_snapshot(bench: Bench) -> None:
         bench.append(at=NOON + hours * HOUR, x=[hours])
     bench.convert()
 
-    snapshot = take(bench.layout, bench.app, ns(NOON + HOUR), ns(NOON + 3 * HOUR))
+    snapshot = take_snapshot(bench.layout, bench.app, ns(NOON + HOUR), ns(NOON + 3 * HOUR))
 
     assert len(snapshot.files) == 2
     assert sorted(scan(snapshot).collect()["x"]) == [1, 2]
@@ -150,25 +150,25 @@ def test_other_datasets_in_the_same_segment_are_not_seen(bench: Bench) -> None:
     bench.convert()
 
     assert before == bench.rows()["x"].to_list() == [1]
-    assert scan(take(bench.layout, other)).collect()["x"].to_list() == [2]
+    assert scan(take_snapshot(bench.layout, other)).collect()["x"].to_list() == [2]
 
 
 def test_snapshot_travels_to_another_process_as_it_is(bench: Bench) -> None:
     bench.append(x=[1])
     bench.convert()
     bench.append(x=[2])
-    snapshot = take(bench.layout, bench.app)
+    snapshot = take_snapshot(bench.layout, bench.app)
 
     assert pickle.loads(pickle.dumps(snapshot)) == snapshot
 
 
 def test_snapshot_shows_its_moment_though_more_was_appended_since(bench: Bench) -> None:
-    tails = Tails()
+    tails = UnconvertedRows()
     bench.append(x=[1])
-    early = take(bench.layout, bench.app)
+    early = take_snapshot(bench.layout, bench.app)
     bench.append(x=[2], y=[True])
 
-    late = take(bench.layout, bench.app)
+    late = take_snapshot(bench.layout, bench.app)
 
     assert sorted(scan(late, tails).collect()["x"]) == [1, 2]
     assert scan(early, tails).collect()["x"].to_list() == [1]
@@ -176,7 +176,7 @@ def test_snapshot_shows_its_moment_though_more_was_appended_since(bench: Bench) 
 
 def test_snapshot_shows_its_moment_though_everything_was_converted_since(bench: Bench) -> None:
     bench.append(x=[1])
-    early = take(bench.layout, bench.app)
+    early = take_snapshot(bench.layout, bench.app)
 
     bench.convert()
 
@@ -184,38 +184,38 @@ def test_snapshot_shows_its_moment_though_everything_was_converted_since(bench: 
 
 
 def test_growing_tail_is_read_in_pieces_and_gives_the_same_rows(bench: Bench) -> None:
-    tails = Tails()
+    tails = UnconvertedRows()
     for number in range(50):
         bench.append(**{"x": [number], f"y{number // 20}": [number]})
-        snapshot = take(bench.layout, bench.app)
+        snapshot = take_snapshot(bench.layout, bench.app)
 
         assert sorted(scan(snapshot, tails).collect()["x"]) == list(range(number + 1))
     assert len(tails.read(bench.app.id, snapshot.staged)) < 15
 
 
 def test_converted_segments_leave_the_tails(bench: Bench) -> None:
-    tails = Tails()
+    tails = UnconvertedRows()
     bench.append(x=[1])
-    scan(take(bench.layout, bench.app), tails).collect()
+    scan(take_snapshot(bench.layout, bench.app), tails).collect()
     assert len(tails._tails) == len(tails.places._walked) == 1
 
     bench.convert()
-    scan(take(bench.layout, bench.app), tails)
+    scan(take_snapshot(bench.layout, bench.app), tails)
 
     assert (tails._tails, tails.places._walked) == ({}, {})
 
 
 def test_tail_that_its_owner_cut_back_is_read_again(bench: Bench) -> None:
     """A frame whose sync failed is taken back; a reader that saw it must not keep it."""
-    tails = Tails()
+    tails = UnconvertedRows()
     bench.append(x=[1])
     bench.append(x=[2])
-    assert scan(take(bench.layout, bench.app), tails).collect().height == 2
-    (staged,) = stage(bench.layout.staging)
+    assert scan(take_snapshot(bench.layout, bench.app), tails).collect().height == 2
+    (staged,) = list_segments(bench.layout.staging)
     with Path(staged.path).open("r+b") as segment:
         segment.truncate(staged.size - 10)
 
-    assert scan(take(bench.layout, bench.app), tails).collect()["x"].to_list() == [1]
+    assert scan(take_snapshot(bench.layout, bench.app), tails).collect()["x"].to_list() == [1]
 
 
 ENGINES = ("in-memory", "streaming")
@@ -231,12 +231,12 @@ def test_of_segments_only_the_columns_that_are_asked_for_are_decoded(
         bench.convert()
     bench.append(x=[3], z=[3.5])
     asked: list[set[str]] = []
-    real = Tails.read
-    monkeypatch.setattr(Tails, "read", lambda *given: asked.append(set(given[-1])) or real(*given))
-    tails = Tails()
+    real = UnconvertedRows.read
+    monkeypatch.setattr(UnconvertedRows, "read", lambda *given: asked.append(set(given[-1])) or real(*given))
+    tails = UnconvertedRows()
 
     def rows() -> pl.LazyFrame:
-        return scan(take(bench.layout, bench.app), tails)
+        return scan(take_snapshot(bench.layout, bench.app), tails)
 
     assert rows().filter(pl.col("x") > 1).select("z").collect(engine=engine)["z"].to_list() == [2.5, 3.5]
     assert asked == [{"x", "z"}]
@@ -256,7 +256,7 @@ def test_conditions_that_are_functions_are_tried_on_segments(
 ) -> None:
     """Polars cannot write them down, which it does with conditions that reach a source of ours."""
     bench.append(x=[1, 2, 3])
-    rows = scan(take(bench.layout, bench.app))
+    rows = scan(take_snapshot(bench.layout, bench.app))
 
     odd = rows.filter(pl.col("x").map_batches(lambda values: values % 2 == 1, return_dtype=pl.Boolean))
 
@@ -269,8 +269,8 @@ def test_a_segment_that_is_gone_when_the_rows_are_collected_is_told(
     bench: Bench, engine: Literal["in-memory", "streaming"]
 ) -> None:
     bench.append(x=[1])
-    rows = scan(take(bench.layout, bench.app))
-    (staged,) = stage(bench.layout.staging)
+    rows = scan(take_snapshot(bench.layout, bench.app))
+    (staged,) = list_segments(bench.layout.staging)
     Path(staged.path).unlink()
 
     with pytest.raises(FileNotFoundError):
@@ -280,7 +280,7 @@ def test_a_segment_that_is_gone_when_the_rows_are_collected_is_told(
 def test_vanished_file_asks_for_a_new_snapshot(bench: Bench) -> None:
     bench.append(x=[1])
     bench.convert()
-    snapshot = take(bench.layout, bench.app)
+    snapshot = take_snapshot(bench.layout, bench.app)
     (bench.layout.root / snapshot.files[0].path).unlink()
 
     with pytest.raises(SnapshotExpired):
@@ -288,9 +288,9 @@ def test_vanished_file_asks_for_a_new_snapshot(bench: Bench) -> None:
 
 
 def test_vanished_segment_asks_for_a_new_snapshot_even_if_its_rows_are_known(bench: Bench) -> None:
-    tails = Tails()
+    tails = UnconvertedRows()
     bench.append(x=[1])
-    snapshot = take(bench.layout, bench.app)
+    snapshot = take_snapshot(bench.layout, bench.app)
     scan(snapshot, tails)
     Path(snapshot.staged[0].path).unlink()
 
@@ -302,7 +302,7 @@ def test_filter_and_projection_reach_the_parquet_scan(bench: Bench) -> None:
     bench.append(x=[1], y=["a"], z=[True])
     bench.convert()
     bench.append(x=[2.5], w=["b"])
-    snapshot = take(bench.layout, bench.app, ns(NOON), ns(NOON + HOUR))
+    snapshot = take_snapshot(bench.layout, bench.app, ns(NOON), ns(NOON + HOUR))
 
     plan = scan(snapshot).filter(pl.col("x") > 1).select("y").explain()
 
@@ -320,7 +320,7 @@ def test_segment_converted_between_listing_and_manifest_is_not_seen_twice(
     bench.storage.close()
 
     def stage_then_convert(*_: object) -> object:
-        listed = stage(bench.layout.staging)
+        listed = list_segments(bench.layout.staging)
         convert_all(bench.layout)
         return listed
 
@@ -337,7 +337,7 @@ def test_segment_deleted_between_listing_and_manifest_asks_for_a_new_snapshot(
     bench.storage.close()
 
     def stage_then_remove(*_: object) -> object:
-        listed = stage(bench.layout.staging)
+        listed = list_segments(bench.layout.staging)
         convert_all(bench.layout)
         remove_converted(bench.layout, -1)
         return listed

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from storage.read import unconverted_rows
-from storage.read.unconverted_rows import Tails
+from storage.read.unconverted_rows import UnconvertedRows
 from storage.wal import batches
-from storage.wal.records import Frame, decode, encode, join_alike, to_few, to_payload, to_rows
-from storage.wal.segments import Staged, stage
+from storage.wal.records import Record, decode, encode, join_streams, to_few, to_payload, to_rows
+from storage.wal.segments import SegmentRef, list_segments
 from tests.storage.workbench import NOON, Bench
 
 NAME = "01J"
@@ -22,14 +22,14 @@ SHAPES = (
 )
 
 
-def segment(root: Path, *written: Frame) -> Staged:
+def segment(root: Path, *written: Record) -> SegmentRef:
     path = root / f"{NAME}.wal"
     path.write_bytes(b"".join(bytes(part) for frame in written for part in encode(frame, NAME)))
-    return Staged(NAME, str(path), path.stat().st_size)
+    return SegmentRef(NAME, str(path), path.stat().st_size)
 
 
-def frame(rows: pl.DataFrame, dataset_id: int = 1, tmin: int = 0, tmax: int = 0) -> Frame:
-    return Frame(dataset_id, rows.height, tmin, tmax, 0, to_payload(rows))
+def frame(rows: pl.DataFrame, dataset_id: int = 1, tmin: int = 0, tmax: int = 0) -> Record:
+    return Record(dataset_id, rows.height, tmin, tmax, 0, to_payload(rows))
 
 
 def numbers(found: list[pl.DataFrame]) -> list[float]:
@@ -44,9 +44,9 @@ def test_few_frames_have_the_rows_of_many_in_their_order(monkeypatch: pytest.Mon
 
     few = to_few(to_payload(part) for part in parts)
 
-    assert len(few) == len(join_alike(parts))
+    assert len(few) == len(join_streams(parts))
     assert sorted((part.columns, part.dtypes) for part in few) == sorted(
-        (p.columns, p.dtypes) for p in join_alike(parts)
+        (p.columns, p.dtypes) for p in join_streams(parts)
     )
     for part in few:
         alike = [each for each in parts if each.schema == part.schema]
@@ -72,7 +72,7 @@ def test_torn_segment_gives_its_whole_frames_whatever_the_portion(
 
     for size in [*range(0, staged.size, 997), staged.size]:
         whole = [to_rows(each) for each in decode(data[:size], NAME)]
-        assert numbers(Tails().read(1, [Staged(NAME, staged.path, size)])) == numbers(whole)
+        assert numbers(UnconvertedRows().read(1, [SegmentRef(NAME, staged.path, size)])) == numbers(whole)
 
 
 def test_nothing_behind_a_damaged_frame_is_read(tmp_path: Path):
@@ -81,7 +81,7 @@ def test_nothing_behind_a_damaged_frame_is_read(tmp_path: Path):
         content.seek(frame(SHAPES[0]).size + 100)
         content.write(b"\xff\xff")
 
-    assert numbers(Tails().read(1, [staged])) == [1, 2]
+    assert numbers(UnconvertedRows().read(1, [staged])) == [1, 2]
 
 
 def test_rows_are_decoded_when_their_range_is_asked_for_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -94,7 +94,7 @@ def test_rows_are_decoded_when_their_range_is_asked_for_and_once(tmp_path: Path,
     read: list[int] = []
     real = unconverted_rows.payload_start
     monkeypatch.setattr(unconverted_rows, "payload_start", lambda *where: read.append(where[1]) or real(*where))
-    kept = Tails()
+    kept = UnconvertedRows()
 
     assert numbers(kept.read(1, [staged], 30, None)) == []
     assert numbers(kept.read(1, [staged], None, 10)) == []
@@ -111,13 +111,13 @@ def test_columns_are_decoded_when_they_are_wanted_and_stand_beside_those_that_we
 ):
     parts = [SHAPES[0], SHAPES[1], SHAPES[0], SHAPES[2], SHAPES[1]]
     staged = segment(tmp_path, *(frame(part) for part in parts))
-    older = Staged(NAME, staged.path, sum(frame(part).size for part in parts[:3]))
+    older = SegmentRef(NAME, staged.path, sum(frame(part).size for part in parts[:3]))
     checks: list[int] = []
     real = unconverted_rows.payload_start
     monkeypatch.setattr(unconverted_rows, "payload_start", lambda *where: checks.append(where[1]) or real(*where))
-    kept = Tails()
+    kept = UnconvertedRows()
 
-    def found(listed: Staged, *wanted: str) -> list[tuple[object, ...]]:
+    def found(listed: SegmentRef, *wanted: str) -> list[tuple[object, ...]]:
         frames = kept.read(1, [listed], None, None, wanted)
         assert all(set(wanted).issuperset(rows.columns) for rows in frames)
         return sorted((row for rows in frames for row in rows.rows()), key=repr)
@@ -137,16 +137,18 @@ def test_columns_are_decoded_when_they_are_wanted_and_stand_beside_those_that_we
 
 
 def test_rows_of_one_reading_join_those_of_another_only_in_the_same_columns(bench: Bench):
-    kept = Tails()
+    kept = UnconvertedRows()
     for number in range(12):
         bench.append(at=NOON, x=[number], y=[-number], z=[str(number)])
         wanted = (["x"], ["y", "x"], ["z"])[number % 3]
-        kept.read(bench.app.id, stage(bench.layout.staging), None, None, wanted)
+        kept.read(bench.app.id, list_segments(bench.layout.staging), None, None, wanted)
 
-    rows = pl.concat(kept.read(bench.app.id, stage(bench.layout.staging), None, None, ["x", "y", "z"]), how="diagonal")
+    rows = pl.concat(
+        kept.read(bench.app.id, list_segments(bench.layout.staging), None, None, ["x", "y", "z"]), how="diagonal"
+    )
 
     assert sorted(rows.select("x", "y", "z").rows()) == [(n, -n, str(n)) for n in range(12)]
-    assert len(kept.read(bench.app.id, stage(bench.layout.staging))) <= 4
+    assert len(kept.read(bench.app.id, list_segments(bench.layout.staging))) <= 4
 
 
 def test_frames_of_other_datasets_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -155,7 +157,7 @@ def test_frames_of_other_datasets_are_not_read(tmp_path: Path, monkeypatch: pyte
     read: list[int] = []
     real = os.pread
     monkeypatch.setattr(os, "pread", lambda fd, size, at: read.append(size) or real(fd, size, at))
-    kept = Tails()
+    kept = UnconvertedRows()
 
     assert [numbers(kept.read(1, [staged])) for _ in range(2)] == [[1, 2]] * 2
     assert sum(read) < staged.size / 4
@@ -164,8 +166,8 @@ def test_frames_of_other_datasets_are_not_read(tmp_path: Path, monkeypatch: pyte
 def test_older_listing_has_the_rows_of_its_moment(tmp_path: Path):
     """docs/storage.md: a query reads at most as much of a segment as there was when it was listed."""
     staged = segment(tmp_path, *(frame(pl.DataFrame({"x": [n]}), tmin=n, tmax=n) for n in range(4)))
-    older = Staged(NAME, staged.path, staged.size // 2)
-    kept = Tails()
+    older = SegmentRef(NAME, staged.path, staged.size // 2)
+    kept = UnconvertedRows()
 
     assert numbers(kept.read(1, [staged], 0, 1)) == [0]
     assert numbers(kept.read(1, [older])) == [0, 1]
@@ -177,11 +179,11 @@ def test_older_listing_has_the_rows_of_its_moment(tmp_path: Path):
 def test_segment_that_an_older_listing_lacks_stays_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "01A").mkdir()
     first, second = segment(tmp_path, frame(SHAPES[0])), segment(tmp_path / "01A", frame(SHAPES[0]))
-    first, second = Staged("01I", first.path, 0), second
+    first, second = SegmentRef("01I", first.path, 0), second
     read: list[int] = []
     real = unconverted_rows.payload_start
     monkeypatch.setattr(unconverted_rows, "payload_start", lambda *where: read.append(where[1]) or real(*where))
-    kept = Tails()
+    kept = UnconvertedRows()
 
     for listed in ([first, second], [first], [first, second]):
         kept.read(1, listed)
@@ -192,12 +194,12 @@ def test_segment_that_an_older_listing_lacks_stays_known(tmp_path: Path, monkeyp
 
 def test_growing_segment_of_two_datasets_gives_each_its_rows(bench: Bench):
     other = bench.storage.find("default", "app")
-    kept = Tails()
+    kept = UnconvertedRows()
     for number in range(20):
         bench.append(target=other, at=NOON, x=[number])
-        found = kept.read(other.id, stage(bench.layout.staging), *(None, None) if number % 3 else (0, 1))
+        found = kept.read(other.id, list_segments(bench.layout.staging), *(None, None) if number % 3 else (0, 1))
         assert len(numbers(found)) <= number + 1
-    assert numbers(kept.read(other.id, stage(bench.layout.staging))) == list(range(20))
+    assert numbers(kept.read(other.id, list_segments(bench.layout.staging))) == list(range(20))
 
 
 def test_gone_segment_is_told(tmp_path: Path):
@@ -205,4 +207,4 @@ def test_gone_segment_is_told(tmp_path: Path):
     os.unlink(staged.path)
 
     with pytest.raises(FileNotFoundError):
-        Tails().read(1, [staged])
+        UnconvertedRows().read(1, [staged])

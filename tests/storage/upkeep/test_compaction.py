@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 
 from models import column, dataset, file
-from models.file import File, Pile
+from models.file import CompactionCandidate, File
 from storage.files.parquet import MOST_VALUES
 from storage.read.scan import SnapshotExpired, scan
-from storage.read.snapshot import take
+from storage.read.snapshot import take_snapshot
 from storage.upkeep import compaction as compaction
 from storage.upkeep.compaction import FAN_IN, SETTLED, compact, plan, remove_replaced
 from tests.storage.workbench import NOON, Bench
@@ -27,8 +27,8 @@ def fill(bench: Bench, files: int) -> None:
         bench.convert()
 
 
-def pile(count: int, *, level: int = 0, newest: datetime = NOW) -> Pile:
-    return Pile(1, "default/app", level, count, newest)
+def pile(count: int, *, level: int = 0, newest: datetime = NOW) -> CompactionCandidate:
+    return CompactionCandidate(1, "default/app", level, count, newest)
 
 
 def test_full_level_is_merged_before_settled_leftovers() -> None:
@@ -43,7 +43,7 @@ def test_files_of_one_hour_become_one_sorted_file_with_the_same_rows(bench: Benc
 
     assert compact(bench.layout) == FAN_IN
 
-    (merged,) = take(bench.layout, bench.app).files
+    (merged,) = take_snapshot(bench.layout, bench.app).files
     stored = pl.read_parquet(bench.layout.root / merged.path)
     assert bench.rows().sort("x").equals(before)
     assert stored["p_timestamp"].is_sorted()
@@ -58,7 +58,7 @@ def test_hours_are_not_mixed(bench: Bench) -> None:
         bench.convert()
 
     assert (compact(bench.layout), compact(bench.layout), compact(bench.layout)) == (FAN_IN, FAN_IN, 0)
-    assert len(take(bench.layout, bench.app).files) == 2
+    assert len(take_snapshot(bench.layout, bench.app).files) == 2
     assert sorted(bench.rows()["x"]) == list(range(2 * FAN_IN))
 
 
@@ -81,15 +81,17 @@ def test_files_of_many_schemas_are_merged_under_the_one_of_today(bench: Bench) -
     assert compact(bench.layout) == 8
 
     assert bench.rows().sort("x", "x_utf8", "x_bool", "a", "b").equals(before)
-    (live,) = take(bench.layout, bench.app).files
-    (merged,) = file.piled(Pile(bench.app.id, live.directory, 1, 1, NOW, live.tmin, live.tmin), 10**9)
+    (live,) = take_snapshot(bench.layout, bench.app).files
+    (merged,) = file.candidate_files(
+        CompactionCandidate(bench.app.id, live.directory, 1, 1, NOW, live.tmin, live.tmin), 10**9
+    )
     assert merged.stats["x"] == [1.0, 2.5, 4]
     assert set(merged.stats) == {each.name for each in column.schema(bench.app.id).columns}
 
 
 def test_queries_that_began_before_finish_on_the_old_files(bench: Bench) -> None:
     fill(bench, FAN_IN)
-    early = take(bench.layout, bench.app)
+    early = take_snapshot(bench.layout, bench.app)
 
     compact(bench.layout)
 
@@ -100,7 +102,7 @@ def test_queries_that_began_before_finish_on_the_old_files(bench: Bench) -> None
 
 def test_old_files_leave_the_disk_after_the_grace(bench: Bench) -> None:
     fill(bench, FAN_IN)
-    early = take(bench.layout, bench.app)
+    early = take_snapshot(bench.layout, bench.app)
     compact(bench.layout)
 
     assert remove_replaced(bench.layout, -1) == FAN_IN
@@ -160,14 +162,14 @@ def test_directories_are_not_mixed_by_case_or_depth(bench: Bench) -> None:
     while compact(bench.layout):
         pass
 
-    found = take(bench.layout, divided).files
+    found = take_snapshot(bench.layout, divided).files
     assert sorted(each.directory.partition("hour=12")[2] for each in found) == ["", "/region=EU", "/region=eu"]
     assert sorted(each.rows for each in found) == [FAN_IN, FAN_IN, FAN_IN * (MOST_VALUES + 1)]
 
 
 def test_merge_stops_at_the_target_size(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(bench, FAN_IN)
-    size = max(each.bytes for each in take(bench.layout, bench.app).files)
+    size = max(each.bytes for each in take_snapshot(bench.layout, bench.app).files)
     monkeypatch.setattr(compaction, "TARGET_BYTES", 3 * size + size // 2)
 
     assert compact(bench.layout) == 3

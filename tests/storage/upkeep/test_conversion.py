@@ -12,11 +12,12 @@ from pyarrow import parquet
 
 from errors import InternalError
 from models import dataset, file, segment
-from storage.names import Layout, directory
-from storage.read.dataset_stats import account
+from storage.context import Layout
+from storage.names import directory
+from storage.read.dataset_stats import dataset_stats
 from storage.upkeep.conversion import convert_all, remove_converted
-from storage.wal.records import HEADER_BYTES, Frame, decode, encode
-from storage.wal.segments import stage
+from storage.wal.records import HEADER_BYTES, Record, decode, encode
+from storage.wal.segments import list_segments
 from tests.storage.workbench import NOON, Bench
 
 HOUR = timedelta(hours=1)
@@ -42,7 +43,7 @@ def test_events_stand_under_their_dataset_date_and_hour(bench: Bench) -> None:
 def test_segment_that_cannot_be_converted_does_not_stop_the_others(bench: Bench) -> None:
     """Its checksums are right and its payload is not: a fault of ours, which must stay the only one."""
     bench.append(x=[1])
-    damaged = Frame(bench.app.id, 1, 0, 0, 0, payload=b"no Arrow stream")
+    damaged = Record(bench.app.id, 1, 0, 0, 0, payload=b"no Arrow stream")
     path = bench.layout.staging / "000.wal"
     path.write_bytes(b"".join(bytes(buffer) for buffer in encode(damaged, "000")))
     bench.seal()
@@ -164,7 +165,7 @@ def test_events_behind_a_damaged_frame_are_saved(bench: Bench, caplog: pytest.Lo
     """Of a disk that has changed a byte, not of a crash: only what that byte belongs to is lost."""
     for value in (1, 2, 3):
         bench.append(x=[value])
-    (staged,) = stage(bench.layout.staging)
+    (staged,) = list_segments(bench.layout.staging)
     content = bytearray(Path(staged.path).read_bytes())
     first, second, _ = decode(bytes(content), staged.name)
     content[first.size + HEADER_BYTES + 10] ^= 1
@@ -173,7 +174,7 @@ def test_events_behind_a_damaged_frame_are_saved(bench: Bench, caplog: pytest.Lo
     assert bench.convert() == 1
 
     assert sorted(bench.rows()["x"]) == [1, 3]
-    assert account(bench.layout, bench.app).lifetime_events == 2
+    assert dataset_stats(bench.layout, bench.app).lifetime_events == 2
     assert f"{second.size} bytes from {first.size} on are damaged; 1 events after them are saved" in caplog.text
 
 
@@ -181,7 +182,7 @@ def test_torn_tail_is_left_out(bench: Bench) -> None:
     bench.append(x=[1])
     bench.append(x=[2])
     bench.storage.close()
-    (staged,) = stage(bench.layout.staging)
+    (staged,) = list_segments(bench.layout.staging)
     with Path(staged.path).open("r+b") as torn:
         torn.truncate(staged.size - 1)
 
@@ -194,7 +195,7 @@ def test_segment_without_a_whole_frame_is_finished_too(bench: Bench) -> None:
 
     assert convert_all(bench.layout) == 1
     assert remove_converted(bench.layout, -1) == 1
-    assert stage(bench.layout.staging) == []
+    assert list_segments(bench.layout.staging) == []
 
 
 def test_frames_of_a_deleted_dataset_are_dropped(bench: Bench) -> None:
@@ -228,9 +229,9 @@ def test_converted_segment_stays_until_the_grace_is_over(bench: Bench) -> None:
     bench.convert()
 
     assert remove_converted(bench.layout, 3600) == 0
-    assert len(stage(bench.layout.staging)) == 1
+    assert len(list_segments(bench.layout.staging)) == 1
     assert remove_converted(bench.layout, -1) == 1
-    assert stage(bench.layout.staging) == []
+    assert list_segments(bench.layout.staging) == []
     assert bench.rows()["x"].to_list() == [1]
 
 

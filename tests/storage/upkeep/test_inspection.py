@@ -13,7 +13,7 @@ from storage.files import store
 from storage.files.store import ObjectStore, open_store
 from storage.upkeep.inspection import Trouble, inspect
 from storage.wal.records import HEADER_BYTES
-from storage.wal.segments import stage
+from storage.wal.segments import list_segments
 from tests.running import free_port
 from tests.storage.workbench import Bench
 from tests.weirctl.test_commands import rows, weirctl
@@ -75,7 +75,7 @@ def test_torn_tail_is_told_from_damage_with_events_behind_it(stored: Bench):
     stored.append(n=[4])
     stored.append(n=[5, 6])
     stored.storage.close()
-    waiting = stage(stored.layout.staging)
+    waiting = list_segments(stored.layout.staging)
     first, second = [Path(each.path) for each in waiting if each.name not in converted([e.name for e in waiting])]
     os.truncate(first, first.stat().st_size - 1)
     content = bytearray(second.read_bytes())

@@ -13,7 +13,7 @@ import pytest
 from errors import InternalError, StorageUnavailable
 from models import file
 from storage.upkeep import maintenance, pressure
-from storage.upkeep.maintenance import IDLE_SECONDS, Duties, Rare
+from storage.upkeep.maintenance import IDLE_SECONDS, PeriodicTask, Tasks
 from tests.storage.workbench import Bench
 
 ROOT = Path(__file__).parents[3]
@@ -108,7 +108,7 @@ def test_failing_round_is_tried_again_later_and_later(
     def fail(*_: object) -> None:
         raise error
 
-    duties = Duties(bench.layout, grace_seconds=0, revive=lambda: None)
+    duties = Tasks(bench.layout, grace_seconds=0, revive=lambda: None)
     monkeypatch.setattr(maintenance, "convert_all", fail)
     first = maintenance._round(duties, IDLE_SECONDS)
     second = maintenance._round(duties, first)
@@ -125,7 +125,9 @@ def test_duty_that_fails_does_not_keep_the_others_from_being_done(bench: Bench) 
     def fail() -> int:
         raise ValueError("ours")
 
-    duties = Duties(bench.layout, 0, lambda: None, (Rare(fail, 0), Rare(lambda: done.append("second") or 0, 0)))
+    duties = Tasks(
+        bench.layout, 0, lambda: None, (PeriodicTask(fail, 0), PeriodicTask(lambda: done.append("second") or 0, 0))
+    )
 
     with pytest.raises(InternalError):
         duties.round()
@@ -153,7 +155,7 @@ def test_rare_duty_is_due_again_after_a_rest_while_it_has_more_to_do(
 
     monkeypatch.setattr(maintenance, "monotonic", lambda: now[0])
     monkeypatch.setattr(pressure, "is_busy", lambda: is_busy)
-    rare = Rare(work, every_seconds=60)
+    rare = PeriodicTask(work, every_seconds=60)
 
     for now[0] in rounds:
         rare.perform()

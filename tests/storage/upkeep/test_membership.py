@@ -45,7 +45,7 @@ def test_host_that_is_alone_leaves_its_segments_for_its_next_start(bench: Bench)
     leave(bench.layout, is_alone=True)
 
     assert file.find(bench.app.id, None, None) == []
-    (stopped,) = host.every()
+    (stopped,) = host.list_all()
     assert not stopped.is_living
 
 

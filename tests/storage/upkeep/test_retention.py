@@ -8,7 +8,7 @@ import pytest
 from errors import DatasetNotFound
 from models import dataset
 from models.dataset import Retention
-from storage.read.snapshot import take
+from storage.read.snapshot import take_snapshot
 from storage.upkeep.compaction import remove_replaced
 from storage.upkeep.retention import expire_all
 from storage.upkeep.sweep import sweep
@@ -44,7 +44,7 @@ def test_files_older_than_the_retention_expire(bench: Bench) -> None:
     assert expire_all(NOON + timedelta(days=3)) == 2
 
     assert sorted(bench.rows()["x"]) == [24, 25]
-    assert len(take(bench.layout, other).files) == 1
+    assert len(take_snapshot(bench.layout, other).files) == 1
     assert expire_all(NOON + timedelta(days=3)) == 0
 
 
@@ -73,7 +73,7 @@ def test_deleted_dataset_leaves_nothing_on_disk(bench: Bench) -> None:
 def test_sweep_removes_what_the_manifest_has_not_and_nothing_else(bench: Bench) -> None:
     bench.append(x=[1])
     bench.convert()
-    (live,) = take(bench.layout, bench.app).files
+    (live,) = take_snapshot(bench.layout, bench.app).files
     directory = (bench.layout.root / live.path).parent
     (directory / "01ORPHAN.parquet").touch()
     (directory / "01UNFINISHED.new").touch()
@@ -89,7 +89,7 @@ def test_sweep_removes_what_the_manifest_has_not_and_nothing_else(bench: Bench) 
 def test_sweep_keeps_files_that_are_removed_but_still_in_their_grace(bench: Bench) -> None:
     bench.append(x=[1])
     bench.convert()
-    early = take(bench.layout, bench.app)
+    early = take_snapshot(bench.layout, bench.app)
     bench.storage.delete("default", "app")
 
     assert sweep(bench.layout, -1) == 0

@@ -3,20 +3,20 @@
 import polars as pl
 import pytest
 
-from storage.wal.records import HEADER_BYTES, Frame, decode, encode, to_payload, to_rows
+from storage.wal.records import HEADER_BYTES, Record, decode, encode, to_payload, to_rows
 
 SEGMENT = "01J"
-FIRST = Frame(7, 2, -5, 10, 99, payload=b"first payload", notes=b"note")
-SECOND = Frame(8, 1, 0, 2**62, 0, payload=b"second")
+FIRST = Record(7, 2, -5, 10, 99, payload=b"first payload", notes=b"note")
+SECOND = Record(8, 1, 0, 2**62, 0, payload=b"second")
 
 
-def written(*frames: Frame, segment: str = SEGMENT) -> bytes:
+def written(*frames: Record, segment: str = SEGMENT) -> bytes:
     return b"".join(bytes(buffer) for frame in frames for buffer in encode(frame, segment))
 
 
-def read(data: bytes, segment: str = SEGMENT) -> list[Frame]:
+def read(data: bytes, segment: str = SEGMENT) -> list[Record]:
     return [
-        Frame(f.dataset_id, f.rows, f.tmin, f.tmax, f.body_bytes, bytes(f.payload), bytes(f.notes))
+        Record(f.dataset_id, f.rows, f.tmin, f.tmax, f.body_bytes, bytes(f.payload), bytes(f.notes))
         for f in decode(data, segment)
     ]
 
@@ -57,7 +57,7 @@ def test_frame_of_another_segment_is_no_frame() -> None:
 
 
 def test_empty_frame_is_no_frame() -> None:
-    assert read(written(Frame(1, 0, 0, 0, 0, payload=b""))) == []
+    assert read(written(Record(1, 0, 0, 0, 0, payload=b""))) == []
 
 
 def test_size_is_what_stands_in_the_segment() -> None:
@@ -68,4 +68,4 @@ def test_rows_survive_as_payload() -> None:
     rows = pl.DataFrame({"x": [1, None], "y": [["a"], []], "z": [None, 1.5]})
     payload = to_payload(rows)
 
-    assert to_rows(Frame(1, 2, 0, 0, 0, payload)).equals(rows)
+    assert to_rows(Record(1, 2, 0, 0, 0, payload)).equals(rows)

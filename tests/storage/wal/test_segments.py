@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from storage.durable_files import make_directory
 from storage.wal import segments
-from storage.wal.records import Frame, decode
-from storage.wal.segments import Segment, Staged, make_directory, owned, stage
+from storage.wal.records import Record, decode
+from storage.wal.segments import Segment, SegmentRef, list_segments, owned
 
-FRAME = Frame(1, 1, 0, 0, 0, payload=b"x" * 100)
+FRAME = Record(1, 1, 0, 0, 0, payload=b"x" * 100)
 
 
 def payloads(segment: Segment) -> list[bytes]:
@@ -21,8 +22,8 @@ def payloads(segment: Segment) -> list[bytes]:
 def test_appended_frames_stand_in_the_file_in_order(tmp_path: Path) -> None:
     segment = Segment(tmp_path)
 
-    segment.append([FRAME, Frame(2, 1, 0, 0, 0, payload=b"y")])
-    segment.append([Frame(1, 1, 0, 0, 0, payload=b"z", notes=b"n")])
+    segment.append([FRAME, Record(2, 1, 0, 0, 0, payload=b"y")])
+    segment.append([Record(1, 1, 0, 0, 0, payload=b"z", notes=b"n")])
 
     assert payloads(segment) == [b"x" * 100, b"y", b"z"]
     assert segment.size == segment.path.stat().st_size
@@ -73,7 +74,7 @@ def test_failed_append_leaves_the_segment_as_it_was_and_lets_it_go(
 
     assert segment.path.stat().st_size == FRAME.size
     assert segment.is_sealed
-    with owned(stage(tmp_path)[0]) as is_ours:
+    with owned(list_segments(tmp_path)[0]) as is_ours:
         assert is_ours
 
 
@@ -86,22 +87,22 @@ def test_segment_that_cannot_be_created_is_not_listed_or_not_owned(
     with pytest.raises(OSError, match="broken"):
         Segment(tmp_path)
 
-    assert stage(tmp_path) == []
+    assert list_segments(tmp_path) == []
 
 
 def test_segment_of_a_living_owner_is_not_given_away(tmp_path: Path) -> None:
     """Architecture section 3, invariant 7."""
     segment = Segment(tmp_path)
 
-    with owned(stage(tmp_path)[0]) as is_ours:
+    with owned(list_segments(tmp_path)[0]) as is_ours:
         assert not is_ours
     segment.seal()
-    with owned(stage(tmp_path)[0]) as is_ours:
+    with owned(list_segments(tmp_path)[0]) as is_ours:
         assert is_ours
 
 
 def test_segment_that_is_gone_is_not_given_away(tmp_path: Path) -> None:
-    with owned(Staged("x", str(tmp_path / "x.wal"), 1)) as is_ours:
+    with owned(SegmentRef("x", str(tmp_path / "x.wal"), 1)) as is_ours:
         assert not is_ours
 
 
@@ -109,8 +110,8 @@ def test_unfinished_and_foreign_files_are_not_segments(tmp_path: Path) -> None:
     (tmp_path / "a.new").touch()
     (tmp_path / "b.txt").touch()
 
-    assert stage(tmp_path) == []
-    assert stage(tmp_path / "missing") == []
+    assert list_segments(tmp_path) == []
+    assert list_segments(tmp_path / "missing") == []
 
 
 def test_segments_are_listed_by_name_with_their_sizes(tmp_path: Path) -> None:
@@ -118,7 +119,7 @@ def test_segments_are_listed_by_name_with_their_sizes(tmp_path: Path) -> None:
     made = sorted((Segment(tmp_path) for _ in range(5)), key=lambda segment: segment.name)
     made[2].append([FRAME])
 
-    listed = stage(tmp_path)
+    listed = list_segments(tmp_path)
 
     assert [each.name for each in listed] == [each.name for each in made]
     assert [each.size for each in listed] == [0, 0, FRAME.size, 0, 0]

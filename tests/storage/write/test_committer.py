@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from errors import Overloaded, ShuttingDown, StorageUnavailable
-from storage.wal.records import Frame, decode, to_rows
-from storage.wal.segments import owned, stage
+from storage.wal.records import Record, decode, to_rows
+from storage.wal.segments import list_segments, owned
 from storage.write.committer import LARGE_BYTES, Committer, Rows
 
 R = TypeVar("R")
@@ -22,8 +22,8 @@ def rows(*values: object, dataset_id: int = 1) -> Rows:
     return Rows(dataset_id, pl.DataFrame({"x": values}), 0, len(values), body_bytes=len(values))
 
 
-def staged_frames(directory: Path) -> list[Frame]:
-    return [frame for each in stage(directory) for frame in decode(Path(each.path).read_bytes(), each.name)]
+def staged_frames(directory: Path) -> list[Record]:
+    return [frame for each in list_segments(directory) for frame in decode(Path(each.path).read_bytes(), each.name)]
 
 
 class Gate:
@@ -149,7 +149,7 @@ def test_failed_sync_fails_all_that_shared_it_and_the_next_commit_is_fine(
 
     assert [type(each) for each in outcomes] == [type(None), StorageUnavailable, StorageUnavailable]
     assert [to_rows(frame)["x"].to_list() for frame in staged_frames(tmp_path)] == [[1], [4]]
-    assert len(stage(tmp_path)) == 2
+    assert len(list_segments(tmp_path)) == 2
 
 
 def test_directory_that_is_gone_fails_the_request_and_not_the_committer(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_close_commits_what_is_queued_seals_and_refuses_the_rest(tmp_path: Path,
 
     assert appends.finish() == [None, None]
     assert sum(frame.rows for frame in staged_frames(tmp_path)) == 2
-    with owned(stage(tmp_path)[0]) as is_ours:
+    with owned(list_segments(tmp_path)[0]) as is_ours:
         assert is_ours
     with pytest.raises(ShuttingDown):
         appends.committer.append(rows(3))
@@ -207,7 +207,7 @@ def test_full_segment_is_sealed_and_a_new_one_begun(tmp_path: Path) -> None:
         committer.append(rows(*range(100)))
     committer.close()
 
-    assert len(stage(tmp_path)) == 4
+    assert len(list_segments(tmp_path)) == 4
 
 
 def test_old_segment_with_data_is_sealed_though_nothing_more_comes(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_old_segment_with_data_is_sealed_though_nothing_more_comes(tmp_path: Pat
 
     is_ours = False
     while not is_ours:
-        with owned(stage(tmp_path)[0]) as is_ours:
+        with owned(list_segments(tmp_path)[0]) as is_ours:
             pass
 
     assert [frame.rows for frame in staged_frames(tmp_path)] == [1]

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from errors import DiskFull
-from storage.write.disk_watermark import Water, used_percent
+from storage.write.disk_watermark import DiskWatermark, used_percent
 from storage.write.engine import Storage
 from tests.storage.workbench import Bench
 
 
 def test_ingestion_stops_at_the_high_mark_and_resumes_below_the_low_one() -> None:
     used = [80.0]
-    water = Water(lambda: used[0], 92, 88)
+    water = DiskWatermark(lambda: used[0], 92, 88)
     refused = []
 
     for used[0] in (91.9, 92.0, 90.0, 88.0, 87.9, 91.0):
@@ -22,7 +22,7 @@ def test_ingestion_stops_at_the_high_mark_and_resumes_below_the_low_one() -> Non
     assert refused == [False, True, True, True, False, False]
 
 
-def _refuses(water: Water) -> bool:
+def _refuses(water: DiskWatermark) -> bool:
     try:
         water.check()
     except DiskFull as error:
@@ -32,7 +32,7 @@ def _refuses(water: Water) -> bool:
 
 def test_disk_is_not_measured_for_every_request() -> None:
     measured: list[int] = []
-    water = Water(lambda: len(measured) or measured.append(1) or 0.0, 92, 88)
+    water = DiskWatermark(lambda: len(measured) or measured.append(1) or 0.0, 92, 88)
 
     for _ in range(100):
         water.check()

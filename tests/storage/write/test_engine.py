@@ -12,7 +12,7 @@ from columns import Batch, ColumnType, Field
 from errors import DatasetNotFound, InvalidEvent, StorageUnavailable, TooManyColumns
 from models import base, column, dataset
 from models.dataset import Dataset
-from storage.names import Layout
+from storage.context import Layout
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
 from tests.storage.workbench import NOON, Bench, batch_of

@@ -11,12 +11,12 @@ import pytest
 
 from errors import IdempotencyKeyReused, Overloaded, StorageUnavailable
 from models import base, host, idempotency_record
+from storage.durable_files import create_locked
 from storage.upkeep.conversion import convert_all
-from storage.wal.segments import create_locked
 from storage.write import idempotency
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
-from storage.write.idempotency import Answer, note, read_notes, receipt_of
+from storage.write.idempotency import StoredAnswer, decode_records, encode_record, receipt_of
 from tests.storage.workbench import NOON, Bench, batch_of
 
 ROOT = Path(__file__).parents[3]
@@ -24,7 +24,7 @@ KEY = receipt_of("default", "app", "credential", "key")
 BODY = b'{"x": 1}'
 
 
-def send(bench: Bench, storage: Storage | None = None, key: bytes = KEY, body: bytes = BODY) -> Answer:
+def send(bench: Bench, storage: Storage | None = None, key: bytes = KEY, body: bytes = BODY) -> StoredAnswer:
     """One request with a key, as a blueprint handles it."""
     used = storage or bench.storage
 
@@ -36,8 +36,8 @@ def send(bench: Bench, storage: Storage | None = None, key: bytes = KEY, body: b
 
 
 def test_second_request_is_answered_as_the_first_and_stored_once(bench: Bench) -> None:
-    assert send(bench) == Answer(2, is_duplicate=False)
-    assert send(bench) == Answer(2, is_duplicate=True)
+    assert send(bench) == StoredAnswer(2, is_duplicate=False)
+    assert send(bench) == StoredAnswer(2, is_duplicate=True)
     assert bench.rows().height == 2
 
 
@@ -45,7 +45,7 @@ def test_other_worker_answers_the_same(bench: Bench) -> None:
     send(bench)
     other = Storage(bench.layout)
 
-    assert send(bench, other) == Answer(2, is_duplicate=True)
+    assert send(bench, other) == StoredAnswer(2, is_duplicate=True)
     other.close()
 
 
@@ -71,7 +71,7 @@ def test_parts_of_a_receipt_do_not_run_into_each_other() -> None:
 def test_notes_are_read_back() -> None:
     other = receipt_of("x")
 
-    assert read_notes(note(KEY, 3) + note(b"", 5) + note(other, 7)) == {KEY: 3, other: 7}
+    assert decode_records(encode_record(KEY, 3) + encode_record(b"", 5) + encode_record(other, 7)) == {KEY: 3, other: 7}
 
 
 def test_request_that_failed_leaves_the_key_free(bench: Bench) -> None:
@@ -81,13 +81,13 @@ def test_request_that_failed_leaves_the_key_free(bench: Bench) -> None:
     with pytest.raises(StorageUnavailable):
         bench.storage.once.store(KEY, BODY, fail)
 
-    assert send(bench) == Answer(2, is_duplicate=False)
+    assert send(bench) == StoredAnswer(2, is_duplicate=False)
 
 
 def test_request_without_events_is_remembered_too(bench: Bench) -> None:
     answers = [bench.storage.once.store(KEY, b"[]", lambda: 0) for _ in range(2)]
 
-    assert answers == [Answer(0, is_duplicate=False), Answer(0, is_duplicate=True)]
+    assert answers == [StoredAnswer(0, is_duplicate=False), StoredAnswer(0, is_duplicate=True)]
 
 
 def test_key_is_forgotten_after_a_day(bench: Bench) -> None:
@@ -108,14 +108,14 @@ def test_answer_that_was_lost_after_the_events_were_durable_is_given_again(bench
     if convert:
         convert_all(bench.layout)
 
-    assert send(bench) == Answer(2, is_duplicate=True)
+    assert send(bench) == StoredAnswer(2, is_duplicate=True)
     assert bench.rows().height == 2
 
 
 def test_claim_of_a_process_that_died_before_it_stored_anything_is_taken_over(bench: Bench) -> None:
     claim_by_a_dead_process(bench)
 
-    assert send(bench) == Answer(2, is_duplicate=False)
+    assert send(bench) == StoredAnswer(2, is_duplicate=False)
     assert bench.rows().height == 2
 
 
@@ -135,7 +135,7 @@ def test_claim_of_a_living_process_is_waited_for(bench: Bench, monkeypatch: pyte
         send(bench)
     os.close(fd)
 
-    assert send(bench) == Answer(2, is_duplicate=False)
+    assert send(bench) == StoredAnswer(2, is_duplicate=False)
 
 
 def test_claim_of_another_host_is_waited_for_until_that_host_has_left_or_was_dropped(
@@ -150,7 +150,7 @@ def test_claim_of_another_host_is_waited_for_until_that_host_has_left_or_was_dro
         send(bench)
     host.stop("other", has_nothing_left=True)
 
-    assert send(bench) == Answer(2, is_duplicate=False)
+    assert send(bench) == StoredAnswer(2, is_duplicate=False)
 
 
 def test_claim_that_could_not_be_given_up_is_given_up_later(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,8 +163,8 @@ def test_claim_that_could_not_be_given_up_is_given_up_later(bench: Bench, monkey
             bench.storage.once.store(KEY, BODY, fail)
     other = Storage(bench.layout)
 
-    assert send(bench) == Answer(2, is_duplicate=False)
-    assert send(bench, other) == Answer(2, is_duplicate=True)
+    assert send(bench) == StoredAnswer(2, is_duplicate=False)
+    assert send(bench, other) == StoredAnswer(2, is_duplicate=True)
     other.close()
 
 
@@ -174,14 +174,14 @@ def test_receipt_whose_completion_failed_is_still_good(bench: Bench, monkeypatch
 
     with monkeypatch.context() as patch:
         patch.setattr(idempotency_record, "complete", fail)
-        assert send(bench) == Answer(2, is_duplicate=False)
+        assert send(bench) == StoredAnswer(2, is_duplicate=False)
 
-    assert send(bench) == Answer(2, is_duplicate=True)
+    assert send(bench) == StoredAnswer(2, is_duplicate=True)
 
 
 def test_requests_with_one_key_at_the_same_moment_are_stored_once(bench: Bench, database_url: str) -> None:
     storages = [bench.storage, Storage(bench.layout)]
-    answers: list[Answer] = []
+    answers: list[StoredAnswer] = []
     threads = [
         threading.Thread(target=lambda number=number: answers.append(send(bench, storages[number % 2])))
         for number in range(8)
@@ -228,7 +228,7 @@ def test_process_killed_around_its_commit_leaves_exactly_one_copy(
     killed = subprocess.run(arguments, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert killed.returncode == -signal.SIGKILL
 
-    assert send(bench) == Answer(2, is_duplicate=stored)
+    assert send(bench) == StoredAnswer(2, is_duplicate=stored)
     assert bench.rows().height == 2
     bench.convert()
-    assert send(bench) == Answer(2, is_duplicate=True)
+    assert send(bench) == StoredAnswer(2, is_duplicate=True)
