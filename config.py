@@ -119,7 +119,9 @@ class Settings:
     max_sender_columns: int = setting(
         _positive, 800, "columns of a dataset that one key or user may have sent first; dropped ones do not count"
     )
-    max_inflight_bytes: int = setting(_positive, 256 * MIB, "bodies in flight per worker before 503")
+    max_inflight_bytes: int = setting(
+        _positive, 256 * MIB, "bodies in flight per worker, and what decoding protobuf makes of them, before 503"
+    )
     disk_high_water_percent: int = setting(_percent, 92, "disk use at which ingestion is refused")
     disk_low_water_percent: int = setting(_percent, 88, "disk use below which ingestion resumes")
     query_timeout_seconds: float = setting(_seconds, 300.0, "longest run of one query")

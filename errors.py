@@ -56,6 +56,12 @@ class InvalidBody(InvalidRequest):
     code = "invalid_body"
 
 
+class ClientGone(InvalidRequest):
+    """The client closed its connection before its body was decoded; nothing was stored. Nobody reads this."""
+
+    code = "client_gone"
+
+
 class MissingHeader(InvalidRequest):
     """A required header is absent; `field` names it."""
 

@@ -63,6 +63,24 @@ class Inflight:
     def let_go(self, count: int) -> None:
         self.held_bytes -= count
 
+    @contextmanager
+    def decoding(self, body: bytes, cost: int) -> Iterator[None]:
+        """Account for the objects that decoding `body`, which is held already, is estimated to make.
+
+        Raises TooLarge if they would not fit even if nothing else were in flight, else as `hold`.
+        """
+        if len(body) + cost > self.limit_bytes:
+            raise TooLarge(
+                f"the body would take more than {self.limit_bytes} bytes of memory when decoded; send fewer records "
+                "at a time",
+                limit=self.limit_bytes,
+            )
+        self.hold(cost)
+        try:
+            yield
+        finally:
+            self.let_go(cost)
+
 
 @dataclass(frozen=True, slots=True)
 class Bodies:

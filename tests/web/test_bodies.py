@@ -15,8 +15,9 @@ import pytest
 from flask import Request
 from werkzeug.test import EnvironBuilder
 
-from errors import InvalidBody, Overloaded, TooLarge, UnsupportedMedia
+from errors import ClientGone, InvalidBody, Overloaded, TooLarge, UnsupportedMedia
 from web.bodies import READ_BYTES, Bodies, Inflight, read_body, require_json_type
+from web.client_connection import require_present
 
 ROOT = Path(__file__).parent.parent.parent
 LIMIT = 1_000_000
@@ -174,6 +175,49 @@ def test_bytes_are_let_go_when_storing_fails():
         raise ZeroDivisionError
 
     assert bodies.inflight.held_bytes == 0
+
+
+def test_objects_are_held_while_they_are_made():
+    inflight = Inflight(LIMIT)
+
+    with inflight.decoding(b"body", 1000):
+        held = inflight.held_bytes
+
+    assert (held, inflight.held_bytes) == (1000, 0)
+
+
+def test_objects_that_can_never_fit_are_too_large():
+    inflight = Inflight(1000)
+
+    with pytest.raises(TooLarge) as refused, inflight.decoding(b"body", 997):
+        pass
+
+    assert refused.value.details == {"limit": 1000}
+    assert inflight.held_bytes == 0
+
+
+def test_objects_that_do_not_fit_now_are_told_to_come_again():
+    inflight = Inflight(1000)
+    inflight.hold(500)
+
+    with pytest.raises(Overloaded), inflight.decoding(b"body", 900):
+        pass
+
+    assert inflight.held_bytes == 500
+
+
+# --- A client that has left ------------------------------------------------------------------------------------------
+
+
+def test_client_that_has_left_is_worth_no_work():
+    ours, theirs = socket.socketpair()
+    request = request_of(b"x")
+    request.environ["gunicorn.socket"] = ours
+    require_present(request)
+    theirs.close()
+
+    with ours, pytest.raises(ClientGone):
+        require_present(request)
 
 
 # --- A real server ---------------------------------------------------------------------------------------------------

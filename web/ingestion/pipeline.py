@@ -4,6 +4,7 @@ Headers, authorization, log source, media type; then the body is received; then 
 the answer. A protocol adds functions to some stages (protocol.py) and can leave out none.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -13,13 +14,14 @@ from auth.identity import Identity
 from auth.privileges import Action, require
 from ingest.decoded import Answer, Decoded, Stored
 from metrics.meters import Meters
-from runtime import offload
 from serving.flask_app.current import Request
 from storage.write.arrival import Arrival
 from storage.write.idempotency import IdempotencyStore, StoredAnswer, receipt_of
 from web.bodies import Bodies
+from web.client_connection import require_present
 from web.ingestion import headers
 from web.ingestion.batcher import Batcher, PendingRequest
+from web.ingestion.decoding import Decoder
 from web.ingestion.headers import IngestHeaders
 from web.ingestion.protocol import DecodeTogether, Endpoint, Protocol
 from web.ingestion.writer import Writer
@@ -41,14 +43,14 @@ class IngestRequest:
     media_type: str
     body: bytes
     arrival: Arrival
-    max_columns: int
+    decoder: Decoder
+    require_present: Callable[[], None]
     _decoded: Decoded | None = None
 
     def decoded(self) -> Decoded:
         """What the body holds. Raises what the protocol's decoder raises."""
         if self._decoded is None:
-            decode = partial(self.endpoint.decode, self.body, self.media_type, self.max_columns)
-            self._decoded = decode() if len(self.body) < self.endpoint.inline_bytes else offload(decode)
+            self._decoded = self.decoder.decode(self.endpoint, self.body, self.media_type, self.require_present)
         return self._decoded
 
 
@@ -64,6 +66,7 @@ class Pipeline:
         self._once: IdempotencyStore = writer.storage.once
         self._meters = meters
         self._max_columns = max_columns
+        self._decoder = Decoder(bodies.inflight, max_columns)
         self._batchers: dict[DecodeTogether, Batcher] = {}
         for endpoint in (endpoint for protocol in protocols for endpoint in protocol.endpoints):
             self._add_batcher(endpoint)
@@ -91,7 +94,8 @@ class Pipeline:
                 media_type,
                 body,
                 arrival_of(request, identity, sent, len(body), _receipt(identity, dataset, sent)),
-                self._max_columns,
+                self._decoder,
+                partial(require_present, request),
             )
             stored = self._store_once(received)
             return endpoint.success(Stored(dataset, stored.events, stored.is_duplicate, media_type, received.decoded))

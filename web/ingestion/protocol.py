@@ -20,6 +20,18 @@ DecodeTogether = Callable[[Sequence[bytes], int], tuple[Batch, list[int]]]
 Failure = Callable[[str, int, WeirError], Answer]
 
 
+# An estimate of the memory that decoding takes, from the body, its media type and a limit at which counting may stop.
+Cost = Callable[[bytes, str, int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Shortcut(Generic[D]):
+    """A cheaper decoder for most bodies. It gives None for one that it cannot take; `Endpoint.decode` then gets it."""
+
+    decode: Callable[[bytes, str, int], D | None]
+    cost: Cost
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint(Generic[D]):
     """One path of a protocol. Its dataset is named by the path, where that has a `<name>`, else by X-P-Stream.
@@ -27,6 +39,9 @@ class Endpoint(Generic[D]):
     - `media_type` gives what the decoder has to know of the request's media type. Raises UnsupportedMedia.
     - `decode` takes the body, that media type and the limit of columns. Bodies of `inline_bytes` and more are decoded
       in a thread.
+    - `cost`: its estimate counts as in flight while the body is decoded, and beyond that limit it is refused before
+      any object exists. None: the decoder bounds its memory by itself.
+    - `shortcut` is tried first.
     - `success` makes the answer when the events are durable, also that of a partial success.
     - `telemetry_type` of a dataset that is created. None: what X-P-Telemetry-Type says, or logs.
     - `log_source` has to be in X-P-Log-Source. None: anything may, but what belongs to OTLP.
@@ -44,6 +59,8 @@ class Endpoint(Generic[D]):
     must_exist: bool = False
     inline_bytes: int = INLINE_BYTES
     decode_together: DecodeTogether | None = None
+    cost: Cost | None = None
+    shortcut: Shortcut[D] | None = None
 
 
 @dataclass(frozen=True, slots=True)

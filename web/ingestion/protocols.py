@@ -12,15 +12,16 @@ from ingest.decoded import Decoded
 from ingest.json import answers as json_answers
 from ingest.json import batch_decoding, decoding
 from ingest.otlp import answers as otlp_answers
-from ingest.otlp import logs, metrics, traces
-from ingest.otlp.reading import require_media_type
+from ingest.otlp import costs, logs, metrics, traces
+from ingest.otlp.reading import PROTOBUF, require_media_type
 from ingest.remote_write import answers as remote_write_answers
 from ingest.remote_write.catalogue import Catalogue
-from ingest.remote_write.decoding import decode as decode_remote_write
-from ingest.remote_write.decoding import version_of
+from ingest.remote_write.costs import estimate, estimate_encoded
+from ingest.remote_write.decoding import Version, decode_known, decode_plainly, version_of
 from ingest.remote_write.rows import DecodedSamples
+from ingest.wire_cost import Shape
 from web.bodies import require_json_type
-from web.ingestion.protocol import Endpoint, Protocol
+from web.ingestion.protocol import Endpoint, Protocol, Shortcut
 
 # Decoding JSON holds the interpreter wherever it runs: up to this size, a few milliseconds, a thread only costs.
 JSON_INLINE_BYTES: Final = 512 * 1024
@@ -51,16 +52,16 @@ def _otlp() -> Protocol:
     return Protocol(
         "otlp",
         (
-            _signal("logs", logs.decode, "rejected_log_records"),
-            _signal("metrics", metrics.decode, "rejected_data_points"),
-            _signal("traces", traces.decode, "rejected_spans"),
+            _signal("logs", logs.decode, costs.LOGS, "rejected_log_records"),
+            _signal("metrics", metrics.decode, costs.METRICS, "rejected_data_points"),
+            _signal("traces", traces.decode, costs.TRACES, "rejected_spans"),
         ),
         failure=otlp_answers.failure,
         fault=StorageUnavailable,
     )
 
 
-def _signal(name: str, decode: Callable[..., Decoded], rejected_name: str) -> Endpoint[Decoded]:
+def _signal(name: str, decode: Callable[..., Decoded], cost: Shape, rejected_name: str) -> Endpoint[Decoded]:
     return Endpoint(
         f"export_{name}",
         f"/v1/{name}",
@@ -69,6 +70,7 @@ def _signal(name: str, decode: Callable[..., Decoded], rejected_name: str) -> En
         success=partial(otlp_answers.success, rejected_name=rejected_name),
         telemetry_type=name,
         log_source=f"otel-{name}",
+        cost=lambda body, media_type, limit: cost.estimate(body, limit) if media_type == PROTOBUF else 0,
     )
 
 
@@ -76,7 +78,13 @@ def _remote_write(catalogue: Catalogue) -> Protocol:
     """Prometheus remote write 1.0 and 2.0, over the series that this worker has seen."""
 
     def decode(body: bytes, content_type: str, max_columns: int) -> DecodedSamples:
-        return decode_remote_write(body, content_type, catalogue=catalogue, max_columns=max_columns)
+        return decode_plainly(body, version_of(content_type), max_columns)
+
+    def decode_short(body: bytes, content_type: str, max_columns: int) -> DecodedSamples | None:
+        return decode_known(body, catalogue, max_columns) if version_of(content_type) is Version.ONE else None
+
+    def cost(body: bytes, content_type: str, limit: int) -> int:
+        return estimate(body, version_of(content_type), limit)
 
     write = Endpoint(
         "write",
@@ -86,8 +94,14 @@ def _remote_write(catalogue: Catalogue) -> Protocol:
         success=remote_write_answers.success,
         telemetry_type="metrics",
         log_source="otel-metrics",
+        cost=cost,
+        shortcut=Shortcut(decode_short, _short_cost),
     )
     return Protocol("remote_write", (write,), failure=remote_write_answers.failure)
+
+
+def _short_cost(body: bytes, content_type: str, _: int) -> int:
+    return estimate_encoded(body) if version_of(content_type) is Version.ONE else 0
 
 
 def _decode_json(body: bytes, media_type: str, max_columns: int) -> Decoded:
