@@ -121,7 +121,9 @@ class Settings:
     query_timeout_seconds: float = setting(_seconds, 300.0, "longest run of one query")
     query_memory_bytes: int = setting(_positive, 2 * GIB, "memory of one query")
     query_concurrency: int = setting(
-        _positive, os.cpu_count() or 1, "queries that run at once on a host; default: its cores"
+        _positive,
+        os.cpu_count() or 1,
+        "queries that run at once on a host, and one more of administrators and alerts; default: its cores",
     )
     query_threads: int = setting(
         _positive, min(os.cpu_count() or 1, 8), "threads of one query; its memory grows with them"

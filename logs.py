@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from errors import InternalError, Overloaded, TimedOut, WeirError
 
@@ -133,7 +133,15 @@ def _log_uncaught(kind: type[BaseException], error: BaseException | None, trace:
     logger.critical("nobody caught this", exc_info=(kind, error or kind(), trace))
 
 
-def _log_warning(message: object, category: type[Warning], filename: str, lineno: int, *_: object) -> None:
+def _log_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Without the text, which may quote a value."""
     logger.warning("%s at %s:%d", category.__name__, filename, lineno)
 
 

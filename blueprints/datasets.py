@@ -5,10 +5,10 @@ from typing import Final, cast
 
 from flask import Blueprint, Response, jsonify, request
 
-from auth.privileges import Action, may, require, row_predicates
+from auth.privileges import Action, may, require, require_all_rows, sees_all_rows
 from blueprints.query import visible_columns
 from columns import Field
-from errors import Forbidden, InvalidHeader, InvalidRequest
+from errors import InvalidHeader, InvalidRequest
 from ingest.json import decoding
 from models import column, dataset
 from models.dataset import Dataset, Retention
@@ -76,7 +76,7 @@ def detect() -> Response:
 def schema(name: str) -> Response:
     """The columns, in the order of `SELECT *`, with Arrow's type names; a narrowed reader's, those of its rows."""
     columns = column.schema(_readable(name).id).columns
-    if row_predicates(caller(), name) is not None:
+    if not sees_all_rows(caller(), name):
         visible = visible_columns(name)
         columns = tuple(each for each in columns if each.name in visible)
     return jsonify(dump_schema((each.name, each.type) for each in columns))
@@ -143,8 +143,7 @@ def _readable(name: str) -> Dataset:
 def _wholly_readable(name: str) -> Dataset:
     """The same, for what tells of all rows: a reader narrowed by a tag counts its own by SQL."""
     found = _readable(name)
-    if row_predicates(caller(), name) is not None:
-        raise Forbidden(f"these numbers are of all rows of {name}, of which you may read some; count them by SQL")
+    require_all_rows(caller(), name)
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from flask import Blueprint, Response
 
 from auth.identity import Identity
-from auth.privileges import Action, may, require, row_predicates
+from auth.privileges import Action, may, require, sees_all_rows
 from config import Settings
 from errors import WeirError
 from metrics import exposition
@@ -42,7 +42,7 @@ def show() -> Response:
     """The counters of all workers of this host, and its gauges.
 
     For whoever may list datasets. The samples of a dataset are for those who may read all of it; those of the host
-    are for the default tenant, which is the only one of most servers.
+    are for the default tenant, which is the only one of most servers, and there for nobody who is narrowed anywhere.
     """
     require(caller(), Action.LIST)
     return Response(exposition.text(meters().registry, _gauges(), _visible), content_type=CONTENT_TYPE)
@@ -51,10 +51,10 @@ def show() -> Response:
 def _visible(tenant: str | None, dataset: str | None) -> bool:
     identity: Identity = caller()
     if tenant is None or dataset is None:
-        return identity.tenant == DEFAULT
+        return identity.tenant == DEFAULT and sees_all_rows(identity)
     if tenant != identity.tenant:
         return tenant == OTHER and not access().multi_tenant
-    return may(identity, Action.READ_METADATA, dataset) and row_predicates(identity, dataset) is None
+    return may(identity, Action.READ_METADATA, dataset) and sees_all_rows(identity, dataset)
 
 
 def _gauges() -> Iterator[Gauge]:

@@ -238,8 +238,8 @@ def _own_directory(found: Cluster, path: Path, mode: int = 0o700) -> None:
 
     In a directory that all may write to, as /tmp is, somebody else may have been there first.
     """
-    path.mkdir(mode=mode, parents=True, exist_ok=True)
     try:
+        path.mkdir(mode=mode, parents=True, exist_ok=True)
         directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
         raise StorageUnavailable(f"{path} is not a directory of its own") from error

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from columns import POLARS_TYPES, ColumnType
-from query.engine import schema_of
 from query.plan.conditions import Conditions
-from query.plan.environment import Schema
+from query.plan.environment import Schema, schema_of
 from query.process.messages import Source
 from storage.read.snapshot import Snapshot
 

@@ -51,7 +51,8 @@ class Execution:
         if isinstance(request, Parse):
             self._prepared = self._statements.prepared(request)
             datasets = list(self._prepared.statement.datasets)
-            return {"datasets": datasets, "columns": self._prepared.compared_columns}
+            explains = self._prepared.statement.explain
+            return {"datasets": datasets, "columns": self._prepared.compared_columns, "explain": explains}
         if isinstance(request, Execute) and self._prepared is not None:
             return self._execute(self._prepared, request, output)
         raise InternalError("a query process was asked out of order")
@@ -121,7 +122,7 @@ class Execution:
             rows = self._current[id(view.source)].frame(view, self._tails, small)
             return Table(rows, view.json_columns, view.told if is_explained else "")
         rows = self._narrowing.scan(view.snapshot, only, view.conditions)
-        return Table(rows.select(view.columns), view.json_columns, view.told)
+        return Table(rows.select(view.columns), view.json_columns, view.told, narrowed=True)
 
 
 class _Capped:

@@ -27,8 +27,6 @@ logger = logging.getLogger(__name__)
 NICENESS: Final = 10
 # Should the host run out of memory all the same, the kernel is to end a query and nothing else.
 FIRST_TO_GO: Final = 1000
-# Data is gathered to frames of this size: fewer system calls than rows, and no more in memory than this.
-FRAME_BYTES: Final = 256 * 1024
 
 Emit = Callable[[bytes], None]
 
@@ -55,7 +53,7 @@ def main(owner_pid: int, module: str) -> None:
         protocol.send(connection, protocol.answer({}))
         while True:
             try:
-                _, payload = protocol.receive(connection)
+                _, payload = protocol.receive(connection, protocol.LARGEST_REQUEST_BYTES)
                 _serve(connection, handle, protocol.unpack(payload))
             except ConnectionLost:
                 # Nobody is left to clean up for, and threads of a running query must not keep the process.
@@ -102,13 +100,16 @@ class _Gathered:
         self._notes.append(protocol.note(content))
 
     def __call__(self, content: bytes) -> None:
-        self._content += content
-        if len(self._content) >= FRAME_BYTES:
-            self.flush()
+        if len(self._content) + len(content) < protocol.DATA_BYTES:
+            self._content += content
+            return
+        self.flush()
+        for piece in protocol.data(content):
+            protocol.send(self._connection, piece)
 
     def flush(self, *after: bytes) -> None:
         """Send what there is, and the frames after it, in one write."""
-        content = [*self._notes, *([protocol.data(bytes(self._content))] if self._content else [])]
+        content = [*self._notes, *protocol.data(self._content)]
         self._content.clear()
         self._notes.clear()
         protocol.send(self._connection, *content, *after)

@@ -76,4 +76,4 @@ def test_start_of_the_service_checks_where_it_is_reached(database_url, tmp_path,
 
 
 def test_examples_run():
-    assert doctest.testmod(weak_passwords) == (0, 1)
+    assert doctest.testmod(weak_passwords) == (0, 2)

@@ -90,21 +90,20 @@ def test_a_client_that_takes_its_time_gets_all_of_its_answer(port: int):
 )
 def test_strangers_cannot_hold_all_connections(folder: Path, holding: bytes):
     """Each of them could else stay for as long as the time of keep-alive, and come back."""
-    with serving(folder, OURS, "--worker-connections", "10") as port, ExitStack() as held:
+    options = ("--worker-connections", "10", "--keep-alive", "75")
+    with serving(folder, OURS, *options) as port, ExitStack() as held:
         for _ in range(30):
             connection = held.enter_context(connect(port))
             connection.sendall(holding)
 
-        began = time.monotonic()
         answer = exchange(port, asked("/small", close=True))
 
     assert answer.startswith(b"HTTP/1.1 200")
-    assert time.monotonic() - began < PATIENCE_SECONDS / 2
 
 
 def test_a_connection_that_brought_a_credential_stays_when_strangers_crowd(folder: Path):
     with (
-        serving(folder, OURS, "--worker-connections", "10", app="answers:knowing") as port,
+        serving(folder, OURS, "--worker-connections", "10", "--keep-alive", "75", app="answers:knowing") as port,
         connect(port) as known,
         ExitStack() as held,
     ):

@@ -1,35 +1,48 @@
 """Grouping sets over one reading: the coarser sets from the groups of the finest, where the aggregates allow it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
-from query.expr.sort_keys import is_keyed
-from query.pg.types import INTEGERS
-from query.plan.tree import Aggregate, AggregateCall, Coalesce, Constant, Field, Project, Relation, Scalar, SetOperation
+from query.pg.types import INTEGERS, is_keyed
+from query.plan.tree import (
+    Aggregate,
+    AggregateCall,
+    Coalesce,
+    Constant,
+    Field,
+    Materialized,
+    Project,
+    Relation,
+    Scalar,
+    SetOperation,
+)
 
 _ITSELF: Final = ("min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or")
 """Aggregates of a whole that are the same aggregates of what they are of its parts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Regrouping:
-    """Aggregations of the same rows: the finest, and for each of the others the same rows from its groups."""
+def from_the_finest(relation: Relation) -> Relation:
+    """A union of grouping sets with the coarser ones made from the groups of the finest, which are kept for them."""
+    branches = list(_branches(relation))
+    parts = [part.input for part in branches if isinstance(part, Project) and isinstance(part.input, Aggregate)]
+    if len(parts) < max(2, len(branches)):
+        return relation
+    finest = max(parts, key=lambda part: len(part.keys))
+    if not all(_is_coarser(part, finest) for part in parts) or not all(map(_is_decomposable, finest.calls)):
+        return relation
+    return _regrouped(relation, finest, Materialized(finest.fields, finest))
 
-    finest: Aggregate
-    coarser: tuple[tuple[Aggregate, Relation], ...]
 
-
-def regrouping(union: SetOperation) -> Regrouping | None:
-    """How to make a union of grouping sets from one of them; None if each has to be made from the rows themselves."""
-    branches = list(_branches(union))
-    found = [part.input for part in branches if isinstance(part, Project) and isinstance(part.input, Aggregate)]
-    if len(found) < max(2, len(branches)):
-        return None
-    finest = max(found, key=lambda part: len(part.keys))
-    if not all(_is_coarser(part, finest) for part in found) or not all(map(_is_decomposable, finest.calls)):
-        return None
-    return Regrouping(finest, tuple((part, _from_groups(part, finest)) for part in found if part is not finest))
+def _regrouped(relation: Relation, finest: Aggregate, groups: Materialized) -> Relation:
+    """The union over the kept groups, each of its aggregations being of the finest's groups or these themselves."""
+    if isinstance(relation, SetOperation):
+        left, right = (_regrouped(side, finest, groups) for side in (relation.left, relation.right))
+        return replace(relation, left=left, right=right)
+    if not isinstance(relation, Project) or not isinstance(relation.input, Aggregate):
+        return relation
+    is_finest = relation.input is finest
+    return replace(relation, input=groups if is_finest else _from_groups(relation.input, finest, groups))
 
 
 def _branches(relation: Relation) -> Iterator[Relation]:
@@ -59,7 +72,7 @@ def _is_decomposable(call: AggregateCall) -> bool:
     return call.function == "count" or (call.function in _ITSELF and not is_keyed(call.args[0].type))
 
 
-def _from_groups(part: Aggregate, finest: Aggregate) -> Relation:
+def _from_groups(part: Aggregate, finest: Aggregate, groups: Relation) -> Relation:
     """The groups of `part` from those of `finest`. Without any group a count is 0, and a sum NULL."""
     made = _made(finest)
     calls = tuple(
@@ -67,7 +80,7 @@ def _from_groups(part: Aggregate, finest: Aggregate) -> Relation:
         for call, field in zip(finest.calls, made, strict=True)
     )
     values = (*part.keys, *(_value(call, field) for call, field in zip(finest.calls, made, strict=True)))
-    return Project(part.fields, Aggregate(part.fields, finest, part.keys, calls), values)
+    return Project(part.fields, Aggregate(part.fields, groups, part.keys, calls), values)
 
 
 def _value(call: AggregateCall, field: Field) -> Scalar:

@@ -1,40 +1,52 @@
 """Aggregates over values in order: percentiles and the most frequent value."""
 
 from collections.abc import Callable
-from typing import Final
 
 import polars as pl
 
+from query.expr.aggregate_inputs import AggregateInputs
+from query.expr.aggregate_plans import Plan
 from query.expr.call_context import CallContext
 from query.expr.intervals import scaled_interval, sum_of_intervals
-from query.expr.sort_keys import is_keyed, sort_key
-from query.lower.aggregate_plans import Plan, masked
-from query.pg.types import INTERVAL_TYPE
-from query.plan.tree import AggregateCall, Field
+from query.expr.sort_keys import sort_key
+from query.functions.registry import aggregate
+from query.pg.types import INTERVAL_TYPE, is_keyed
 
 
-def _ordered(call: AggregateCall, made: Field) -> tuple[pl.Expr, pl.Expr]:
+def _ordered(inputs: AggregateInputs) -> tuple[pl.Expr, pl.Expr]:
     """The column of the ordering value, and its present values in order."""
-    key = call.order[0]
-    name = f"{made.id}a0"
+    key = inputs.call.order[0]
+    name = inputs.name("a0")
     value = pl.col(name).drop_nulls()
     if is_keyed(key.value.type):
         ordered = value.sort_by(sort_key(value, key.value.type), descending=key.descending)
     else:
         ordered = value.sort(descending=key.descending)
-    return masked(key.value, call).alias(name), ordered
+    return inputs.masked(key.value).alias(name), ordered
 
 
-def _percentile_disc(call: AggregateCall, made: Field) -> Plan:
+@aggregate(
+    "percentile_disc(float8) WITHIN GROUP (ORDER BY any) -> anyelement",
+    "First value at or beyond a percentile.",
+    shares_values=True,
+)
+def _percentile_disc(inputs: AggregateInputs) -> Plan:
     def pick(values: pl.Expr, count: pl.Expr, fraction: float) -> pl.Expr:
         index = (count * fraction).ceil().cast(pl.Int64) - 1
         return values.list.get(index.clip(0, None), null_on_oob=True)
 
-    return _fractions(call, made, pick)
+    return _fractions(inputs, pick)
 
 
-def _percentile_cont(call: AggregateCall, made: Field) -> Plan:
+@aggregate(
+    "percentile_cont(float8) WITHIN GROUP (ORDER BY float8) -> float8;"
+    "percentile_cont(float8) WITHIN GROUP (ORDER BY interval) -> interval",
+    "Interpolated percentile.",
+    shares_values=True,
+)
+def _percentile_cont(inputs: AggregateInputs) -> Plan:
     """Between the two nearest values in proportion; PostgreSQL computes lo + fraction * (hi - lo)."""
+    call = inputs.call
     spans = call.order[0].value.type.name == "interval"
 
     def pick(values: pl.Expr, count: pl.Expr, fraction: float) -> pl.Expr:
@@ -51,13 +63,14 @@ def _percentile_cont(call: AggregateCall, made: Field) -> Plan:
             between = first + share * (second - first)
         return pl.when(low == high).then(first).otherwise(between)
 
-    return _fractions(call, made, pick)
+    return _fractions(inputs, pick)
 
 
-def _fractions(call: AggregateCall, made: Field, pick: Callable[[pl.Expr, pl.Expr, float], pl.Expr]) -> Plan:
+def _fractions(inputs: AggregateInputs, pick: Callable[[pl.Expr, pl.Expr, float], pl.Expr]) -> Plan:
     """Each group's values are sorted once, into a list; the fractions are read from it after grouping."""
-    column, ordered = _ordered(call, made)
-    name, wanted = f"{made.id}l", getattr(call.direct[0], "value", None)
+    call, made = inputs.call, inputs.made
+    column, ordered = _ordered(inputs)
+    name, wanted = inputs.name("l"), getattr(call.direct[0], "value", None)
     values, count = pl.col(name), pl.col(name).list.len().cast(pl.Int64)
     aggregates = (ordered.implode().alias(name),)
     if wanted is None:
@@ -69,9 +82,11 @@ def _fractions(call: AggregateCall, made: Field, pick: Callable[[pl.Expr, pl.Exp
     return Plan((column,), aggregates, pl.when(count > 0).then(pl.concat_list(parts).cast(made.type.polars)))
 
 
-def _mode(call: AggregateCall, made: Field) -> Plan:
+@aggregate("mode() WITHIN GROUP (ORDER BY any) -> anyelement", "Most frequent value.")
+def _mode(inputs: AggregateInputs) -> Plan:
     """The most frequent value; of several the first in the order."""
-    column, ordered = _ordered(call, made)
+    call, made = inputs.call, inputs.made
+    column, ordered = _ordered(inputs)
     kind = call.order[0].value.type
     if is_keyed(kind):
         runs = sort_key(ordered, kind).rle().struct.field("len")
@@ -79,13 +94,3 @@ def _mode(call: AggregateCall, made: Field) -> Plan:
         return Plan((column,), (ordered.get(last, null_on_oob=True).alias(made.id),), pl.col(made.id))
     found = ordered.mode().sort(descending=call.order[0].descending).first()
     return Plan((column,), (found.alias(made.id),), pl.col(made.id))
-
-
-PERCENTILES: Final = ("percentile_cont", "percentile_disc")
-"""Of the same values in the same order, one plan's list serves the others."""
-
-ORDERED: Final[dict[str, Callable[[AggregateCall, Field], Plan]]] = {
-    "percentile_cont": _percentile_cont,
-    "percentile_disc": _percentile_disc,
-    "mode": _mode,
-}
