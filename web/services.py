@@ -60,4 +60,5 @@ def services_of(app: Flask) -> Services:
 
 def services() -> Services:
     """The parts of the application that serves this request."""
-    return services_of(current_app)
+    found: Services = current_app.extensions[EXTENSION]
+    return found
