@@ -1,13 +1,12 @@
 """Rewrites of bound relations that cost less to run and give the same rows: pure rules, applied in order."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from query.plan.rules.early_filters import ahead_of_lookups
 from query.plan.rules.grouping_sets import from_the_finest
 from query.plan.rules.top_rows import first_of_distinct, first_of_numbered
-from query.plan.traverse import inputs
+from query.plan.traverse import inputs, with_inputs
 from query.plan.tree import Relation
 
 Rule = Callable[[Relation], Relation]
@@ -33,8 +32,7 @@ class _Rewriting:
 
     def _below(self, relation: Relation) -> Relation:
         new = {name: self.of(source) for name, source in inputs(relation).items()}
-        changed = {name: source for name, source in new.items() if source is not getattr(relation, name)}
-        return replace(relation, **changed) if changed else relation
+        return with_inputs(relation, new)
 
 
 def _applied(relation: Relation) -> Relation:

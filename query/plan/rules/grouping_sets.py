@@ -24,6 +24,8 @@ _ITSELF: Final = ("min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_
 
 def from_the_finest(relation: Relation) -> Relation:
     """A union of grouping sets with the coarser ones made from the groups of the finest, which are kept for them."""
+    if not isinstance(relation, SetOperation):
+        return relation
     branches = list(_branches(relation))
     parts = [part.input for part in branches if isinstance(part, Project) and isinstance(part.input, Aggregate)]
     if len(parts) < max(2, len(branches)):
@@ -37,8 +39,8 @@ def from_the_finest(relation: Relation) -> Relation:
 def _regrouped(relation: Relation, finest: Aggregate, groups: Materialized) -> Relation:
     """The union over the kept groups, each of its aggregations being of the finest's groups or these themselves."""
     if isinstance(relation, SetOperation):
-        sides = (_regrouped(side, finest, groups) for side in (relation.left, relation.right))
-        return replace(relation, **dict(zip(("left", "right"), sides, strict=True)))
+        left, right = (_regrouped(side, finest, groups) for side in (relation.left, relation.right))
+        return replace(relation, left=left, right=right)
     if not isinstance(relation, Project) or not isinstance(relation.input, Aggregate):
         return relation
     is_finest = relation.input is finest
