@@ -53,8 +53,8 @@ def test_grouping_sets_read_the_groups_of_the_finest(function: str, count: int) 
     assert len({id(found) for found in of_type(sql, Materialized)}) == count
 
 
-def test_conditions_on_stored_columns_come_before_subqueries() -> None:
-    sql = "SELECT g FROM t WHERE v = 1 AND w > (SELECT max(w) FROM t AS u WHERE u.g = t.g)"
+def test_conditions_on_stored_columns_come_before_lookups() -> None:
+    sql = "SELECT 1 FROM t, LATERAL (SELECT u.w AS x FROM t u WHERE u.g = t.g) z WHERE v = 1 AND x > w + 1"
 
     lookup, *_ = of_type(sql, LookupJoin)
 
