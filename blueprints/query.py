@@ -3,7 +3,7 @@
 import errno
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -22,13 +22,14 @@ from query.results.content_coding import CODINGS
 from query.results.formats import Format, Options
 from query.service import Question, Result
 from query.timerange import TimeRange
-from schemas.query import QuerySchema, RunningQuerySchema, merged
+from schemas.query import QuerySchema, RunningQuerySchema, known_members
 from schemas.reading import load
 from storage.read.snapshot import take_snapshot
 from storage.write.engine import Storage
 from web.authentication import caller, protect
 from web.client_connection import client_disconnected
 from web.json_bodies import json_body
+from web.questions import asked_by_caller, name_of
 from web.services import services
 
 logger = logging.getLogger(__name__)
@@ -50,12 +51,13 @@ def query() -> Response:
     """Rows of one SQL statement over a time range (spec 4.3)."""
     require(caller(), Action.QUERY)
     now_ns = time.time_ns()
-    asked = load(QuerySchema(), merged(json_body(), request.args))
+    members, ignored = known_members(json_body(), request.args)
+    asked = load(QuerySchema(), members)
     sources = Sources(services().storage, caller(), _time_range(asked, now_ns), cast(str | None, asked["dataset"]))
     question = _question(asked, now_ns)
     result = services().queries.run(question, sources.resolve, client_disconnected(request))
     meters().queried(result.elapsed_seconds)
-    return _answer(result, question.options.format)
+    return _answer(result, question.options.format, ignored)
 
 
 @blueprint.get("/queries")
@@ -101,7 +103,7 @@ class Sources:
     def _source(self, name: str, columns: tuple[str, ...]) -> Source:
         dataset = self.storage.find(self.identity.tenant, name)
         tags = row_predicates(self.identity, name)
-        start, end = self.range.start_ns, self.range.end_ns
+        start, end = (None, None) if dataset.is_lookup else (self.range.start_ns, self.range.end_ns)
         if tags is None:
             return Source(take_snapshot(self.storage.layout, dataset, start, end, columns), start, end)
         only = frozenset((tag.field, tag.value) for tag in tags)
@@ -111,13 +113,7 @@ class Sources:
 def visible_columns(name: str) -> frozenset[str]:
     """The columns of the dataset that hold something in rows that the caller may see. Raises as a query does."""
     quoted = name.replace('"', '""')
-    question = Question(
-        tenant=caller().tenant,
-        identity=name_of(caller()),
-        sql=f'SELECT * FROM "{quoted}" LIMIT 0',
-        now_ns=time.time_ns(),
-        options=Options(fields=True),
-    )
+    question = asked_by_caller(f'SELECT * FROM "{quoted}" LIMIT 0', Options(fields=True))
     sources = Sources(services().storage, caller(), TimeRange(), None)
     with closing(services().queries.run(question, sources.resolve, client_disconnected(request))) as result:
         return frozenset(orjson.loads(b"".join(result))["fields"])
@@ -139,6 +135,7 @@ def _question(asked: Mapping[str, Any], now_ns: int) -> Question:
         parameters=tuple(asked["parameters"]),
         options=Options(format, asked["fields_form"], asked["send_null"], asked["escape_formulas"]),
         coding="identity" if format is Format.PARQUET else _coding(),
+        privileged=may(caller(), Action.ADMINISTER),
     )
 
 
@@ -149,15 +146,19 @@ def _coding() -> str:
     return best if qualities[best] > 0 else "identity"
 
 
-def _answer(result: Result, format: Format) -> Response:
+def _answer(result: Result, format: Format, ignored: Sequence[str]) -> Response:
     answer = Response(_Body(result), content_type=_content_type(format), direct_passthrough=True)
     answer.headers["Vary"] = "Accept, Accept-Encoding"
     answer.headers["Cache-Control"] = "no-store"
     answer.headers["X-Content-Type-Options"] = "nosniff"
+    if ignored:
+        answer.headers["X-Weir-Ignored"] = ", ".join(ignored)
     answer.headers["X-Weir-Elapsed-Ms"] = f"{result.elapsed_seconds * 1000:.3f}"
     if result.scanned is not None:
         answer.headers["X-Weir-Files-Scanned"] = str(result.scanned.files)
         answer.headers["X-Weir-Bytes-Scanned"] = str(result.scanned.bytes)
+        if result.scanned.outside_range:
+            answer.headers["X-Weir-Outside-Range"] = ", ".join(result.scanned.outside_range)
     if result.coding != "identity":
         answer.headers["Content-Encoding"] = result.coding
     if result.length is not None:
@@ -179,7 +180,7 @@ class _Body:
         try:
             yield from self._result
         except WeirError as error:
-            logger.info("a result ended half-way: %s %s", error.code, error.message)
+            logger.info("a result ended half-way: %s", error.code)
             # The status is long out. A connection that breaks tells every client that this is not the whole result.
             raise ConnectionResetError(errno.ECONNRESET, "the query ended half-way") from error
 
@@ -189,8 +190,3 @@ class _Body:
 
 def _may_end(query: Query) -> bool:
     return query.identity == name_of(caller()) or may(caller(), Action.ADMINISTER)
-
-
-def name_of(identity: Identity) -> str:
-    """What the list of running queries shows of who asked."""
-    return f"{identity.kind}:{identity.id}"

@@ -10,9 +10,11 @@ from playhouse.postgres_ext import DateTimeTZField
 
 from columns import ColumnType, Field
 from errors import DatasetExists, DatasetNotFound, InvalidRequest
+from models import column
 from models.base import Table, connection, database
-from models.column import TIMESTAMP, ColumnRow
+from models.column import TIMESTAMP
 from models.generation import changing
+from models.stored_name import is_plain
 
 DEFAULT_TENANT: Final = "default"
 ARRIVAL_COLUMNS: Final = (
@@ -33,8 +35,10 @@ class DatasetRow(Table):
     static_schema = BooleanField()
     telemetry_type = TextField()
     created_at = DateTimeTZField()
+    is_lookup = BooleanField()
     retention_days = IntegerField(null=True)
     retention_description = TextField(default="")
+    columns_dropped = IntegerField(default=0)
 
     class Meta:
         table_name = "dataset"
@@ -42,7 +46,11 @@ class DatasetRow(Table):
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A dataset as it was when read. A dataset that is deleted and created again has another `id`."""
+    """A dataset as it was when read. A dataset that is deleted and created again has another `id`.
+
+    A schema that was read when `columns_dropped` was another number may name columns that are gone.
+    `is_lookup`: its rows have no time of their own, so neither a query's range nor retention applies to them.
+    """
 
     id: int
     tenant: str
@@ -52,6 +60,8 @@ class Dataset:
     static_schema: bool
     telemetry_type: str
     created_at: datetime
+    columns_dropped: int = 0
+    is_lookup: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +80,16 @@ def create(
     custom_partition: str | None = None,
     static_schema: bool = False,
     telemetry_type: str = "logs",
+    is_lookup: bool = False,
     fields: Sequence[Field] = (),
 ) -> Dataset:
     """The new dataset, with the columns every row has and then `fields`. Raises DatasetExists, InvalidRequest.
 
-    A `time_column` of the events' own becomes a timestamp of nanoseconds, unless `fields` says microseconds.
+    A `time_column` of the events' own becomes a timestamp of nanoseconds, unless `fields` says microseconds. A lookup
+    dataset has none.
     """
+    if is_lookup and time_column != TIMESTAMP:
+        raise InvalidRequest("the rows of a lookup dataset have no time: leave out X-P-Time-Partition")
     declared = _with_time(tuple(fields), time_column)
     with connection():
         try:
@@ -87,11 +101,11 @@ def create(
                     custom_partition=custom_partition,
                     static_schema=static_schema,
                     telemetry_type=telemetry_type,
+                    is_lookup=is_lookup,
                     created_at=datetime.now(UTC),
                 )
                 database.execute_sql("INSERT INTO dataset_total (dataset_id) VALUES (%s)", (row.id,))
-                for position, each in enumerate((*ARRIVAL_COLUMNS, *declared)):
-                    ColumnRow.create(dataset_id=row.id, name=each.name, type=each.type.value, position=position)
+                column.insert(row.id, (*ARRIVAL_COLUMNS, *declared))
         except IntegrityError as error:
             raise DatasetExists(f"the dataset {name!r} exists already") from error
         return _dataset(row)
@@ -105,6 +119,9 @@ def _with_time(fields: tuple[Field, ...], time_column: str) -> tuple[Field, ...]
         raise InvalidRequest(f"a field is reserved or declared twice: {', '.join(reserved or sorted(names))}")
     if time_column == TIMESTAMP:
         return fields
+    if not is_plain(time_column):
+        # Its files are sorted and chosen by it, under the name that it has here.
+        raise InvalidRequest(f"the time field {time_column[:100]!r} has characters that a time field may not have")
     kind = next((each.type for each in fields if each.name == time_column), None)
     if time_column in {each.name for each in ARRIVAL_COLUMNS} or kind not in (None, *TIMESTAMP_TYPES):
         raise InvalidRequest(f"the time field {time_column!r} cannot be one: it is {kind or 'reserved'}")
@@ -202,4 +219,6 @@ def _dataset(row: DatasetRow) -> Dataset:
         row.static_schema,
         row.telemetry_type,
         row.created_at,
+        row.columns_dropped,
+        row.is_lookup,
     )

@@ -125,6 +125,13 @@ def find(dataset_id: int, start: int | None, end: int | None, columns: Sequence[
         return [_file(row, columns) for row in rows.fetchall()]
 
 
+def is_any_live(dataset_id: int) -> bool:
+    """True when the dataset has a file of whatever time."""
+    with connection():
+        chosen = (FileRow.dataset_id == dataset_id) & FileRow.removed_at.is_null()
+        return bool(FileRow.select().where(chosen).exists())
+
+
 def _tuples(query: "ModelSelect[FileRow]") -> Iterator[tuple[Any, ...]]:
     return iter(query.tuples())
 

@@ -33,11 +33,13 @@ __all__ = ["Compiled", "ResultField", "Table", "bound", "compile", "lowered", "p
 @dataclass(frozen=True, slots=True)
 class Table:
     """A dataset's rows. `json_columns` are the text columns that hold one JSON document each; `source` says for
-    EXPLAIN what is read, as "3 files, 1048576 bytes"."""
+    EXPLAIN what is read, as "3 files, 1048576 bytes". `narrowed`: it hides rows and columns, which the plan of its
+    scans would tell of."""
 
     frame: pl.LazyFrame
     json_columns: frozenset[str] = frozenset()
     source: str = ""
+    narrowed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Compiled:
 def compile(sql: str, tables: Mapping[str, pl.LazyFrame], *, now: datetime) -> pl.LazyFrame:
     """The answer to `sql` over plain frames, lazily. Raises InvalidSQL, UnsupportedSQL.
 
+    >>> from datetime import UTC
     >>> compile("SELECT 7 / 2 AS q", {}, now=datetime.now(UTC)).collect().item()
     3
     """
@@ -107,9 +110,10 @@ def _schema(table: Table) -> Schema:
 
 def explained(statement: Statement, tables: Mapping[str, Table], compiled: Compiled) -> Compiled:
     """What EXPLAIN answers: one row of text per line, and nothing is read."""
+    narrowed = any(tables[name].narrowed for name in statement.datasets if name in tables)
     lines = [
         *(f"Dataset {name}: {tables[name].source or 'all rows'}" for name in statement.datasets if name in tables),
-        *(f"Reads {line}" for line in pushed_down(compiled.frame)),
+        *(f"Reads {line}" for line in ([] if narrowed else pushed_down(compiled.frame))),
         *(f"Step {number}: {step}" for number, step in enumerate(compiled.steps, 1)),
         f"Answer: {', '.join(f'{field.name} {field.type}' for field in compiled.fields)}",
     ]

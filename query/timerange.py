@@ -6,9 +6,11 @@ Pure: the clock is an argument. Knows nothing of datasets or of SQL.
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Final
 
 from errors import InvalidTimeRange
+from storage.times import unix_ns
 
 NS_PER_US: Final = 1_000
 NS_PER_MS: Final = 1_000_000
@@ -34,14 +36,16 @@ UNITS: Final = {
 # Digits are bounded so that hostile text cannot buy itself big-integer arithmetic.
 PART: Final = re.compile(r"([0-9]{1,15}) ?([a-zA-Z]+) *")
 RELATIVE: Final = re.compile(r"now(?: *([+-]) *(.+))?", re.IGNORECASE)
-EPOCH_MS: Final = re.compile(r"-?[0-9]{1,18}")
+UNIX: Final = re.compile(r"-?[0-9]{1,19}(?:\.[0-9]{1,9})?")
 TIMESTAMP: Final = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
     r" ?(?:[Zz]|([+-])([0-9]{2}):?([0-9]{2}))?)?"
 )
 LONGEST_TEXT: Final = 100
-FORMS: Final = "use RFC 3339 (2026-01-31T10:00:00.5Z), epoch milliseconds, a duration (1h 30m), `now`, or `now-1h`"
+FORMS: Final = (
+    "use RFC 3339 (2026-01-31T10:00:00.5Z), Unix time in s, ms, us or ns, a duration (1h 30m), `now`, or `now-1h`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class TimeRange:
         return None if self.end_ns is None else -(-self.end_ns // NS_PER_US)
 
 
-def parse(start: str | int | None, end: str | int | None, *, now_ns: int) -> TimeRange:
+def parse(start: str | int | float | None, end: str | int | float | None, *, now_ns: int) -> TimeRange:
     """The range that a request's `startTime` and `endTime` mean (Spec 4.3; api.md section 5).
 
     A duration as start counts back from the end, or from now when there is none; as end, from now. Nothing is
@@ -78,17 +82,18 @@ def parse(start: str | int | None, end: str | int | None, *, now_ns: int) -> Tim
     return TimeRange(start_ns, end_ns)
 
 
-def require_both(start: str | int | None, end: str | int | None) -> None:
+def require_both(start: str | int | float | None, end: str | int | float | None) -> None:
     """The stricter variant of Spec 4.3, for requests without `streamName`. Raises InvalidTimeRange."""
     for field, value in (("startTime", start), ("endTime", end)):
         if value is None:
             raise InvalidTimeRange(f"{field} is required: {FORMS}", field=field)
 
 
-def _instant(field: str, value: str | int | None, *, now_ns: int, base_ns: int) -> int | None:
+def _instant(field: str, value: str | int | float | None, *, now_ns: int, base_ns: int) -> int | None:
     if value is None:
         return None
-    instant = value * NS_PER_MS if isinstance(value, int) else _read(value.strip(), now_ns=now_ns, base_ns=base_ns)
+    text = value.strip() if isinstance(value, str) else repr(value)
+    instant = _read(text, now_ns=now_ns, base_ns=base_ns)
     if instant is None:
         raise InvalidTimeRange(f"{field}: cannot read {_shown(value)}; {FORMS}", field=field)
     if not FIRST_NS <= instant <= LAST_NS:
@@ -103,8 +108,8 @@ def _read(text: str, *, now_ns: int, base_ns: int) -> int | None:
         return _relative(match, now_ns)
     if match := TIMESTAMP.fullmatch(text):
         return _timestamp(match)
-    if EPOCH_MS.fullmatch(text):
-        return int(text) * NS_PER_MS
+    if UNIX.fullmatch(text):
+        return unix_ns(Decimal(text))
     length_ns = _duration(text)
     return None if length_ns is None else base_ns - length_ns
 
@@ -151,6 +156,6 @@ def _timestamp(match: re.Match[str]) -> int | None:
     return (seconds - shift) * NS_PER_SECOND + int(fraction.ljust(9, "0"))
 
 
-def _shown(value: str | int) -> str:
+def _shown(value: str | int | float) -> str:
     text = str(value)
     return repr(text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "...")

@@ -10,13 +10,13 @@ SCALARS: Final = (str, int, float, bool, type(None))
 
 
 class Instant(fields.Field[Any]):
-    """One side of a time range: text, or whole epoch milliseconds. What the text means is for `query.timerange`."""
+    """One side of a time range: text, or a Unix time as a number. What it means is for `query.timerange`."""
 
-    def _deserialize(self, value: object, attr: str | None, data: Any, **_: Any) -> str | int:
+    def _deserialize(self, value: object, attr: str | None, data: Any, **_: Any) -> str | int | float:
         if isinstance(value, float) and value.is_integer():
             return int(value)
-        if isinstance(value, bool) or not isinstance(value, str | int):
-            raise ValidationError("Not a time: text or whole epoch milliseconds.")
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise ValidationError("Not a time: text or a Unix time.")
         return value
 
 
@@ -26,7 +26,7 @@ def _scalar(value: object) -> None:
 
 
 class QuerySchema(Schema):
-    """Members in the spellings that clients use; unknown ones are ignored. An explicit null is an absent member."""
+    """Members by `known_members`, which tells of unknown ones. An explicit null is an absent member."""
 
     class Meta:
         unknown = EXCLUDE
@@ -45,17 +45,37 @@ class QuerySchema(Schema):
     escape_formulas = fields.Boolean(data_key="escapeFormulas", load_default=False)
 
 
-SPELLINGS: Final = {"send_null": "sendNull", "escape_formulas": "escapeFormulas"}
 FLAGS: Final = ("fields", "sendNull", "escapeFormulas")
+LONGEST_IGNORED: Final = 100
 
 
-def merged(body: object, url: Mapping[str, str]) -> object:
-    """The body with the flags of the URL added; the body wins. `send_null` is what the Grafana plugin calls it."""
+def known_members(body: object, url: Mapping[str, str]) -> tuple[object, tuple[str, ...]]:
+    """The body's members under the schema's names, with the flags of the URL added, and the names that mean nothing.
+
+    Names are matched without regard to case and `_` (`start_time` is `startTime`); the body wins over the URL. What is
+    ignored is told to the client: a mistyped member must never change a number in silence (api.md section 1).
+    """
     if not isinstance(body, Mapping):
-        return body
-    flags = {SPELLINGS.get(name, name): value for name, value in url.items()}
-    members = {SPELLINGS.get(name, name): value for name, value in body.items()}
-    return {name: value for name, value in flags.items() if name in FLAGS} | members
+        return body, ()
+    flags = {_canonical(name): value for name, value in url.items() if _canonical(name) in FLAGS}
+    members = {_canonical(str(name)): value for name, value in body.items()}
+    ignored = sorted(name for name in members if name not in _NAMES.values())
+    return flags | members, tuple(map(_printable, ignored))
+
+
+def _canonical(name: str) -> str:
+    return _NAMES.get(name.replace("_", "").lower(), name)
+
+
+def _printable(name: str) -> str:
+    """The name as a header can hold it."""
+    return name[:LONGEST_IGNORED].encode("ascii", "backslashreplace").decode().translate(_UNPRINTABLE)
+
+
+_NAMES: Final = {
+    (field.data_key or name).lower(): field.data_key or name for name, field in QuerySchema().fields.items()
+}
+_UNPRINTABLE: Final = dict.fromkeys((*range(32), 127, ord(",")), "?")
 
 
 class RunningQuerySchema(Schema):

@@ -1,6 +1,7 @@
 """Times of rows: nanoseconds since 1970 as plain integers, and how they compare with timestamp columns. Pure."""
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Final
 
 import polars as pl
@@ -9,6 +10,8 @@ from errors import InvalidEvent
 
 # Nanoseconds in one unit of a timestamp column.
 UNIT_NS: Final = {"ns": 1, "us": 1_000, "ms": 1_000_000}
+# Unix times below a limit count units of so many nanoseconds; above all limits they are nanoseconds.
+UNIX_UNITS: Final = ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3))
 # What a signed 64-bit count of nanoseconds reaches: years 1677 to 2262.
 LATEST_NS: Final = 2**63 - 1
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -22,6 +25,22 @@ def to_us(moment: datetime) -> int:
     1000005
     """
     return (moment - _EPOCH) // _MICROSECOND
+
+
+def unix_ns(count: int | Decimal) -> int:
+    """Nanoseconds since 1970 of a Unix time in s, ms, us or ns, told apart by its magnitude (api.md sections 4, 5).
+
+    The magnitudes of the four units do not meet between 1973 and 5138: below 1e11 it is seconds, below 1e14
+    milliseconds, below 1e17 microseconds. A fraction below a nanosecond is dropped.
+
+    >>> unix_ns(1_795_305_592) == unix_ns(1_795_305_592_000) == unix_ns(1_795_305_592_000_000)
+    True
+    >>> unix_ns(Decimal("1795305592.25"))
+    1795305592250000000
+    """
+    size = abs(int(count))
+    factor = next((factor for limit, factor in UNIX_UNITS if size < limit), 1)
+    return int(count * factor)
 
 
 def span(rows: pl.DataFrame, time_column: str) -> tuple[int, int]:

@@ -1,9 +1,9 @@
-"""What every test may use: a real PostgreSQL, one for the run, and a fresh database in it for each test."""
+"""What every test may use: a real PostgreSQL, one for each test process, and in it a migrated database without rows."""
 
 import itertools
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from embedded_postgres import server
 from models import base
+from tests import running
 from tests.running import ADMIN, Service
 
 # No verdict depends on how fast the machine is. A gate tries the same cases each time; at home they are drawn anew.
@@ -20,7 +21,31 @@ settings.register_profile(
 )
 settings.load_profile("weir")
 
+TESTS = Path(__file__).parent
+# By top folder. The tests of the other folders that need a running service have the mark by the fixtures they use, or
+# say so in their module when they start one themselves.
+MARKS_OF_FOLDERS = {"clients": ("clients", "service"), "oracle": ("oracle",), "service": ("service",)}
+SERVICE_FIXTURES = {"service", "start_service", "tight"}
+
+# Creates a database without tables for the time of a block: `with new_database() as url:`.
+NewDatabase = Callable[[], AbstractContextManager[str]]
+
 _numbers = itertools.count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Set the marks by which a part of the suite is chosen."""
+    for item in items:
+        folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
+        for mark in MARKS_OF_FOLDERS.get(folder, ()):
+            item.add_marker(mark)
+        if SERVICE_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("service")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """`make quick` needs no service, and stays so."""
+    running.service_allowed = item.get_closest_marker("service") is not None
 
 
 @pytest.fixture(scope="session")
@@ -31,49 +56,85 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server.stop(data_dir)
 
 
-@contextmanager
-def _new_database(postgres: str) -> Iterator[str]:
-    name = f"test_{next(_numbers)}"
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    yield postgres.replace("/postgres?", f"/{name}?")
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+@pytest.fixture(scope="session")
+def new_database(postgres: str) -> NewDatabase:
+    """For tests that migrate, restore or start services."""
+
+    @contextmanager
+    def new_database() -> Iterator[str]:
+        name = f"test_{next(_numbers)}"
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        yield postgres.replace("/postgres?", f"/{name}?")
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    return new_database
 
 
-@pytest.fixture
-def database_url(postgres: str) -> Iterator[str]:
-    """The URL of a fresh, empty database."""
-    with _new_database(postgres) as url:
+@pytest.fixture(scope="session")
+def migrated_database(new_database: NewDatabase) -> Iterator[str]:
+    """The one database of this process: to create and to drop one for each test would take most of their time."""
+    with new_database() as url:
+        with psycopg.connect(url, autocommit=True) as connection:
+            # No test crashes this PostgreSQL, so none needs to wait for its disk.
+            connection.execute(f"ALTER DATABASE {connection.info.dbname} SET synchronous_commit = off")
+        base.bind(url)
+        base.migrate()
+        base.database.close_all()
         yield url
 
 
 @pytest.fixture
+def database_url(migrated_database: str) -> str:
+    """The URL of a database as migrations leave it: nothing in it but the default tenant."""
+    with psycopg.connect(migrated_database) as connection:
+        _empty(connection)
+    return migrated_database
+
+
+def _empty(connection: psycopg.Connection) -> None:
+    # A process that the test before has killed may have a lock for another moment.
+    connection.execute(
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    tables = connection.execute(
+        "SELECT string_agg(format('DELETE FROM %I', tablename), ';') FROM pg_tables"
+        " WHERE schemaname = 'public' AND tablename NOT IN ('migration', 'generation')"
+    ).fetchone()
+    # Without looking after references, as everything goes; faster than TRUNCATE, which makes files.
+    connection.execute("SET LOCAL session_replication_role = replica")
+    connection.execute(tables[0])
+    connection.execute("UPDATE generation SET value = 0")
+    connection.execute("INSERT INTO tenant (id) VALUES ('default')")
+
+
+@pytest.fixture
 def database(database_url: str) -> Iterator[None]:
-    """The models bound to a fresh, migrated database, with a connection open."""
+    """The models bound to that database, with a connection open."""
     base.bind(database_url)
-    base.migrate()
     with base.connection():
         yield
     base.database.close_all()
 
 
 @pytest.fixture(scope="session")
-def service(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A running service of two workers, shared by the run: use names of datasets, keys and roles of your own."""
-    with _new_database(postgres) as url:
+def service(new_database: NewDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service of two workers, which tests share: use names of datasets, keys and roles of your own."""
+    with new_database() as url:
         running = Service(tmp_path_factory.mktemp("service"), environment=service_environment(url)).start()
         yield running
         running.stop()
 
 
 @pytest.fixture
-def start_service(postgres: str, tmp_path: Path) -> Iterator[Callable[..., Service]]:
+def start_service(new_database: NewDatabase, tmp_path: Path) -> Iterator[Callable[..., Service]]:
     """A function that starts a service of the test's own: `start_service(workers=3, WEIR_MAX_BODY_BYTES="10")`."""
     with ExitStack() as stack:
 
         def start(workers: int = 2, **environment: str) -> Service:
-            url = stack.enter_context(_new_database(postgres))
+            url = stack.enter_context(new_database())
             data_dir = tmp_path / f"service-{next(_numbers)}"
             data_dir.mkdir()
             running = Service(data_dir, service_environment(url) | environment, workers).start()

@@ -18,12 +18,22 @@ ROOT = Path(__file__).parent.parent
 ADMIN = ("admin", "correct-horse-battery-staple")
 START_SECONDS = 60
 PR_SET_PDEATHSIG = 1
+# Of the processes that pytest-xdist runs tests in: which one this is, and how many there are.
+TEST_PROCESS = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+TEST_PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+# Set before each test (tests/conftest.py): whether it has the mark by which it is left out of `make quick`.
+service_allowed = True
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody listens on, and that no other process of this test run will be given."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        # In twos, because the kernel prefers odd ports.
+        if port // 2 % TEST_PROCESSES == TEST_PROCESS:
+            return port
 
 
 @dataclass
@@ -46,6 +56,7 @@ class Service:
 
     def start(self) -> "Service":
         """Start and wait until the service says that it is ready."""
+        assert service_allowed, "a test that starts a service needs `pytest.mark.service`"
         command = [sys.executable, "-m", "gunicorn", "wsgi:app", "--bind", f"127.0.0.1:{self.port}"]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(

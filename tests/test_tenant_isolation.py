@@ -12,6 +12,8 @@ from app import create_app
 from config import Settings
 from tests.running import ADMIN, Service
 
+pytestmark = pytest.mark.service
+
 # Only red's own content holds this word, never a name that a request mentions.
 NEEDLE = "needle"
 KEYS = "/api/v1/apikeys"

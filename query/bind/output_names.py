@@ -30,7 +30,8 @@ _WRAPPERS: Final = (exp.Paren, exp.Collate, exp.Bracket, exp.Window, exp.Filter,
 def column_name(node: exp.Expr) -> str:
     """The name of an output column.
 
-    >>> column_name(sqlglot.parse_one("count(*)"))
+    >>> from query.syntax.parse import parse
+    >>> column_name(parse("SELECT count(*)").tree.expressions[0])
     'count'
     """
     if isinstance(node, exp.Alias):

@@ -115,8 +115,8 @@ class FromBinder:
         if schema is None:
             raise fault.invalid(fault.UNDEFINED_TABLE, f'relation "{name}" does not exist', position_of(node))
         fields = tuple(self._environment.field(kind) for _, kind in schema.columns)
-        names = tuple(stored for stored, _ in schema.columns)
-        return _named(Scan(fields, name, names), names, fields, node.args.get("alias"), name)
+        names = tuple(shown for shown, _ in schema.columns)
+        return _named(Scan(fields, name, schema.stored or names), names, fields, node.args.get("alias"), name)
 
     def _common(self, name: str, table: CommonTable, node: exp.Table) -> FromItem:
         made = tuple(self._environment.field(field.type) for field in table.relation.fields)

@@ -102,6 +102,7 @@ def stays_finite(operator: str, constants: tuple[Value, Value], kind: PgType) ->
 def finite_limit(operator: str, constants: tuple[Value, Value], kind: PgType) -> float | None:
     """The largest float8 that multiplied by a constant, or divided by one, is finite; None for other operations.
 
+    >>> from query.pg.types import FLOAT8
     >>> finite_limit("*", (None, 2.0), FLOAT8) == sys.float_info.max / 2
     True
     """

@@ -223,7 +223,9 @@ def _any_value(inputs: AggregateInputs) -> Plan:
     return _reduced(inputs, value.drop_nulls().first())
 
 
-@aggregate("approx_count_distinct(any) -> int8", "About how many different values. Extension.")
-def _approximate(inputs: AggregateInputs) -> Plan:
+@aggregate(
+    "approx_count_distinct(any) -> int8", "The number of different values, exactly as count(DISTINCT ...). Extension."
+)
+def _distinct(inputs: AggregateInputs) -> Plan:
     value = pl.col(inputs.name("a0")).drop_nulls()
-    return _reduced(inputs, value.approx_n_unique().cast(pl.Int64))
+    return _reduced(inputs, value.n_unique().cast(pl.Int64))

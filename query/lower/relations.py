@@ -43,6 +43,7 @@ from query.plan.tree import (
     Window,
     WorkTable,
 )
+from storage.exactly import exactly
 
 Frames = Mapping[str, pl.LazyFrame]
 
@@ -292,17 +293,10 @@ class Lowering:
 
 def _read(name: str, made: Field) -> pl.Expr:
     """A stored column in the form in which the engine holds its type."""
-    column = pl.col(_escaped(name))
+    column = exactly(name)
     if made.type.name == "numeric":
         return column.to_physical().cast(pl.Int128).alias(made.id)
     return column.alias(made.id)
-
-
-def _escaped(name: str) -> str:
-    """Polars reads `^...$` as a pattern over column names, `*` as all of them."""
-    if name == "*" or (name.startswith("^") and name.endswith("$")):
-        raise fault.unsupported(f'a column named "{name}"')
-    return name
 
 
 def _constants(frame: pl.LazyFrame, relation: Project, values: list[pl.Expr]) -> pl.LazyFrame:

@@ -13,9 +13,10 @@ from query.plan.tree import Constant, Field, Relation, Scalar
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A dataset's columns: names as stored and their types."""
+    """A dataset's columns: names and types. `stored`: what the frame of its rows calls them; nothing: the same."""
 
     columns: tuple[tuple[str, PgType], ...]
+    stored: tuple[str, ...] = ()
 
 
 def schema_of(columns: Iterable[tuple[str, pl.DataType]], json_columns: Container[str]) -> Schema:

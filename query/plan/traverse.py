@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from query.pg.types import PgType
 from query.plan import tree
@@ -43,12 +43,6 @@ def inputs(relation: Relation) -> dict[str, Relation]:
     """The relations that a relation reads, by the names of its fields."""
     values = ((name, getattr(relation, name)) for name in _SLOTS[type(relation)])
     return {name: value for name, value in values if isinstance(value, Relation)}
-
-
-def with_inputs(relation: Relation, new: Mapping[str, Relation]) -> Relation:
-    """The relation over other inputs, itself if they are the same."""
-    changed: dict[str, Any] = {name: source for name, source in new.items() if source is not getattr(relation, name)}
-    return replace(relation, **changed) if changed else relation
 
 
 def columns(node: object) -> Iterator[Column]:

@@ -1,5 +1,6 @@
 """Queries as a query process runs them: parse, prepare over scans, stream."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -21,6 +22,8 @@ from query.process.statement_cache import PreparedStatement, StatementCache
 from query.process.worker import Emit, Output
 from query.results import formats
 from query.results.content_coding import Coded
+from storage.exactly import exactly
+from storage.read.fingerprint import is_outside_range
 from storage.read.scan import SnapshotExpired
 from storage.read.small_files import SmallFiles
 from storage.read.unconverted_rows import UnconvertedRows
@@ -49,7 +52,8 @@ class Execution:
         if isinstance(request, Parse):
             self._prepared = self._statements.prepared(request)
             datasets = list(self._prepared.statement.datasets)
-            return {"datasets": datasets, "columns": self._prepared.compared_columns}
+            explains = self._prepared.statement.explain
+            return {"datasets": datasets, "columns": self._prepared.compared_columns, "explain": explains}
         if isinstance(request, Execute) and self._prepared is not None:
             return self._execute(self._prepared, request, output)
         raise InternalError("a query process was asked out of order")
@@ -89,12 +93,17 @@ class Execution:
         for name, conditions in file_conditions(query.relation).items():
             views[name] = replace(views[name], conditions=tuple(conditions))
         output.is_repeatable = query.repeatable
-        output.note(scanned([view.snapshot for view in views.values()]))
+        output.note(scanned([view.snapshot for view in views.values()]) | {"outsideRange": self._outside(views)})
         tables = {name: self._table(view, is_explained=statement.explain) for name, view in views.items()}
         compiled = engine.lowered(statement, query, tables)
         formats.stream(compiled.frame, compiled.fields, request.options, sink)
         output(coded.finish())
         return {"expired": False, "coding": coded.coding, "repeatable": query.repeatable}
+
+    def _outside(self, views: Mapping[str, DatasetView]) -> list[str]:
+        """The datasets that have rows, though none in the query's range: the usual reason for an empty answer."""
+        whole = {name: view.source.snapshot for name, view in views.items() if view.source.only is None}
+        return [name for name, snapshot in whole.items() if is_outside_range(snapshot, self._tails.places)]
 
     def _view(self, source: Source) -> DatasetView:
         """The source with the columns that whoever asks may know of."""
@@ -114,7 +123,7 @@ class Execution:
             rows = self._current[id(view.source)].frame(view, self._tails, small)
             return Table(rows, view.json_columns, view.told if is_explained else "")
         rows = self._narrowing.scan(view.snapshot, only, view.conditions)
-        return Table(rows.select(view.columns), view.json_columns, view.told)
+        return Table(rows.select(map(exactly, view.columns)), view.json_columns, view.told, narrowed=True)
 
 
 class _Capped:

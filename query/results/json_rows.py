@@ -10,10 +10,12 @@ from typing import Final
 
 import polars as pl
 
-from query.results.exact_columns import exactly
+from storage.exactly import exactly
 
-# RFC 3339 with Z; the fraction has 0, 3, 6 or 9 digits. Grafana and JavaScript read times without zone as local.
-RFC3339: Final = "%Y-%m-%dT%H:%M:%S%.fZ"
+# RFC 3339; the fraction has 0, 3, 6 or 9 digits. An instant has its zone, a `timestamp without time zone` none: with a
+# Z, the wall clock of another zone would be read as an instant that is hours away.
+LOCAL: Final = "%Y-%m-%dT%H:%M:%S%.f"
+INSTANT: Final = LOCAL + "Z"
 
 
 class Lines:
@@ -92,7 +94,7 @@ def _prepared(value: pl.Expr, dtype: pl.DataType, kind: str) -> pl.Expr:
         joined = elements.list.eval(pl.element().fill_null("null")).list.join(",")
         return pl.concat_str(pl.lit("["), joined, pl.lit("]"))
     if isinstance(dtype, pl.Datetime):
-        return value.dt.strftime(RFC3339)
+        return value.dt.strftime(LOCAL if kind == "timestamp" else INSTANT)
     if kind in ("json", "jsonb"):
         # Outside its strings, where it cannot stand, a line feed in a JSON document is white space.
         return value.str.replace_all("\n", " ", literal=True)

@@ -37,6 +37,26 @@ def fingerprint(snapshot: Snapshot, places: SegmentIndex) -> Fingerprint | None:
     return Fingerprint(snapshot.schema, snapshot.time_column, tuple(file.path for file in snapshot.files), frames)
 
 
+def is_outside_range(snapshot: Snapshot, index: SegmentIndex) -> bool:
+    """True when the dataset has rows, and none of them in the snapshot's range. False where that is not known."""
+    if snapshot.files or (snapshot.start is None and snapshot.end is None):
+        return False
+    has_rows = snapshot.has_files_outside
+    for segment in snapshot.staged:
+        try:
+            fd = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            locations = index.walked(segment, fd).places(snapshot.schema.dataset_id, segment.size)
+        finally:
+            os.close(fd)
+        if any(location.may_be_in(snapshot.start, snapshot.end) for location in locations):
+            return False
+        has_rows = has_rows or bool(locations)
+    return has_rows
+
+
 def _frames(snapshot: Snapshot, places: SegmentIndex) -> tuple[tuple[str, int], ...] | None:
     places.forget(snapshot.staged)
     found: list[tuple[str, int]] = []

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from models import column, file
+from models.column import Column as Column
 from models.column import Schema
 from models.dataset import Dataset
 from models.file import File
@@ -18,7 +19,8 @@ from storage.wal.segments import SegmentRef
 class Snapshot:
     """One moment of a dataset. `start`, `end`: half-open, ns since 1970, None: unbounded. `root`: the directory or URL
     that the files' paths begin at; `cache`: where copies of them are kept, if they are objects. `columns`: those
-    whose statistics the files carry."""
+    whose statistics the files carry, as stored. `has_files_outside`: the dataset has files, and none of them in the
+    range."""
 
     root: str
     schema: Schema
@@ -29,6 +31,7 @@ class Snapshot:
     staged: tuple[SegmentRef, ...]
     columns: frozenset[str] = frozenset()
     cache: Cache | None = None
+    has_files_outside: bool = False
 
     def within(self, start: int | None, end: int | None) -> "Snapshot":
         """The part of `[start, end)`, of a snapshot of all time."""
@@ -56,12 +59,19 @@ def take_snapshot(
 ) -> Snapshot:
     """What holds the dataset's events of `[start, end)`, each event once. Raises StorageUnavailable, HostMissing.
 
+    Rows of a lookup dataset have no time, so no range cuts it.
+
     The files carry the statistics of `columns`, so that some of them need not be read.
     """
+    if dataset.is_lookup:
+        start = end = None
     with list_unconverted(layout) as staged:
         schema = column.schema(dataset.id)
-        known = sorted({each.name for each in schema.columns}.intersection(columns))
+        asked = set(columns)
+        known = sorted(each.stored for each in schema.columns if each.name in asked)
         files = file.find(dataset.id, start, end, known)
+        is_bounded = start is not None or end is not None
+        has_files_outside = is_bounded and not files and file.is_any_live(dataset.id)
     return Snapshot(
         root=layout.url or str(layout.root),
         schema=schema,
@@ -72,4 +82,5 @@ def take_snapshot(
         staged=staged,
         columns=frozenset(known),
         cache=Cache.of(layout),
+        has_files_outside=has_files_outside,
     )

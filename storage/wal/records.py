@@ -16,9 +16,8 @@ from typing import Final
 import polars as pl
 from isal import isal_zlib
 
-from storage.wal.arrow import Buffer as Buffer
-from storage.wal.arrow import schema_bytes
-from storage.wal.batches import Streams, read_stream
+from storage.wal.batches import Buffer as Buffer
+from storage.wal.batches import Streams, read_stream, schema_bytes
 
 MAGIC: Final = b"WEI1"
 # magic, checksum | length of notes and of payload, rows, dataset id, first and last time (ns), bytes of the bodies

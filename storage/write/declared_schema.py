@@ -1,12 +1,15 @@
 """Batches for datasets that say beforehand what they take: a static schema, or a time field of the events' own. Pure.
 
-Where a timestamp or date is declared, text (RFC 3339) and integers (milliseconds since 1970) are read as one. Nowhere
+Where a timestamp or date is declared, text (RFC 3339, the forms of access logs) and Unix times are read as one. Nowhere
 else is text ever guessed into a time (api.md section 4).
 """
 
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from decimal import Decimal
+from email.utils import parsedate_to_datetime
+from math import isfinite
 from typing import Final
 
 import polars as pl
@@ -15,16 +18,28 @@ from columns import POLARS_TYPES, WIDER, Batch, ColumnType, Field
 from errors import InvalidEvent, SchemaMismatch
 from models.column import Schema
 from models.dataset import Dataset
-from storage.times import LATEST_NS, UNIT_NS, to_us
+from storage.times import LATEST_NS, UNIT_NS, to_us, unix_ns
 from storage.write.column_mapping import is_large
 
 TIMES: Final = frozenset({ColumnType.TIMESTAMP_US, ColumnType.TIMESTAMP_NS})
-MILLISECOND_NS: Final = 10**6
 DAY_NS: Final = 86_400 * 10**9
-# RFC 3339, with a space or nothing but the date allowed, no zone meaning UTC, and up to nanoseconds.
+FORMS: Final = "use RFC 3339 (2026-01-31T10:00:00.5Z), Unix time in s, ms, us or ns, or 31/Jan/2026:10:00:00 +0000"
+# RFC 3339, with a space or nothing but the date allowed, a comma before the fraction as many loggers write it, no zone
+# meaning UTC, and up to nanoseconds.
 _TIME: Final = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(Z|z|[+-]\d\d:?\d\d)?)?", re.ASCII
+    r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9}))? ?(Z|z|UTC|[+-]\d\d:?\d\d)?)?", re.ASCII
 )
+# Apache's and nginx's access logs: 22/Nov/2026:10:00:00 +0000, also in the brackets that stand around it there.
+_COMMON_LOG: Final = re.compile(
+    r"\[?(\d\d)/(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d{4})\]?", re.ASCII
+)
+_MONTHS: Final = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+# HTTP dates (RFC 9110 section 5.6.7) and mail dates (RFC 5322 section 3.3): Sun, 22 Nov 2026 10:00:00 GMT.
+_HTTP_DATE: Final = re.compile(
+    r"[A-Z][a-z]{2}, \d\d? [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d (?:GMT|UTC|[+-]\d{4})", re.ASCII
+)
+# Fewer digits are more likely a mistake than a time before 1973.
+_UNIX: Final = re.compile(r"-?\d{9,19}(?:\.\d{1,9})?", re.ASCII)
 
 
 def conform(batch: Batch, target: Dataset, schema: Schema) -> Batch:
@@ -75,13 +90,16 @@ def _convert(field: Field, values: pl.Series, wanted: ColumnType) -> pl.Series |
 def _reader(kind: ColumnType) -> Callable[[object], int] | None:
     """What reads a physical value of the type as ns since 1970."""
     units = {
-        ColumnType.INT64: MILLISECOND_NS,
         ColumnType.DATE: DAY_NS,
         ColumnType.TIMESTAMP_US: UNIT_NS["us"],
         ColumnType.TIMESTAMP_NS: 1,
     }
     if kind is ColumnType.UTF8:
         return lambda text: parse_time(str(text))
+    if kind is ColumnType.INT64:
+        return lambda count: unix_ns(int(str(count)))
+    if kind is ColumnType.FLOAT64:
+        return _of_float
     unit = units.get(kind)
     return None if unit is None else lambda count: int(str(count)) * unit
 
@@ -106,15 +124,39 @@ def _counted(ns: int, unit: int) -> int:
     return ns // unit
 
 
+def _of_float(seconds: object) -> int:
+    """A float as the digits that it was written with: nginx's `$msec` is 1795305592.123."""
+    value = float(str(seconds))
+    if not isfinite(value):
+        raise ValueError("not a finite number")
+    return unix_ns(Decimal(repr(value)))
+
+
 def parse_time(text: str) -> int:
-    """Nanoseconds since 1970 of an RFC 3339 time. Raises ValueError.
+    """Nanoseconds since 1970 of a time as text: RFC 3339, an access log's, an HTTP date, Unix time. Raises ValueError.
 
     >>> parse_time("1970-01-01T00:00:01.000000005Z"), parse_time("1970-01-01 01:00+01:00"), parse_time("1970-01-02")
     (1000000005, 0, 86400000000000)
+    >>> parse_time("[01/Jan/1970:01:00:01 +0100]"), parse_time("Thu, 01 Jan 1970 00:00:02 GMT")
+    (1000000000, 2000000000)
+    >>> parse_time("1795305592.25")
+    1795305592250000000
     """
-    match = _TIME.fullmatch(text.strip())
-    if match is None:
-        raise ValueError("expected RFC 3339")
+    stripped = text.strip()
+    if match := _TIME.fullmatch(stripped):
+        return _of_rfc3339(match)
+    if match := _COMMON_LOG.fullmatch(stripped):
+        day, month, year, time, zone = match.groups()
+        moment = f"{year}-{_MONTHS.index(month) + 1:02}-{day}T{time}{zone}"
+        return to_us(datetime.fromisoformat(moment).astimezone(UTC)) * 1000
+    if _HTTP_DATE.fullmatch(stripped):
+        return to_us(parsedate_to_datetime(stripped.replace("UTC", "GMT")).astimezone(UTC)) * 1000
+    if _UNIX.fullmatch(stripped):
+        return unix_ns(Decimal(stripped))
+    raise ValueError(FORMS)
+
+
+def _of_rfc3339(match: re.Match[str]) -> int:
     day, time, fraction, zone = match.groups()
-    moment = datetime.fromisoformat(f"{day}T{time or '00:00'}{(zone or 'Z').upper()}")
+    moment = datetime.fromisoformat(f"{day}T{time or '00:00'}{(zone or 'Z').upper().replace('UTC', 'Z')}")
     return to_us(moment.astimezone(UTC)) * 1000 + int((fraction or "").ljust(9, "0"))

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from alerting import schedule
@@ -13,7 +12,7 @@ from alerting.evaluation_groups import group_alerts
 from alerting.process import Scheduler, WorkerPool, build
 from auth.secrets import Secrets, master_key
 from config import Settings
-from models import alert, base, delivery, role, target, tenant, user
+from models import alert, delivery, role, target, user
 from models.alert import Alert, Status
 from models.authored import Author, Origin, fresh
 from models.target import Kind
@@ -100,33 +99,8 @@ def queries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueryService]:
     service.close()
 
 
-@pytest.fixture(scope="session")
-def alerting_database(postgres: str) -> Iterator[str]:
-    """One migrated database for all of these tests: a fresh one for each would take most of their time."""
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("CREATE DATABASE alerting")
-    url = postgres.replace("/postgres?", "/alerting?")
-    base.bind(url)
-    base.migrate()
-    base.database.close_all()
-    yield url
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("DROP DATABASE alerting WITH (FORCE)")
-
-
 @pytest.fixture
-def empty_database(alerting_database: str) -> Iterator[None]:
-    """The models bound to a database with nothing in it but the default tenant."""
-    base.bind(alerting_database)
-    with base.connection():
-        base.database.execute_sql("TRUNCATE tenant, dataset, file, segment CASCADE")
-        tenant.create("default", NOON)
-        yield
-    base.database.close_all()
-
-
-@pytest.fixture
-def world(empty_database: None, tmp_path: Path, queries: QueryService) -> Iterator[World]:
+def world(database: None, tmp_path: Path, queries: QueryService) -> Iterator[World]:
     """A dataset `app` and its writer `ann`, at noon of some day."""
     role.put("default", "writer", WRITER)
     user.create("default", NewUser("ann", "hash", NOON), ["writer"])

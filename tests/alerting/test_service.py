@@ -15,8 +15,10 @@ import requests
 
 from tests.alerting.receiver import Receiver, receiving
 from tests.blueprints.authored import WRITER, Client, alert, entry, webhook
-from tests.conftest import service_environment
+from tests.conftest import NewDatabase, service_environment
 from tests.running import Service, free_port
+
+pytestmark = pytest.mark.service
 
 ALERTMANAGER = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager")
 
@@ -28,18 +30,16 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture(scope="module")
-def alerting(alerting_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def alerting(new_database: NewDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service that may deliver to loopback. Its alerting ends with it."""
-    with psycopg.connect(alerting_database, autocommit=True) as connection:
-        connection.execute("TRUNCATE tenant, dataset, file, segment CASCADE")
-        connection.execute("INSERT INTO tenant (id) VALUES ('default')")
-    environment = service_environment(alerting_database) | {"WEIR_ALERT_ALLOWED_HOSTS": "127.0.0.1"}
-    service = Service(tmp_path_factory.mktemp("alerting"), environment).start()
-    service.call("PUT", "/api/v1/logstream/app").raise_for_status()
-    yield service
-    pids = alerting_processes(service)
-    service.stop()
-    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+    with new_database() as url:
+        environment = service_environment(url) | {"WEIR_ALERT_ALLOWED_HOSTS": "127.0.0.1"}
+        service = Service(tmp_path_factory.mktemp("alerting"), environment).start()
+        service.call("PUT", "/api/v1/logstream/app").raise_for_status()
+        yield service
+        pids = alerting_processes(service)
+        service.stop()
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
 @pytest.fixture

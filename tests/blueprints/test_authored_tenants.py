@@ -27,19 +27,17 @@ Call = Callable[..., TestResponse]
 
 
 @pytest.fixture
-def call(identity_database: str, admin_hash: str, tmp_path: Path) -> Iterator[Call]:
+def call(database_url: str, admin_hash: str, tmp_path: Path) -> Iterator[Call]:
     """Calls as the administrator of a tenant: `call("red", "GET", ...)`. Both have a dataset `app`."""
-    app = create_app(Settings(data_dir=tmp_path, database_url=identity_database, multi_tenant=True))
+    app = create_app(Settings(data_dir=tmp_path, database_url=database_url, multi_tenant=True))
     caller = Caller(app)
 
     def call(of: str, method: str, path: str, **arguments: Any) -> TestResponse:
         return caller(method, f"/api/v1/{path}", headers={"X-P-Tenant": of}, **arguments)
 
-    base.migrate()
     with base.connection():
-        base.database.execute_sql("TRUNCATE tenant, dataset CASCADE")
+        tenant.create("red", NOW)
         for name in (DEFAULT, "red"):
-            tenant.create(name, NOW)
             role.put(name, "admin", [{"privilege": "admin"}])
             user.create(name, NewUser("admin", admin_hash, NOW), ["admin"])
             dataset.create(name, "app")

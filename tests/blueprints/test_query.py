@@ -13,12 +13,11 @@ from typing import Any
 
 import cramjam
 import polars as pl
-import psycopg
 import pyarrow as pa
 import pytest
 import requests
 
-from tests.conftest import service_environment
+from tests.conftest import NewDatabase, service_environment
 from tests.running import ADMIN, Service
 
 COUNT = "SELECT count(*) AS count FROM web"
@@ -39,10 +38,8 @@ def web(service: Service) -> Service:
 
 
 @pytest.fixture(scope="module")
-def tight(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def tight(new_database: NewDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of one worker with small limits and the stricter range mode, and fifty events in `web`."""
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("CREATE DATABASE tight")
     limits = {
         # Long enough for the queries that are to succeed, on any machine.
         "WEIR_QUERY_TIMEOUT_SECONDS": "5",
@@ -50,11 +47,12 @@ def tight(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         "WEIR_QUERY_QUEUE": "1",
         "WEIR_QUERY_TIME_RANGE": "required",
     }
-    environment = service_environment(postgres.replace("/postgres?", "/tight?")) | limits
-    running = Service(tmp_path_factory.mktemp("tight"), environment, workers=1).start()
-    running.ingest("web", [{"n": n} for n in range(50)]).raise_for_status()
-    yield running
-    running.stop()
+    with new_database() as url:
+        environment = service_environment(url) | limits
+        running = Service(tmp_path_factory.mktemp("tight"), environment, workers=1).start()
+        running.ingest("web", [{"n": n} for n in range(50)]).raise_for_status()
+        yield running
+        running.stop()
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +196,24 @@ def test_parameters_are_values_and_never_text(web: Service) -> None:
     assert web.query(sql, parameters=["error", 10]) == [{"count": 2}]
     assert web.query(sql, parameters=["' OR 1 = 1 --", 10]) == [{"count": 0}]
     assert post(web, query=sql, parameters=["error"]).status_code == 400
+
+
+def test_member_in_another_spelling_counts(web: Service) -> None:
+    """api.md section 1: names are matched without regard to case and `_`."""
+    answered = post(web, **{"Query": COUNT, "start_time": "2000-01-01", "END_TIME": "2000-01-02"})
+
+    assert (answered.status_code, answered.json()) == (200, [{"count": 0}])
+    assert "X-Weir-Ignored" not in answered.headers
+    assert answered.headers["X-Weir-Outside-Range"] == "web"
+
+
+def test_unknown_members_are_named_in_a_header(web: Service) -> None:
+    """api.md section 1: a mistyped member must never change a number in silence."""
+    answered = post(web, **{"query": COUNT, "startTme": "1h", "bad\r\nname": 1})
+
+    assert (answered.status_code, answered.json()) == (200, [{"count": 50}])
+    assert "X-Weir-Outside-Range" not in answered.headers
+    assert answered.headers["X-Weir-Ignored"] == "bad??name, startTme"
 
 
 def test_members_we_do_not_know_are_ignored(web: Service) -> None:

@@ -17,6 +17,8 @@ WORKERS = 3
 CONNECTIONS = 12
 # Requests before and after each revocation, several for each worker.
 ENOUGH = 6
+pytestmark = pytest.mark.service
+
 PATH = "/api/v1/logstream"
 KEYS = "/api/console/v1/apikeys"
 # What comes of hammering with a password that is no longer right.

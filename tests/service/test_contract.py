@@ -5,7 +5,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import psycopg
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
@@ -18,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 
 from app import create_app
 from config import Settings
-from tests.conftest import service_environment
+from tests.conftest import NewDatabase, service_environment
 from tests.running import ADMIN, Service
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -32,15 +31,13 @@ def as_sent(_: schemathesis.SerializationContext, value: Any) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def own_service(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def own_service(new_database: NewDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One that nobody else uses: what is sent here changes roles, users and datasets at random."""
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("CREATE DATABASE contract")
-    url = postgres.replace("/postgres?", "/contract?")
-    service = Service(tmp_path_factory.mktemp("contract"), environment=service_environment(url)).start()
-    service.ingest("app", [{"n": 1}]).raise_for_status()
-    yield service
-    service.stop()
+    with new_database() as url:
+        service = Service(tmp_path_factory.mktemp("contract"), environment=service_environment(url)).start()
+        service.ingest("app", [{"n": 1}]).raise_for_status()
+        yield service
+        service.stop()
 
 
 def _operations() -> list[Any]:

@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psycopg
 import pytest
 import requests
 
-from tests.conftest import service_environment
+from tests.conftest import NewDatabase, service_environment
 from tests.running import ADMIN, Service
 
 MIB = 2**20
@@ -141,20 +140,18 @@ def watching(service: Service) -> Iterator[dict[str, int]]:
 
 
 @pytest.fixture(scope="module")
-def target(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def target(new_database: NewDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of two workers with small limits, and some events in `web`."""
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("CREATE DATABASE hostile")
     limits = {
         "WEIR_QUERY_TIMEOUT_SECONDS": "3",
         "WEIR_QUERY_MEMORY_BYTES": str(QUERY_MEMORY_BYTES),
         "WEIR_QUERY_QUEUE_SECONDS": str(LONG_SECONDS),
     }
-    environment = service_environment(postgres.replace("/postgres?", "/hostile?")) | limits
-    running = Service(tmp_path_factory.mktemp("hostile"), environment).start()
-    running.ingest("web", [{"n": n, "s": f"text {n}"} for n in range(EVENTS)]).raise_for_status()
-    yield running
-    running.stop()
+    with new_database() as url:
+        running = Service(tmp_path_factory.mktemp("hostile"), service_environment(url) | limits).start()
+        running.ingest("web", [{"n": n, "s": f"text {n}"} for n in range(EVENTS)]).raise_for_status()
+        yield running
+        running.stop()
 
 
 def ask(service: Service, sql: str) -> requests.Response:

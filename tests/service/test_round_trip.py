@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
-from tests.ingest.test_json_events import EVENTS, flat
 
+from tests.ingest.json.test_decoding import EVENTS, flat
 from tests.running import Service
 
 NUMBERS = itertools.count()

@@ -4,6 +4,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,11 @@ import requests
 from auth.peers import LONGEST_SECONDS
 from models.host import LIVING_SECONDS
 from tests.buckets import Server
-from tests.conftest import service_environment
+from tests.conftest import NewDatabase, service_environment
 from tests.running import ADMIN, Service, free_port
 from tests.weirctl.test_commands import rows, weirctl
 
 pytest.importorskip("moto")
-
-_numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
@@ -72,21 +71,19 @@ class Deployment:
 
 @pytest.fixture(scope="module")
 def deploy(
-    postgres: str, bucket: Server, tmp_path_factory: pytest.TempPathFactory
+    new_database: NewDatabase, bucket: Server, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[], Deployment]]:
     made: list[Deployment] = []
 
     def make() -> Deployment:
-        name = f"hosts_{next(_numbers)}"
-        with psycopg.connect(postgres, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
-        url = postgres.replace("/postgres?", f"/{name}?")
-        made.append(Deployment(url, bucket, tmp_path_factory.mktemp(name)))
+        url = databases.enter_context(new_database())
+        made.append(Deployment(url, bucket, tmp_path_factory.mktemp("hosts")))
         return made[-1]
 
-    yield make
-    for each in made:
-        each.kill()
+    with ExitStack() as databases:
+        yield make
+        for each in made:
+            each.kill()
 
 
 @pytest.fixture(scope="module")

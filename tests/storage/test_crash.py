@@ -23,6 +23,8 @@ from storage.read.unconverted_rows import UnconvertedRows
 from storage.upkeep.conversion import convert_all
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.crash
+
 KILLS = 10
 LONGEST_SECONDS = 120.0
 

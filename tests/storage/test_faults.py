@@ -30,6 +30,8 @@ from storage.write.engine import Storage
 from tests.storage.faults import Crash, Steps, injected
 from tests.storage.workbench import NOON, batch_of
 
+pytestmark = pytest.mark.crash
+
 R = TypeVar("R")
 TABLES = "dataset, dataset_column, dataset_total, file, segment"
 

@@ -35,6 +35,8 @@ from storage.write.arrival import Arrival
 from storage.write.engine import Storage
 from tests.storage.workbench import NOON, batch_of
 
+pytestmark = pytest.mark.crash
+
 VALUES = st.one_of(
     st.integers(-5, 5), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False), st.booleans(), st.text(max_size=3)
 )

@@ -14,7 +14,7 @@ from tests.storage.workbench import Bench
 ROOT = Path(__file__).parents[2]
 CALLS = "pwritev,pwritev2,write,fdatasync,fsync,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,sendto"
 
-pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+pytestmark = [pytest.mark.crash, pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")]
 
 
 @pytest.fixture

@@ -1,12 +1,13 @@
 """Rewrites of bound relations that cost less to run and give the same rows: pure rules, applied in order."""
 
 from collections.abc import Callable
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 from query.plan.rules.early_filters import ahead_of_lookups
 from query.plan.rules.grouping_sets import from_the_finest
 from query.plan.rules.top_rows import first_of_distinct, first_of_numbered
-from query.plan.traverse import inputs, with_inputs
+from query.plan.traverse import inputs
 from query.plan.tree import Relation
 
 Rule = Callable[[Relation], Relation]
@@ -31,8 +32,9 @@ class _Rewriting:
         return self._done[id(relation)][1]
 
     def _below(self, relation: Relation) -> Relation:
-        new = {name: self.of(source) for name, source in inputs(relation).items()}
-        return with_inputs(relation, new)
+        new: dict[str, Any] = {name: self.of(source) for name, source in inputs(relation).items()}
+        is_changed = any(source is not getattr(relation, name) for name, source in new.items())
+        return replace(relation, **new) if is_changed else relation
 
 
 def _applied(relation: Relation) -> Relation:

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.ingest.test_json_events import SCALARS, TEXT, comparable, model, stored
 
 from columns import ColumnType
 from errors import InvalidJSON, WeirError
@@ -17,6 +16,7 @@ from ingest.batch_builder import MAX_COLUMNS
 from ingest.flatten import Rules
 from ingest.json import batch_decoding, decoding, fast_path
 from ingest.json.decoding import RESERVED, decode
+from tests.ingest.json.test_decoding import SCALARS, TEXT, comparable, model, stored
 
 
 def nested(depth: int) -> dict:

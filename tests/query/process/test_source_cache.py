@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.query.test_remembered import Kept
 
 from models import dataset
 from query.process.execution import Execution
@@ -14,6 +13,7 @@ from query.process.messages import Execute, Parse, Source
 from query.process.source_cache import MOST_KEPT, CachedSource, SourceCache
 from query.results.formats import Options
 from storage.read.snapshot import take_snapshot
+from tests.query.process.test_result_cache import Kept
 from tests.storage.workbench import Bench
 
 

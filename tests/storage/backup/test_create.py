@@ -1,18 +1,18 @@
 """Backup and restore: one moment of everything, taken while events come in; whole, or refused by name."""
 
+import hashlib
 import itertools
 import shutil
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import psycopg
 import pytest
-from tests.storage.test_peers import HostBench, Wire
 
 from config import Settings
 from errors import HostMissing
@@ -31,38 +31,28 @@ from storage.read.scan import scan
 from storage.read.snapshot import take_snapshot
 from storage.upkeep.compaction import FAN_IN, compact, remove_replaced
 from storage.upkeep.conversion import convert_all, remove_converted
+from tests.conftest import NewDatabase
 from tests.running import Service
+from tests.storage.cluster.test_peers import HostBench, Wire
 from tests.storage.faults import Crash, Steps, injected
 from tests.storage.workbench import NOON, Bench
 from tests.weirctl.test_commands import rows as printed
 from tests.weirctl.test_commands import weirctl
 
-_numbers = itertools.count(1)
-
-NewDatabase = Callable[[], str]
+EmptyDatabase = Callable[[], str]
 
 
 @pytest.fixture
-def new_database(postgres: str) -> Iterator[NewDatabase]:
+def empty_database(new_database: NewDatabase) -> Iterator[EmptyDatabase]:
     """A function that makes an empty database and returns its URL."""
-    made = []
-    with psycopg.connect(postgres, autocommit=True) as connection:
-
-        def make() -> str:
-            made.append(f"restored_{next(_numbers)}")
-            connection.execute(f"CREATE DATABASE {made[-1]}")
-            return postgres.replace("/postgres?", f"/{made[-1]}?")
-
-        yield make
-        for name in made:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    with ExitStack() as databases:
+        yield lambda: databases.enter_context(new_database())
 
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[None]:
-    """The models bound to a fresh database, without a connection that would be open while they are bound elsewhere."""
+    """The models bound to a database, without a connection that would be open while they are bound elsewhere."""
     base.bind(database_url)
-    base.migrate()
     yield
     base.database.close_all()
 
@@ -106,7 +96,7 @@ def read(root: Path, url: str, name: str) -> tuple[pl.DataFrame, object]:
         return rows, dataset_stats(layout, found)
 
 
-def test_restored_events_columns_and_accounts_are_equal(filled: Bench, tmp_path: Path, new_database: NewDatabase):
+def test_restored_events_columns_and_accounts_are_equal(filled: Bench, tmp_path: Path, empty_database: EmptyDatabase):
     before = {
         name: (
             scan(take_snapshot(filled.layout, found)).collect().sort("p_timestamp", "n"),
@@ -115,7 +105,7 @@ def test_restored_events_columns_and_accounts_are_equal(filled: Bench, tmp_path:
         for name in ("app", "other")
         for found in [dataset.find("default", name)]
     }
-    url, root = new_database(), tmp_path / "restored"
+    url, root = empty_database(), tmp_path / "restored"
 
     made = backup(filled.layout, tmp_path / "backup")
     restore(tmp_path / "backup", settings(root, url))
@@ -128,11 +118,11 @@ def test_restored_events_columns_and_accounts_are_equal(filled: Bench, tmp_path:
     assert layout_of(root).node == filled.layout.node
 
 
-def test_restored_deployment_goes_on(filled: Bench, tmp_path: Path, new_database: NewDatabase):
+def test_restored_deployment_goes_on(filled: Bench, tmp_path: Path, empty_database: EmptyDatabase):
     """Ids of deleted datasets are not given out again, and what waited is converted once."""
     dataset.create("default", "last")
     last = dataset.delete("default", "last").id
-    url, root = new_database(), tmp_path / "restored"
+    url, root = empty_database(), tmp_path / "restored"
     backup(filled.layout, tmp_path / "backup")
     restore(tmp_path / "backup", settings(root, url))
     base.bind(url)
@@ -158,7 +148,7 @@ def test_backup_can_be_read_by_its_owner_only(filled: Bench, tmp_path: Path):
     assert {stat.S_IMODE(path.stat().st_mode) for path in found if path.is_dir()} == {0o700}
 
 
-def test_every_changed_byte_is_found_and_its_file_named(filled: Bench, tmp_path: Path, new_database: NewDatabase):
+def test_every_changed_byte_is_found_and_its_file_named(filled: Bench, tmp_path: Path, empty_database: EmptyDatabase):
     source = tmp_path / "backup"
     manifest = backup(filled.layout, source)
     victims = [path for path in source.rglob("*") if path.is_file() and path.stat().st_size]
@@ -178,9 +168,9 @@ def test_every_changed_byte_is_found_and_its_file_named(filled: Bench, tmp_path:
     ("directory", "harm"), [("files", "changed"), ("segments", "shortened"), ("database", "missing")]
 )
 def test_damaged_backup_is_not_restored(
-    filled: Bench, tmp_path: Path, new_database: NewDatabase, directory: str, harm: str
+    filled: Bench, tmp_path: Path, empty_database: EmptyDatabase, directory: str, harm: str
 ):
-    source, root, url = tmp_path / "backup", tmp_path / "restored", new_database()
+    source, root, url = tmp_path / "backup", tmp_path / "restored", empty_database()
     victim = max(backup(filled.layout, source).below(directory), key=lambda each: each.bytes).path
     whole = (source / victim).read_bytes()
     (source / victim).write_bytes({"changed": b"\0" + whole[1:], "shortened": whole[:-1], "missing": b""}[harm])
@@ -197,7 +187,28 @@ def test_damaged_backup_is_not_restored(
         assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)
 
 
-@pytest.mark.parametrize("path", ["../outside", "/tmp/outside", "files/../../outside"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "../outside",
+            "/tmp/outside",
+            "files/../../outside",
+            "files/x.parquet",
+            "files//etc/x.parquet",
+            "files/a/./x",
+        ),
+        *(
+            "files/postgres/data/x.parquet",
+            "segments/../../x.wal",
+            "segments/x",
+            "server.lock",
+            "node/x",
+            "database/../x",
+        ),
+        *("files/default/app/x.parquet\n", "files/default/app/\0.parquet", "files/default/../x.parquet", ""),
+    ],
+)
 def test_forged_manifest_cannot_write_elsewhere(filled: Bench, tmp_path: Path, path: str):
     manifest = backup(filled.layout, tmp_path / "backup")
     forged = tmp_path / "forged"
@@ -206,6 +217,63 @@ def test_forged_manifest_cannot_write_elsewhere(filled: Bench, tmp_path: Path, p
 
     with pytest.raises(BackupRefused, match="outside of itself"):
         archive.read(forged)
+
+
+def forge(source: Path, table: str, change: Callable[[bytes], bytes]) -> None:
+    """Change a table's text, and all checksums."""
+    manifest, path = archive.read(source), f"database/{table}.copy"
+    forged = change((source / path).read_bytes())
+    (source / path).write_bytes(forged)
+    member = archive.Member(path, len(forged), hashlib.sha256(forged).hexdigest())
+    for name in (archive.MANIFEST, archive.CHECKSUM):
+        (source / name).unlink()
+    others = (each for each in manifest.members if each.path != path)
+    archive.finish(source, replace(manifest, members=(*others, member)))
+
+
+STRANGE = [
+    *(b"victim.txt", b"../../victim.parquet", b"/tmp/victim.parquet", b"secret.key", b"postgres/data/x.parquet"),
+    *(b"a/\\056\\056/x.parquet", b"a//x.parquet", b"a/./x.parquet", b"\\N", b""),
+]
+
+
+@pytest.mark.parametrize("name", STRANGE)
+@pytest.mark.parametrize("table", ["file", "segment"])
+def test_forged_row_cannot_name_a_file_elsewhere(
+    filled: Bench, tmp_path: Path, new_database: NewDatabase, table: str, name: bytes
+):
+    """Files that the tables say are removed are deleted."""
+    source = tmp_path / "backup"
+    backup(filled.layout, source)
+    forge(source, table, lambda text: name + text[text.index(b"\t") :])
+
+    with pytest.raises(BackupRefused, match=f"a row of {table}"):
+        archive.verify(source, archive.read(source))
+    with pytest.raises(BackupRefused, match=f"a row of {table}"):
+        restore(source, settings(tmp_path / "restored", new_database()))
+
+
+def test_forged_rows_cannot_hide_behind_other_line_ends(filled: Bench, tmp_path: Path):
+    """COPY takes a carriage return for the end of a row too, if the first row ends so."""
+    source = tmp_path / "backup"
+    backup(filled.layout, source)
+    forge(source, "file", lambda text: text.replace(b"\n", b"\r"))
+
+    with pytest.raises(BackupRefused, match="a row of file"):
+        archive.verify(source, archive.read(source))
+
+
+@pytest.mark.parametrize("place", ["file", "directory"])
+def test_backup_with_a_link_is_refused(filled: Bench, tmp_path: Path, place: str):
+    source = tmp_path / "backup"
+    manifest = backup(filled.layout, source)
+    member = source / manifest.below("segments")[0].path
+    moved = member if place == "file" else member.parent
+    moved.rename(tmp_path / "elsewhere")
+    moved.symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(BackupRefused, match="link"):
+        archive.verify(source, archive.read(source))
 
 
 def test_backup_of_a_newer_version_is_refused_by_name(filled: Bench, tmp_path: Path, database_url: str):
@@ -218,14 +286,12 @@ def test_backup_of_a_newer_version_is_refused_by_name(filled: Bench, tmp_path: P
         restore(newer, settings(tmp_path / "restored", database_url))
 
 
-def test_backup_of_an_older_version_is_migrated_at_the_next_start(
-    database_url: str, tmp_path: Path, new_database: NewDatabase
-):
+def test_backup_of_an_older_version_is_migrated_at_the_next_start(tmp_path: Path, empty_database: EmptyDatabase):
     """Before the last migration, that is."""
-    base.bind(database_url)
+    base.bind(empty_database())
     names = [path.stem for path in sorted(base.MIGRATIONS.glob("*.sql"))]
     base.migrate(names[:-1])
-    root, url = tmp_path / "restored", new_database()
+    root, url = tmp_path / "restored", empty_database()
     backup(Layout(tmp_path / "data"), tmp_path / "backup")
     restore(tmp_path / "backup", settings(root, url))
     base.bind(url)
@@ -233,8 +299,8 @@ def test_backup_of_an_older_version_is_migrated_at_the_next_start(
     assert base.migrate() == names[-1:]
 
 
-def test_restore_is_refused_where_anything_is(filled: Bench, tmp_path: Path, new_database: NewDatabase):
-    source, url = tmp_path / "backup", new_database()
+def test_restore_is_refused_where_anything_is(filled: Bench, tmp_path: Path, empty_database: EmptyDatabase):
+    source, url = tmp_path / "backup", empty_database()
     backup(filled.layout, source)
     occupied = tmp_path / "occupied"
     occupied.mkdir()
@@ -261,7 +327,7 @@ def test_backup_is_refused_where_anything_is(filled: Bench, tmp_path: Path):
 
 
 def test_files_of_an_earlier_backup_are_linked_unless_they_are_damaged(
-    filled: Bench, tmp_path: Path, new_database: NewDatabase
+    filled: Bench, tmp_path: Path, empty_database: EmptyDatabase
 ):
     first, second = tmp_path / "first", tmp_path / "second"
     sound, damaged = sorted(each.path for each in backup(filled.layout, first).below(archive.FILES))
@@ -276,20 +342,20 @@ def test_files_of_an_earlier_backup_are_linked_unless_they_are_damaged(
     assert (second / damaged).read_bytes() == content
     assert len(archive.read(second).below(archive.FILES)) > 2
     shutil.rmtree(first)
-    url, root = new_database(), tmp_path / "restored"
+    url, root = empty_database(), tmp_path / "restored"
     restore(second, settings(root, url))
     assert read(root, url, "app")[0]["n"].to_list() == [*range(FAN_IN), 100, 101, 102]
 
 
 def test_backup_has_what_the_other_hosts_have_not_converted(
-    bench: Bench, tmp_path: Path, new_database: NewDatabase, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, tmp_path: Path, empty_database: EmptyDatabase, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(peers, "RESTART_SECONDS", 0)
     wire = Wire()
     here, there = HostBench(tmp_path / "a", "a", wire), HostBench(tmp_path / "b", "b", wire)
     here.append(x=[1])
     there.append(x=[2, 3])
-    url, root = new_database(), tmp_path / "restored"
+    url, root = empty_database(), tmp_path / "restored"
 
     backup(here.layout, tmp_path / "backup")
     del wire.layouts["b"]
@@ -329,15 +395,15 @@ def _backed_up(bench: Bench, target: Path, at: int | None) -> Steps:
 
 
 def test_interrupted_restore_does_not_look_complete_and_goes_on(
-    filled: Bench, tmp_path: Path, new_database: NewDatabase
+    filled: Bench, tmp_path: Path, empty_database: EmptyDatabase
 ):
     expected = filled.rows().sort("p_timestamp", "n")
     source = tmp_path / "backup"
     backup(filled.layout, source)
-    steps = len(_restored(source, settings(tmp_path / "counted", new_database()), None).taken)
+    steps = len(_restored(source, settings(tmp_path / "counted", empty_database()), None).taken)
 
     for at in sorted({*range(0, steps, 23), *range(steps - 4, steps)}):
-        root, url = tmp_path / f"restored-{at}", new_database()
+        root, url = tmp_path / f"restored-{at}", empty_database()
         _restored(source, settings(root, url), at)
         if not _looks_complete(root):
             restore(source, settings(root, url))
@@ -390,7 +456,7 @@ def test_lost_hold_fails_the_backup(filled: Bench, tmp_path: Path):
 
 
 def test_backup_under_load_has_each_acknowledged_event_once(
-    start_service: Callable[..., Service], tmp_path: Path, new_database: NewDatabase
+    start_service: Callable[..., Service], tmp_path: Path, empty_database: EmptyDatabase
 ):
     service = start_service(workers=2, WEIR_FLUSH_SECONDS="0.2")
     acked: list[int] = []
@@ -419,7 +485,7 @@ def test_backup_under_load_has_each_acknowledged_event_once(
         each.join()
 
     for number, before in enumerate(known):
-        root, url = tmp_path / f"restored-{number}", new_database()
+        root, url = tmp_path / f"restored-{number}", empty_database()
         restore(tmp_path / f"backup-{number}", settings(root, url))
         rows, _ = read(root, url, "app")
         found = [int(n) for n in rows["n"]]
@@ -428,7 +494,7 @@ def test_backup_under_load_has_each_acknowledged_event_once(
 
 
 def test_backup_of_a_bucket_is_restored_into_another_and_into_files(
-    database: None, bucket: str, tmp_path: Path, new_database: NewDatabase
+    database: None, bucket: str, tmp_path: Path, empty_database: EmptyDatabase
 ):
     (tmp_path / "data").mkdir()
     bench = Bench(tmp_path / "data", bucket)
@@ -441,7 +507,7 @@ def test_backup_of_a_bucket_is_restored_into_another_and_into_files(
     backup(bench.layout, tmp_path / "backup")
 
     for number, place in enumerate((f"{bucket}-again", None)):
-        url, root = new_database(), tmp_path / f"restored-{number}"
+        url, root = empty_database(), tmp_path / f"restored-{number}"
         restore(tmp_path / "backup", Settings(data_dir=root, database_url=url, storage_url=place))
         base.bind(url)
         layout = layout_of(root, place)
@@ -450,7 +516,7 @@ def test_backup_of_a_bucket_is_restored_into_another_and_into_files(
 
 
 def test_restore_into_a_bucket_with_files_of_others_is_refused(
-    filled: Bench, bucket: str, tmp_path: Path, new_database: NewDatabase
+    filled: Bench, bucket: str, tmp_path: Path, empty_database: EmptyDatabase
 ):
     backup(filled.layout, tmp_path / "backup")
     foreign = tmp_path / "foreign"
@@ -460,7 +526,7 @@ def test_restore_into_a_bucket_with_files_of_others_is_refused(
     with pytest.raises(BackupRefused, match=r"not empty: it has default/x/foreign.parquet"):
         restore(
             tmp_path / "backup",
-            Settings(data_dir=tmp_path / "restored", database_url=new_database(), storage_url=bucket),
+            Settings(data_dir=tmp_path / "restored", database_url=empty_database(), storage_url=bucket),
         )
 
 
@@ -496,6 +562,7 @@ def test_restored_service_answers_as_before(start_service: Callable[..., Service
     assert counted == [{"c": 11}]
 
 
+@pytest.mark.service
 def test_service_does_not_start_beside_an_unfinished_restore(tmp_path: Path, database_url: str):
     (tmp_path / "restore.unfinished").write_text("digest")
 

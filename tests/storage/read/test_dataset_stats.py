@@ -6,7 +6,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.storage.test_tails import frame, segment
 
 from models import dataset
 from models.dataset import Retention
@@ -14,6 +13,7 @@ from models.dataset_totals import Day, Total
 from storage.read.dataset_stats import _add, _frames, _inside, dataset_stats, day_stats
 from storage.upkeep.compaction import FAN_IN, compact
 from storage.upkeep.retention import expire_all
+from tests.storage.read.test_unconverted_rows import frame, segment
 from tests.storage.workbench import NOON, Bench
 
 

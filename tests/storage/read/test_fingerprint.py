@@ -5,13 +5,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.storage.test_tails import frame, segment
 
 from models import dataset
 from models.column import Schema
 from storage.read.fingerprint import Fingerprint, fingerprint
 from storage.read.snapshot import Snapshot, take_snapshot
 from storage.wal.index import SegmentIndex
+from tests.storage.read.test_unconverted_rows import frame, segment
 from tests.storage.workbench import NOON, Bench
 
 MINUTE = timedelta(minutes=1)

@@ -324,7 +324,7 @@ def test_segment_converted_between_listing_and_manifest_is_not_seen_twice(
         convert_all(bench.layout)
         return listed
 
-    monkeypatch.setattr("storage.read.listing.stage", stage_then_convert)
+    monkeypatch.setattr("storage.read.listing.list_segments", stage_then_convert)
 
     assert bench.rows()["x"].to_list() == [1]
 
@@ -343,7 +343,7 @@ def test_segment_deleted_between_listing_and_manifest_asks_for_a_new_snapshot(
         return listed
 
     with monkeypatch.context() as patch:
-        patch.setattr("storage.read.listing.stage", stage_then_remove)
+        patch.setattr("storage.read.listing.list_segments", stage_then_remove)
         with pytest.raises(SnapshotExpired):
             bench.rows()
 

@@ -28,7 +28,7 @@ class Reader:
             self.decoded += len(files)
             return pack(files, rows)
 
-        monkeypatch.setattr(small_files, "pack", counted)
+        monkeypatch.setattr(small_files, "decode_group", counted)
 
     def __call__(self, snapshot: Snapshot) -> list[int]:
         rows = scan(snapshot, UnconvertedRows(), self.small).collect()

@@ -33,6 +33,16 @@ def declared(*columns: Column, static: bool = True, time_column: str = "p_timest
         ("1970-01-01T00:00:00-0100", 3600 * 10**9),
         ("1969-12-31T23:59:59.999999999Z", -1),
         ("1970-01-02", 86400 * 10**9),
+        ("1970-01-01 00:00:00,250", 250_000_000),
+        ("1970-01-01T00:00:01 UTC", 10**9),
+        ("22/Nov/2026:10:00:00 +0000", 1_795_341_600 * 10**9),
+        ("[22/Nov/2026:11:00:00 +0100]", 1_795_341_600 * 10**9),
+        ("Sun, 22 Nov 2026 10:00:00 GMT", 1_795_341_600 * 10**9),
+        ("1795341600", 1_795_341_600 * 10**9),
+        ("1795341600.123", 1_795_341_600_123 * 10**6),
+        ("1795341600123", 1_795_341_600_123 * 10**6),
+        ("1795341600123456", 1_795_341_600_123_456 * 10**3),
+        ("1795341600123456789", 1_795_341_600_123_456_789),
     ],
 )
 def test_time_is_read_exactly(text: str, ns: int) -> None:
@@ -45,6 +55,24 @@ def test_text_that_is_no_time_is_refused(text: str) -> None:
         parse_time(text)
 
 
+@pytest.mark.parametrize("number", [1795305592.123, 1795305592123.0, 1795305592123000.0], ids=["s", "ms", "us"])
+def test_float_is_a_unix_time_as_nginx_writes_it(number: float) -> None:
+    """api.md section 4: whole or with a fraction, told apart by magnitude."""
+    target, schema = declared(Column("at", NS), static=False, time_column="at")
+
+    made = conform(batch_of(at=[number]), target, schema)
+
+    assert made.columns[0].to_physical().to_list() == [1_795_305_592_123_000_000]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")], ids=str)
+def test_number_that_is_not_finite_is_no_time(number: float) -> None:
+    target, schema = declared(Column("at", NS), static=False, time_column="at")
+
+    with pytest.raises(InvalidEvent, match="event 0"):
+        conform(batch_of(at=[number]), target, schema)
+
+
 def test_text_and_integers_become_the_declared_time_together() -> None:
     target, schema = declared(Column("at", NS), static=False, time_column="at")
     sent = batch_of(at=["1970-01-01T00:00:01Z", None])
@@ -53,7 +81,7 @@ def test_text_and_integers_become_the_declared_time_together() -> None:
     (field,) = (made := conform(_with(sent, Field("at", ColumnType.INT64), numbers), target, schema)).fields
 
     assert field == Field("at", NS)
-    assert made.columns[0].to_physical().to_list() == [10**9, 2 * 10**6]
+    assert made.columns[0].to_physical().to_list() == [10**9, 2 * 10**9]
 
 
 def _with(batch: Batch, field: Field, values: pl.Series) -> Batch:

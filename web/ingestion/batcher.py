@@ -1,19 +1,20 @@
-"""Small requests, stored together: what arrives while one group is on its way to the disk makes up the next.
+"""Small requests, stored together: those that arrive while one batch is being written make up the next batch.
 
-One thread per worker (a greenlet under gunicorn) does the building, so each request pays a share of it. On two cores
-this makes single events about twice as cheap (docs/decisions/ingestion.md).
+One thread per worker (a greenlet under gunicorn) decodes each batch, so that every request pays only a share of that
+work. On two cores a single event costs about half as much this way (docs/decisions/ingestion.md).
 """
 
 import logging
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import process_time
 from typing import Any, Final
 
+from columns import Batch
 from errors import InternalError, InvalidRequest, TooLarge, WeirError
-from ingest.json import batch_decoding, decoding
+from ingest.decoded import NotTogether
 from models.dataset import Dataset
 from runtime import give_way
 from storage.write.arrival import Arrival, Share
@@ -21,18 +22,18 @@ from storage.write.engine import Storage
 
 logger = logging.getLogger(__name__)
 
-# Processor time that decoding may take of the hub at once; the rest waits for the next group.
+# Processor time that decoding may take of the hub at once; the rest waits for the next batch.
 BUILD_SECONDS: Final = 0.01
 # Bounds of what that is in bytes, which differs by a factor of ten from shape to shape.
 LEAST_BYTES: Final = 64 * 1024
 MOST_BYTES: Final = 1024 * 1024
-# How long a group may wait for a worker to have nothing else to do. Requests take longer where it always has.
+# How long a batch may wait until its worker has nothing else to do. A worker that is never idle waits as long.
 MOST_SECONDS: Final = 0.01
 
 
 @dataclass(slots=True)
-class Small:
-    """One small request: its body, how many events that turned out to have, and how it ended."""
+class PendingRequest:
+    """One small request that waits for its batch: its body, the number of its events, and how it ended."""
 
     target: Dataset
     body: bytes
@@ -46,21 +47,31 @@ class Small:
         self.answered.set()
 
 
-class Gathering:
-    """Stores small requests in groups. Safe for any number of greenlets."""
+class Batcher:
+    """Stores the small requests of one worker and protocol in batches. Safe for any number of greenlets.
 
-    def __init__(self, storage: Storage, max_columns: int) -> None:
+    `decode_together` gives the events of several bodies and how many each body has; it raises NotTogether for bodies
+    that only `decode_alone` decodes right.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        decode_together: Callable[[Sequence[bytes]], tuple[Batch, list[int]]],
+        decode_alone: Callable[[bytes], Batch],
+    ) -> None:
         self._storage = storage
-        self._max_columns = max_columns
+        self._decode_together = decode_together
+        self._decode_alone = decode_alone
         self._most_bytes = LEAST_BYTES
-        self._arrived: deque[Small] = deque()
+        self._arrived: deque[PendingRequest] = deque()
         self._has_arrived = threading.Event()
         # Of the thread alone: those that have arrived, in their order.
-        self._waiting: list[Small] = []
+        self._waiting: list[PendingRequest] = []
         self._beginning = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def store(self, request: Small) -> int:
+    def store(self, request: PendingRequest) -> int:
         """The number of the request's events, when they are on stable storage.
 
         Raises what `Storage.append` or decoding raises.
@@ -77,7 +88,7 @@ class Gathering:
     def _begin(self) -> None:
         with self._beginning:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="gathering", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="batcher", daemon=True)
                 self._thread.start()
 
     def _run(self) -> None:
@@ -85,7 +96,7 @@ class Gathering:
             if not self._waiting:
                 self._has_arrived.wait()
                 self._has_arrived.clear()
-                # Requests that have reached this worker, but not yet this place, share the group's cost.
+                # Requests that have reached this worker, but not yet this place, share the batch's cost.
                 give_way(MOST_SECONDS)
             self._admit()
             if self._waiting:
@@ -95,11 +106,11 @@ class Gathering:
         while self._arrived:
             self._waiting.append(self._arrived.popleft())
 
-    def _take(self) -> list[Small]:
+    def _take(self) -> list[PendingRequest]:
         """The next requests of one dataset, in the order of arrival."""
         first = self._waiting[0].target.id
-        taken: list[Small] = []
-        left: list[Small] = []
+        taken: list[PendingRequest] = []
+        left: list[PendingRequest] = []
         size = 0
         for request in self._waiting:
             if request.target.id == first and (not taken or size + len(request.body) <= self._most_bytes):
@@ -110,37 +121,40 @@ class Gathering:
         self._waiting = left
         return taken
 
-    def _store(self, group: Sequence[Small]) -> None:
-        """Answer the whole group. Whose a refusal is is found out by halves: one bad body costs the others little."""
-        try:
-            self._append(group)
-        except (InvalidRequest, TooLarge, batch_decoding.NotTogether):
-            if len(group) == 1:
-                group[0].answer(_outcome(self._append_alone, group[0]))
-            else:
-                middle = len(group) // 2
-                self._store(group[:middle])
-                self._store(group[middle:])
-        except WeirError as error:
-            _answer_all(group, error)
-        except Exception as error:
-            logger.exception("storing %d requests failed", len(group))
-            _answer_all(group, InternalError(f"the events could not be stored: {type(error).__name__}"))
-        else:
-            _answer_all(group, None)
+    def _store(self, requests: Sequence[PendingRequest]) -> None:
+        """Store a batch and answer its requests.
 
-    def _append(self, group: Sequence[Small]) -> None:
-        bodies = [request.body for request in group]
+        One bad body must not fail its neighbours: on a refusal the batch is split in halves until the culprit is alone.
+        """
+        try:
+            self._append(requests)
+        except (InvalidRequest, TooLarge, NotTogether):
+            if len(requests) == 1:
+                requests[0].answer(_outcome(self._append_alone, requests[0]))
+            else:
+                middle = len(requests) // 2
+                self._store(requests[:middle])
+                self._store(requests[middle:])
+        except WeirError as error:
+            _answer_all(requests, error)
+        except Exception as error:
+            logger.exception("storing %d requests failed", len(requests))
+            _answer_all(requests, InternalError(f"the events could not be stored: {type(error).__name__}"))
+        else:
+            _answer_all(requests, None)
+
+    def _append(self, requests: Sequence[PendingRequest]) -> None:
+        bodies = [request.body for request in requests]
         begun = process_time()
-        batch, counts = batch_decoding.decode(bodies, max_columns=self._max_columns)
+        batch, counts = self._decode_together(bodies)
         self._most_bytes = affordable_bytes(sum(map(len, bodies)), process_time() - begun)
-        shares = [Share(request.arrival, count) for request, count in zip(group, counts, strict=True) if count]
-        self._storage.append_shared(group[0].target, batch, shares)
-        for request, count in zip(group, counts, strict=True):
+        shares = [Share(request.arrival, count) for request, count in zip(requests, counts, strict=True) if count]
+        self._storage.append_shared(requests[0].target, batch, shares)
+        for request, count in zip(requests, counts, strict=True):
             request.events = count
 
-    def _append_alone(self, request: Small) -> None:
-        batch = decoding.decode(request.body, max_columns=self._max_columns)
+    def _append_alone(self, request: PendingRequest) -> None:
+        batch = self._decode_alone(request.body)
         self._storage.append(request.target, batch, request.arrival)
         request.events = batch.height
 
@@ -154,7 +168,7 @@ def affordable_bytes(size: int, seconds: float) -> int:
     return min(MOST_BYTES, max(LEAST_BYTES, int(size * BUILD_SECONDS / max(seconds, 1e-6))))
 
 
-def _outcome(store: Any, request: Small) -> WeirError | None:
+def _outcome(store: Any, request: PendingRequest) -> WeirError | None:
     try:
         store(request)
     except WeirError as error:
@@ -165,6 +179,6 @@ def _outcome(store: Any, request: Small) -> WeirError | None:
     return None
 
 
-def _answer_all(group: Sequence[Small], error: WeirError | None) -> None:
-    for request in group:
+def _answer_all(requests: Sequence[PendingRequest], error: WeirError | None) -> None:
+    for request in requests:
         request.answer(error)

@@ -18,8 +18,8 @@ SQL_KEYWORDS: Final = frozenset(
 )
 # The headers with a meaning of their own; any other X-P-<Name> becomes a column (api.md section 4).
 KNOWN: Final = frozenset(
-    "custom-partition dataset-label dataset-labels dataset-tag dataset-tags extract-log infer-timestamp log-source "
-    "static-schema-flag stream stream-type telemetry-type tenant time-partition time-partition-limit "
+    "custom-partition dataset-kind dataset-label dataset-labels dataset-tag dataset-tags extract-log infer-timestamp "
+    "log-source static-schema-flag stream stream-type telemetry-type tenant time-partition time-partition-limit "
     "update-stream".split()
 )
 LARGEST_EXTRA_COLUMNS: Final = 10
@@ -28,6 +28,7 @@ LONGEST_IDEMPOTENCY_KEY: Final = 255
 MOST_REMEMBERED: Final = 6
 # How WSGI writes the beginning of these headers' names.
 PREFIX: Final = "HTTP_X_P_"
+DATASET_KINDS: Final = ("events", "lookup")
 TELEMETRY_TYPES: Final = ("logs", "metrics", "traces", "events")
 
 
@@ -38,6 +39,7 @@ class IngestHeaders(NamedTuple):
     log_source: str | None
     telemetry_type: str | None
     time_partition: str | None
+    is_lookup: bool
     custom_partition: str | None
     static_schema: bool
     extra: Mapping[str, str]
@@ -45,20 +47,21 @@ class IngestHeaders(NamedTuple):
 
 
 def read(environ: Mapping[str, Any]) -> IngestHeaders:
-    """The scope of a WSGI request. Raises InvalidHeader for too many extra columns or an unknown telemetry type."""
+    """The headers of a WSGI request. Raises InvalidHeader for too many extra columns or an unknown telemetry type."""
     sent = tuple([(name, environ[name]) for name in environ if name.startswith(PREFIX)])
-    scope = _remembered(sent) if len(sent) <= MOST_REMEMBERED else _scope(sent)
+    headers = _remembered(sent) if len(sent) <= MOST_REMEMBERED else _parsed(sent)
     key = environ.get("HTTP_IDEMPOTENCY_KEY")
-    return scope if key is None else scope._replace(idempotency_key=_idempotency_key(key.strip()))
+    return headers if key is None else headers._replace(idempotency_key=_idempotency_key(key.strip()))
 
 
-def _scope(headers: tuple[tuple[str, str], ...]) -> IngestHeaders:
-    sent = {name[len(PREFIX) :].replace("_", "-").lower(): value.strip() for name, value in headers}
+def _parsed(sent_headers: tuple[tuple[str, str], ...]) -> IngestHeaders:
+    sent = {name[len(PREFIX) :].replace("_", "-").lower(): value.strip() for name, value in sent_headers}
     return IngestHeaders(
         stream=sent.get("stream") or None,
         log_source=_lowered(sent.get("log-source")),
         telemetry_type=_telemetry_type(_lowered(sent.get("telemetry-type"))),
         time_partition=sent.get("time-partition") or None,
+        is_lookup=_is_lookup(_lowered(sent.get("dataset-kind"))),
         custom_partition=sent.get("custom-partition") or None,
         static_schema=_lowered(sent.get("static-schema-flag")) == "true",
         extra=MappingProxyType(_extra(sent)),
@@ -67,23 +70,35 @@ def _scope(headers: tuple[tuple[str, str], ...]) -> IngestHeaders:
 
 
 # A sender's headers are nearly always those of its request before.
-_remembered: Final = lru_cache(maxsize=256)(_scope)
+_remembered: Final = lru_cache(maxsize=256)(_parsed)
 
 
-def require_stream(scope: IngestHeaders) -> str:
+def require_stream(headers: IngestHeaders) -> str:
     """The dataset named by `X-P-Stream` (spec 4.2 rule 1). Raises MissingHeader, InvalidName."""
-    if scope.stream is None:
+    if headers.stream is None:
         raise MissingHeader("the header X-P-Stream names the dataset and is missing", field="X-P-Stream")
-    return checked_dataset_name(scope.stream)
+    return checked_dataset_name(headers.stream)
 
 
-def require_log_source(scope: IngestHeaders, expected: str) -> None:
+def require_log_source(headers: IngestHeaders, expected: str) -> None:
     """`X-P-Log-Source` must be there and say `expected` (spec 4.2). Raises MissingHeader, InvalidHeader."""
-    if scope.log_source is None:
+    if headers.log_source is None:
         raise MissingHeader(f"the header X-P-Log-Source is missing; send {expected!r}", field="X-P-Log-Source")
-    if scope.log_source != expected:
+    if headers.log_source != expected:
         raise InvalidHeader(
-            f"X-P-Log-Source is {scope.log_source[:100]!r}; this endpoint takes {expected!r}", field="X-P-Log-Source"
+            f"X-P-Log-Source is {headers.log_source[:100]!r}; this endpoint takes {expected!r}", field="X-P-Log-Source"
+        )
+
+
+def check_log_source(headers: IngestHeaders, expected: str | None) -> None:
+    """`X-P-Log-Source` must say `expected`; of an endpoint that expects None, anything but OTLP's. Raises as above."""
+    if expected is not None:
+        require_log_source(headers, expected)
+    elif headers.log_source is not None and headers.log_source.startswith("otel-"):
+        # An OTLP payload stored as something else would look accepted and be useless.
+        raise InvalidHeader(
+            f"X-P-Log-Source {headers.log_source[:100]!r} belongs to /v1/logs, /v1/metrics and /v1/traces",
+            field="X-P-Log-Source",
         )
 
 
@@ -109,6 +124,14 @@ def _telemetry_type(value: str | None) -> str | None:
             field="X-P-Telemetry-Type",
         )
     return value
+
+
+def _is_lookup(kind: str | None) -> bool:
+    if kind not in (None, *DATASET_KINDS):
+        raise InvalidHeader(
+            f"X-P-Dataset-Kind is one of {', '.join(DATASET_KINDS)}, not {kind[:100]!r}", field="X-P-Dataset-Kind"
+        )
+    return kind == "lookup"
 
 
 def _idempotency_key(key: str) -> str | None:

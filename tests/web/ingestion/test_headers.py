@@ -4,11 +4,13 @@ import pytest
 from werkzeug.test import create_environ
 
 from errors import InvalidHeader, InvalidName, MissingHeader
-from web import ingest_headers as scopes
+from web.ingestion import headers as ingest_headers
 
 
-def read(**headers: str) -> scopes.IngestHeaders:
-    return scopes.read(create_environ(headers={name.replace("_", "-"): value for name, value in headers.items()}))
+def read(**headers: str) -> ingest_headers.IngestHeaders:
+    return ingest_headers.read(
+        create_environ(headers={name.replace("_", "-"): value for name, value in headers.items()})
+    )
 
 
 def test_header_names_have_no_case_and_values_no_surrounding_space():
@@ -31,7 +33,7 @@ def test_a_header_in_utf_8_is_read_as_such():
     assert read(X_P_City="Zürich".encode().decode("latin-1")).extra == {"city": "Zürich"}
 
 
-def test_a_scope_is_of_its_own_request_alone():
+def test_what_is_read_is_of_its_own_request_alone():
     """A sender's headers are remembered; its Idempotency-Key, extra columns and mistakes are not another's."""
     first = read(X_P_Stream="app", X_P_Env="prod", Idempotency_Key=" one ")
 
@@ -47,18 +49,18 @@ def test_a_scope_is_of_its_own_request_alone():
 
 def test_a_missing_stream_is_named():
     with pytest.raises(MissingHeader, match="X-P-Stream"):
-        scopes.require_stream(read())
+        ingest_headers.require_stream(read())
 
 
 @pytest.mark.parametrize(("sent", "error"), [({}, MissingHeader), ({"X_P_Log_Source": "otel-traces"}, InvalidHeader)])
 def test_a_wrong_log_source_is_answered_with_the_right_one(sent: dict[str, str], error: type[Exception]):
     with pytest.raises(error, match="otel-logs"):
-        scopes.require_log_source(read(**sent), "otel-logs")
+        ingest_headers.require_log_source(read(**sent), "otel-logs")
 
 
 @pytest.mark.parametrize("name", ["app", "App-1", "a_b", "1", "x" * 100])
 def test_dataset_name_is_accepted(name: str):
-    assert scopes.checked_dataset_name(name) == name
+    assert ingest_headers.checked_dataset_name(name) == name
 
 
 # Paths, SQL, white space, look-alikes (a Cyrillic а, a right-to-left override).
@@ -70,7 +72,7 @@ WORSE_NAMES = ("select", "FROM", "p_timestamp", "P_x", "app\n", "\u202eapp")
 def test_dataset_name_is_refused(name: str):
     """Dataset names of api.md section 3: nothing that a path, SQL or a reader's eye could take for something else."""
     with pytest.raises(InvalidName):
-        scopes.checked_dataset_name(name)
+        ingest_headers.checked_dataset_name(name)
 
 
 def test_an_unknown_telemetry_type_is_refused():
