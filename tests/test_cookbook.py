@@ -1,0 +1,18 @@
+"""The SQL cookbook's statements run as they stand, and answer what the page shows."""
+
+import pytest
+
+from tests import cookbook
+from tests.cookbook import Question
+
+QUESTIONS = cookbook.questions()
+
+
+def test_every_statement_of_the_page_is_tried():
+    assert len(QUESTIONS) == cookbook.PAGE.read_text("utf-8").count("```sql\n") == 40
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.title)
+def test_answer_is_the_one_that_the_page_shows(question: Question):
+    """`python -m tests.cookbook` writes the answers."""
+    assert cookbook.answer(question.sql) == question.shown
