@@ -1,4 +1,7 @@
-"""Reads docs/sql-cookbook.md and answers its questions over the sample events; `python -m tests.cookbook` writes the answers."""
+"""Reads docs/sql-cookbook.md and answers its questions over the sample events.
+
+`python -m tests.cookbook` writes the answers into the page.
+"""
 
 import csv
 import io
