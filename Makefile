@@ -1,4 +1,4 @@
-.PHONY: help run quick fix test check lint bench coverage soak docs
+.PHONY: help run quick fix test check lint bench coverage soak docs lock fuzz
 # The tests start many processes: what one of them compiles, the others read.
 unexport PYTHONDONTWRITEBYTECODE
 help:  ## list the commands
@@ -25,6 +25,12 @@ bench:  ## every benchmark, into docs/benchmarks.md
 	python -m bench
 soak:  ## ten minutes of mixed load: nothing may grow, be lost or be twice
 	python -m bench.soak
+fuzz:  ## ten minutes of mutated input for what faces the network; what fails is kept in tests/fuzz/corpus
+	python -m tests.fuzz
+LOCK = uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" -q
+lock:  ## the lock files anew from the ranges (needs uv; installing from them does not)
+	$(LOCK) --upgrade requirements.txt -o requirements.lock
+	$(LOCK) --upgrade -c requirements.lock requirements-dev.txt -o requirements-dev.lock
 docs:  ## write the generated parts of the manual
 	python docs/generate.py
 	python docs/licences.py

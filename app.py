@@ -4,38 +4,17 @@ import os
 import sys
 from dataclasses import replace
 from functools import partial
-from typing import Final
 
 from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+from alerting.addresses import Policy
 from auth import access
+from auth.access import Access, AccessOptions
 from auth.passwords import Passwords
 from auth.peers import PeerKey
-from auth.provider import ProviderOptions
-from blueprints import (
-    alerts,
-    apikeys,
-    counts,
-    dashboard_data,
-    dashboards,
-    datasets,
-    filters,
-    health,
-    home,
-    ingestion,
-    internal,
-    metrics,
-    oidc,
-    openapi,
-    otlp,
-    query,
-    remote_write,
-    roles,
-    targets,
-    tenants,
-    users,
-)
+from blueprints.metrics import gauges
+from blueprints.registry import register
 from config import InvalidSetting, Settings
 from embedded_postgres import server
 from errors import InvalidName
@@ -43,162 +22,119 @@ from metrics.exposition import samples
 from metrics.meters import Meters
 from models import base
 from models import host as hosts
+from models.column import Limits
 from models.dataset import DEFAULT_TENANT
-from models.shared_generation import Generation
 from observing import rows
 from observing.recorder import Recorder, SelfIngestTarget
+from openapi.document import Description
 from processes.supervise import keep_running
 from query.service import QueryService
-from runtime import Pool, offload, repeat
+from runtime import Pool, log_failures, offload, repeat
 from serving.flask_app import application
 from storage.cluster import host
 from storage.files import object_cache
 from storage.write.engine import Storage
-from web import audit, authentication, errors
-from web.batcher import Gathering
+from web import authentication, errors
 from web.bodies import Bodies
-from web.ingest_headers import checked_dataset_name
-from web.reception import Reception
-from web.services import EXTENSION, Services
-
-RECORDER: Final = "weir.recorder"
-BLUEPRINTS: Final = (
-    ingestion.blueprint,
-    internal.blueprint,
-    query.blueprint,
-    counts.blueprint,
-    otlp.blueprint,
-    remote_write.blueprint,
-    datasets.blueprint,
-    home.blueprint,
-    roles.blueprint,
-    users.blueprint,
-    oidc.blueprint,
-    dashboards.blueprint,
-    dashboard_data.blueprint,
-    filters.blueprint,
-    alerts.blueprint,
-    metrics.blueprint,
-    openapi.blueprint,
-    health.about,
-    health.public,
-)
+from web.ingestion.headers import checked_dataset_name
+from web.ingestion.pipeline import Pipeline
+from web.ingestion.protocols import protocols
+from web.ingestion.writer import Writer
+from web.services import Services, services_of
 
 
 def create_app(settings: Settings) -> Flask:
     """The WSGI application with all its parts. Starts nothing and touches no database; `start` does."""
     base.bind(server.url(settings.database_url, settings.data_dir))
+    return join(build(settings, access.build(AccessOptions.of(settings), Passwords(offload))))
+
+
+def build(settings: Settings, identity: Access) -> Services:
+    """The parts of one worker. Raises InvalidSetting."""
+    meters, key = Meters(), PeerKey(identity.secrets) if settings.advertise_url else None
+    storage, queries = _storage(settings, identity, meters, key), QueryService(settings, on_wait=meters.waited)
+    bodies, writer = Bodies.of(settings), Writer(storage)
+    return Services(
+        settings=settings,
+        access=identity,
+        credentials=authentication.credentials(identity),
+        audit=writer.store,
+        peer_key=key,
+        target_policy=Policy.of(settings.alert_allowed_hosts),
+        storage=storage,
+        meters=meters,
+        bodies=bodies,
+        pipeline=Pipeline(protocols(), bodies, writer, meters, settings.max_columns),
+        queries=queries,
+        recorder=_recorder(settings, writer, meters, queries),
+        description=Description(),
+    )
+
+
+def join(services: Services) -> Flask:
+    """The application of these parts."""
     app = application.Application("weir", static_folder=None)
-    if trusted := settings.trusted_proxies:
+    if trusted := services.settings.trusted_proxies:
         # Flask's own way to add middleware, which mypy takes for replacing a method.
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=trusted, x_proto=trusted)  # type: ignore[method-assign]
-    built = access.build(_access_options(settings), Passwords(offload))
-    key = PeerKey(built.secrets) if settings.advertise_url else None
-    parts = app.extensions[EXTENSION] = _parts(settings, built.generation, key)
-    application.install(app, parts.reception.meters, _self_dataset(settings))
+    application.install(app, services.meters, services.settings.self_dataset)
     errors.install(app)
-    authentication.install(app, built)
-    internal.install(app, key)
-    audit.install(app, parts.reception.store)
-    apikeys.register(app)
-    tenants.register(app, parts.storage.delete)
-    targets.register(app, settings)
-    for blueprint in BLUEPRINTS:
-        app.register_blueprint(blueprint)
+    register(app, services)
     return app
 
 
 def start(app: Flask) -> None:
     """What a worker does besides answering: it keeps query processes warm, and watches the host's other processes."""
-    parts: Services = app.extensions[EXTENSION]
-    parts.queries.start()
-    node, url = parts.storage.layout.node, parts.settings.advertise_url
+    services = services_of(app)
+    log_failures()
+    services.queries.start()
+    node, url = services.storage.layout.node, services.settings.advertise_url
     repeat(hosts.BEAT_SECONDS, lambda: hosts.beat(node, url))
-    recorder = app.extensions[RECORDER] = _recorder(parts)
+    recorder = services.recorder
     if recorder:
         recorder.start()
     for name, module in (("maintenance", "storage.upkeep.maintenance"), ("alerting", "alerting.process")):
         command = [sys.executable, "-m", module, "--parent", str(os.getpid())]
-        keep_running(name, parts.settings.data_dir / f"{name}.lock", command, recorder.hear if recorder else None)
+        keep_running(name, services.settings.data_dir / f"{name}.lock", command, recorder.hear if recorder else None)
 
 
 def stop(app: Flask) -> None:
     """End the worker's queries; write what is queued and seal its segment."""
-    parts: Services = app.extensions[EXTENSION]
-    parts.queries.close()
-    app.extensions[authentication.EXTENSION].last_use.close()
-    if recorder := app.extensions.get(RECORDER):
-        recorder.close()
-    parts.storage.close()
+    services = services_of(app)
+    services.queries.close()
+    services.access.last_use.close()
+    if services.recorder:
+        services.recorder.close()
+    services.storage.close()
 
 
-def _parts(settings: Settings, generation: Generation, key: PeerKey | None) -> Services:
-    meters = Meters()
-    storage = Storage(
+def _storage(settings: Settings, identity: Access, meters: Meters, key: PeerKey | None) -> Storage:
+    return Storage(
         replace(host.layout(settings.data_dir, settings.storage_url, key), cached=object_cache.limits(settings)),
-        generation=generation,
+        generation=identity.generation,
         # Acknowledgements must not queue behind decoding, so commits have a thread of their own.
         offload=Pool(1).run,
-        max_columns=settings.max_columns,
+        limits=Limits(settings.max_columns, settings.max_new_columns, settings.max_sender_columns),
         flush_seconds=settings.flush_seconds,
         max_queued_bytes=settings.max_inflight_bytes,
         disk_high_water_percent=settings.disk_high_water_percent,
         disk_low_water_percent=settings.disk_low_water_percent,
         on_commit=meters.committed,
     )
-    return Services(
-        settings,
-        storage,
-        bodies=Bodies.of(settings),
-        reception=Reception(storage, meters),
-        gathering=Gathering(storage, settings.max_columns),
-        queries=QueryService(settings, on_wait=meters.waited),
-    )
 
 
-def _recorder(parts: Services) -> Recorder | None:
-    """What stores Weir's own events, if they are to be."""
-    settings, meters = parts.settings, parts.reception.meters
-    name = _self_dataset(settings)
-    if name is None:
+def _recorder(settings: Settings, writer: Writer, meters: Meters, queries: QueryService) -> Recorder | None:
+    """What stores Weir's own events, if they are to be. Raises InvalidSetting for what no dataset can be called."""
+    if not settings.self_dataset:
         return None
-    return Recorder(
-        SelfIngestTarget((DEFAULT_TENANT, name), settings.self_seconds),
-        store=partial(parts.reception.store_own, name, rows.COLUMNS),
-        sample=lambda: samples(meters.registry, metrics.gauges(parts)),
-        count=meters.observed,
-        lock=settings.data_dir / "observing.lock",
-    )
-
-
-def _self_dataset(settings: Settings) -> str | None:
-    """Raises InvalidSetting for what no dataset can be called."""
     try:
-        return settings.self_dataset and checked_dataset_name(settings.self_dataset)
+        name = checked_dataset_name(settings.self_dataset)
     except InvalidName as error:
         raise InvalidSetting(f"WEIR_SELF_DATASET: {error.message}") from error
-
-
-def _access_options(settings: Settings) -> access.AccessOptions:
-    return access.AccessOptions(
-        data_dir=settings.data_dir,
-        secret_key=settings.secret_key,
-        multi_tenant=settings.multi_tenant,
-        one_host=settings.advertise_url is None,
-        provider=_provider(settings),
-        public_url=settings.public_url,
-    )
-
-
-def _provider(settings: Settings) -> ProviderOptions | None:
-    if settings.oidc_issuer is None:
-        return None
-    if settings.oidc_client_id is None:
-        raise InvalidSetting("WEIR_OIDC_ISSUER is set, and WEIR_OIDC_CLIENT_ID is not")
-    return ProviderOptions(
-        issuer=settings.oidc_issuer,
-        client_id=settings.oidc_client_id,
-        client_secret=settings.oidc_client_secret,
-        groups_claim=settings.oidc_groups_claim,
-        tenant_claim=settings.oidc_tenant_claim if settings.multi_tenant else None,
+    return Recorder(
+        SelfIngestTarget((DEFAULT_TENANT, name), settings.self_seconds),
+        store=partial(writer.store_own, name, rows.COLUMNS),
+        sample=lambda: samples(meters.registry, gauges(settings, writer.storage, queries)),
+        count=meters.observed,
+        lock=settings.data_dir / "observing.lock",
     )

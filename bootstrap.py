@@ -14,8 +14,8 @@ import logs
 from auth.accounts import bootstrap_administrator
 from auth.passwords import Passwords
 from auth.secrets import Secrets, master_key, require_same_key
-from auth.weak_passwords import refuse_guessable_password
-from config import InvalidSetting, Settings
+from auth.weak_passwords import reached_at, refuse_guessable_password
+from config import InvalidSetting, Settings, close_to_others
 from embedded_postgres import server
 from errors import WeirError
 from models import base
@@ -45,7 +45,8 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
     base.migrate()
     require_same_key(Secrets(master_key(settings.secret_key, settings.data_dir)))
     passwords = Passwords(_here)
-    refuse_guessable_password(passwords, settings.admin_username, settings.admin_password, addresses)
+    reached = reached_at(addresses, settings.trusted_proxies, settings.public_url)
+    refuse_guessable_password(passwords, settings.admin_username, settings.admin_password, reached)
     membership.join(host.layout(settings.data_dir, settings.storage_url), settings.advertise_url)
     password = bootstrap_administrator(passwords, settings.admin_username, settings.admin_password, datetime.now(UTC))
     if password is not None:
@@ -72,8 +73,10 @@ def stop(settings: Settings, _: Sequence[str]) -> None:
 
 def main(arguments: list[str]) -> int:
     try:
+        close_to_others()
         settings = Settings.from_env()
         logs.configure(settings.log_format, settings.log_level)
+        logs.take_hooks()
         {"start": start, "stop": stop}[arguments[0]](settings, arguments[1:])
     except (WeirError, InvalidSetting) as error:
         print(f"weir: {error}", file=sys.stderr)

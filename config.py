@@ -115,13 +115,21 @@ class Settings:
     max_body_bytes: int = setting(_positive, 16 * MIB, "largest request body as sent")
     max_decoded_bytes: int = setting(_positive, 64 * MIB, "largest request body after decompression")
     max_columns: int = setting(_positive, 1000, "columns a dataset may have")
-    max_inflight_bytes: int = setting(_positive, 256 * MIB, "bodies in flight per worker before 503")
+    max_new_columns: int = setting(_positive, 500, "new columns that one request may give a dataset")
+    max_sender_columns: int = setting(
+        _positive, 800, "columns of a dataset that one key or user may have sent first; dropped ones do not count"
+    )
+    max_inflight_bytes: int = setting(
+        _positive, 256 * MIB, "bodies in flight per worker, and what decoding protobuf makes of them, before 503"
+    )
     disk_high_water_percent: int = setting(_percent, 92, "disk use at which ingestion is refused")
     disk_low_water_percent: int = setting(_percent, 88, "disk use below which ingestion resumes")
     query_timeout_seconds: float = setting(_seconds, 300.0, "longest run of one query")
     query_memory_bytes: int = setting(_positive, 2 * GIB, "memory of one query")
     query_concurrency: int = setting(
-        _positive, os.cpu_count() or 1, "queries that run at once on a host; default: its cores"
+        _positive,
+        os.cpu_count() or 1,
+        "queries that run at once on a host, and one more of administrators and alerts; default: its cores",
     )
     query_threads: int = setting(
         _positive, min(os.cpu_count() or 1, 8), "threads of one query; its memory grows with them"
@@ -174,7 +182,14 @@ class Settings:
 
     def make_data_dir(self) -> None:
         """Create the data directory for this account alone. One that root makes, PostgreSQL's account has to enter."""
-        self.data_dir.mkdir(mode=0o700 if os.geteuid() else 0o755, parents=True, exist_ok=True)
+        if os.geteuid():
+            self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return
+        others = os.umask(0o022)
+        try:
+            self.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+        finally:
+            os.umask(others)
 
     def _checked(self) -> "Settings":
         if (self.oidc_issuer is None) != (self.oidc_client_id is None):
@@ -187,6 +202,14 @@ class Settings:
         if self.disk_low_water_percent > self.disk_high_water_percent:
             raise InvalidSetting("WEIR_DISK_LOW_WATER_PERCENT is above WEIR_DISK_HIGH_WATER_PERCENT")
         return self
+
+
+def close_to_others() -> None:
+    """Whatever this process and its children create from here on, accounts that are not of its group cannot read.
+
+    For events and statements in a data directory that others may enter, as one that root made.
+    """
+    os.umask(os.umask(0o077) | 0o027)
 
 
 def variable(name: str) -> str:

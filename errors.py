@@ -56,6 +56,12 @@ class InvalidBody(InvalidRequest):
     code = "invalid_body"
 
 
+class ClientGone(InvalidRequest):
+    """The client closed its connection before its body was decoded; nothing was stored. Nobody reads this."""
+
+    code = "client_gone"
+
+
 class MissingHeader(InvalidRequest):
     """A required header is absent; `field` names it."""
 
@@ -150,6 +156,12 @@ class DatasetNotFound(NotFound):
     """The dataset does not exist, and the caller could have read it."""
 
     code = "dataset_not_found"
+
+
+class ColumnNotFound(NotFound):
+    """The dataset has no column with this id."""
+
+    code = "column_not_found"
 
 
 class KeyNotFound(NotFound):

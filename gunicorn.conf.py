@@ -9,8 +9,9 @@ from typing import Any
 from gunicorn.glogging import Logger
 
 import logs
-from config import Settings
+from config import Settings, close_to_others
 
+close_to_others()
 settings = Settings.from_env()
 cores = os.cpu_count() or 1
 
@@ -28,6 +29,8 @@ graceful_timeout = 30
 keepalive = 75
 # Two servers of one user would fight over its fixed path, and nothing here needs it.
 control_socket_disable = True
+# Nobody says where Weir is mounted, nor who they are, by a header with an underscore: a proxy's rules are for paths.
+forwarder_headers = ""
 proc_name = "weir"
 
 
@@ -74,7 +77,11 @@ def _begin_alone(lock: Any) -> None:
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """Polars reads these when the worker imports it. Queries run in processes of their own, with all cores."""
+    """Keep libraries out of the log, and set what Polars reads when the worker imports it.
+
+    Queries run in processes of their own, with all cores.
+    """
+    logs.withhold()
     os.environ.setdefault("POLARS_MAX_THREADS", str(max(1, cores // server.cfg.workers)))
     # Its allocator, jemalloc, gives back what is free from the first moment on, and the next request needs it again.
     # Kept for a minute, it costs a worker 15 MiB and saves a twentieth of its time (docs/decisions/ingestion.md).

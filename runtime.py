@@ -10,7 +10,7 @@ from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar, cast
 
 import gevent
-from gevent.hub import Waiter
+from gevent.hub import Hub, Waiter
 from gevent.monkey import get_original
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,19 @@ def offload(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     For work that releases the GIL or blocks in a system call: Polars, fsync, big files. Costs about 40 us, so
     not for less than that. The function must be pure over plain values: no request, no database connection.
     """
-    return gevent.get_hub().threadpool.apply(function, args, kwargs)  # type: ignore[no-any-return]
+    call = _Call(partial(function, *args, **kwargs))
+    # gevent prints a call that raised, with its arguments: whole bodies. This one hands its error back.
+    gevent.get_hub().threadpool.apply(call.perform)
+    return call.outcome()  # type: ignore[no-any-return]
+
+
+def log_failures() -> None:
+    """Have errors that end a greenlet logged without the arguments it was started with, which gevent would print."""
+    Hub.print_exception = _log_failure
+
+
+def _log_failure(_: Hub, context: object, kind: object, error: object, trace: object) -> None:
+    logger.error("a greenlet failed", exc_info=error if isinstance(error, BaseException) else None)
 
 
 class Pool:
@@ -82,10 +94,10 @@ class Pool:
 
 @dataclass(slots=True)
 class _Call:
-    """Work for another thread, and who waits for it."""
+    """Work for another thread, and who waits for it, if not by gevent's pool."""
 
     function: Callable[[], Any]
-    waiter: Waiter
+    waiter: Waiter | None = None
     result: Any = None
     error: BaseException | None = None
 
@@ -95,7 +107,20 @@ class _Call:
         except BaseException as error:
             self.error = error
 
+    def outcome(self) -> Any:
+        """The result, or the error raised."""
+        if self.error is None:
+            return self.result
+        try:
+            raise self.error
+        finally:
+            # It would hold itself by its own traceback, and with it the arguments.
+            self.error = None
+
     def answer(self) -> None:
+        """Wake who waits for it."""
+        if self.waiter is None:
+            return
         if self.error is None:
             self.waiter.switch(self.result)
         else:

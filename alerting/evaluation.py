@@ -112,7 +112,8 @@ class Evaluator:
             find = self.windows.fresh
             return {name: view.source for name, view in found.items()}
 
-        question = Question(author.tenant, f"{author.kind}:{author.id}", alert.content.query, end_ns, options=Options())
+        by = author.tenant, f"{author.kind}:{author.id}"
+        question = Question(*by, alert.content.query, end_ns, options=Options(), privileged=True)
         result = self.queries.run(question, resolve, lambda: False)
         if result.length is None:
             result.close()

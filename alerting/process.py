@@ -202,6 +202,7 @@ def main() -> None:
     asked = parser.parse_args()
     settings = bounded(Settings.from_env())
     logs.configure(settings.log_format, settings.log_level)
+    logs.withhold()
     if asked.log_to is not None:
         logs.relay(asked.log_to)
     # Before any thread starts, so that all of them leave the signals to this one.

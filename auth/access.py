@@ -1,8 +1,6 @@
 """Joins the parts of identity and access into what a worker needs. Built once by create_app:
 
-passwords = Passwords(runtime.offload)
-access = build(AccessOptions(data_dir, secret_key, multi_tenant, one_host=database_url is None), passwords)
-web.authentication.install(app, access)    # then protect(blueprint) for each that needs an identity
+access = build(AccessOptions.of(settings), Passwords(runtime.offload))
 """
 
 from collections.abc import Callable
@@ -22,6 +20,7 @@ from auth.secrets import Secrets, master_key
 from auth.sessions import Sessions
 from auth.tenants import Tenants
 from auth.verify import Verifier
+from config import InvalidSetting, Settings
 from models import api_key
 from models.shared_generation import DatabaseGeneration, Generation, SharedGeneration
 
@@ -36,6 +35,32 @@ class AccessOptions:
     one_host: bool
     provider: ProviderOptions | None = None
     public_url: str | None = None
+
+    @classmethod
+    def of(cls, settings: Settings) -> "AccessOptions":
+        """Raises InvalidSetting."""
+        return cls(
+            data_dir=settings.data_dir,
+            secret_key=settings.secret_key,
+            multi_tenant=settings.multi_tenant,
+            one_host=settings.advertise_url is None,
+            provider=_provider(settings),
+            public_url=settings.public_url,
+        )
+
+
+def _provider(settings: Settings) -> ProviderOptions | None:
+    if settings.oidc_issuer is None:
+        return None
+    if settings.oidc_client_id is None:
+        raise InvalidSetting("WEIR_OIDC_ISSUER is set, and WEIR_OIDC_CLIENT_ID is not")
+    return ProviderOptions(
+        issuer=settings.oidc_issuer,
+        client_id=settings.oidc_client_id,
+        client_secret=settings.oidc_client_secret,
+        groups_claim=settings.oidc_groups_claim,
+        tenant_claim=settings.oidc_tenant_claim if settings.multi_tenant else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class LastUse:
             self._write(uses)
         except Exception as error:
             # Whatever it was, the thread must outlive it: nobody would start another.
-            logger.warning("last use of %d API keys not written yet: %s: %s", len(uses), type(error).__name__, error)
+            logger.warning("last use of %d API keys not written yet: %s", len(uses), error)
             self._uses = uses | self._uses
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from auth.cache import IdentityCache, Resolved
 from auth.identity import Identity, Kind
 from auth.names import is_text
-from auth.provider import Claims, Provider, ProviderOptions
+from auth.provider import LAST_SECOND, Claims, Provider, ProviderOptions
 from auth.verify import identity_of
 from errors import LoginFailed
 from models import role, session, tenant, user
@@ -74,13 +74,19 @@ def read_subject(claims: Claims, options: ProviderOptions) -> Subject:
     name = f"{PREFIX}{claims['sub']}"
     if not is_text(name):
         raise LoginFailed("the token's subject is empty, too long or not printable")
-    email, issued_at = claims.get("email"), claims.get("iat")
+    email = claims.get("email")
     return Subject(
         name=name,
         email=email if is_text(email) else None,
         groups=_groups(claims.get(options.groups_claim)),
-        issued_at=datetime.fromtimestamp(issued_at if isinstance(issued_at, int | float) else 0, UTC),
+        issued_at=_moment(claims.get("iat")),
     )
+
+
+def _moment(seconds: object) -> datetime:
+    """The start of 1970 for what is no time, as in the provider's answers that are no tokens."""
+    is_time = isinstance(seconds, int | float) and 0 <= seconds <= LAST_SECOND
+    return datetime.fromtimestamp(seconds if is_time else 0, UTC)  # type: ignore[arg-type]  # just checked
 
 
 def require_tenant(claims: Claims, tenant_id: str, options: ProviderOptions) -> None:

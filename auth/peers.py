@@ -1,6 +1,7 @@
 """How the hosts of a deployment know each other: by signatures under the secret key that all of them have."""
 
 import hmac
+import math
 import time
 from collections.abc import Callable
 from typing import Final
@@ -30,8 +31,19 @@ class PeerKey:
 
     def admit(self, signature: str, moment: str, *parts: bytes) -> None:
         """Raise Unauthenticated unless a host has signed the parts at that moment (seconds since 1970), just now."""
+        age_seconds = self._clock() - _seconds(moment)
         if not self.signed(signature, moment.encode(), *parts):
             raise Unauthenticated("only hosts of this deployment are answered here")
-        age_seconds = self._clock() - float(moment)
         if abs(age_seconds) > LONGEST_SECONDS:
             raise Unauthenticated(f"this was signed {age_seconds:.0f} seconds ago: are the hosts' clocks set?")
+
+
+def _seconds(moment: str) -> float:
+    """Raises Unauthenticated for what is no moment, as infinity and NaN, which is never too old."""
+    try:
+        seconds = float(moment)
+    except ValueError:
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise Unauthenticated("only hosts of this deployment are answered here")
+    return seconds

@@ -74,6 +74,26 @@ def row_predicates(identity: Identity, dataset: str) -> frozenset[Tag] | None:
     return None if any(entry.tag is None for entry in granting) else tags
 
 
+def sees_all_rows(identity: Identity, dataset: str | None = None) -> bool:
+    """Whether the identity may be told what was made of all rows of the dataset, or, without one, of all datasets.
+
+    This is the rule for every value, count, size, state and error that comes from rows and not from a query of the
+    identity's own, which `row_predicates` narrows: of rows that are not theirs, nobody learns that they exist.
+    """
+    if dataset is not None:
+        return may(identity, Action.QUERY, dataset) and row_predicates(identity, dataset) is None
+    unnarrowed = (entry for entry in identity.entries if entry.tag is None and entry.dataset is None)
+    is_narrowed = any(entry.tag is not None for entry in identity.entries)
+    return not is_narrowed or any(Action.QUERY in GRANTS[entry.privilege] for entry in unnarrowed)
+
+
+def require_all_rows(identity: Identity, dataset: str) -> None:
+    """Raises Forbidden unless the identity sees all rows of the dataset."""
+    if not sees_all_rows(identity, dataset):
+        message = f"these numbers are of all rows of {dataset}, of which you may read some; count them by SQL"
+        raise Forbidden(message, dataset=dataset)
+
+
 def is_administrator(entries: Iterable[Entry]) -> bool:
     """Whether these entries give full control over the tenant."""
     return any(_grants(entry, Action.ADMINISTER, None) for entry in entries)

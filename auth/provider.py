@@ -38,6 +38,11 @@ KEYS_KEPT_SECONDS: Final = 600
 # tokens of invented keys nor an absent provider make every request wait for it.
 KEYS_ASKED_SECONDS: Final = 5
 
+# What an ID token (OpenID Connect Core 1.0) and an access token (RFC 9068) call themselves, if they do.
+KINDS: Final = frozenset(("jwt", "at+jwt"))
+# The end of the year 9999: the last that a clock here can show.
+LAST_SECOND: Final = 253_402_300_799
+
 Claims: TypeAlias = Mapping[str, object]
 
 
@@ -121,6 +126,7 @@ class Provider:
         except JoseError as error:
             raise LoginFailed(f"the token is refused: {error.error}") from error
         _check_authorized_party(claims, self.options.client_id)
+        _check_is_credential(claims)
         return claims
 
     def authorization_parameters(self, request: AuthorizationRequest) -> dict[str, str]:
@@ -221,11 +227,34 @@ def _tokens(answer: Claims, claims: Claims, id_token: str | None) -> Tokens:
 def _decode(token: str, keys: KeySet) -> Claims:
     """The claims under a good signature. Raises InvalidKeyIdError, and LoginFailed for everything else."""
     try:
-        return jwt.decode(token, keys, algorithms=ALGORITHMS).claims
+        decoded = jwt.decode(token, keys, algorithms=ALGORITHMS)
+        _check_kind(decoded.header.get("typ"))
+        _check_times(decoded.claims)
+        return decoded.claims
     except InvalidKeyIdError:
         raise
     except (JoseError, ValueError, KeyError, TypeError) as error:
         raise LoginFailed(f"the token is refused: {getattr(error, 'error', 'malformed')}") from error
+
+
+def _check_kind(kind: object) -> None:
+    """RFC 8725 section 3.11: a token that was made for something else is no credential, whoever signed it."""
+    if kind is not None and (not isinstance(kind, str) or kind.lower().removeprefix("application/") not in KINDS):
+        raise LoginFailed("the token is refused: it is of another kind")
+
+
+def _check_times(claims: Claims) -> None:
+    """RFC 7519 section 2: a NumericDate is a number of seconds. NaN, which JSON has not, would never be over."""
+    for name in ("exp", "nbf", "iat"):
+        moment = claims.get(name, 0)
+        if isinstance(moment, bool) or not isinstance(moment, int | float) or not 0 <= moment <= LAST_SECOND:
+            raise LoginFailed(f"the token is refused: its claim `{name}` is no time")
+
+
+def _check_is_credential(claims: Claims) -> None:
+    """OpenID Connect Back-Channel Logout 1.0 section 2.4: what tells of events is no ID token."""
+    if "events" in claims:
+        raise LoginFailed("the token is refused: it tells of events and speaks for nobody")
 
 
 def _check_authorized_party(claims: Claims, client_id: str) -> None:

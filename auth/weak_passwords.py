@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Final
+from urllib.parse import urlsplit
 
 from auth.passwords import Passwords
 from config import InvalidSetting
@@ -20,7 +21,7 @@ WELL_KNOWN: Final = (
 def refuse_guessable_password(passwords: Passwords, username: str, given: str | None, addresses: Iterable[str]) -> None:
     """Checks the setting, and the stored hash too: it may have been set while only loopback was bound.
 
-    `addresses` are those to be bound. Raises InvalidSetting.
+    `addresses` are those at which the server is reached (`reached_at`). Raises InvalidSetting.
     """
     if all(_is_local(address) for address in addresses):
         return
@@ -28,8 +29,19 @@ def refuse_guessable_password(passwords: Passwords, username: str, given: str | 
     if (given is not None and _is_weak(given, guesses)) or _is_stored(passwords, username, guesses):
         raise InvalidSetting(
             f"the password of {username} is short or well known, and others can reach this server: "
-            "set another WEIR_ADMIN_PASSWORD before the first start, or bind to 127.0.0.1"
+            "set another WEIR_ADMIN_PASSWORD before the first start, or bind to 127.0.0.1 with no proxy before it"
         )
+
+
+def reached_at(addresses: Iterable[str], trusted_proxies: int, public_url: str | None) -> list[str]:
+    """Where a server is reached: at what it binds, and at what stands before it.
+
+    >>> reached_at(["127.0.0.1"], 0, "https://weir.example")
+    ['127.0.0.1', 'weir.example']
+    """
+    public = [urlsplit(public_url).hostname or ""] if public_url else []
+    # A proxy before a server that binds loopback alone is there for others.
+    return [*addresses, *public, *(["a proxy"] if trusted_proxies else [])]
 
 
 def _is_stored(passwords: Passwords, username: str, guesses: Iterable[str]) -> bool:

@@ -1,1 +1,1 @@
-
+"""HTTP: a module per endpoint group, registered by registry.py. What they share is in web/."""

@@ -18,7 +18,7 @@ from query import timerange
 from schemas.alerts import AlertListSchema, AlertSchema, LogSchema, MutingSchema
 from schemas.reading import load
 from web.authentication import caller, protect
-from web.authoring import Kind, all_tags, asked_tags, now, require_authoring, statement_of
+from web.authoring import Kind, all_tags, asked_tags, checked, now, require_authoring
 from web.json_bodies import answer, json_body
 from web.services import services
 
@@ -143,7 +143,7 @@ def _content(body: object) -> Content:
 
 def _dataset(sql: str) -> str:
     """The one dataset of the query. Raises Forbidden, DatasetNotFound, InvalidRequest, InvalidSQL, UnsupportedSQL."""
-    statement = statement_of(sql, "query")
+    (statement,) = checked(("query", sql))
     require_authoring(statement.datasets)
     if statement.explain or len(statement.datasets) != 1:
         named = ", ".join(statement.datasets) or "none"
@@ -201,6 +201,7 @@ kind = Kind(
     show=lambda found: as_object(found, now()),
     farewell=lambda found: f"Deleted alert with ID- {found.origin.id}",
     datasets=lambda found: [found.content.dataset],
+    tells_of_rows=True,
     create=_store,
     get=alert.get,
     list_all=alert.list_all,

@@ -13,6 +13,7 @@ from schemas.reading import load
 from web.audit import name_target, watch
 from web.authentication import access, caller, protect
 from web.json_bodies import answer, json_body
+from web.services import Services
 from web.times import rfc3339
 
 # Spec 4.1 names the first and mentions the second; existing clients use the third.
@@ -25,7 +26,7 @@ PREFIXES: Final = {
 blueprint = watch(protect(Blueprint("apikeys", __name__)), "api_key", reveals=frozenset({"get"}))
 
 
-def register(app: Flask) -> None:
+def register(app: Flask, services: Services) -> None:
     """Under all three prefixes."""
     for name, prefix in PREFIXES.items():
         app.register_blueprint(blueprint, name=name, url_prefix=prefix)

@@ -1,6 +1,7 @@
 """Counts over time of one dataset: the bars above a list of logs."""
 
 import time
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -8,15 +9,15 @@ import orjson
 from flask import Blueprint, Response, jsonify, request
 
 from auth.privileges import Action, require
-from blueprints.query import Sources, name_of
+from blueprints.query import Sources
 from query import histogram, timerange
 from query.histogram import EPOCH
-from query.service import Question
 from schemas.query import CountsSchema
 from schemas.reading import load
 from web.authentication import caller, protect
 from web.client_connection import client_disconnected
 from web.json_bodies import json_body
+from web.questions import asked_by_caller
 from web.services import services
 
 blueprint = protect(Blueprint("counts", __name__, url_prefix="/api/v1"))
@@ -36,7 +37,7 @@ def counts() -> Response:
     bins = histogram.bins(range_, cast(int | None, asked["bins"]))
     sources = Sources(services().storage, caller(), range_, None)
     time_column = services().storage.find(caller().tenant, name).time_column
-    question = Question(caller().tenant, name_of(caller()), histogram.statement(name, time_column, bins), now_ns)
+    question = replace(asked_by_caller(histogram.statement(name, time_column, bins)), now_ns=now_ns)
     rows = orjson.loads(b"".join(services().queries.run(question, sources.resolve, client_disconnected(request))))
     return jsonify({"fields": FIELDS, "records": histogram.records(bins, _counted(rows))})
 

@@ -10,6 +10,7 @@ import orjson
 from flask import Blueprint, Response, request
 
 from auth.identity import Identity
+from auth.privileges import Action, may
 from blueprints.dashboards import kind
 from blueprints.query import Sources
 from errors import QueryTooLarge, WeirError
@@ -68,6 +69,7 @@ class Asker:
             sql=sql,
             now_ns=self.now_ns,
             options=Options(fields=True),
+            privileged=may(self.identity, Action.ADMINISTER),
         )
         result = self.queries.run(question, self.sources.resolve, self.is_gone)
         if result.length is None:

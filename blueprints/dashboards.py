@@ -13,7 +13,7 @@ from models.dashboard import Content, Dashboard, Tile
 from schemas.dashboards import MOST_TILES, DashboardChangeSchema, DashboardListSchema, DashboardSchema, TileSchema
 from schemas.reading import load
 from web.authentication import protect
-from web.authoring import Kind, all_tags, asked_tags, require_authoring, statement_of
+from web.authoring import Kind, all_tags, asked_tags, checked, require_authoring
 from web.json_bodies import answer, json_body, json_body_or
 from web.times import rfc3339
 
@@ -82,7 +82,7 @@ def _changed(content: Content) -> Content:
 
 def _authorable(tiles: Sequence[Tile], field: str) -> list[str]:
     """All datasets that the tiles read, in order. Raises Forbidden, InvalidSQL, UnsupportedSQL."""
-    statements = [statement_of(str(tile["query"]), field.format(index)) for index, tile in enumerate(tiles)]
+    statements = checked(*((field.format(index), str(tile["query"])) for index, tile in enumerate(tiles)))
     datasets = sorted({name for statement in statements for name in statement.datasets})
     require_authoring(datasets)
     return datasets

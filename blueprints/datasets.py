@@ -5,21 +5,22 @@ from typing import Final, cast
 
 from flask import Blueprint, Response, jsonify, request
 
-from auth.privileges import Action, may, require, row_predicates
+from auth.privileges import Action, may, require, require_all_rows, sees_all_rows
 from blueprints.query import visible_columns
 from columns import Field
-from errors import Forbidden, InvalidHeader, InvalidRequest
+from errors import InvalidHeader, InvalidRequest
 from ingest.json import decoding
 from models import column, dataset
+from models.column import Column
 from models.dataset import Dataset, Retention
 from schemas.dataset import RetentionSchema, StaticSchemaSchema, declared_fields, dump_schema, rfc3339_of_ns
 from schemas.reading import load
 from storage.read.dataset_stats import dataset_stats, day_stats
-from web import ingest_headers as scopes
-from web.audit import watch
+from web.audit import name_target, watch
 from web.authentication import caller, protect
 from web.bodies import require_json_type
-from web.ingest_headers import IngestHeaders
+from web.ingestion import headers
+from web.ingestion.headers import IngestHeaders
 from web.json_bodies import json_body, json_body_or
 from web.services import services
 from web.times import rfc3339
@@ -41,15 +42,15 @@ def list_all() -> Response:
 def create(name: str) -> Response:
     """Create an empty dataset, as the `X-P-*` headers and, for a static schema, the body say. 409 if there is one."""
     require(caller(), Action.ADMINISTER, name)
-    scope = scopes.read(request.environ)
+    sent = headers.read(request.environ)
     dataset.create(
         caller().tenant,
-        scopes.checked_dataset_name(name),
-        time_column=scope.time_partition or "p_timestamp",
-        custom_partition=_custom_partition(scope),
-        static_schema=scope.static_schema,
-        telemetry_type=_telemetry_type(scope),
-        fields=_declared(scope),
+        headers.checked_dataset_name(name),
+        time_column=sent.time_partition or "p_timestamp",
+        custom_partition=_custom_partition(sent),
+        static_schema=sent.static_schema,
+        telemetry_type=_telemetry_type(sent),
+        fields=_declared(sent),
     )
     return jsonify({"dataset": name, "message": f"dataset {name} created"})
 
@@ -76,10 +77,27 @@ def detect() -> Response:
 def schema(name: str) -> Response:
     """The columns, in the order of `SELECT *`, with Arrow's type names; a narrowed reader's, those of its rows."""
     columns = column.schema(_readable(name).id).columns
-    if row_predicates(caller(), name) is not None:
+    if not sees_all_rows(caller(), name):
         visible = visible_columns(name)
         columns = tuple(each for each in columns if each.name in visible)
     return jsonify(dump_schema((each.name, each.type) for each in columns))
+
+
+@blueprint.get("/<name>/columns")
+def columns(name: str) -> Response:
+    """The columns with their numbers and who sent them first: what there is to drop, and whose it is."""
+    require(caller(), Action.ADMINISTER, name)
+    found = column.schema(services().storage.find(caller().tenant, name).id).columns
+    return jsonify([_as_column(each) for each in found])
+
+
+@blueprint.delete("/<name>/columns/<column_id>")
+def drop_column(name: str, column_id: str) -> Response:
+    """Forget a column and its values; one of its name that comes again is another column."""
+    require(caller(), Action.ADMINISTER, name)
+    dropped = services().storage.drop_column(caller().tenant, name, column_id)
+    name_target(f"{name}, {column_id}: {dropped.name}")
+    return jsonify({"dataset": name, "message": f"column {column_id} of dataset {name} dropped"})
 
 
 @blueprint.get("/<name>/stats")
@@ -134,6 +152,10 @@ def set_retention(name: str) -> Response:
     return jsonify({"dataset": name, "message": f"retention of dataset {name} set"})
 
 
+def _as_column(found: Column) -> dict[str, object]:
+    return {"id": found.id, "name": found.name, "type": found.type.value, "addedBy": found.added_by}
+
+
 def _readable(name: str) -> Dataset:
     """The dataset, when the caller may read it: 403 whether or not a hidden one exists, then 404."""
     require(caller(), Action.READ_METADATA, name)
@@ -143,30 +165,29 @@ def _readable(name: str) -> Dataset:
 def _wholly_readable(name: str) -> Dataset:
     """The same, for what tells of all rows: a reader narrowed by a tag counts its own by SQL."""
     found = _readable(name)
-    if row_predicates(caller(), name) is not None:
-        raise Forbidden(f"these numbers are of all rows of {name}, of which you may read some; count them by SQL")
+    require_all_rows(caller(), name)
     return found
 
 
-def _custom_partition(scope: IngestHeaders) -> str | None:
-    name = scope.custom_partition
+def _custom_partition(sent: IngestHeaders) -> str | None:
+    name = sent.custom_partition
     if name is not None and ("," in name or "." in name):
         raise InvalidHeader("X-P-Custom-Partition names one field, without a dot", field="X-P-Custom-Partition")
     return name
 
 
-def _telemetry_type(scope: IngestHeaders) -> str:
-    expected = TELEMETRY_OF_SOURCE.get(scope.log_source or "")
-    if expected and scope.telemetry_type not in (None, expected):
+def _telemetry_type(sent: IngestHeaders) -> str:
+    expected = TELEMETRY_OF_SOURCE.get(sent.log_source or "")
+    if expected and sent.telemetry_type not in (None, expected):
         raise InvalidHeader(
-            f"X-P-Telemetry-Type {scope.telemetry_type!r} does not match X-P-Log-Source {scope.log_source!r}",
+            f"X-P-Telemetry-Type {sent.telemetry_type!r} does not match X-P-Log-Source {sent.log_source!r}",
             field="X-P-Telemetry-Type",
         )
-    return scope.telemetry_type or expected or "logs"
+    return sent.telemetry_type or expected or "logs"
 
 
-def _declared(scope: IngestHeaders) -> tuple[Field, ...]:
-    if not scope.static_schema:
+def _declared(sent: IngestHeaders) -> tuple[Field, ...]:
+    if not sent.static_schema:
         return ()
     return declared_fields(load(StaticSchemaSchema(), json_body_or({})))
 

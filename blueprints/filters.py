@@ -12,7 +12,7 @@ from query import timerange
 from schemas.filters import FilterSchema
 from schemas.reading import load
 from web.authentication import caller, protect
-from web.authoring import Kind, now, require_authoring, statement_of
+from web.authoring import Kind, checked, now, require_authoring
 from web.json_bodies import answer, json_body
 from web.services import services
 from web.times import rfc3339
@@ -45,7 +45,8 @@ def _content(body: object) -> Content:
 
 
 def _require_only(dataset: str, sql: str) -> None:
-    read = statement_of(sql, "query.filter_query").datasets
+    (statement,) = checked(("query.filter_query", sql))
+    read = statement.datasets
     if set(read) != {dataset}:
         named = ", ".join(read) or "none"
         raise InvalidRequest(f"the query reads {named}, not stream_name {dataset}", field="query.filter_query")

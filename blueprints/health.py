@@ -3,7 +3,10 @@
 from flask import Blueprint, Response, jsonify, request
 
 import version
-from web.authentication import protect
+from auth.privileges import Action, may
+from config import Settings
+from errors import HostMissing
+from web.authentication import caller, protect
 from web.services import services
 
 public = Blueprint("health", __name__)
@@ -32,24 +35,34 @@ def readiness() -> Response:
     storage.check_ready()
     peers = storage.layout.peers
     if peers is not None and request.args.get("for") != "ingestion":
-        peers.listing()
+        try:
+            peers.listing()
+        except HostMissing as error:
+            # Anybody may ask here; which host it is, and why, stands in the log and in the answers to queries.
+            raise HostMissing("a host of this deployment cannot be asked; the log names it") from error
     return jsonify({"status": "ready"})
 
 
 @about.get("/api/v1/about")
 def describe() -> Response:
-    """What runs here. `license` and `mode` are read by Parseable's clients."""
+    """What runs here: to readers; where it keeps things, to administrators. Parseable's clients read `mode`."""
     settings = services().settings
-    store = "S3 bucket" if settings.storage_url else "Local drive"
-    return jsonify(
-        {
-            "version": f"v{version.VERSION}",
-            "commit": "",
-            "mode": "Standalone",
-            "staging": str(settings.data_dir / "staging"),
-            "store": {"type": store, "path": settings.storage_url or str(settings.data_dir)},
-            "oidcActive": settings.oidc_issuer is not None,
-            "updateAvailable": False,
-            "latestVersion": None,
-        }
-    )
+    shown: dict[str, object] = {
+        "commit": "",
+        "mode": "Standalone",
+        "oidcActive": settings.oidc_issuer is not None,
+        "updateAvailable": False,
+        "latestVersion": None,
+    }
+    if may(caller(), Action.LIST):
+        shown |= {"version": f"v{version.VERSION}", "store": _store(settings)}
+    if may(caller(), Action.ADMINISTER):
+        shown |= {"staging": str(settings.data_dir / "staging")}
+    return jsonify(shown)
+
+
+def _store(settings: Settings) -> dict[str, str]:
+    kind = {"type": "S3 bucket" if settings.storage_url else "Local drive"}
+    if not may(caller(), Action.ADMINISTER):
+        return kind
+    return {**kind, "path": settings.storage_url or str(settings.data_dir)}

@@ -1,76 +1,66 @@
-"""JSON events in: the two endpoints of spec 4.2 that take them."""
+"""Events in: a blueprint for each protocol of the table, whose routes all take the pipeline."""
 
+import logging
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-import orjson
-from flask import Blueprint, Response
+from flask import Blueprint, Flask, Response
 
-from errors import InvalidHeader
-from ingest.json import decoding
-from runtime import offload
+from errors import Overloaded, WeirError
+from ingest.decoded import Answer
 from serving.flask_app.application import json_answer
-from serving.flask_app.current import Request, this_request
-from storage.write.arrival import Arrival
-from web import ingest_headers as scopes
+from serving.flask_app.current import this_request
 from web.authentication import caller, protect
-from web.batcher import Small
-from web.bodies import require_json_type
-from web.reception import arrival_of
+from web.errors import headers_of, log_error, status_of
+from web.ingestion.protocol import Endpoint, Failure, Protocol
 from web.services import Services, services
 
-blueprint = protect(Blueprint("ingestion", __name__))
+logger = logging.getLogger(__name__)
 
-# Below this, requests are gathered: 100-event bodies of 40 kB then cost 0.7 of the processor time they cost alone.
-SMALL_BYTES: Final = 64 * 1024
-# Decoding holds the interpreter wherever it runs: up to this size, a few milliseconds, a thread only costs.
-INLINE_BYTES: Final = 512 * 1024
+JSON: Final = "application/json"
 
 
-@blueprint.post("/api/v1/ingest")
-def ingest() -> Response:
-    """Events for the dataset that `X-P-Stream` names; created if missing (spec 4.2 rule 1)."""
-    request = this_request()
-    scope = scopes.read(request.environ)
-    return _receive(request, scopes.require_stream(scope), scope, must_exist=False)
+def register(app: Flask, services: Services) -> None:
+    """Serve every protocol. None without an identity: no row of the table can leave that out."""
+    for protocol in services.pipeline.protocols:
+        app.register_blueprint(_blueprint(protocol))
 
 
-@blueprint.post("/api/v1/logstream/<name>")
-def ingest_into(name: str) -> Response:
-    """Events for an existing dataset named by the path, and only by it (spec 4.2 rule 2)."""
-    request = this_request()
-    return _receive(request, name, scopes.read(request.environ), must_exist=True)
+def _blueprint(protocol: Protocol) -> Blueprint:
+    blueprint = protect(Blueprint(protocol.name, __name__))
+    for endpoint in protocol.endpoints:
+        view = partial(_receive, protocol, endpoint)
+        blueprint.add_url_rule(endpoint.path, endpoint.name, view, methods=["POST"])
+    if protocol.failure is not None:
+        blueprint.register_error_handler(WeirError, partial(_refuse, protocol.failure))
+        blueprint.register_error_handler(Exception, partial(_unforeseen, protocol.failure, protocol.fault))
+    return blueprint
 
 
-def _receive(request: Request, name: str, scope: scopes.IngestHeaders, *, must_exist: bool) -> Response:
-    _refuse_otel(scope)
-    require_json_type(request)
-    served, sender = services(), caller()
-    reception = served.reception
-    reception.admit(sender, name, must_exist=must_exist)
-    with served.bodies.receive(request) as body:
-        arrival = arrival_of(request, scope, len(body), reception.receipt(sender, name, scope))
-        store = partial(_store, served, sender.tenant, name, body, arrival, scope.telemetry_type or "logs")
-        stored = reception.once(sender, name, arrival, body, store)
-    answer = {"dataset": name, "events": stored.events}
-    return json_answer(orjson.dumps({**answer, "duplicate": True} if stored.is_duplicate else answer))
+def _receive(protocol: Protocol, endpoint: Endpoint[Any], name: str | None = None) -> Response:
+    return _response(services().pipeline.receive(protocol, endpoint, this_request(), caller(), name))
 
 
-def _store(served: Services, tenant: str, name: str, body: bytes, arrival: Arrival, telemetry_type: str) -> int:
-    """Store the events of a body, a small one together with others that wait; their number."""
-    target = served.reception.find(tenant, name)
-    if target is not None and len(body) < SMALL_BYTES:
-        return served.gathering.store(Small(target, body, arrival))
-    decode = partial(decoding.decode, body, max_columns=served.settings.max_columns)
-    batch = decode() if len(body) < INLINE_BYTES else offload(decode)
-    served.reception.store(tenant, name, batch, arrival, telemetry_type)
-    return batch.height
+def _refuse(failure: Failure, error: WeirError) -> Response:
+    """In the protocol's own words."""
+    status = status_of(error)
+    log_error(error, status)
+    response = _response(failure(this_request().mimetype, status, error))
+    response.headers.extend(headers_of(error))
+    return response
 
 
-def _refuse_otel(scope: scopes.IngestHeaders) -> None:
-    """An OTLP payload stored as plain JSON would look accepted and be useless."""
-    if scope.log_source is not None and scope.log_source.startswith("otel-"):
-        raise InvalidHeader(
-            f"X-P-Log-Source {scope.log_source!r} belongs to /v1/logs, /v1/metrics and /v1/traces",
-            field="X-P-Log-Source",
-        )
+def _unforeseen(failure: Failure, fault_class: type[WeirError], error: Exception) -> Response:
+    fault = fault_class("an error on our side; nothing was stored")
+    fault.__cause__ = error
+    if isinstance(fault, Overloaded):
+        # Which is no fault of ours by itself, and is logged without what caused it.
+        request = this_request()
+        logger.error("%s %s: unforeseen", request.method, request.path, exc_info=error)
+    return _refuse(failure, fault)
+
+
+def _response(answer: Answer) -> Response:
+    if answer.status == 200 and answer.media_type == JSON and not answer.headers:
+        return json_answer(answer.body)
+    return Response(answer.body, answer.status, answer.headers, content_type=answer.media_type or None)

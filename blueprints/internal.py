@@ -1,39 +1,35 @@
 """What the hosts of a deployment ask of each other. No user's credential counts here, and no user is meant to look."""
 
+from hmac import compare_digest
 from itertools import chain
 from typing import Final, cast
 
 import orjson
-from flask import Blueprint, Flask, Response, current_app, request
+from flask import Blueprint, Response, request
 
 from auth.peers import PeerKey
-from errors import NotFound, TooLarge, Unauthenticated
+from errors import InvalidJSON, NotFound, Unauthenticated
 from schemas.peers import KnownSchema
 from schemas.reading import load
-from storage.cluster.peer_client import SIGNATURE_HEADER, TIME_HEADER
+from serving.flask_app.current import this_request
+from storage.cluster.peer_client import DIGEST_HEADER, SIGNATURE_HEADER, TIME_HEADER, digest_of
 from storage.cluster.segment_offer import content, headline, offer
 from web.services import services
 
-EXTENSION: Final = "weir.peer_key"
 # Room for the names of 200,000 segments: days of them, in case the object store is away.
 LARGEST_BODY_BYTES: Final = 8 * 1024 * 1024
 
 blueprint = Blueprint("internal", __name__, url_prefix="/api/v1/internal")
 
 
-def install(app: Flask, key: PeerKey | None) -> None:
-    """Let the app answer hosts that have the key; None: a host that is alone answers nobody."""
-    app.extensions[EXTENSION] = key
-
-
 @blueprint.post("/hosts/<node>/segments")
 def segments(node: str) -> Response:
     """What this host has not converted yet, beyond the bytes that the asking host knows: a line, then the bytes."""
-    key, signature, body = _admitted()
+    key, signature = _admitted()
     layout = services().storage.layout
     if node != layout.node:
         raise NotFound(f"this is host {layout.node}")
-    asked = load(KnownSchema(), orjson.loads(body))
+    asked = load(KnownSchema(), _body())
     offered = offer(layout, cast(dict[str, int], asked["known"]))
     line = headline(offered)
     answer = Response(chain((line,), content(offered)), content_type="application/octet-stream")
@@ -43,14 +39,24 @@ def segments(node: str) -> Response:
     return answer
 
 
-def _admitted() -> tuple[PeerKey, str, bytes]:
-    """The key, the signature and the body of a request of another host. Raises Unauthenticated, TooLarge."""
-    key: PeerKey | None = current_app.extensions[EXTENSION]
+def _admitted() -> tuple[PeerKey, str]:
+    """The key and the signature of a request of another host, by its headers alone. Raises Unauthenticated."""
+    key = services().peer_key
     if key is None:
         raise Unauthenticated("this host is alone: WEIR_ADVERTISE_URL is not set")
-    body = request.stream.read(LARGEST_BODY_BYTES + 1)
-    if len(body) > LARGEST_BODY_BYTES:
-        raise TooLarge("too many segments are known", limit=LARGEST_BODY_BYTES)
-    signature = request.headers.get(SIGNATURE_HEADER, "")
-    key.admit(signature, request.headers.get(TIME_HEADER, ""), request.path.encode(), body)
-    return key, signature, body
+    moment, digest, signature = (
+        request.headers.get(name, "") for name in (TIME_HEADER, DIGEST_HEADER, SIGNATURE_HEADER)
+    )
+    key.admit(signature, moment, request.path.encode(), digest.encode())
+    return key, signature
+
+
+def _body() -> object:
+    """The body of an admitted request, which has to be the one that was signed. Raises Unauthenticated, InvalidJSON."""
+    with services().bodies.receive_plain(this_request(), LARGEST_BODY_BYTES) as body:
+        if not compare_digest(digest_of(body).encode(), request.headers[DIGEST_HEADER].encode()):
+            raise Unauthenticated("another body than this was signed")
+        try:
+            return orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            raise InvalidJSON("the body is not JSON") from error

@@ -8,19 +8,22 @@ from typing import Final
 from flask import Blueprint, Response
 
 from auth.identity import Identity
-from auth.privileges import Action, may, require, row_predicates
+from auth.privileges import Action, may, require, sees_all_rows
+from config import Settings
 from errors import WeirError
 from metrics import exposition
 from metrics.exposition import Gauge
 from metrics.meters import MOST_DATASETS, OTHER, Meters
 from models import dataset_sizes
 from models.tenant import DEFAULT
+from query.service import QueryService
 from serving import shared_counters
 from storage.context import Layout
 from storage.files.disk_watermark import used_percent
 from storage.upkeep.backlog import backlog
+from storage.write.engine import Storage
 from web.authentication import access, caller, protect
-from web.services import Services, services
+from web.services import services
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +34,7 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 def meters() -> Meters:
     """What the current worker reports to."""
-    return services().reception.meters
+    return services().meters
 
 
 @blueprint.get("/metrics")
@@ -39,34 +42,39 @@ def show() -> Response:
     """The counters of all workers of this host, and its gauges.
 
     For whoever may list datasets. The samples of a dataset are for those who may read all of it; those of the host
-    are for the default tenant, which is the only one of most servers.
+    are for the default tenant, which is the only one of most servers, and there for nobody who is narrowed anywhere.
     """
     require(caller(), Action.LIST)
-    return Response(exposition.text(meters().registry, gauges(services()), _visible), content_type=CONTENT_TYPE)
+    return Response(exposition.text(meters().registry, _gauges(), _visible), content_type=CONTENT_TYPE)
 
 
 def _visible(tenant: str | None, dataset: str | None) -> bool:
     identity: Identity = caller()
     if tenant is None or dataset is None:
-        return identity.tenant == DEFAULT
+        return identity.tenant == DEFAULT and sees_all_rows(identity)
     if tenant != identity.tenant:
         return tenant == OTHER and not access().multi_tenant
-    return may(identity, Action.READ_METADATA, dataset) and row_predicates(identity, dataset) is None
+    return may(identity, Action.READ_METADATA, dataset) and sees_all_rows(identity, dataset)
 
 
-def gauges(of: Services) -> Iterator[Gauge]:
+def _gauges() -> Iterator[Gauge]:
+    parts = services()
+    return gauges(parts.settings, parts.storage, parts.queries)
+
+
+def gauges(settings: Settings, storage: Storage, queries: QueryService) -> Iterator[Gauge]:
     """The host's state of now. What cannot be asked is left out: a scrape has to work when the rest does not."""
-    settings, layout = of.settings, of.storage.layout
+    layout = storage.layout
     yield Gauge(
         "workers", "Worker processes alive.", shared_counters.living(layout.root / shared_counters.DIRECTORY_NAME)
     )
     yield Gauge("disk_used_ratio", "Use of the disk that holds the segments.", used_percent(layout.staging) / 100)
-    yield Gauge("queries_in_progress", "Queries that run or wait.", of.queries.in_progress())
+    yield Gauge("queries_in_progress", "Queries that run or wait.", queries.in_progress())
     yield Gauge("query_slots", "Queries that may run at once.", settings.query_concurrency)
     try:
         yield from _stored(layout)
     except WeirError as error:
-        logger.warning("metrics: %s", error.message)
+        logger.warning("metrics: %s", error)
 
 
 def _stored(layout: Layout) -> Iterator[Gauge]:

@@ -1,24 +1,18 @@
 """The description of the HTTP contract, for programs: OpenAPI 3.1."""
 
-from typing import Final
+from flask import Blueprint, Response, current_app
 
-from flask import Blueprint, Response, current_app, jsonify
-
-from openapi.document import describe
+from serving.flask_app.application import json_answer
 from web.authentication import require_identity
+from web.services import services
 
 blueprint = Blueprint("openapi", __name__, url_prefix="/api/v1")
-
-EXTENSION: Final = "weir.openapi"
 
 
 @blueprint.get("/openapi.json")
 def show() -> Response:
     """Open to all: it is the same for everybody, and public with the source."""
-    app = current_app
-    if EXTENSION not in app.extensions:
-        app.extensions[EXTENSION] = jsonify(describe(app, is_protected)).get_data()
-    return Response(app.extensions[EXTENSION], content_type="application/json")
+    return json_answer(services().description.json(current_app, is_protected))
 
 
 def is_protected(endpoint: str) -> bool:

@@ -29,6 +29,7 @@ from storage.write.engine import Storage
 from web.authentication import caller, protect
 from web.client_connection import client_disconnected
 from web.json_bodies import json_body
+from web.questions import asked_by_caller, name_of
 from web.services import services
 
 logger = logging.getLogger(__name__)
@@ -112,13 +113,7 @@ class Sources:
 def visible_columns(name: str) -> frozenset[str]:
     """The columns of the dataset that hold something in rows that the caller may see. Raises as a query does."""
     quoted = name.replace('"', '""')
-    question = Question(
-        tenant=caller().tenant,
-        identity=name_of(caller()),
-        sql=f'SELECT * FROM "{quoted}" LIMIT 0',
-        now_ns=time.time_ns(),
-        options=Options(fields=True),
-    )
+    question = asked_by_caller(f'SELECT * FROM "{quoted}" LIMIT 0', Options(fields=True))
     sources = Sources(services().storage, caller(), TimeRange(), None)
     with closing(services().queries.run(question, sources.resolve, client_disconnected(request))) as result:
         return frozenset(orjson.loads(b"".join(result))["fields"])
@@ -140,6 +135,7 @@ def _question(asked: Mapping[str, Any], now_ns: int) -> Question:
         parameters=tuple(asked["parameters"]),
         options=Options(format, asked["fields_form"], asked["send_null"], asked["escape_formulas"]),
         coding="identity" if format is Format.PARQUET else _coding(),
+        privileged=may(caller(), Action.ADMINISTER),
     )
 
 
@@ -184,7 +180,7 @@ class _Body:
         try:
             yield from self._result
         except WeirError as error:
-            logger.info("a result ended half-way: %s %s", error.code, error.message)
+            logger.info("a result ended half-way: %s", error.code)
             # The status is long out. A connection that breaks tells every client that this is not the whole result.
             raise ConnectionResetError(errno.ECONNRESET, "the query ended half-way") from error
 
@@ -194,8 +190,3 @@ class _Body:
 
 def _may_end(query: Query) -> bool:
     return query.identity == name_of(caller()) or may(caller(), Action.ADMINISTER)
-
-
-def name_of(identity: Identity) -> str:
-    """What the list of running queries shows of who asked."""
-    return f"{identity.kind}:{identity.id}"

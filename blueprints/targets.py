@@ -1,16 +1,13 @@
 """Targets: where alerts are delivered to. What is secret of them goes in and never out (docs/alerts.md)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, cast
 
-from flask import Blueprint, Flask, Response, current_app
+from flask import Blueprint, Response
 
 from alerting import sealing
-from alerting.addresses import Policy, check
+from alerting.addresses import check
 from alerting.sealing import Destination
-from auth.secrets import Secrets, master_key
-from config import Settings
 from errors import InvalidRequest, TargetNotFound
 from models import target
 from models.authored import Origin
@@ -19,29 +16,13 @@ from models.target import Kind as TargetKind
 from schemas.reading import load
 from schemas.targets import MASK, TargetSchema
 from web.audit import watch
-from web.authentication import protect
+from web.authentication import access, protect
 from web.authoring import Kind
 from web.json_bodies import answer, json_body
-
-EXTENSION: Final = "weir.delivery"
+from web.services import services
 
 # Whoever sets a target says where events may leave the service to.
 blueprint = watch(protect(Blueprint("targets", __name__, url_prefix="/api/v1/targets")), "target")
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """What targets are judged and sealed by."""
-
-    policy: Policy
-    secrets: Secrets
-
-
-def register(app: Flask, settings: Settings) -> None:
-    """The routes, under the address policy and the master key of the settings."""
-    secrets = Secrets(master_key(settings.secret_key, settings.data_dir))
-    app.extensions[EXTENSION] = Delivery(Policy.of(settings.alert_allowed_hosts), secrets)
-    app.register_blueprint(blueprint)
 
 
 @blueprint.get("")
@@ -63,11 +44,11 @@ def _content(body: object, origin: Origin) -> Content:
         password=credentials.get("password"),
         skip_tls_check=asked["skip_tls_check"],
     )
-    return Content(asked["name"], target_kind, sealing.seal(_delivery().secrets, origin.id, destination))
+    return Content(asked["name"], target_kind, sealing.seal(access().secrets, origin.id, destination))
 
 
 def _check(url: str, kind: TargetKind, *, skips_tls_check: bool) -> None:
-    policy = _delivery().policy
+    policy = services().target_policy
     endpoint = check(url, policy)
     if policy.names(endpoint.host):
         return
@@ -80,14 +61,9 @@ def _check(url: str, kind: TargetKind, *, skips_tls_check: bool) -> None:
         )
 
 
-def _delivery() -> Delivery:
-    found: Delivery = current_app.extensions[EXTENSION]
-    return found
-
-
 def _as_object(found: Target) -> dict[str, object]:
     """Flat, and once more as `target`: existing clients read either."""
-    destination = sealing.unseal(_delivery().secrets, found)
+    destination = sealing.unseal(access().secrets, found)
     shown: dict[str, object] = {
         "id": found.origin.id,
         "name": found.content.name,

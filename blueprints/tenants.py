@@ -1,9 +1,8 @@
 """Tenants over HTTP, for root administrators of a server of several tenants."""
 
-from collections.abc import Callable
-from typing import Final, cast
+from typing import cast
 
-from flask import Blueprint, Flask, Response, current_app, request
+from flask import Blueprint, Response, request
 
 from auth.privileges import AUDIT_DATASET
 from auth.tenants import require_root
@@ -15,17 +14,10 @@ from schemas.tenants import NewTenantSchema
 from web.audit import watch
 from web.authentication import access, caller, protect
 from web.json_bodies import answer, json_body
+from web.services import services
 from web.times import rfc3339
 
-DELETE_DATASET: Final = "weir.delete_dataset"
-
 blueprint = watch(protect(Blueprint("tenants", __name__, url_prefix="/api/v1/tenants")), "tenant")
-
-
-def register(app: Flask, delete_dataset: Callable[[str, str], None]) -> None:
-    """`delete_dataset` deletes the dataset of a tenant: `Storage.delete`."""
-    app.extensions[DELETE_DATASET] = delete_dataset
-    app.register_blueprint(blueprint)
 
 
 @blueprint.before_request
@@ -68,7 +60,7 @@ def delete(tenant_id: str) -> Response:
         if not _datasets(tenant_id):
             raise
     for name in _datasets(tenant_id):
-        current_app.extensions[DELETE_DATASET](tenant_id, name)
+        services().storage.delete(tenant_id, name)
     return answer({"tenantId": tenant_id, "message": "tenant deleted"})
 
 

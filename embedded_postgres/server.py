@@ -45,6 +45,15 @@ jit = off
 log_timezone = 'UTC'
 timezone = 'UTC'
 """
+# Statements and values stay out of its log: errors are the client's to tell, and a crash names no statement. Given at
+# each start, so that clusters have it that were made before.
+QUIET: Final = {
+    "log_min_messages": "log",
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
+    "log_statement": "none",
+    "log_min_duration_statement": "-1",
+}
 
 
 @dataclass(frozen=True)
@@ -110,7 +119,8 @@ def ensure_running(data_dir: Path) -> str:
     """
     found = cluster(data_dir)
     with _exclusive(found):
-        _own_directory(found, found.root)
+        # Open for passing through: PostgreSQL's account shall get to its own directories without any privilege.
+        _own_directory(found, found.root, 0o711)
         if not (found.data / "PG_VERSION").exists():
             _create(found)
         deadline = time.monotonic() + START_SECONDS
@@ -196,7 +206,8 @@ def _start(found: Cluster) -> None:
     """Start and wait until connections are accepted."""
     _own_directory(found, found.sockets)
     (found.data / "postmaster.pid").unlink(missing_ok=True)
-    options = ["-o", f"-c unix_socket_directories='{found.sockets}'"]
+    settings = {"unix_socket_directories": f"'{found.sockets}'", **QUIET}
+    options = ["-o", " ".join(f"-c {name}={value}" for name, value in settings.items())]
     deadline = time.monotonic() + RETRY_SECONDS
     while True:
         try:
@@ -222,12 +233,25 @@ def _start(found: Cluster) -> None:
             time.sleep(0.5)
 
 
-def _own_directory(found: Cluster, path: Path) -> None:
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if found.account is not None:
-        os.chown(path, found.account.uid, found.account.gid)
-    elif path.stat().st_uid != os.getuid():
-        raise StorageUnavailable(f"{path} belongs to another user")
+def _own_directory(found: Cluster, path: Path, mode: int = 0o700) -> None:
+    """Make the directory, or take over what we or the account made. Raises StorageUnavailable for anything else.
+
+    In a directory that all may write to, as /tmp is, somebody else may have been there first.
+    """
+    try:
+        path.mkdir(mode=mode, parents=True, exist_ok=True)
+        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise StorageUnavailable(f"{path} is not a directory of its own") from error
+    try:
+        owners = {os.geteuid()} | ({found.account.uid} if found.account else set())
+        if os.fstat(directory).st_uid not in owners:
+            raise StorageUnavailable(f"{path} belongs to another user")
+        if found.account is not None:
+            os.fchown(directory, found.account.uid, found.account.gid)
+        os.fchmod(directory, mode)
+    finally:
+        os.close(directory)
 
 
 def _run(found: Cluster, command: Sequence[str]) -> None:
@@ -306,7 +330,7 @@ def _major(binaries: Path) -> int:
 
 @contextmanager
 def _exclusive(found: Cluster) -> Iterator[None]:
-    found.root.mkdir(parents=True, exist_ok=True)
+    found.root.mkdir(mode=0o711, parents=True, exist_ok=True)
     with (found.root / "lock").open("w") as lock:
         wait_for_lock(lock)
         yield

@@ -1,18 +1,21 @@
-"""The columns of a dataset: their names, types and order, and the only three ways in which they may change.
+"""The columns of a dataset: their names, types and order, and the only four ways in which they may change.
 
 Columns are added, a column of integers may widen to floats, or it may be marked as holding integers that a float
-cannot, after which it never widens. So a schema that was read earlier is always a correct, if smaller, one.
+cannot, after which it never widens. So a schema that was read earlier is always a correct, if smaller, one, until an
+administrator drops a column, which `Dataset.columns_dropped` tells.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from peewee import BigIntegerField, BooleanField, CompositeKey, IntegerField, TextField
 
 from columns import WIDER, ColumnType, Field
-from errors import DatasetNotFound, TooManyColumns
+from errors import ColumnNotFound, DatasetNotFound, InvalidRequest, TooManyColumns
 from models.base import Table, connection, database
+from models.generation import changing
+from models.stored_name import stored_name
 
 TIMESTAMP: Final = "p_timestamp"
 ARRIVAL_PREFIX: Final = "p_"
@@ -20,23 +23,35 @@ ARRIVAL_PREFIX: Final = "p_"
 
 class ColumnRow(Table):
     dataset_id = BigIntegerField()
+    id = IntegerField()
     name = TextField()
+    stored = TextField()
     type = TextField()
-    position = IntegerField()
     holds_large = BooleanField(default=False)
+    added_by = TextField(null=True)
 
     class Meta:
         table_name = "dataset_column"
-        primary_key = CompositeKey("dataset_id", "name")
+        primary_key = CompositeKey("dataset_id", "id")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A stored column. `holds_large`: it may hold integers beyond ±2^53 and therefore never widens."""
+    """A stored column. `holds_large`: it may hold integers beyond ±2^53 and therefore never widens.
+
+    `name` is what people call it and `stored` what files do, by default the same. `id` is never used again in its
+    dataset; `added_by` is who sent it first, as `Arrival.sender` says, None: nobody's doing.
+    """
 
     name: str
     type: ColumnType
     holds_large: bool = False
+    stored: str = ""
+    id: int = 0
+    added_by: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stored", self.stored or self.name)
 
 
 @dataclass(frozen=True)
@@ -49,6 +64,20 @@ class Schema:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by_name", {column.name: column for column in self.columns})
+
+    def stored(self, name: str | None) -> str | None:
+        """What files call the column of that name; None if there is none."""
+        column = None if name is None else self.by_name.get(name)
+        return None if column is None else column.stored
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many columns a dataset may have, how many one request may add, and how many one sender may have added."""
+
+    columns: int = 1000
+    new: int = 500
+    own: int = 800
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +108,15 @@ def schema(dataset_id: int) -> Schema:
     with connection():
         # Written out, because every query comes by here, and Peewee takes longer to write it than PostgreSQL to answer.
         rows = database.execute_sql(
-            "SELECT name, type, holds_large FROM dataset_column WHERE dataset_id = %s ORDER BY position", (dataset_id,)
+            "SELECT name, type, holds_large, stored, id, added_by"
+            " FROM dataset_column WHERE dataset_id = %s ORDER BY id",
+            (dataset_id,),
         )
-        found = (Column(name, ColumnType(kind), holds_large) for name, kind, holds_large in rows.fetchall())
+        found = (Column(name, ColumnType(kind), *rest) for name, kind, *rest in rows.fetchall())
         return Schema(dataset_id, arrange(found))
 
 
-def evolve(dataset_id: int, change: Change, max_columns: int) -> Schema:
+def evolve(dataset_id: int, change: Change, limits: Limits, sender: str | None) -> Schema:
     """Apply as much of `change` as is still possible and return the schema that resulted.
 
     Of rivals that want one name with two types, or to widen and to hold large integers, the first wins and the
@@ -93,8 +124,12 @@ def evolve(dataset_id: int, change: Change, max_columns: int) -> Schema:
     """
     with connection(), database.atomic():
         _lock(dataset_id)
-        _add(dataset_id, change.add, max_columns)
-        _mark(dataset_id, change)
+        present = schema(dataset_id)
+        missing = [each for each in change.add if each.name not in present.by_name]
+        if missing:
+            _check(missing, present, limits, sender)
+            insert(dataset_id, missing, sender)
+        _mark(change, schema(dataset_id))
         return schema(dataset_id)
 
 
@@ -105,28 +140,77 @@ def _lock(dataset_id: int) -> None:
         raise DatasetNotFound("the dataset was deleted meanwhile")
 
 
-def _add(dataset_id: int, fields: tuple[Field, ...], max_columns: int) -> None:
-    if not fields:
-        return
-    present = {row.name for row in ColumnRow.select(ColumnRow.name).where(ColumnRow.dataset_id == dataset_id)}
-    missing = [each for each in fields if each.name not in present]
-    wanted = len(present) + len(missing)
-    if missing and wanted > max_columns:
+def _check(missing: Sequence[Field], present: Schema, limits: Limits, sender: str | None) -> None:
+    """Raises TooManyColumns."""
+    wanted = len(present.columns) + len(missing)
+    need = f"the events need {len(missing)} new columns"
+    if wanted > limits.columns:
         raise TooManyColumns(
-            f"the events need {len(missing)} new columns, which makes {wanted} in the dataset; "
-            f"at most {max_columns} are allowed",
-            limit=max_columns,
+            f"{need}, which makes {wanted} in the dataset; at most {limits.columns} are allowed", limit=limits.columns
         )
-    for position, each in enumerate(missing, start=len(present)):
-        ColumnRow.create(dataset_id=dataset_id, name=each.name, type=each.type.value, position=position)
+    if sender is None:
+        return
+    if len(missing) > limits.new:
+        raise TooManyColumns(f"{need}; one request may bring {limits.new}", limit=limits.new)
+    own = sum(each.added_by == sender for each in present.columns) + len(missing)
+    if own > limits.own:
+        raise TooManyColumns(f"{need}, which makes {own} by this sender; at most {limits.own} are", limit=limits.own)
 
 
-def _mark(dataset_id: int, change: Change) -> None:
-    for narrow, wide in WIDER.items():
-        integer = (ColumnRow.dataset_id == dataset_id) & (ColumnRow.type == narrow.value)
-        if change.hold_large:
-            ColumnRow.update(holds_large=True).where(integer & ColumnRow.name.in_(change.hold_large)).execute()
-        if change.widen:
-            ColumnRow.update(type=wide.value).where(
-                integer & ColumnRow.name.in_(change.widen) & ~ColumnRow.holds_large
-            ).execute()
+def insert(dataset_id: int, fields: Sequence[Field], sender: str | None = None) -> None:
+    """Give the dataset, which the caller has locked or just made, the columns."""
+    last = database.execute_sql(
+        "UPDATE dataset SET columns_made = columns_made + %s WHERE id = %s RETURNING columns_made",
+        (len(fields), dataset_id),
+    ).fetchone()[0]
+    taken = {
+        name
+        for (name,) in database.execute_sql(
+            "SELECT stored FROM dataset_column WHERE dataset_id = %s"
+            " UNION ALL SELECT stored FROM dropped_column WHERE dataset_id = %s",
+            (dataset_id, dataset_id),
+        ).fetchall()
+    }
+    for number, each in enumerate(fields, start=last - len(fields) + 1):
+        stored = stored_name(each.name, number, taken)
+        ColumnRow.create(
+            dataset_id=dataset_id,
+            id=number,
+            name=each.name,
+            stored=stored,
+            type=each.type.value,
+            added_by=sender,
+        )
+        taken.add(stored)
+
+
+def _mark(change: Change, known: Schema) -> None:
+    columns = {name: known.by_name[name] for name in (*change.hold_large, *change.widen) if name in known.by_name}
+    for name, column in columns.items():
+        row = (ColumnRow.dataset_id == known.dataset_id) & (ColumnRow.id == column.id)
+        if name in change.hold_large and column.type in WIDER:
+            ColumnRow.update(holds_large=True).where(row).execute()
+        if name in change.widen and column.type in WIDER:
+            wide = WIDER[column.type].value
+            ColumnRow.update(type=wide).where(row & ~ColumnRow.holds_large).execute()
+
+
+def drop(dataset_id: int, column_id: str, kept: Collection[str]) -> Column:
+    """Forget the column and return what it was; a column of its name that comes again is another one.
+
+    Raises DatasetNotFound, ColumnNotFound, and InvalidRequest for one that is among the `kept` names.
+    """
+    with changing(), database.atomic():
+        _lock(dataset_id)
+        found = next((each for each in schema(dataset_id).columns if str(each.id) == column_id), None)
+        if found is None:
+            raise ColumnNotFound(f"the dataset has no column {column_id[:20]!r}")
+        if found.name in kept:
+            raise InvalidRequest(f"the column {found.name!r} cannot be dropped: the dataset's rows need it")
+        ColumnRow.delete().where((ColumnRow.dataset_id == dataset_id) & (ColumnRow.id == found.id)).execute()
+        database.execute_sql(
+            "INSERT INTO dropped_column (dataset_id, id, name, stored) VALUES (%s, %s, %s, %s)",
+            (dataset_id, found.id, found.name, found.stored),
+        )
+        database.execute_sql("UPDATE dataset SET columns_dropped = columns_dropped + 1 WHERE id = %s", (dataset_id,))
+    return found

@@ -10,9 +10,11 @@ from playhouse.postgres_ext import DateTimeTZField
 
 from columns import ColumnType, Field
 from errors import DatasetExists, DatasetNotFound, InvalidRequest
+from models import column
 from models.base import Table, connection, database
-from models.column import TIMESTAMP, ColumnRow
+from models.column import TIMESTAMP
 from models.generation import changing
+from models.stored_name import is_plain
 
 DEFAULT_TENANT: Final = "default"
 ARRIVAL_COLUMNS: Final = (
@@ -36,6 +38,7 @@ class DatasetRow(Table):
     is_lookup = BooleanField()
     retention_days = IntegerField(null=True)
     retention_description = TextField(default="")
+    columns_dropped = IntegerField(default=0)
 
     class Meta:
         table_name = "dataset"
@@ -45,6 +48,7 @@ class DatasetRow(Table):
 class Dataset:
     """A dataset as it was when read. A dataset that is deleted and created again has another `id`.
 
+    A schema that was read when `columns_dropped` was another number may name columns that are gone.
     `is_lookup`: its rows have no time of their own, so neither a query's range nor retention applies to them.
     """
 
@@ -56,6 +60,7 @@ class Dataset:
     static_schema: bool
     telemetry_type: str
     created_at: datetime
+    columns_dropped: int = 0
     is_lookup: bool = False
 
 
@@ -100,8 +105,7 @@ def create(
                     created_at=datetime.now(UTC),
                 )
                 database.execute_sql("INSERT INTO dataset_total (dataset_id) VALUES (%s)", (row.id,))
-                for position, each in enumerate((*ARRIVAL_COLUMNS, *declared)):
-                    ColumnRow.create(dataset_id=row.id, name=each.name, type=each.type.value, position=position)
+                column.insert(row.id, (*ARRIVAL_COLUMNS, *declared))
         except IntegrityError as error:
             raise DatasetExists(f"the dataset {name!r} exists already") from error
         return _dataset(row)
@@ -115,6 +119,9 @@ def _with_time(fields: tuple[Field, ...], time_column: str) -> tuple[Field, ...]
         raise InvalidRequest(f"a field is reserved or declared twice: {', '.join(reserved or sorted(names))}")
     if time_column == TIMESTAMP:
         return fields
+    if not is_plain(time_column):
+        # Its files are sorted and chosen by it, under the name that it has here.
+        raise InvalidRequest(f"the time field {time_column[:100]!r} has characters that a time field may not have")
     kind = next((each.type for each in fields if each.name == time_column), None)
     if time_column in {each.name for each in ARRIVAL_COLUMNS} or kind not in (None, *TIMESTAMP_TYPES):
         raise InvalidRequest(f"the time field {time_column!r} cannot be one: it is {kind or 'reserved'}")
@@ -212,5 +219,6 @@ def _dataset(row: DatasetRow) -> Dataset:
         row.static_schema,
         row.telemetry_type,
         row.created_at,
+        row.columns_dropped,
         row.is_lookup,
     )

@@ -109,7 +109,7 @@ class Recorder:
         try:
             self.round()
         except WeirError as error:
-            logger.info("Weir's own events wait: %s", error.message)
+            logger.info("Weir's own events wait: %s", error)
             return False
         except Exception:
             logger.exception("Weir's own events are not stored")
@@ -147,7 +147,7 @@ class Recorder:
         try:
             self._store(rows.batch(made))
         except (InvalidRequest, TooLarge) as error:
-            logger.warning("%s does not take Weir's own events: %s", self._own.dataset[1], error.message)
+            logger.warning("%s does not take Weir's own events: %s", self._own.dataset[1], error)
             self._count("dropped", len(made))
         except WeirError:
             raise

@@ -51,6 +51,13 @@ class DatasetName(Answer):
     name = fields.String(required=True)
 
 
+class Column(Answer):
+    id = fields.Integer(required=True)
+    name = fields.String(required=True)
+    type = fields.String(required=True)
+    addedBy = fields.String(allow_none=True)  # noqa: N815
+
+
 class Resource(Answer):
     """Restricts an entry to one dataset, and a reader's also to the rows where a field has a value."""
 

@@ -50,6 +50,19 @@ def describe(app: Flask, is_protected: Callable[[str], bool]) -> dict[str, Any]:
     return dict(spec.to_dict())
 
 
+class Description:
+    """The document as JSON, made when it is first asked for: then all routes are there."""
+
+    def __init__(self) -> None:
+        self._json: bytes | None = None
+
+    def json(self, app: Flask, is_protected: Callable[[str], bool]) -> bytes:
+        """The same bytes each time."""
+        if self._json is None:
+            self._json = app.json.dumps(describe(app, is_protected)).encode()
+        return self._json
+
+
 def _of(app: Flask, rule: Rule) -> Operation:
     told = OPERATIONS.get(rule.endpoint)
     return told or Operation((app.view_functions[rule.endpoint].__doc__ or "").split("\n")[0])

@@ -86,7 +86,7 @@ def _crud(
 ) -> dict[str, Operation]:
     return {
         f"{plural}.create": Operation(f"Create a {noun}.", body=_json(schema), answer=_json(OBJECT)),
-        f"{plural}.every": Operation(f"The {plural}.", listed_by, answer=_json(array("object"))),
+        f"{plural}.list_all": Operation(f"The {plural}.", listed_by, answer=_json(array("object"))),
         f"{plural}.get": Operation(f"One {noun}, with its revision as ETag.", answer=_json(OBJECT)),
         f"{plural}.change": Operation(f"The whole {noun} anew.", body=_json(schema), answer=_json(OBJECT)),
         f"{plural}.delete": Operation(f"Delete a {noun}."),
@@ -106,7 +106,7 @@ def _api_keys(blueprint: str) -> dict[str, Operation]:
             body=_json(NewApiKeySchema),
             answer=_json(answers.ApiKey),
         ),
-        f"{blueprint}.every": Operation("The API keys, secrets masked.", answer=_json(array(answers.ApiKey))),
+        f"{blueprint}.list_all": Operation("The API keys, secrets masked.", answer=_json(array(answers.ApiKey))),
         f"{blueprint}.get": Operation("One API key with its secret.", answer=_json(answers.ApiKey)),
         f"{blueprint}.delete": Operation(
             "Delete an API key. It is dead at once, in every worker.", answer=_json(answers.Message)
@@ -170,7 +170,7 @@ QUERIES: Final = {
     "query.cancel": Operation("End a query.", answer=_json(answers.Message)),
 }
 DATASETS: Final = {
-    "datasets.every": Operation("The datasets that the caller may see.", answer=_json(array(answers.DatasetName))),
+    "datasets.list_all": Operation("The datasets that the caller may see.", answer=_json(array(answers.DatasetName))),
     "datasets.create": Operation(
         "Create an empty dataset.",
         (
@@ -188,6 +188,10 @@ DATASETS: Final = {
         "The schema that a sample of events would get.", body=_json(EVENTS), answer=_json(OBJECT)
     ),
     "datasets.schema": Operation("The columns, with Arrow's type names.", answer=_json(OBJECT)),
+    "datasets.columns": Operation(
+        "The columns by number, and who sent them first.", answer=_json(array(answers.Column))
+    ),
+    "datasets.drop_column": Operation("Forget a column and its values.", answer=_json(answers.Message)),
     "datasets.stats": Operation(
         "Events and bytes, exactly.", (_query("date", "Of one day: YYYY-MM-DD."),), answer=_json(OBJECT)
     ),
@@ -198,14 +202,14 @@ DATASETS: Final = {
     ),
 }
 IDENTITY: Final = {
-    "roles.every": Operation("The roles and their entries.", answer=_json(OBJECT)),
+    "roles.list_all": Operation("The roles and their entries.", answer=_json(OBJECT)),
     "roles.get": Operation("One role.", answer=_json(answers.Role)),
     "roles.put": Operation("Create or replace a role.", body=_json(array(answers.Entry)), answer=_json(answers.Role)),
     "roles.delete": Operation("Delete a role that nobody holds.", answer=_json(TEXT)),
     "roles.get_default": Operation("The role of OIDC users without another one."),
     "roles.put_default": Operation("Set that role, or null.", body=_json({"type": ["string", "null"]})),
     "users.names": Operation("Users: name and method.", answer=_json(array("object"))),
-    "users.every": Operation("Users and what they hold.", answer=_json(array("object"))),
+    "users.list_all": Operation("Users and what they hold.", answer=_json(array("object"))),
     "users.get": Operation("One user.", answer=_json(OBJECT)),
     "users.create": Operation(
         "Create a user with these roles; answers the password.",
@@ -224,7 +228,7 @@ IDENTITY: Final = {
     ),
     "oidc.finish": Operation("Where the provider sends the browser back to.", status=302),
     "oidc.end": Operation("End the session.", (_query("redirect", "Where to go then."),), status=302),
-    "tenants.every": Operation("The tenants.", answer=_json(array(answers.Tenant))),
+    "tenants.list_all": Operation("The tenants.", answer=_json(array(answers.Tenant))),
     "tenants.get": Operation("One tenant.", answer=_json(answers.Tenant)),
     "tenants.create": Operation(
         "Create a tenant and its administrator.", body=_json(NewTenantSchema), answer=_json(answers.Tenant)

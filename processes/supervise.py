@@ -8,6 +8,7 @@ from pathlib import Path
 
 import gevent
 
+from logs import outlet
 from processes.locks import try_lock
 
 logger = logging.getLogger(__name__)
@@ -52,11 +53,11 @@ def _run_as_owner(name: str, lock: Path, command: Sequence[str], hear: Hear | No
 def _start(command: Sequence[str], lock: int, hear: Hear | None) -> "subprocess.Popen[bytes]":
     """The child, which inherits the lock."""
     if hear is None:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[lock])
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=outlet(), pass_fds=[lock])
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         told = [*command, "--log-to", str(theirs.fileno())]
-        child = subprocess.Popen(told, stdin=subprocess.DEVNULL, pass_fds=[lock, theirs.fileno()])
+        child = subprocess.Popen(told, stdin=subprocess.DEVNULL, stderr=outlet(), pass_fds=[lock, theirs.fileno()])
     gevent.spawn(_listen, ours, hear)
     return child
 

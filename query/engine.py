@@ -6,7 +6,7 @@ while it was collected.
 """
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -22,8 +22,8 @@ from query.lower.constant_folding import fold_constants, is_volatile
 from query.lower.output import answer, unique_names
 from query.lower.relations import Lowering
 from query.lower.statements import Statements
-from query.pg.types import JSONB, TEXT, from_polars
-from query.plan.environment import Environment, Schema
+from query.plan.environment import Environment, Schema, schema_of
+from query.plan.rules import rewritten
 from query.plan.tree import Output, Query
 from query.syntax.parse import Statement, parse
 
@@ -33,11 +33,13 @@ __all__ = ["Compiled", "ResultField", "Table", "bound", "compile", "lowered", "p
 @dataclass(frozen=True, slots=True)
 class Table:
     """A dataset's rows. `json_columns` are the text columns that hold one JSON document each; `source` says for
-    EXPLAIN what is read, as "3 files, 1048576 bytes"."""
+    EXPLAIN what is read, as "3 files, 1048576 bytes". `narrowed`: it hides rows and columns, which the plan of its
+    scans would tell of."""
 
     frame: pl.LazyFrame
     json_columns: frozenset[str] = frozenset()
     source: str = ""
+    narrowed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def lowered(statement: Statement, query: Query, tables: Mapping[str, Table]) -> 
     statements = Statements()
     frames = {name: table.frame for name, table in tables.items()}
     try:
-        frame = Lowering(frames, statements, {}, {}).frame(query.relation)
+        frame = Lowering(frames, statements, {}, {}).frame(rewritten(query.relation))
     except RecursionError as error:
         raise too_complex() from error
     names = unique_names([output.name for output in query.outputs])
@@ -102,21 +104,16 @@ def lowered(statement: Statement, query: Query, tables: Mapping[str, Table]) -> 
     return explained(statement, tables, compiled) if statement.explain else compiled
 
 
-def schema_of(columns: Iterable[tuple[str, pl.DataType]], json_columns: Container[str]) -> Schema:
-    """What the binder knows of a dataset whose columns have these names and types."""
-    kinds = ((name, JSONB if name in json_columns else from_polars(dtype) or TEXT) for name, dtype in columns)
-    return Schema(tuple(kinds))
-
-
 def _schema(table: Table) -> Schema:
     return schema_of(table.frame.collect_schema().items(), table.json_columns)
 
 
 def explained(statement: Statement, tables: Mapping[str, Table], compiled: Compiled) -> Compiled:
     """What EXPLAIN answers: one row of text per line, and nothing is read."""
+    narrowed = any(tables[name].narrowed for name in statement.datasets if name in tables)
     lines = [
         *(f"Dataset {name}: {tables[name].source or 'all rows'}" for name in statement.datasets if name in tables),
-        *(f"Reads {line}" for line in pushed_down(compiled.frame)),
+        *(f"Reads {line}" for line in ([] if narrowed else pushed_down(compiled.frame))),
         *(f"Step {number}: {step}" for number, step in enumerate(compiled.steps, 1)),
         f"Answer: {', '.join(f'{field.name} {field.type}' for field in compiled.fields)}",
     ]

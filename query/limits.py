@@ -14,6 +14,13 @@ MAX_NESTING: Final = 40
 MAX_TOKENS: Final = 20_000
 """Bounds the parser's work for text that is all operators."""
 
+MAX_REREAD: Final = 5
+REREAD_ANYWAY: Final = 10_000
+"""Tokens that the parser may go back over: so many for each of the statement's, and some more.
+
+It goes back wherever one reading fails, people's statements up to twice over a token, and each such step takes about
+20 us. Without a limit a few nested words could keep it for ever."""
+
 MAX_CHAIN: Final = 400
 """Operators in one unbracketed chain (a + b + c ...): every one is a level of the tree."""
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS, Function, by_family
+import query.bind  # noqa: F401
+from query.functions.registry import AGGREGATES, SYNTAX, WINDOW_FUNCTIONS, Aggregate, Function, by_family
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "sql.md"
 _INTRODUCTION: Final = """# SQL
@@ -48,7 +49,16 @@ Text is ordered by code point (`COLLATE "C"`).
 
 def page() -> str:
     """The whole page as Markdown."""
-    return "\n".join([_INTRODUCTION, *_functions(), *_aggregates(), *_windows()]).rstrip() + "\n"
+    return "\n".join([_INTRODUCTION, *_syntax(), *_functions(), *_aggregates(), *_windows()]).rstrip() + "\n"
+
+
+def _syntax() -> Iterator[str]:
+    yield "## Syntax\n"
+    yield "| form | meaning |\n|---|---|"
+    forms = {construct.form: construct.summary for construct in SYNTAX.values() if construct.form}
+    for form in sorted(forms, key=str.lower):
+        yield f"| `{_escaped(form)}` | {_escaped(forms[form])} |"
+    yield ""
 
 
 def _functions() -> Iterator[str]:
@@ -77,17 +87,23 @@ def _aggregates() -> Iterator[str]:
     yield "| form | result | meaning |\n|---|---|---|"
     for name in sorted(AGGREGATES):
         for entry in AGGREGATES[name]:
-            within = f"{name}() WITHIN GROUP (ORDER BY {', '.join(entry.parameters)})"
-            form = within if entry.ordered_set else f"{name}({', '.join(entry.parameters) or '*'})"
-            yield f"| `{form}` | `{entry.result_text}` | {_escaped(entry.summary)} |"
+            yield f"| `{_aggregate_form(entry)}` | `{entry.result_text}` | {_escaped(entry.summary)} |"
     yield ""
+
+
+def _aggregate_form(entry: Aggregate) -> str:
+    parameters = ", ".join(entry.parameters)
+    if entry.direct is not None:
+        return f"{entry.name}({', '.join(entry.direct)}) WITHIN GROUP (ORDER BY {parameters})"
+    return f"{entry.name}({parameters or '*'})"
 
 
 def _windows() -> Iterator[str]:
     yield "## Window functions\n"
-    yield "| function | meaning |\n|---|---|"
-    for name, summary in WINDOW_FUNCTIONS.items():
-        yield f"| `{name}` | {_escaped(summary)} |"
+    yield "| form | result | meaning |\n|---|---|---|"
+    for forms in WINDOW_FUNCTIONS.values():
+        for form in forms:
+            yield f"| `{form.name}({', '.join(form.parameters)})` | `{form.result}` | {_escaped(form.summary)} |"
 
 
 def _escaped(text: str) -> str:

@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -23,13 +23,29 @@ HELD_BYTES: Final = 1024 * KIB
 # A file goes only after a grace far longer than a query; a segment may go right after it was listed.
 MOST_SNAPSHOTS: Final = 5
 NS_PER_SECOND: Final = 1_000_000_000
+# The longest statement takes a few seconds to parse on a busy machine, those of people a hundredth.
+CHECK_SECONDS: Final = 20.0
 
 Resolve = Callable[[tuple[str, ...], tuple[str, ...]], Mapping[str, Source]]
 
 
 @dataclass(frozen=True, slots=True)
+class Checked:
+    """A statement that can run, as far as it can be judged without data."""
+
+    datasets: tuple[str, ...]
+    explain: bool
+
+
+Check = Callable[[str], Checked]
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
-    """One query as it was asked. `tenant` and `identity` (kind and name) say by whom; `now_ns` is its `now()`."""
+    """One query as it was asked. `tenant` and `identity` (kind and name) say by whom; `now_ns` is its `now()`.
+
+    `privileged`: it may take the slot that is kept for administrators and alerts.
+    """
 
     tenant: str
     identity: str
@@ -38,6 +54,7 @@ class Question:
     parameters: tuple[Parameter, ...] = ()
     options: Options = field(default_factory=Options)
     coding: str = "identity"
+    privileged: bool = False
 
 
 class QueryService:
@@ -76,7 +93,7 @@ class QueryService:
         with ExitStack() as stack:
             lease = stack.enter_context(self._pool.lease(_listed(question), is_gone))
             lease.send(Parse(question.sql, question.parameters))
-            datasets, columns = _named(lease)
+            datasets, columns = _named(_answered(lease))
             for _ in range(MOST_SNAPSHOTS):
                 sources = resolve(datasets, columns)
                 lease.send(self._execute(question, sources))
@@ -88,6 +105,22 @@ class QueryService:
             scanned = _scanned(sources, lease.note)
             rest = (lease, stack.pop_all()) if held.coding is None else None
         return Result(held, rest, question.coding, scanned, time.monotonic() - started)
+
+    @contextmanager
+    def checking(self, question: Question, is_gone: Callable[[], bool]) -> Iterator[Check]:
+        """Gives a function that judges one statement after another, in a query process and under a deadline.
+
+        `question` says who asks, and what the list of running queries shows. The function raises InvalidSQL,
+        UnsupportedSQL and as `run` does.
+        """
+        with self._pool.lease(_listed(question), is_gone, CHECK_SECONDS) as lease:
+
+            def check(sql: str) -> Checked:
+                lease.send(Parse(sql))
+                answer = _answered(lease)
+                return Checked(_named(answer)[0], answer["explain"] is True)
+
+            yield check
 
     def _execute(self, question: Question, sources: Mapping[str, Source]) -> Execute:
         return Execute(sources, question.now_ns, question.options, question.coding, self._largest_result_bytes)
@@ -175,13 +208,21 @@ class Result:
 
 def _listed(question: Question) -> Query:
     started_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    return Query(uuid.uuid4().hex, question.tenant, question.identity, question.sql, started_at)
+    by = question.tenant, question.identity
+    return Query(uuid.uuid4().hex, *by, question.sql, started_at, question.privileged)
 
 
-def _named(lease: Lease) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The datasets of the statement, and the columns that its conditions are about."""
+def _answered(lease: Lease) -> Answer:
+    """What a request without data is answered with."""
     answer = lease.receive()
-    if isinstance(answer, bytes) or not all(isinstance(answer.get(key), list) for key in ("datasets", "columns")):
+    if isinstance(answer, bytes):
+        raise InternalError("a query process answered out of order")
+    return answer
+
+
+def _named(answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The datasets of the statement, and the columns that its conditions are about."""
+    if not all(isinstance(answer.get(key), list) for key in ("datasets", "columns")):
         raise InternalError("a query process answered out of order")
     return tuple(map(str, answer["datasets"])), tuple(map(str, answer["columns"]))
 

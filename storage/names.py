@@ -7,6 +7,8 @@ from typing import Final
 
 from ulid import ULID
 
+from errors import StorageUnavailable
+
 SEGMENT_SUFFIX: Final = ".wal"
 # A file that a process keeps locked as long as it lives.
 OWNER_SUFFIX: Final = ".owner"
@@ -17,6 +19,13 @@ PARQUET_SUFFIX: Final = ".parquet"
 HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 # Directories of the data directory that are not a tenant's.
 RESERVED: Final = frozenset({"staging", "postgres", "queries", "metrics", "cache"})
+# The path of a Parquet file below the data directory or in the bucket, whole: nothing upward, nothing that is not the
+# events', and no name that `partition` would not give. And the name of a segment.
+STORED: Final = re.compile(
+    rf"(?!(?:{'|'.join(sorted(RESERVED))})/)(?:[A-Za-z0-9_%=-]+/)+"
+    rf"[A-Za-z0-9_-]+(?:{re.escape(PARQUET_SUFFIX)}|{re.escape(UNFINISHED_SUFFIX)})"
+)
+SEGMENT: Final = re.compile(r"[A-Za-z0-9_-]+")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSAFE: Final = re.compile(rb"[^A-Za-z0-9_-]")
 
@@ -24,6 +33,24 @@ _UNSAFE: Final = re.compile(rb"[^A-Za-z0-9_-]")
 def mirrors(root: Path) -> Path:
     """The directory, in the data directory, of what was read of other hosts' segments. A restart may empty it."""
     return root / "staging" / "peers"
+
+
+def require_stored(path: str) -> str:
+    """The path, if it can be that of a Parquet file of ours. Raises StorageUnavailable: it is from a forged database.
+
+    >>> require_stored("default/app/date=2026-01-01/hour=00/01K.parquet")
+    'default/app/date=2026-01-01/hour=00/01K.parquet'
+    """
+    if not STORED.fullmatch(path):
+        raise StorageUnavailable(f"the path {path[:200]!r} is none of a Parquet file of Weir; nothing is done with it")
+    return path
+
+
+def require_segment(name: str) -> str:
+    """The same for the name of a segment."""
+    if not SEGMENT.fullmatch(name):
+        raise StorageUnavailable(f"{name[:200]!r} is no name of a segment; nothing is done with it")
+    return name
 
 
 def unique() -> str:

@@ -45,6 +45,8 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("POST", "/api/v1/logstream/schema/detect"): READ,
     **{("GET", f"/api/v1/logstream/<name>/{part}"): READ for part in ("schema", "stats", "info", "retention")},
     ("PUT", "/api/v1/logstream/<name>/retention"): ADMIN,
+    ("GET", "/api/v1/logstream/<name>/columns"): ADMIN,
+    ("DELETE", "/api/v1/logstream/<name>/columns/<column_id>"): ADMIN,
     # One tenant: even the administrator gets a 400.
     **{(method, "/api/v1/tenants/<tenant_id>"): ADMIN for method in ("GET", "PUT", "DELETE")},
     ("GET", "/api/v1/tenants"): ADMIN,
@@ -129,6 +131,7 @@ def _has_its_error_shape(rule: str, answer: requests.Response) -> bool:
 def _filled(rule: str) -> str:
     return (
         rule.replace("<name>", "matrix-none")
+        .replace("<column_id>", "1")
         .replace("<tenant_id>", "matrix-none")
         .replace("<key_id>", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
     )

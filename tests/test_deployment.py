@@ -74,6 +74,38 @@ def test_services_of_the_compose_file_refer_to_each_other():
     assert (DEPLOY / build["context"] / build["dockerfile"]).resolve() == DEPLOY / "Dockerfile"
 
 
+def test_every_image_is_named_by_an_exact_version():
+    """A moving tag is another program tomorrow."""
+    based = [rest.split()[0] for word, rest in instructions() if word == "FROM"]
+    images = [*based, *(each["image"] for each in COMPOSE["services"].values() if "image" in each)]
+
+    assert len(images) >= 5
+    assert [
+        image for image in images if not re.search(r":\d+\.\d+(\.\d+)?(-[a-z]+)?(@sha256:[0-9a-f]{64})?$", image)
+    ] == []
+
+
+def test_no_image_is_one_whose_maintainer_has_stopped():
+    assert "minio" not in (DEPLOY / "compose.yaml").read_text("utf-8")
+
+
+def test_account_of_the_bucket_reaches_nothing_else():
+    known = json.loads(COMPOSE["configs"]["s3"]["content"])["identities"]
+
+    assert [each["credentials"][0]["accessKey"] for each in known] == ["weir"]
+    assert COMPOSE["services"]["weir"]["environment"]["AWS_ACCESS_KEY_ID"] == "weir"
+    assert {action.partition(":")[2] for action in known[0]["actions"]} == {"weir"}
+    assert COMPOSE["services"]["weir"]["environment"]["WEIR_STORAGE_URL"].startswith("s3://weir/")
+
+
+@pytest.mark.parametrize("path", ["deploy/Dockerfile", ".ci/run"])
+def test_packages_are_installed_by_their_hashes(path: str):
+    installs = [line for line in (ROOT / path).read_text("utf-8").splitlines() if re.search(r"pip install.* -r ", line)]
+
+    assert installs
+    assert all("--require-hashes" in line and ".lock" in line for line in installs)
+
+
 def test_every_password_of_the_compose_file_is_asked_for_by_the_manual():
     wanted = set(re.findall(r"\$\{([A-Z0-9_]+):\?\}", (DEPLOY / "compose.yaml").read_text("utf-8")))
     made = re.search(r"for name in ([A-Z0-9_ ]+); do", (ROOT / "docs" / "deployment.md").read_text("utf-8"))

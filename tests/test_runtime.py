@@ -1,12 +1,16 @@
 """The border to gevent: threads for what would stop all greenlets."""
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable
+from functools import partial
 
 import gevent
 import pytest
+from gevent.hub import Hub
 
-from runtime import Pool, give_way
+from runtime import Pool, give_way, log_failures, offload
 
 PATIENCE_SECONDS = 30
 
@@ -29,6 +33,49 @@ def test_caller_gets_the_result_or_the_error(pool: Pool):
     with pytest.raises(LookupError, match="broken"):
         pool.run(broken)
     assert pool.run(int, "11", base=2) == 3
+
+
+@pytest.mark.parametrize("run", [offload, Pool(1).run], ids=["gevent's pool", "a pool of its own"])
+def test_a_failed_call_shows_its_arguments_nowhere(run: Callable[..., object], capfd: pytest.CaptureFixture[str]):
+    """operations.md: no line holds a payload. gevent prints a failed call, and a partial prints its arguments."""
+    with pytest.raises(ValueError, match="invalid literal"):
+        run(partial(int, "canary"), base=10)
+
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_offloaded_error_is_not_kept_alive_by_its_own_traceback():
+    """It would hold the call's arguments, a whole body, until the collector comes."""
+    body = Body()
+    watched = weakref.ref(body)
+    gc.disable()
+
+    with pytest.raises(LookupError):
+        offload(reject, body)
+    del body
+
+    gc.enable()
+    assert watched() is None
+
+
+class Body:
+    """What a call is given, of which one can see that it is gone."""
+
+
+def reject(body: Body) -> None:
+    raise LookupError(id(body))
+
+
+def test_a_failed_greenlet_is_logged_without_what_it_was_started_with(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Hub, "print_exception", Hub.print_exception)
+    log_failures()
+
+    gevent.spawn(int, "canary").join()
+
+    assert "canary" not in "".join(capfd.readouterr())
+    assert [each.getMessage() for each in caplog.records] == ["a greenlet failed"]
 
 
 def test_other_greenlets_go_on_meanwhile(pool: Pool):

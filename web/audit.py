@@ -6,13 +6,12 @@ Administrators read it by SQL; nobody writes or deletes it (auth/privileges.py).
 """
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 import polars as pl
-from flask import Blueprint, Flask, Response, current_app
+from flask import Blueprint, Response
 
 from auth.identity import Identity
 from auth.privileges import AUDIT_DATASET
@@ -20,15 +19,12 @@ from columns import POLARS_TYPES, Batch, ColumnType, Field
 from errors import WeirError
 from serving.flask_app.current import this_request
 from storage.write.arrival import Arrival
+from web.services import services
 
 logger = logging.getLogger(__name__)
 
-EXTENSION: Final = "weir.audit"
 TELEMETRY_TYPE: Final = "events"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-
-# Reception.store: tenant, dataset, batch, arrival, telemetry type.
-Store = Callable[[str, str, Batch, Arrival, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +37,6 @@ class Actor:
 
 
 NOBODY: Final = Actor()
-
-
-def install(app: Flask, store: Store) -> None:
-    """Let the app's watched blueprints record by `store`, which returns when the event is durable."""
-    app.extensions[EXTENSION] = store
 
 
 def watch(blueprint: Blueprint, noun: str, reveals: frozenset[str] = frozenset()) -> Blueprint:
@@ -92,9 +83,9 @@ def record(tenant: str, actor: Actor, action: str, target: str | None, status: i
     }
     arrival = Arrival(datetime.now(UTC), request.remote_addr or "", request.headers.get("User-Agent", ""))
     try:
-        current_app.extensions[EXTENSION](tenant, AUDIT_DATASET, _batch(members), arrival, TELEMETRY_TYPE)
+        services().audit(tenant, AUDIT_DATASET, _batch(members), arrival, TELEMETRY_TYPE)
     except WeirError as error:
-        logger.error("audit: %s was not recorded: %s: %s", members, type(error).__name__, error.message)
+        logger.error("audit: %s was not recorded: %s", members, error)
 
 
 def _batch(members: dict[str, str | int | None]) -> Batch:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from flask import Blueprint, Flask, current_app
+from flask import Blueprint
 
 from auth.access import Access
 from auth.identity import Identity
@@ -15,23 +15,23 @@ from models.tenant import DEFAULT
 from serving.flask_app.current import Request, this_request
 from web import audit
 from web.credentials import REFUSAL, Credentials
+from web.services import services
 
-EXTENSION: Final = "weir.access"
-CREDENTIALS: Final = "weir.credentials"
 TENANT_HEADER: Final = "X-P-Tenant"
 # Where WSGI keeps the headers that every request is looked at for.
 KEY_VARIABLE: Final = "HTTP_X_API_KEY"
 AUTHORIZATION_VARIABLE: Final = "HTTP_AUTHORIZATION"
 TENANT_VARIABLE: Final = "HTTP_X_P_TENANT"
+# Tells the server that this connection is no stranger's (serving/gunicorn_worker/connection.py). Strangers give way.
+KNOWN_VARIABLE: Final = "weir.known"
 SESSION_COOKIE: Final = "session"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def install(app: Flask, access: Access) -> None:
-    """Let the app's protected blueprints use `access`. Called once, by create_app."""
-    app.extensions[EXTENSION] = access
+def credentials(access: Access) -> Credentials:
+    """The validators over `access`; wrong passwords are recorded."""
     bearer = None if access.bearer_tokens is None else access.bearer_tokens.identify
-    app.extensions[CREDENTIALS] = Credentials(access.verifier, bearer, _record_wrong_password)
+    return Credentials(access.verifier, bearer, _record_wrong_password)
 
 
 def protect(blueprint: Blueprint) -> Blueprint:
@@ -53,13 +53,13 @@ def require_identity() -> None:
     if request.view_args:
         _refuse_unprintable(request.view_args)
     request.identity = found
+    request.environ[KNOWN_VARIABLE] = True
 
 
 def identify(request: Request, tenant_id: str) -> Identity | None:
     """Whom the request's headers prove; None when they hold no credential. Raises Unauthenticated for a wrong one."""
     sent = request.environ
-    credentials: Credentials = current_app.extensions[CREDENTIALS]
-    return credentials.identify(tenant_id, sent.get(KEY_VARIABLE), sent.get(AUTHORIZATION_VARIABLE))
+    return services().credentials.identify(tenant_id, sent.get(KEY_VARIABLE), sent.get(AUTHORIZATION_VARIABLE))
 
 
 def _record_wrong_password(claim: Claim) -> None:
@@ -108,8 +108,8 @@ def own_origin() -> str:
 
 
 def access() -> Access:
-    found: Access = current_app.extensions[EXTENSION]
-    return found
+    """Identity and access of this worker."""
+    return services().access
 
 
 def caller() -> Identity:

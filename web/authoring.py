@@ -4,21 +4,23 @@ A `Kind` says in what one of the four differs from the others, and gives it its 
 """
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Generic, Protocol, TypeVar
 
 from flask import Blueprint, Response, request
 
 from auth.authorship import author_of, may_see, require_author, require_editor
-from auth.privileges import Action, require
+from auth.privileges import Action, require, sees_all_rows
 from errors import ChangedMeanwhile, InvalidSQL, NotFound, UnsupportedSQL
 from models import authored
 from models.authored import Origin
-from query.syntax.parse import Statement, parse
-from runtime import offload
+from query.service import Check, Checked
 from web.authentication import caller
+from web.client_connection import client_disconnected
 from web.json_bodies import answer
+from web.questions import asked_by_caller
+from web.services import services
 
 
 class Authored(Protocol):
@@ -49,6 +51,8 @@ class Kind(Generic[Object, Content]):
     farewell: Callable[[Object], object]
     # The datasets that an object's queries read: who may not read them all does not learn that it exists.
     datasets: Callable[[Object], Collection[str]]
+    # Whether its answers show what was found in rows, with rights of its author's: only to who sees all of them.
+    tells_of_rows: bool = field(default=False, kw_only=True)
     # The verbs of its module in models/.
     create: Callable[[Origin, Content], None]
     get: Callable[[str, str], Object]
@@ -68,14 +72,19 @@ class Kind(Generic[Object, Content]):
         """The object. Raises Forbidden, and `missing` also where the caller may not read what the object does."""
         require(caller(), Action.READ_AUTHORED)
         found = self.get(caller().tenant, object_id)
-        if not may_see(caller(), self.datasets(found)):
+        if not self._is_visible(found):
             raise self.missing(f"no {self.noun} {object_id}")
         return found
 
     def all_visible(self) -> list[Object]:
         """The objects that the caller may see. Raises Forbidden."""
         require(caller(), Action.READ_AUTHORED)
-        return [each for each in self.list_all(caller().tenant) if may_see(caller(), self.datasets(each))]
+        return [each for each in self.list_all(caller().tenant) if self._is_visible(each)]
+
+    def _is_visible(self, found: Object) -> bool:
+        datasets = self.datasets(found)
+        tells = not self.tells_of_rows or all(sees_all_rows(caller(), name) for name in datasets)
+        return tells and may_see(caller(), datasets)
 
     def changeable(self, object_id: str) -> Object:
         """The object. Raises Forbidden unless the caller may change it, ChangedMeanwhile if it read another revision.
@@ -127,11 +136,21 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def statement_of(sql: str, field: str) -> Statement:
-    """The parsed query. Raises InvalidSQL and UnsupportedSQL, naming the member that holds it."""
+def checked(*statements: tuple[str, str]) -> list[Checked]:
+    """What is found out about each of the statements, which come as the member that holds it and its text.
+
+    Found out where queries run, because hostile SQL can take a parser long. Raises InvalidSQL and UnsupportedSQL,
+    naming the member, and what a query raises that gets no slot or no time.
+    """
+    if not statements:
+        return []
+    with services().queries.checking(asked_by_caller(statements[0][1]), client_disconnected(request)) as check:
+        return [_checked(check, field, sql) for field, sql in statements]
+
+
+def _checked(check: Check, field: str, sql: str) -> Checked:
     try:
-        # Hostile SQL takes a parser long; in a thread it cannot keep the other requests waiting.
-        return offload(parse, sql)
+        return check(sql)
     except (InvalidSQL, UnsupportedSQL) as error:
         raise type(error)(error.message, **{**error.details, "field": field}) from error
 

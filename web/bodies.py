@@ -63,6 +63,24 @@ class Inflight:
     def let_go(self, count: int) -> None:
         self.held_bytes -= count
 
+    @contextmanager
+    def decoding(self, body: bytes, cost: int) -> Iterator[None]:
+        """Account for the objects that decoding `body`, which is held already, is estimated to make.
+
+        Raises TooLarge if they would not fit even if nothing else were in flight, else as `hold`.
+        """
+        if len(body) + cost > self.limit_bytes:
+            raise TooLarge(
+                f"the body would take more than {self.limit_bytes} bytes of memory when decoded; send fewer records "
+                "at a time",
+                limit=self.limit_bytes,
+            )
+        self.hold(cost)
+        try:
+            yield
+        finally:
+            self.let_go(cost)
+
 
 @dataclass(frozen=True, slots=True)
 class Bodies:
@@ -82,6 +100,22 @@ class Bodies:
 
         Raises TooLarge (either limit), InvalidBody, UnsupportedMedia (Content-Encoding) and Overloaded.
         """
+        with self._account() as hold:
+            yield read_body(
+                request, max_body_bytes=self.max_body_bytes, max_decoded_bytes=self.max_decoded_bytes, hold=hold
+            )
+
+    @contextmanager
+    def receive_plain(self, request: Request, limit_bytes: int) -> Iterator[bytes]:
+        """The body as it was sent, of so many bytes at most, accounted for until the end of the `with`.
+
+        Raises TooLarge, InvalidBody, BodyTimedOut and Overloaded.
+        """
+        with self._account() as hold:
+            yield read_plain(request, limit_bytes, hold)
+
+    @contextmanager
+    def _account(self) -> Iterator[Callable[[int], None]]:
         held = 0
 
         def hold(count: int) -> None:
@@ -90,9 +124,7 @@ class Bodies:
             held += count
 
         try:
-            yield read_body(
-                request, max_body_bytes=self.max_body_bytes, max_decoded_bytes=self.max_decoded_bytes, hold=hold
-            )
+            yield hold
         finally:
             self.inflight.let_go(held)
 
@@ -115,6 +147,11 @@ def read_body(
         body = offload(content_codings.decode, wire, names, max_decoded_bytes)
     hold(max(0, len(body) - len(wire)))
     return body
+
+
+def read_plain(request: Request, limit_bytes: int, hold: Callable[[int], None] = lambda count: None) -> bytes:
+    """The whole body as it was sent. Raises TooLarge, InvalidBody, BodyTimedOut."""
+    return b"".join(_pieces(request, limit_bytes, hold))
 
 
 def _pieces(request: Request, limit: int, hold: Callable[[int], None]) -> Iterator[bytes]:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from flask import Request
 
+from errors import ClientGone
+
 
 def client_disconnected(request: Request) -> Callable[[], bool]:
     """A function that tells whether the request's client has closed its connection, to be asked while it waits.
@@ -29,6 +31,12 @@ def client_disconnected(request: Request) -> Callable[[], bool]:
             return True
 
     return is_gone
+
+
+def require_present(request: Request) -> None:
+    """Raises ClientGone when nobody is going to read the answer: asked before work that is worth the system call."""
+    if client_disconnected(request)():
+        raise ClientGone("the client closed its connection before its events were decoded; nothing was stored")
 
 
 def _never() -> bool:

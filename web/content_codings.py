@@ -61,7 +61,8 @@ def gunzip(body: bytes, limit: int) -> bytes:
     """One gzip member or several behind each other (RFC 1952 section 2.2), zero padding after them ignored."""
     pieces: list[bytes] = []
     position = size = members = 0
-    while position == 0 or body[position:].strip(b"\0"):
+    end = len(body.rstrip(b"\0"))  # less than a member may end with, which only matters behind the last one
+    while position == 0 or position < end:
         members += 1
         if members > MAX_MEMBERS:
             raise InvalidBody(f"the gzip body has more than {MAX_MEMBERS} members", limit=MAX_MEMBERS)

@@ -5,17 +5,16 @@ from typing import Final
 import orjson
 from flask import Response, jsonify, request
 
-from errors import InvalidJSON, TooLarge
+from errors import InvalidJSON
+from web.bodies import read_plain
 
 # A role of thousands of entries fits. Event bodies have their own, larger limits.
 LARGEST_BODY_BYTES: Final = 1024 * 1024
 
 
 def json_body() -> object:
-    """The request's body as JSON, whatever media type it claims. Raises InvalidJSON, TooLarge."""
-    body = request.stream.read(LARGEST_BODY_BYTES + 1)
-    if len(body) > LARGEST_BODY_BYTES:
-        raise TooLarge("the body is over the limit of a management request", limit=LARGEST_BODY_BYTES)
+    """The request's body as JSON, whatever media type it claims. Raises InvalidJSON, and what reading a body raises."""
+    body = read_plain(request, LARGEST_BODY_BYTES)
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:

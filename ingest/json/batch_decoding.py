@@ -7,21 +7,18 @@ from typing import Any
 from columns import Batch
 from ingest.batch_builder import BatchBuilder
 from ingest.column_values import route
+from ingest.decoded import NotTogether
 from ingest.flatten import Rules, flatten
 from ingest.json.decoding import RESERVED, has_rounded, require_objects
 from ingest.json.fast_path import shapes
 from ingest.json.framing import Run, parts_of, runs
 
 
-class NotTogether(Exception):
-    """These events must be decoded request by request, each from its own text."""
+def decode(bodies: Sequence[bytes], max_columns: int) -> tuple[Batch, list[int]]:
+    """The events of several bodies, in order, as `decoding.decode` would give them for one; how many each has.
 
-
-def decode(bodies: Sequence[bytes], *, max_columns: int) -> tuple[Batch, list[int]]:
-    """The events of several bodies, in order, as `json_events.decode` would give them for one; how many each has.
-
-    Raises NotTogether when an integer was rounded on the way, and what `json_events.decode` raises; whose event that
-    is about is for the caller to find out, by decoding the bodies one by one.
+    Raises NotTogether when an integer was rounded on the way, and what `decoding.decode` raises; whose event that is
+    about is for the caller to find out, by decoding the bodies one by one.
     """
     rules = Rules(max_columns=max_columns, reserved=RESERVED)
     return _alike(bodies, rules) or _exactly(bodies, rules)

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
+from ingest.decoded import Decoded
 from ingest.gc_pause import uncollected
 from ingest.otlp.messages import INT32, UINT32, UINT64
 from ingest.otlp.reading import RESOURCE_COLUMNS, SCOPE_COLUMNS, Groups, Signal, open_request
-from ingest.otlp.table import Decoded, Table
+from ingest.otlp.table import Table
 from ingest.proto.otlp import LogsData
 
 SIGNAL: Final = Signal(LogsData, "resource_logs", "scope_logs", "scope_log_schema_url", "schema_url")

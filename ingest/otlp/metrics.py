@@ -9,10 +9,11 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from columns import ColumnType
 from errors import InvalidBody
+from ingest.decoded import Decoded
 from ingest.gc_pause import uncollected
 from ingest.otlp.messages import INT32, UINT32, UINT64, Messages, Reader
 from ingest.otlp.reading import RESOURCE_COLUMNS, SCOPE_COLUMNS, Groups, Signal, open_request
-from ingest.otlp.table import Decoded, Level, Table, concatenate
+from ingest.otlp.table import Level, Table, concatenate
 from ingest.otlp.times import LAST, texts
 from ingest.otlp.values import JsonText, json_arrays, json_text
 from ingest.proto.otlp import MetricsData

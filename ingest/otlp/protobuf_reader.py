@@ -12,6 +12,9 @@ from ingest.otlp.values import Value, base64_text, json_text
 from ingest.proto.otlp import AnyValue, KeyValue
 from ingest.sparse_column import Sparse
 
+# Attributes that a request is remembered by. Each takes some 400 bytes; those that repeat are among the first.
+_MOST_SEEN: Final = 20_000
+
 _STRING_TAG: Final = 0x0A  # field 1, length-delimited: `string_value` of AnyValue
 
 
@@ -78,7 +81,9 @@ class ProtobufReader:
             for encoded in getattr(item, name):
                 target = seen.get(encoded)
                 if target is None:
-                    target = seen[encoded] = _target(encoded, found)
+                    target = _target(encoded, found)
+                    if len(seen) < _MOST_SEEN:
+                        seen[encoded] = target
                 append_row, append_value, value = target
                 append_row(row)
                 append_value(value)

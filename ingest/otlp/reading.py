@@ -27,11 +27,16 @@ RESOURCE_COLUMNS: Final = ("resource_dropped_attributes_count",)
 
 def open_request(body: bytes, media_type: str, signal: Signal) -> tuple[Reader, Messages]:
     """The reader and the request. Raises UnsupportedMedia for a type that OTLP does not have, InvalidBody."""
+    require_media_type(media_type)
     if media_type == PROTOBUF:
         return protobuf_reader.ProtobufReader(), protobuf_reader.parse(body, signal.message_class)
-    if media_type == JSON:
-        return json_reader.JsonReader(), json_reader.parse(body, signal.resources)
-    raise UnsupportedMedia(f"{media_type[:100] or 'no media type'} is not OTLP: expected {PROTOBUF} or {JSON}")
+    return json_reader.JsonReader(), json_reader.parse(body, signal.resources)
+
+
+def require_media_type(media_type: str) -> None:
+    """Raises UnsupportedMedia for a type that OTLP does not have."""
+    if media_type not in (PROTOBUF, JSON):
+        raise UnsupportedMedia(f"{media_type[:100] or 'no media type'} is not OTLP: expected {PROTOBUF} or {JSON}")
 
 
 class Groups:

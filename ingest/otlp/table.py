@@ -7,7 +7,7 @@ those of its outer levels, the nearest first. Who comes second gets its level's 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import polars as pl
@@ -15,6 +15,7 @@ import polars as pl
 from columns import POLARS_TYPES, Batch, ColumnType, Field
 from errors import TooManyColumns
 from ingest.batch_builder import MAX_NAME_BYTES, require_size
+from ingest.decoded import Decoded
 from ingest.otlp.times import LAST, timestamps
 from ingest.otlp.values import JsonText, Value
 from ingest.sparse_column import Sparse
@@ -32,23 +33,6 @@ _TYPES: Final[Mapping[type, ColumnType]] = {
     float: ColumnType.FLOAT64,
     JsonText: ColumnType.JSON,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """The rows of a request and what its answer has to say: how many records were refused, and why.
-
-    `reasons` counts the refused by a word for each kind of objection; `message` tells of the first in full.
-    """
-
-    batch: Batch
-    reasons: Mapping[str, int] = field(default_factory=dict)
-    message: str = ""
-
-    @property
-    def rejected(self) -> int:
-        """How many are left out, for all reasons together."""
-        return sum(self.reasons.values())
 
 
 class Level:

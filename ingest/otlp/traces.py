@@ -3,10 +3,11 @@
 from typing import Final
 
 from columns import ColumnType
+from ingest.decoded import Decoded
 from ingest.gc_pause import uncollected
 from ingest.otlp.messages import INT32, UINT32, UINT64, Messages, Reader
 from ingest.otlp.reading import RESOURCE_COLUMNS, SCOPE_COLUMNS, Groups, Signal, open_request
-from ingest.otlp.table import Decoded, Table
+from ingest.otlp.table import Table
 from ingest.otlp.times import LAST, texts
 from ingest.otlp.values import JsonText, json_arrays
 from ingest.proto.otlp import TracesData

@@ -26,6 +26,10 @@ _RECENT_MINIMUM: Final = 256
 _SHAPE: Final = ""
 
 
+# Label sets longer than this are not looked up: a small one that is all empty labels takes a hundred times its size.
+_LONGEST_LABELS: Final = 64 * 1024
+
+
 class _Known(NamedTuple):
     """The labels of a series by column, and the number of their names."""
 
@@ -128,6 +132,8 @@ class Catalogue:
 
 def _labels_of(encoded: bytes) -> dict[str, str] | None:
     """Column to value; the metric name is under its label name, which no column has."""
+    if len(encoded) > _LONGEST_LABELS:
+        return None
     try:
         series = TimeSeries.FromString(encoded)
         name, columns = label_set([(label.name, label.value) for label in series.labels])

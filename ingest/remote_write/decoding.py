@@ -7,7 +7,7 @@ from errors import UnsupportedMedia
 from ingest.proto.remote_write import EncodedRequest
 from ingest.remote_write.catalogue import Catalogue
 from ingest.remote_write.plain import decode_version_1, decode_version_2, parsed
-from ingest.remote_write.rows import Decoded
+from ingest.remote_write.rows import DecodedSamples
 from ingest.remote_write.warm import decode_warm
 
 _MEDIA_TYPE: Final = "application/x-protobuf"
@@ -46,17 +46,27 @@ def _version_named(message: str) -> Version:
         raise UnsupportedMedia(f"remote-write message {message} is unknown: expected {known}") from error
 
 
-def decode(body: bytes, content_type: str, *, catalogue: Catalogue, max_columns: int = 1000) -> Decoded:
+def decode(body: bytes, content_type: str, *, catalogue: Catalogue, max_columns: int = 1000) -> DecodedSamples:
     """One row per sample, one per native histogram; a request of metadata alone has none.
 
     What cannot be stored is counted in the result. Raises UnsupportedMedia, InvalidBody and, for more than
     `max_columns` label names, TooManyColumns.
     """
-    if version_of(content_type) is Version.TWO:
-        return decode_version_2(body, max_columns)
+    version = version_of(content_type)
+    known = decode_known(body, catalogue, max_columns) if version is Version.ONE else None
+    return known or decode_plainly(body, version, max_columns)
+
+
+def decode_known(body: bytes, catalogue: Catalogue, max_columns: int) -> DecodedSamples | None:
+    """The rows of a version 1 request, or None if it has more than one sample for each of its series."""
     request = parsed(EncodedRequest, body)
-    if request.timeseries and not request.metadata:
-        decoded = decode_warm(request.timeseries, catalogue.generation(), max_columns)
-        if decoded is not None:
-            return decoded
+    if request.metadata or not request.timeseries:
+        return None
+    return decode_warm(request.timeseries, catalogue.generation(), max_columns)
+
+
+def decode_plainly(body: bytes, version: Version, max_columns: int) -> DecodedSamples:
+    """The rows of any request."""
+    if version is Version.TWO:
+        return decode_version_2(body, max_columns)
     return decode_version_1(body, max_columns)

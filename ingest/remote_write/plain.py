@@ -8,7 +8,7 @@ from google.protobuf.message import DecodeError
 from errors import InvalidBody
 from ingest.gc_pause import uncollected
 from ingest.proto.remote_write import Request, WriteRequest
-from ingest.remote_write.rows import Decoded, Rows
+from ingest.remote_write.rows import DecodedSamples, Rows
 from ingest.remote_write.series import METRIC_NAME_LABEL, NO_METADATA, Exemplar, Metadata, Refused, Series, metric_type
 
 # Metadata is kept per family; the series of a family have its name and one of these.
@@ -16,7 +16,7 @@ _SERIES_SUFFIXES: Final = ("_bucket", "_count", "_sum", "_total", "_created", "_
 
 
 @uncollected
-def decode_version_1(body: bytes, max_columns: int) -> Decoded:
+def decode_version_1(body: bytes, max_columns: int) -> DecodedSamples:
     """The rows of a `prometheus.WriteRequest`. Raises InvalidBody, TooManyColumns."""
     request = parsed(WriteRequest, body)
     metadata = {
@@ -48,7 +48,7 @@ def _family(name: str, metadata: Mapping[str, Metadata]) -> Metadata:
 
 
 @uncollected
-def decode_version_2(body: bytes, max_columns: int) -> Decoded:
+def decode_version_2(body: bytes, max_columns: int) -> DecodedSamples:
     """The rows of an `io.prometheus.write.v2.Request`. Raises InvalidBody, TooManyColumns."""
     request = parsed(Request, body)
     symbols = list(request.symbols)

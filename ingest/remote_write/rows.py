@@ -3,7 +3,7 @@
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ import polars as pl
 from columns import POLARS_TYPES, Batch, ColumnType, Field
 from errors import TooLarge, TooManyColumns
 from ingest.batch_builder import require_size
+from ingest.decoded import Decoded
 from ingest.remote_write.histograms import Cells, histogram_cells, histogram_type
 from ingest.remote_write.series import NO_METADATA, OWN_COLUMNS, Exemplar, Refused, Series, TimeOutOfRange, label_set
 from ingest.sparse_column import Sparse
@@ -42,24 +43,12 @@ _EXEMPLARS: Final = Field("exemplars", ColumnType.JSON)
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
-    """The rows of a request and what its answer has to say.
+class DecodedSamples(Decoded):
+    """The rows of a request, one per sample and native histogram, and how many of each kind are in the batch."""
 
-    The three counts are of what is in the batch; `reasons` counts samples, histograms and exemplars that are not, by a
-    word for each kind of refusal, and `message` tells of the first in full.
-    """
-
-    batch: Batch
     samples: int = 0
     histograms: int = 0
     exemplars: int = 0
-    reasons: Mapping[str, int] = field(default_factory=dict)
-    message: str = ""
-
-    @property
-    def rejected(self) -> int:
-        """How many are left out, for all reasons together."""
-        return sum(self.reasons.values())
 
 
 class Rows:
@@ -198,7 +187,7 @@ class Rows:
                 column.rows.extend(rows)
                 column.values.extend([text] * len(rows))
 
-    def finish(self) -> Decoded:
+    def finish(self) -> DecodedSamples:
         """Raises TooManyColumns."""
         require_columns(len(self._labels), self._max_columns)
         height = self._height
@@ -215,7 +204,7 @@ class Rows:
             name: _series(Field(name, ColumnType.UTF8), cells.dense(height)) for name, cells in self._labels.items()
         }
         batch = batch_of(own, labels, height)
-        return Decoded(batch, self._samples, self._histograms, self._exemplars, self._reasons, self._message)
+        return DecodedSamples(batch, self._reasons, self._message, self._samples, self._histograms, self._exemplars)
 
 
 def batch_of(own: Mapping[Field, pl.Series], labels: Mapping[str, pl.Series], height: int) -> Batch:

@@ -23,7 +23,7 @@ from ingest.remote_write.rows import (
     STALE,
     TIME,
     VALUE,
-    Decoded,
+    DecodedSamples,
     batch_of,
 )
 from ingest.remote_write.series import METRIC_NAME_LABEL, UNKNOWN
@@ -37,7 +37,7 @@ _TIME_MASK: Final = 0x80_80_80_80_80_80_FF_00
 _TIME_PATTERN: Final = 0x00_80_80_80_80_80_10_00
 
 
-def decode_warm(encoded: Iterable[bytes], generation: Generation, max_columns: int) -> Decoded | None:
+def decode_warm(encoded: Iterable[bytes], generation: Generation, max_columns: int) -> DecodedSamples | None:
     """The rows of encoded series, or None if one of them needs the plain way. Raises TooManyColumns."""
     messages = list(encoded)
     series = pl.Series(messages, dtype=pl.Binary)
@@ -59,7 +59,7 @@ def decode_warm(encoded: Iterable[bytes], generation: Generation, max_columns: i
         VALUE: _values(series, has_value, is_stale),
         IS_STALE: is_stale,
     }
-    return Decoded(batch_of(own, labels, len(series)), samples=len(series))
+    return DecodedSamples(batch_of(own, labels, len(series)), samples=len(series))
 
 
 def _stands_at(series: pl.Series, offset: int, pattern: bytes) -> pl.Series:

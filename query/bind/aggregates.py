@@ -6,14 +6,13 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.block import Block
-from query.bind.hypothetical_ranks import HYPOTHETICAL, bind_hypothetical
 from query.bind.operators import require_hashable, require_sortable
 from query.bind.type_resolution import coerce, untyped
 from query.functions.postgres_names import postgresql_functions
-from query.functions.registry import AGGREGATES, Aggregate, type_named
+from query.functions.registry import AGGREGATES, SYNTAX, Aggregate, aggregate_of, syntax, type_named
 from query.pg.types import FLOAT8, TEXT, PgType, array_of, implicit, same
 from query.plan.tree import AggregateCall, ArrayOf, Constant, RowOf, Scalar, SortKey
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 
 def bind_aggregate(node: exp.Expr, block: Block) -> Scalar:
@@ -21,6 +20,11 @@ def bind_aggregate(node: exp.Expr, block: Block) -> Scalar:
     return block.aggregate(aggregate_call(node, block))
 
 
+@syntax(
+    exp.Filter,
+    form="aggregate(a) FILTER (WHERE condition)",
+    summary="The aggregate of the rows where the condition is true.",
+)
 def bind_filtered(node: exp.Expr, block: Block) -> Scalar:
     """`aggregate(...) FILTER (WHERE condition)`."""
     call = filtered_call(node, block)
@@ -34,14 +38,20 @@ def filtered_call(node: exp.Expr, block: Block) -> AggregateCall:
     return replace(call, where=condition)
 
 
+@syntax(
+    exp.WithinGroup,
+    form="aggregate(a) WITHIN GROUP (ORDER BY b)",
+    summary="An ordered-set aggregate, or the rank that a row would have.",
+)
 def bind_within(node: exp.Expr, block: Block) -> Scalar:
     """`percentile_cont(0.5) WITHIN GROUP (ORDER BY value)`, `rank(100) WITHIN GROUP (ORDER BY value)`."""
     name = str(node.this.this).lower()
-    if name in HYPOTHETICAL:
+    hypothetical = SYNTAX.get(f"{name} within group")
+    if hypothetical is not None:
         with block.arguments_of(name):
             order = sort_keys(node.args["expression"], block)
         direct = tuple(block.bind(argument) for argument in node.this.expressions)
-        return bind_hypothetical(name, direct, order, block, position_of(node))
+        return hypothetical.bind(direct, order, block, position_of(node))
     return block.aggregate(within_call(node, block))
 
 
@@ -58,7 +68,7 @@ def within_call(node: exp.Expr, block: Block) -> AggregateCall:
     entry = found[0]
     if name in ("mode", "percentile_disc") and any(_is_bare(key.this) for key in node.args["expression"].expressions):
         raise untyped_argument(name, position_of(node))
-    if len(direct) != entry.direct or len(order) != 1:
+    if entry.direct is None or len(direct) != len(entry.direct) or len(order) != 1:
         raise _no_such(name, [value.type for value in direct], position_of(node))
     return _ordered_set(entry, direct, order, position_of(node))
 
@@ -78,7 +88,8 @@ def _ordered_set(
     require_sortable(key.value.type, position)
     fractions = tuple(_fraction(value, position) for value in direct)
     many = bool(fractions) and fractions[0].type.element is not None
-    kind = key.value.type if key.value.type.name == "interval" else entry.result((key.value.type,))
+    form = aggregate_of(entry.name, [key.value.type]) or entry
+    kind = form.result((key.value.type,))
     return AggregateCall(
         array_of(kind) if many else kind, entry.name, (key.value,), order=(key,), direct=fractions, position=position
     )

@@ -10,7 +10,7 @@ from query.bind.named_arguments import in_order
 from query.bind.type_resolution import call, coerce
 from query.pg.types import TEXT, array_of
 from query.plan.tree import Scalar
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 SERIES_FUNCTIONS: Final = {
     "unnest": "",

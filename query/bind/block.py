@@ -27,7 +27,7 @@ from query.plan.tree import (
     Unnest,
     WindowCall,
 )
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,26 @@
 """Calls by name: aggregates, set-returning functions, casts that look like calls, and all others."""
 
-from collections.abc import Callable
 from typing import Final
 
 from sqlglot import exp
 
 from query import fault
-from query.bind import aggregates, conditionals, operators, predicates, special_syntax
+from query.bind import aggregates, operators
 from query.bind.arguments import SERIES_FUNCTIONS, arguments, series
 from query.bind.block import Block
-from query.bind.constructors import bind_row
 from query.bind.type_names import TypeName
 from query.bind.type_resolution import call
-from query.functions.registry import AGGREGATES, REGISTRY, WINDOW_FUNCTIONS, type_named
+from query.functions.registry import AGGREGATES, REGISTRY, SYNTAX, WINDOW_FUNCTIONS, syntax, type_named
 from query.pg.types import INT4
 from query.plan.tree import Call, Scalar
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 
+@syntax(exp.Anonymous)
 def bind_call(node: exp.Expr, block: Block) -> Scalar:
     """What a call by name means."""
     name = str(node.name) if isinstance(node.this, exp.Identifier) else str(node.this).lower()
     position = position_of(node)
-    if name == "array" and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Query):
-        return predicates.array_subquery(node.expressions[0], block)
-    if name == "row":
-        return bind_row(node, block)
     if name in AGGREGATES:
         return aggregates.bind_aggregate(node, block)
     if name in WINDOW_FUNCTIONS:
@@ -33,9 +28,8 @@ def bind_call(node: exp.Expr, block: Block) -> Scalar:
         raise fault.invalid("42809", message, position)
     if name in SERIES_FUNCTIONS:
         return block.rows_of(series(node, block), position)
-    special_form = _SPECIAL_FUNCTIONS.get(name)
-    if special_form is not None:
-        return special_form(node, block)
+    if name in SYNTAX:
+        return SYNTAX[name].bind(node, block)
     if name in _CAST_FUNCTIONS and len(node.expressions) == 1 and not REGISTRY.named(name):
         return _function_cast(name, block.bind(node.expressions[0]), position)
     if any(isinstance(argument, exp.Star | exp.Distinct | exp.Order) for argument in node.expressions):
@@ -58,6 +52,7 @@ def _function_cast(name: str, value: Scalar, position: int | None) -> Scalar:
     return operators.cast(value, wanted, position)
 
 
+@syntax("grouping", form="GROUPING(a, b)", summary="A bit for each argument that the row is not grouped by.")
 def _grouping(node: exp.Expr, block: Block) -> Scalar:
     """GROUPING(...): one bit per argument; the block fills in the columns once it knows its grouping sets."""
     if not block.aggregates_allowed:
@@ -71,22 +66,3 @@ def _grouping(node: exp.Expr, block: Block) -> Scalar:
     if call_ not in block.grouping:
         block.grouping.append(call_)
     return call_
-
-
-_SPECIAL_FUNCTIONS: Final[dict[str, Callable[[exp.Expr, Block], Scalar]]] = {
-    "coalesce": conditionals.bind_coalesce,
-    "greatest": conditionals.bind_extremum,
-    "least": conditionals.bind_extremum,
-    "nullif": conditionals.bind_nullif,
-    "grouping": _grouping,
-    "now": special_syntax.now,
-    "transaction_timestamp": special_syntax.now,
-    "statement_timestamp": special_syntax.now,
-    "date_part": special_syntax.date_part,
-    "round": special_syntax.rounded,
-    "trunc": special_syntax.rounded,
-    "age": special_syntax.age,
-    "pg_typeof": special_syntax.type_of,
-    "normalize": special_syntax.normalize,
-    "row_to_json": special_syntax.row_to_json,
-}

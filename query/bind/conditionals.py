@@ -8,13 +8,15 @@ from query import fault
 from query.bind import operators
 from query.bind.arguments import arguments
 from query.bind.block import Block
+from query.bind.operand_size import check_copies
 from query.bind.type_resolution import coerce, common, comparable, settled, untyped
+from query.functions.registry import syntax
 from query.pg.types import INTEGERS
-from query.plan.traverse import check_copies
 from query.plan.tree import Call, Case, Coalesce, Constant, RowOf, Scalar
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 
+@syntax(exp.Case, form="CASE [a] WHEN b THEN c ELSE d END", summary="The result of the first branch that holds.")
 def bind_case(node: exp.Expr, block: Block) -> Scalar:
     """The result of the first branch that holds; of `CASE value WHEN ...`, whose value is equal."""
     with block.without_series("CASE"):
@@ -40,6 +42,7 @@ def _case_of(node: exp.Expr, block: Block) -> Scalar:
     return Case(target, tuple(zip(conditions, taken, strict=True)), otherwise)
 
 
+@syntax("coalesce", form="COALESCE(a, b)", summary="The first value that is not NULL.")
 def bind_coalesce(node: exp.Expr, block: Block) -> Scalar:
     """The first value that is not NULL."""
     with block.without_series("COALESCE"):
@@ -51,6 +54,9 @@ def bind_coalesce(node: exp.Expr, block: Block) -> Scalar:
     return Coalesce(target, tuple(coerce(value, target) for value in values))
 
 
+@syntax(
+    "greatest", "least", form="GREATEST(a, b), LEAST(a, b)", summary="The greatest or smallest value that is not NULL."
+)
 def bind_extremum(node: exp.Expr, block: Block) -> Scalar:
     """GREATEST and LEAST of the values that are not NULL."""
     name = str(node.this).lower()
@@ -67,6 +73,7 @@ _NARROW: Final = ("numeric", *INTEGERS)
 """What `=` converts for lack of an operator of its own; integers of different sizes, dates and timestamps it takes."""
 
 
+@syntax("nullif", form="NULLIF(a, b)", summary="NULL where both are equal, else the first.")
 def bind_nullif(node: exp.Expr, block: Block) -> Scalar:
     """The first value as `=` takes it, or NULL where both are equal."""
     values = arguments(node, block)

@@ -4,12 +4,14 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.block import Block
+from query.functions.registry import syntax
 from query.pg.types import INT4, INT8, NUMERIC_DIGITS, UNKNOWN, numeric
 from query.pg.unicode_escapes import unescaped
 from query.plan.tree import Constant, Scalar, truth
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 
+@syntax(exp.Literal, form="42, 1.5e3, 'text'", summary="A number, or a text of which the context decides the type.")
 def bind_literal(node: exp.Expr, block: Block) -> Scalar:
     """A number, or a text of which the context decides the type."""
     text = str(node.this)
@@ -35,16 +37,27 @@ def number(text: str, node: exp.Expr) -> Constant:
     return Constant(numeric(scale), value)
 
 
+@syntax(
+    exp.ByteString,
+    exp.RawString,
+    exp.National,
+    form="E'\\t', N'text', $$text$$",
+    summary="A text with escapes, or without any.",
+)
 def bind_text(node: exp.Expr, block: Block) -> Scalar:
     """E'...', N'...' and $$...$$: a text."""
     return Constant(UNKNOWN, str(node.this), position_of(node))
 
 
+@syntax(exp.Concat, form="'a' 'b' over two lines", summary="One literal.")
 def bind_continued(node: exp.Expr, block: Block) -> Scalar:
     """'a' and 'b' on the next line: one literal."""
     return Constant(UNKNOWN, "".join(str(part.this) for part in node.expressions), position_of(node))
 
 
+@syntax(
+    exp.UnicodeString, form="U&'\\00e4' [UESCAPE '!']", summary="Code points in hexadecimal behind an escape character."
+)
 def bind_unicode(node: exp.Expr, block: Block) -> Scalar:
     """U&'...': code points in hexadecimal behind an escape character."""
     sign = node.args.get("escape")
@@ -55,11 +68,13 @@ def bind_unicode(node: exp.Expr, block: Block) -> Scalar:
         raise fault.invalid(fault.SYNTAX_ERROR, "invalid Unicode escape", position_of(node)) from error
 
 
+@syntax(exp.Null, form="NULL", summary="NULL, of which the context decides the type.")
 def bind_null(node: exp.Expr, block: Block) -> Scalar:
     """NULL, of which the context decides the type."""
     return Constant(UNKNOWN, None, position_of(node))
 
 
+@syntax(exp.Boolean, form="TRUE, FALSE", summary="A truth value.")
 def bind_boolean(node: exp.Expr, block: Block) -> Scalar:
     """TRUE or FALSE."""
     return truth(bool(node.this))

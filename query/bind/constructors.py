@@ -5,11 +5,13 @@ from sqlglot import exp
 from query import fault
 from query.bind.block import Block
 from query.bind.type_resolution import coerce, common, settled
+from query.functions.registry import syntax
 from query.pg.types import PgType, array_of
 from query.plan.tree import ArrayOf, RowOf, Scalar
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 
+@syntax(exp.Array, form="ARRAY[a, b]", summary="An array of their common type.")
 def bind_array(node: exp.Expr, block: Block) -> Scalar:
     """`ARRAY[...]`, of one dimension."""
     if not node.expressions:
@@ -25,6 +27,7 @@ def bind_array(node: exp.Expr, block: Block) -> Scalar:
     return ArrayOf(array_of(element), tuple(coerce(item, element) for item in items))
 
 
+@syntax(exp.Tuple, "row", form="(a, b), ROW(a)", summary="A row.")
 def bind_row(node: exp.Expr, block: Block) -> Scalar:
     """`(a, b)` and `ROW(a, b)`."""
     items = tuple(block.bind(item) for item in node.expressions)

@@ -52,8 +52,7 @@ def decorrelated(
     pusher = _Pusher(outer, free, environment)
     relation, mapping = pusher.push(inner)
     keys = tuple((column, Column(column.type, mapping[column.id])) for column in free)
-    fields = (*relation.fields,)
-    return replace(relation, fields=fields), keys
+    return relation, keys
 
 
 Mapping = dict[str, str]
@@ -140,11 +139,7 @@ class _Pusher:
 
     def _project(self, relation: Project) -> tuple[Relation, Mapping]:
         child, mapping = self.push(relation.input)
-        values = (
-            renamed(relation.values, self._refs(mapping))
-            if not relation.values
-            else tuple(renamed(value, self._refs(mapping)) for value in relation.values)
-        )
+        values = tuple(renamed(value, self._refs(mapping)) for value in relation.values)
         fresh = tuple(self._environment.field(column.type) for column in self._free)
         renaming = {column.id: made.id for column, made in zip(self._free, fresh, strict=True)}
         return Project((*relation.fields, *fresh), child, (*values, *self._columns(mapping))), renaming

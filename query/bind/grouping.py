@@ -28,7 +28,7 @@ from query.plan.tree import (
     SortKey,
     WindowCall,
 )
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 Sets = tuple[tuple[int, ...], ...]
 

@@ -10,6 +10,7 @@ from query import fault
 from query.bind.block import Block
 from query.bind.operators import comparison
 from query.bind.type_resolution import call, coerce
+from query.functions.registry import syntax
 from query.pg.types import BOOL, FLOAT8, INT8, UNKNOWN
 from query.plan.tree import AggregateCall, Call, Case, Cast, Constant, IsNull, Logic, Scalar, SortKey
 
@@ -17,8 +18,8 @@ ZERO: Final = Constant(INT8, 0)
 ONE: Final = Constant(INT8, 1)
 
 
-def bind_hypothetical(
-    name: str, direct: tuple[Scalar, ...], order: tuple[SortKey, ...], block: Block, position: int | None
+def _bind(
+    name: str, rank: "Rank", direct: tuple[Scalar, ...], order: tuple[SortKey, ...], block: Block, position: int | None
 ) -> Scalar:
     """The value of the aggregate. Only one ordering value, and a row that is not NULL, are known."""
     if len(direct) != len(order):
@@ -32,8 +33,7 @@ def bind_hypothetical(
         raise fault.unsupported(f"{name} of NULL", position)
     if value.type.name == UNKNOWN.name:
         value = coerce(value, key.value.type, position)
-    ranks = _Ranks(key, value, block, position)
-    return _RANKS[name](ranks)
+    return rank(_Ranks(key, value, block, position))
 
 
 class _Ranks:
@@ -72,20 +72,43 @@ class _Ranks:
         return call("+", [different, Case(INT8, ((some, ONE),), ZERO)])
 
 
+Rank = Callable[[_Ranks], Scalar]
+
+
 def _share(part: Scalar, whole: Scalar) -> Scalar:
     return call("/", [Cast(FLOAT8, part), Cast(FLOAT8, whole)])
 
 
+def _hypothetical(name: str, summary: str) -> Callable[[Rank], Rank]:
+    """Registers what `name(values) WITHIN GROUP (ORDER BY ...)` is, made of the counts."""
+
+    def register(rank: Rank) -> Rank:
+        def bind(direct: tuple[Scalar, ...], order: tuple[SortKey, ...], block: Block, position: int | None) -> Scalar:
+            return _bind(name, rank, direct, order, block, position)
+
+        syntax(f"{name} within group", form=f"{name}(a) WITHIN GROUP (ORDER BY b)", summary=summary)(bind)
+        return rank
+
+    return register
+
+
+@_hypothetical("rank", "The rank, with gaps, that a row with this value would have.")
+def _rank(ranks: _Ranks) -> Scalar:
+    return call("+", [ranks.before(), ONE])
+
+
+@_hypothetical("dense_rank", "The rank, without gaps, that a row with this value would have.")
+def _dense_rank(ranks: _Ranks) -> Scalar:
+    return call("+", [ranks.values_before(), ONE])
+
+
+@_hypothetical("percent_rank", "The relative rank that a row with this value would have.")
 def _percent_rank(ranks: _Ranks) -> Scalar:
     rows = ranks.rows()
     some = Call(BOOL, ">(any, any)", (rows, ZERO))
     return Case(FLOAT8, ((some, _share(ranks.before(), rows)),), Constant(FLOAT8, 0.0))
 
 
-_RANKS: Final[dict[str, Callable[[_Ranks], Scalar]]] = {
-    "rank": lambda ranks: call("+", [ranks.before(), ONE]),
-    "dense_rank": lambda ranks: call("+", [ranks.values_before(), ONE]),
-    "percent_rank": _percent_rank,
-    "cume_dist": lambda ranks: _share(call("+", [ranks.before(True), ONE]), call("+", [ranks.rows(), ONE])),
-}
-HYPOTHETICAL: Final = tuple(_RANKS)
+@_hypothetical("cume_dist", "The share of rows at or before a row with this value, itself among them.")
+def _cume_dist(ranks: _Ranks) -> Scalar:
+    return _share(call("+", [ranks.before(True), ONE]), call("+", [ranks.rows(), ONE]))

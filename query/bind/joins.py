@@ -15,8 +15,8 @@ from query.pg.types import BOOL
 from query.plan.environment import Environment
 from query.plan.traverse import free_columns
 from query.plan.tree import Coalesce, Constant, Filter, Join, Logic, LookupJoin, Project, Relation, Scalar, Unnest
-from query.syntax.allowlist import position_of
-from query.syntax.parse import fold
+from query.syntax.identifiers import fold
+from query.syntax.positions import position_of
 
 
 def is_comma(join: exp.Expr) -> bool:

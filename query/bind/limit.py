@@ -27,7 +27,7 @@ from query.plan.tree import (
     Window,
     WindowCall,
 )
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 _NEGATIVE = {"LIMIT": fault.INVALID_LIMIT, "OFFSET": fault.INVALID_OFFSET}
 

@@ -1,7 +1,8 @@
 """Texts of literals -> constants of the bound plan."""
 
 from query import fault
-from query.pg.text_input import BadLiteral, UnsupportedLiteral, array_items, read, read_numeric
+from query.pg.bad_values import BadLiteral, UnsupportedLiteral
+from query.pg.text_input import array_items, read, read_numeric
 from query.pg.types import PgType, array_of, numeric
 from query.plan.tree import Constant
 

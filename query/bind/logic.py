@@ -6,16 +6,19 @@ from query import fault
 from query.bind import special_syntax
 from query.bind.block import Block
 from query.bind.type_resolution import coerce
+from query.functions.registry import syntax
 from query.pg.types import BOOL, TEXT
 from query.plan.tree import Call, Constant, IsNull, Logic, Not, RowOf, Scalar, truth
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 
+@syntax(exp.And, form="a AND b", summary="True if both are, false if one is not, else unknown.")
 def bind_and(node: exp.Expr, block: Block) -> Scalar:
     """A conjunction, however long, as one."""
     return _logic(node, block, exp.And, "and")
 
 
+@syntax(exp.Or, form="a OR b", summary="True if one is, false if none is, else unknown.")
 def bind_or(node: exp.Expr, block: Block) -> Scalar:
     """A disjunction, however long, as one."""
     return _logic(node, block, exp.Or, "or")
@@ -32,11 +35,17 @@ def _logic(node: exp.Expr, block: Block, kind: type[exp.Expr], operator: str) ->
     return Logic(BOOL, operator, operands)
 
 
+@syntax(exp.Not, form="NOT a", summary="The negation; unknown stays unknown.")
 def bind_not(node: exp.Expr, block: Block) -> Scalar:
     """The negation; unknown stays unknown."""
     return Not(BOOL, block.bind_boolean(node.this, "NOT"))
 
 
+@syntax(
+    exp.Is,
+    form="a IS [NOT] NULL | TRUE | FALSE | UNKNOWN | JSON [VALUE | SCALAR | ARRAY | OBJECT] [WITH UNIQUE KEYS]",
+    summary="A test that is never unknown.",
+)
 def bind_is(node: exp.Expr, block: Block) -> Scalar:
     """`value IS [NOT] NULL | TRUE | FALSE | UNKNOWN | JSON ...`."""
     value, test = block.bind(node.this), node.args["expression"]

@@ -1,15 +1,17 @@
 """Calls with named arguments, `f(a => 1)` and `f(a := 1)`: put in the order of the function's parameters."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from sqlglot import exp
 
 from errors import WeirError
 from query import fault
-from query.functions.argument_names import ARGUMENT_NAMES, DEFAULTS, SHORT_FORMS
-from query.syntax.allowlist import position_of
+from query.functions.registry import ARGUMENT_NAMES, ArgumentNames
+from query.syntax.positions import position_of
 
-_NAMED = (exp.Kwarg, exp.PropertyEQ)
+_NAMED: Final = (exp.Kwarg, exp.PropertyEQ)
+_NAMELESS: Final = ArgumentNames(())
 
 
 def in_order(node: exp.Expr) -> list[exp.Expr]:
@@ -18,14 +20,16 @@ def in_order(node: exp.Expr) -> list[exp.Expr]:
     arguments: list[exp.Expr] = list(node.expressions)
     first = next((place for place, one in enumerate(arguments) if isinstance(one, _NAMED)), len(arguments))
     function = str(node.this).lower()
-    if first == len(arguments) and (function not in DEFAULTS or len(arguments) == len(ARGUMENT_NAMES[function])):
+    known = ARGUMENT_NAMES.get(function, _NAMELESS)
+    fills = known.default is not None
+    if first == len(arguments) and (not fills or len(arguments) == len(known.names)):
         return arguments
     given = _by_name(arguments[first:])
-    for names in (ARGUMENT_NAMES.get(function, ()), *SHORT_FORMS.get(function, ())):
-        known = given.keys() <= set(names[first:])
-        wanted = names if function in DEFAULTS else names[: first + len(given)]
-        if known and len(wanted) >= first and (function in DEFAULTS or given.keys() == set(wanted[first:])):
-            default = exp.Literal.number(DEFAULTS.get(function, 0))
+    for names in (known.names, known.short):
+        wanted = names if fills else names[: first + len(given)]
+        complete = fills or given.keys() == set(wanted[first:])
+        if given.keys() <= set(names[first:]) and len(wanted) >= first and complete:
+            default = exp.Literal.number(known.default or 0)
             return [*arguments[:first], *(given.get(name, default) for name in wanted[first:])]
     raise _unknown(node, function)
 

@@ -10,10 +10,10 @@ from query.bind.block import Block
 from query.bind.literals import parse_literal
 from query.bind.type_names import TypeName
 from query.bind.type_resolution import call, coerce, comparable
+from query.functions.registry import syntax
 from query.pg.types import BOOL, INT4, INT8, INTEGERS, NUMBERS, NUMERIC, PgType, natural, numeric, same
 from query.plan.tree import Call, Cast, Constant, Logic, RowOf, Scalar
-from query.syntax.allowlist import position_of
-from query.syntax.positions import operator_of
+from query.syntax.positions import operator_of, position_of
 
 _SYMBOLS: Final[dict[type[exp.Expr], str]] = {
     exp.Add: "+",
@@ -47,6 +47,8 @@ _NEGATED: Final = ("int4", "int8", "numeric")
 _UNSORTABLE: Final = {"json": "could not identify an ordering operator for type json"}
 
 
+@syntax(*(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow, exp.DPipe))
+@syntax(*(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift))
 def bind_binary(node: exp.Expr, block: Block) -> Scalar:
     """Arithmetic, concatenation, bits."""
     symbol = _SYMBOLS[type(node)]
@@ -54,6 +56,7 @@ def bind_binary(node: exp.Expr, block: Block) -> Scalar:
     return call(symbol, [left, right], operator_of(node))
 
 
+@syntax(exp.Neg, exp.BitwiseNot, exp.Abs, exp.Sqrt, exp.Cbrt)
 def bind_unary(node: exp.Expr, block: Block) -> Scalar:
     """Minus, bitwise not, and the prefix operators `@`, `|/`, `||/`."""
     value = block.bind(node.this)
@@ -80,6 +83,7 @@ def _negative(value: Constant) -> Constant:
     return Constant(kind, number)
 
 
+@syntax(exp.Operator)
 def bind_operator(node: exp.Expr, block: Block) -> Scalar:
     """JSON and array operators, written as they are."""
     symbol = str(node.args["operator"])

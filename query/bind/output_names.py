@@ -5,7 +5,7 @@ from typing import Final
 from sqlglot import exp
 
 from query.bind.type_names import type_name
-from query.syntax.parse import fold
+from query.syntax.identifiers import fold
 
 UNNAMED: Final = "?column?"
 BOUND_NAME: Final = "bound name"

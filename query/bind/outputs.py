@@ -12,9 +12,8 @@ from query.bind.block import Block
 from query.bind.output_names import column_name
 from query.bind.scope import Visible
 from query.plan.tree import Column, Scalar
-from query.syntax.allowlist import position_of
-from query.syntax.parse import fold
-from query.syntax.positions import operator_of
+from query.syntax.identifiers import fold
+from query.syntax.positions import operator_of, position_of
 
 
 @dataclass(frozen=True, slots=True)

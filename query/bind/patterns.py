@@ -8,6 +8,7 @@ from query import fault
 from query.bind.block import Block
 from query.bind.predicates import quantified_items, quantifier
 from query.bind.type_resolution import call
+from query.functions.registry import syntax
 from query.pg.types import BOOL, TEXT, UNKNOWN
 from query.plan.tree import Constant, Logic, Not, Scalar
 from query.syntax.positions import operator_of
@@ -28,6 +29,12 @@ def _finish(node: exp.Expr, result: Scalar) -> Scalar:
     return Not(BOOL, result) if node.args.get("negate") else result
 
 
+@syntax(
+    exp.Like,
+    exp.ILike,
+    form="a [NOT] LIKE | ILIKE pattern [ESCAPE character]",
+    summary="Whether the text has the pattern; also of ANY or ALL patterns of an array.",
+)
 def bind_like(node: exp.Expr, block: Block) -> Scalar:
     """`text [NOT] LIKE pattern`, also against ANY or ALL items of an array."""
     return _finish(node, _matched(node, block, Constant(TEXT, "\\")))
@@ -53,6 +60,7 @@ def _matched(node: exp.Expr, block: Block, escape: Scalar) -> Scalar:
     return call(name, [value, bound, escape], operator_of(node))
 
 
+@syntax(exp.Escape)
 def bind_escape(node: exp.Expr, block: Block) -> Scalar:
     """`... LIKE pattern ESCAPE character`; an empty one switches escaping off."""
     escape = block.bind(node.args["expression"])
@@ -69,11 +77,22 @@ def bind_escape(node: exp.Expr, block: Block) -> Scalar:
     return Not(BOOL, result) if negated else result
 
 
+@syntax(
+    exp.SimilarTo,
+    form="a [NOT] SIMILAR TO pattern [ESCAPE character]",
+    summary="Whether the text has the SQL regular expression.",
+)
 def bind_similar(node: exp.Expr, block: Block) -> Scalar:
     """`text SIMILAR TO pattern`."""
     return _finish(node, _matched(node, block, Constant(TEXT, "\\")))
 
 
+@syntax(
+    exp.RegexpLike,
+    exp.RegexpILike,
+    form="a ~ | ~* | !~ | !~* pattern",
+    summary="Whether the text has the regular expression; also of ANY or ALL patterns of an array.",
+)
 def bind_regexp(node: exp.Expr, block: Block) -> Scalar:
     """`text ~ pattern`, `~*`, `!~` and `!~*`, also against ANY or ALL items of an array."""
     value, pattern, name = block.bind(node.this), quantifier(node.args["expression"]), _NAMES[type(node)]

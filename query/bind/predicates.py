@@ -6,13 +6,15 @@ from typing import Final
 from sqlglot import exp
 
 from query import fault
+from query.bind.arguments import arguments
 from query.bind.block import Block, PendingLookup
+from query.bind.operand_size import check_copies
 from query.bind.operators import COMPARISONS, comparison, require_hashable, require_sortable
 from query.bind.output_names import BOUND_NAME
 from query.bind.type_resolution import call, coerce, common, comparable
+from query.functions.registry import syntax
 from query.pg.types import BOOL, INT8, TEXT, PgType, array_of
 from query.plan.environment import BoundQuery
-from query.plan.traverse import check_copies
 from query.plan.tree import (
     Aggregate,
     AggregateCall,
@@ -35,13 +37,17 @@ from query.plan.tree import (
     Scalar,
     truth,
 )
-from query.syntax.allowlist import position_of
-from query.syntax.positions import operator_of
+from query.syntax.positions import operator_of, position_of
 
 _NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _LISTABLE: Final = ("bool", "int2", "int4", "int8", "float8", "text", "date", "timestamp", "timestamptz")
 
 
+@syntax(
+    *COMPARISONS,
+    form="a = | <> | < | <= | > | >= b, also ANY (...), ALL (...)",
+    summary="The comparison; with the items of an array or the rows of a subquery.",
+)
 def bind_comparison(node: exp.Expr, block: Block) -> Scalar:
     """`a < b`, also `a < ANY (array)` and `a < ALL (SELECT ...)`."""
     symbol, right = COMPARISONS[type(node)], quantifier(node.args["expression"])
@@ -74,6 +80,12 @@ def quantifier(node: exp.Expr) -> exp.Expr:
     return node
 
 
+@syntax(
+    exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+    form="a IS [NOT] DISTINCT FROM b",
+    summary="The comparison with NULL as a value like any other.",
+)
 def bind_distinct_from(node: exp.Expr, block: Block) -> Scalar:
     """`a IS [NOT] DISTINCT FROM b`."""
     left, right = block.bind(node.this), block.bind(node.args["expression"])
@@ -85,6 +97,11 @@ def bind_distinct_from(node: exp.Expr, block: Block) -> Scalar:
     return equal if isinstance(node, exp.NullSafeEQ) else Not(BOOL, equal)
 
 
+@syntax(
+    exp.Between,
+    form="a [NOT] BETWEEN [SYMMETRIC] low AND high",
+    summary="Whether it is within the range, ends included.",
+)
 def bind_between(node: exp.Expr, block: Block) -> Scalar:
     """`a [NOT] BETWEEN [SYMMETRIC] low AND high`."""
     value, low, high = (block.bind(node.args[name]) for name in ("this", "low", "high"))
@@ -100,6 +117,7 @@ def _between(value: Scalar, low: Scalar, high: Scalar, position: int | None) -> 
     return Logic(BOOL, "and", (comparison(">=", value, low, position), comparison("<=", value, high, position)))
 
 
+@syntax(exp.In, form="a [NOT] IN (values | query)", summary="Whether one of them is equal.")
 def bind_in(node: exp.Expr, block: Block) -> Scalar:
     """`a [NOT] IN (list)` or `(SELECT ...)`."""
     value = block.bind(node.this)
@@ -196,6 +214,7 @@ def _over_array(symbol: str, value: Scalar, array: Scalar, any_of: bool, positio
     return call(name, [value, array], position)
 
 
+@syntax(exp.Exists, form="EXISTS (query)", summary="Whether the query has a row.")
 def bind_exists(node: exp.Expr, block: Block) -> Scalar:
     """`EXISTS (SELECT ...)` as a value: the number of rows, cut at one, is not zero."""
     query = block.subquery(node.this)
@@ -206,6 +225,16 @@ def bind_exists(node: exp.Expr, block: Block) -> Scalar:
     return Call(BOOL, ">(any, any)", (count.ref(), Constant(INT8, 0)))
 
 
+@syntax(
+    exp.Subquery,
+    exp.Select,
+    exp.Union,
+    exp.Intersect,
+    exp.Except,
+    exp.Values,
+    form="(query)",
+    summary="Its one value, NULL without rows.",
+)
 def bind_scalar_subquery(node: exp.Expr, block: Block) -> Scalar:
     """`(SELECT one column)` as a value: NULL for no row, 21000 for more than one."""
     query = block.subquery(node.this if isinstance(node, exp.Subquery) else node)
@@ -229,10 +258,13 @@ def _only_column(query: BoundQuery, position: int | None) -> Field:
     return query.outputs[0][1]
 
 
-def array_subquery(node: exp.Expr, block: Block) -> Scalar:
+@syntax("array", form="ARRAY(query)", summary="The rows in order, as an array.")
+def bind_array_subquery(node: exp.Expr, block: Block) -> Scalar:
     """`ARRAY(SELECT ...)`: the rows in order as an array, empty for none."""
-    query = block.subquery(node)
-    made = _only_column(query, position_of(node))
+    if len(node.expressions) != 1 or not isinstance(node.expressions[0], exp.Query):
+        return call("array", arguments(node, block), position_of(node))
+    query = block.subquery(node.expressions[0])
+    made = _only_column(query, position_of(node.expressions[0]))
     if made.type.element is not None:
         raise fault.unsupported("an array of more than one dimension", position_of(node))
     kind = array_of(made.type)

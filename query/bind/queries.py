@@ -29,8 +29,8 @@ from query.plan.tree import (
     Values,
     WorkTable,
 )
-from query.syntax.allowlist import position_of
-from query.syntax.parse import fold
+from query.syntax.identifiers import fold
+from query.syntax.positions import position_of
 
 _OPERATORS: dict[type[exp.Expr], str] = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
 _TAIL: Final = {"order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET"}

@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.joins import is_comma
-from query.syntax.allowlist import position_of
-from query.syntax.parse import fold
+from query.syntax.identifiers import fold
+from query.syntax.positions import position_of
 
 RECURSION = "42P19"
 _SAME_LEVEL = (exp.From, exp.Join, exp.Subquery, exp.SetOperation, exp.Table, exp.Lateral, exp.CTE)

@@ -10,8 +10,8 @@ from query import fault
 from query.pg.types import PgType
 from query.plan.traverse import columns
 from query.plan.tree import AggregateCall, Column, Relation, RowOf, Scalar
-from query.syntax.allowlist import position_of
-from query.syntax.parse import fold
+from query.syntax.identifiers import fold
+from query.syntax.positions import position_of
 
 
 @dataclass(frozen=True, slots=True)

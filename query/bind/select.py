@@ -33,7 +33,7 @@ from query.plan.tree import (
     Window,
     WorkTable,
 )
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 
 @dataclass(slots=True)

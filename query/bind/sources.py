@@ -16,8 +16,8 @@ from query.bind.type_resolution import coerce
 from query.pg.types import INT8, TEXT, PgType, array_of
 from query.plan.environment import CommonTable, CommonTables, Environment
 from query.plan.tree import ArrayOf, CteRef, Field, Relation, Scalar, Scan, Unnest, Values, WorkTable
-from query.syntax.allowlist import position_of
-from query.syntax.parse import fold
+from query.syntax.identifiers import fold
+from query.syntax.positions import position_of
 
 _PAIRS: Final = {"jsonb_each": "jsonb", "json_each": "json", "jsonb_each_text": "text", "json_each_text": "text"}
 _TAILS: Final = ("with_", "order", "limit", "offset")
@@ -115,8 +115,8 @@ class FromBinder:
         if schema is None:
             raise fault.invalid(fault.UNDEFINED_TABLE, f'relation "{name}" does not exist', position_of(node))
         fields = tuple(self._environment.field(kind) for _, kind in schema.columns)
-        names = tuple(stored for stored, _ in schema.columns)
-        return _named(Scan(fields, name, names), names, fields, node.args.get("alias"), name)
+        names = tuple(shown for shown, _ in schema.columns)
+        return _named(Scan(fields, name, schema.stored or names), names, fields, node.args.get("alias"), name)
 
     def _common(self, name: str, table: CommonTable, node: exp.Table) -> FromItem:
         made = tuple(self._environment.field(field.type) for field in table.relation.fields)

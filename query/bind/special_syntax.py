@@ -9,6 +9,7 @@ from query import fault
 from query.bind.block import Block
 from query.bind.operators import shown_field
 from query.bind.type_resolution import call, coerce
+from query.functions.registry import syntax
 from query.pg.intervals import BadInterval, parse_interval
 from query.pg.timestamps import EPOCH, US_PER_DAY
 from query.pg.types import (
@@ -25,8 +26,8 @@ from query.pg.types import (
     numeric,
 )
 from query.plan.tree import Cast, Constant, Scalar
-from query.syntax.allowlist import position_of
 from query.syntax.dialect import NORMAL_FORMS
+from query.syntax.positions import position_of
 
 _COLLATIONS: Final = ("c", "posix", "default", "ucs_basic", "c.utf-8", "c.utf8")
 _TRIMS: Final = {"LEADING": "ltrim", "TRAILING": "rtrim"}
@@ -37,6 +38,14 @@ def _microseconds(moment: datetime) -> int:
     return (difference.days * 86_400 + difference.seconds) * 1_000_000 + difference.microseconds
 
 
+@syntax(
+    exp.CurrentTimestamp,
+    "now",
+    "transaction_timestamp",
+    "statement_timestamp",
+    form="CURRENT_TIMESTAMP, now(), transaction_timestamp(), statement_timestamp()",
+    summary="When the statement started.",
+)
 def now(node: exp.Expr, block: Block) -> Scalar:
     """The statement's start, the same everywhere in it."""
     if getattr(node, "expressions", None):
@@ -44,19 +53,23 @@ def now(node: exp.Expr, block: Block) -> Scalar:
     return Constant(TIMESTAMPTZ, _microseconds(block.environment.now))
 
 
+@syntax(exp.Localtimestamp, form="LOCALTIMESTAMP", summary="When the statement started, without a time zone.")
 def localtimestamp(node: exp.Expr, block: Block) -> Scalar:
     return Constant(TIMESTAMP, _microseconds(block.environment.now))
 
 
+@syntax(exp.CurrentDate, form="CURRENT_DATE", summary="The day on which the statement started.")
 def current_date(node: exp.Expr, block: Block) -> Scalar:
     return Constant(DATE, _microseconds(block.environment.now) // US_PER_DAY)
 
 
+@syntax(exp.Localtime, form="LOCALTIME", summary="The time of the day at which the statement started.")
 def localtime(node: exp.Expr, block: Block) -> Scalar:
     return Constant(TIME, _microseconds(block.environment.now) % US_PER_DAY)
 
 
-def interval(node: exp.Expr) -> Scalar:
+@syntax(exp.Interval, form="INTERVAL '1 day', INTERVAL '5' MINUTE", summary="A span of time.")
+def interval(node: exp.Expr, block: Block) -> Scalar:
     """INTERVAL '...' [field]."""
     text, fields = str(node.this.this), node.args.get("unit")
     unit = str(fields.name).lower().split()[-1] if fields is not None else "second"
@@ -77,6 +90,7 @@ def _is_plain(text: str, fields: str) -> bool:
     )
 
 
+@syntax(exp.Collate, form='a COLLATE "C"', summary="The text in the order of its code points.")
 def collate(node: exp.Expr, block: Block) -> Scalar:
     """Only the collations that order by code point, which is how all text is ordered here."""
     name = str(node.args["expression"].name).lower()
@@ -89,6 +103,7 @@ def collate(node: exp.Expr, block: Block) -> Scalar:
     return value
 
 
+@syntax(exp.AtTimeZone, form="a AT TIME ZONE zone", summary="The local time there, or the moment of a local time.")
 def at_time_zone(node: exp.Expr, block: Block) -> Scalar:
     value = block.bind(node.this)
     if value.type.name == "unknown":
@@ -96,12 +111,14 @@ def at_time_zone(node: exp.Expr, block: Block) -> Scalar:
     return call("timezone", [block.bind(node.args["zone"]), value], position_of(node))
 
 
+@syntax(exp.Extract, form="EXTRACT(field FROM a)", summary="A field of a time or interval.")
 def extract(node: exp.Expr, block: Block) -> Scalar:
     field = str(node.this.name).lower()
     made = call("extract", [Constant(TEXT, field), block.bind(node.args["expression"])], position_of(node))
     return shown_field(made) if isinstance(made.args[1], Constant) else made
 
 
+@syntax("date_part", form="date_part(field, a)", summary="A field of a time or interval, as float8.")
 def date_part(node: exp.Expr, block: Block) -> Scalar:
     if len(node.expressions) != 2:
         raise fault.invalid(fault.UNDEFINED_FUNCTION, "date_part takes a field and a time", position_of(node))
@@ -111,10 +128,12 @@ def date_part(node: exp.Expr, block: Block) -> Scalar:
     return call("date_part", [field, value], position_of(node))
 
 
+@syntax(exp.StrPosition, form="POSITION(part IN a)", summary="Where the part starts, from 1; 0 if nowhere.")
 def position(node: exp.Expr, block: Block) -> Scalar:
     return call("strpos", [block.bind(node.this), block.bind(node.args["substr"])], position_of(node))
 
 
+@syntax(exp.Substring, form="SUBSTRING(a FROM start FOR length)", summary="A part of a text.")
 def substring(node: exp.Expr, block: Block) -> Scalar:
     values = [block.bind(node.this)]
     start, length = node.args.get("start"), node.args.get("length")
@@ -124,6 +143,11 @@ def substring(node: exp.Expr, block: Block) -> Scalar:
     return call("substring", values, position_of(node))
 
 
+@syntax(
+    exp.Trim,
+    form="TRIM([LEADING | TRAILING | BOTH] [characters] FROM a)",
+    summary="The text without these characters at its ends.",
+)
 def trim(node: exp.Expr, block: Block) -> Scalar:
     name = _TRIMS.get(str(node.args.get("position")), "btrim")
     values = [block.bind(node.this)]
@@ -132,11 +156,13 @@ def trim(node: exp.Expr, block: Block) -> Scalar:
     return call(name, values, position_of(node))
 
 
+@syntax(exp.Overlay, form="OVERLAY(a PLACING b FROM start FOR length)", summary="The text with a part replaced.")
 def overlay(node: exp.Expr, block: Block) -> Scalar:
     parts = [node.this, node.args["expression"], node.args["from_"], node.args.get("for_")]
     return call("overlay", [block.bind(part) for part in parts if part is not None], position_of(node))
 
 
+@syntax(exp.Bracket, form="a[1], a[1:2]", summary="An element or a slice of an array; a member of jsonb.")
 def bracket(node: exp.Expr, block: Block) -> Scalar:
     """Subscripts: of an array counted from 1, or of jsonb."""
     index = node.expressions[0]
@@ -181,6 +207,7 @@ def _subscript(node: exp.Expr, block: Block) -> Scalar:
     return coerce(index, INT4, position_of(node))
 
 
+@syntax("round", "trunc", form="round(a [, places]), trunc(a [, places])", summary="The number of so many digits.")
 def rounded(node: exp.Expr, block: Block) -> Scalar:
     """round and trunc; to a number of digits, the result has exactly those digits."""
     values = [block.bind(argument) for argument in node.expressions]
@@ -191,6 +218,7 @@ def rounded(node: exp.Expr, block: Block) -> Scalar:
     return Cast(numeric(max(places, 0)), made, position=position_of(node))
 
 
+@syntax("age", form="age(a [, b])", summary="The span from b, or from a to midnight today, in years, months and days.")
 def age(node: exp.Expr, block: Block) -> Scalar:
     """age of one time counts from midnight today."""
     values = [block.bind(argument) for argument in node.expressions]
@@ -201,6 +229,7 @@ def age(node: exp.Expr, block: Block) -> Scalar:
     return call("age", values, position_of(node))
 
 
+@syntax("normalize", form="normalize(a [, form])", summary="The text in a Unicode normal form, NFC unless named.")
 def normalize(node: exp.Expr, block: Block) -> Scalar:
     """normalize(text [, form]), the form a keyword."""
     values = list(node.expressions)
@@ -211,6 +240,7 @@ def normalize(node: exp.Expr, block: Block) -> Scalar:
     return call("normalize", [*arguments, Constant(TEXT, form)], position_of(node))
 
 
+@syntax("row_to_json", form="row_to_json(row)", summary="The row as a JSON object.")
 def row_to_json(node: exp.Expr, block: Block) -> Scalar:
     """row_to_json(row), which is to_json of nothing but rows."""
     values = [block.bind(argument) for argument in node.expressions]
@@ -233,6 +263,7 @@ def is_json(value: Scalar, test: exp.Expr, position: int | None) -> Scalar:
     return call("is json", [coerce(text, TEXT), Constant(TEXT, kind), Constant(BOOL, unique)], position)
 
 
+@syntax("pg_typeof", form="pg_typeof(a)", summary="The type's name.")
 def type_of(node: exp.Expr, block: Block) -> Scalar:
     """pg_typeof: known when the statement is compiled."""
     if len(node.expressions) != 1:

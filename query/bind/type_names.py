@@ -28,7 +28,7 @@ from query.pg.types import (
     PgType,
     array_of,
 )
-from query.syntax.allowlist import position_of
+from query.syntax.positions import position_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,24 +6,25 @@ from typing import Final
 
 from sqlglot import exp
 
+from errors import WeirError
 from query import fault
 from query.bind.aggregates import aggregate_call, filtered_call, sort_keys, untyped_argument
 from query.bind.block import Block, WindowDefinition
 from query.bind.limit import count_of
 from query.bind.type_resolution import coerce, common, settled, untyped
-from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS
-from query.pg.types import FLOAT8, INT4, INT8, INTERVAL_TYPE, NUMBERS, PgType
+from query.functions.registry import AGGREGATES, SYNTAX, WINDOW_FUNCTIONS, WindowFunction, syntax, type_named
+from query.pg.types import INTERVAL_TYPE, NUMBERS, PgType
 from query.plan.traverse import columns
 from query.plan.tree import Bound, Constant, Frame, Scalar, SortKey, WindowCall
-from query.syntax.allowlist import position_of
-from query.syntax.parse import fold
-from query.syntax.positions import BRACKETED, definition_of
+from query.syntax.identifiers import fold
+from query.syntax.positions import BRACKETED, definition_of, position_of
 
-_RANKS: Final = ("row_number", "rank", "dense_rank")
-_SHARES: Final = ("percent_rank", "cume_dist")
-_ARITY: Final = {"lag": (1, 3), "lead": (1, 3), "first_value": (1, 1), "last_value": (1, 1), "nth_value": (2, 2)}
+_ELEMENT: Final = "anyelement"
 
 
+@syntax(
+    exp.Window, form="function(a) OVER (window | name)", summary="A window function, or an aggregate over a window."
+)
 def bind_window(node: exp.Expr, block: Block) -> Scalar:
     """`function(...) [FILTER ...] OVER window`: the column that holds its value."""
     if block.inside_aggregate:
@@ -79,35 +80,38 @@ def _aggregate(node: exp.Expr, block: Block) -> WindowCall:
 
 
 def _ranking(name: str, values: list[Scalar], position: int | None) -> WindowCall:
-    if name in _RANKS or name in _SHARES:
-        if values and name == "row_number":
-            raise fault.invalid(fault.UNDEFINED_FUNCTION, f"function {name} takes no argument", position)
-        if values:
-            raise fault.invalid("42809", f"WITHIN GROUP is required for ordered-set aggregate {name}", position)
-        return _made(INT8 if name in _RANKS else FLOAT8, name, (), position)
-    if name == "ntile":
-        if len(values) != 1:
-            raise fault.invalid(fault.UNDEFINED_FUNCTION, "function ntile takes one argument", position)
-        return _made(INT4, name, (coerce(values[0], INT4, position),), position)
-    low, high = _ARITY[name]
-    if not low <= len(values) <= high:
-        raise fault.invalid(
-            fault.UNDEFINED_FUNCTION, f"function {name} does not take {len(values)} arguments", position
-        )
-    if values[0].type.name == "unknown" and len(values) < 3:
-        raise untyped_argument(name, position)
-    if len(values) > 1:
-        values[1] = coerce(values[1], INT4, position)
-    kind = values[0].type
-    if len(values) > 2:
-        values[0], values[2] = settled([values[0], values[2]])
-        kind = common([values[0].type, values[2].type], name, position)
-        values[0], values[2] = coerce(values[0], kind), coerce(values[2], kind)
-    return _made(kind, name, tuple(values), position)
-
-
-def _made(kind: PgType, name: str, args: tuple[Scalar, ...], position: int | None) -> WindowCall:
+    """The form for so many arguments, each converted to its parameter's type."""
+    form = next((form for form in WINDOW_FUNCTIONS[name] if len(form.parameters) == len(values)), None)
+    if form is None:
+        raise _no_such(name, len(values), position)
+    values = _same_element(form, values, position)
+    args = tuple(
+        value if word == _ELEMENT else coerce(value, type_named(word), position)
+        for word, value in zip(form.parameters, values, strict=True)
+    )
+    kind = args[form.parameters.index(_ELEMENT)].type if form.result == _ELEMENT else type_named(form.result)
     return WindowCall(kind, name, args, (), (), None, None, position)
+
+
+def _same_element(form: WindowFunction, values: list[Scalar], position: int | None) -> list[Scalar]:
+    """The arguments with those for `anyelement` in their common type."""
+    places = [place for place, word in enumerate(form.parameters) if word == _ELEMENT]
+    alike = [values[place] for place in places]
+    if len(alike) == 1 and alike[0].type.name == "unknown":
+        raise untyped_argument(form.name, position)
+    if len(alike) > 1:
+        alike = settled(alike)
+        kind = common([value.type for value in alike], form.name, position)
+        alike = [coerce(value, kind) for value in alike]
+    typed = dict(zip(places, alike, strict=True))
+    return [typed.get(place, value) for place, value in enumerate(values)]
+
+
+def _no_such(name: str, count: int, position: int | None) -> WeirError:
+    if f"{name} within group" in SYNTAX:
+        return fault.invalid("42809", f"WITHIN GROUP is required for ordered-set aggregate {name}", position)
+    arguments = "argument" if count == 1 else "arguments"
+    return fault.invalid(fault.UNDEFINED_FUNCTION, f"function {name} does not take {count} {arguments}", position)
 
 
 def bind_named(windows: Sequence[exp.Expr], block: Block) -> None:

@@ -1,27 +1,31 @@
 """What a function's builder gets to know about the place of its call, and how it can fail there."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
-from query.expr.common_subexpressions import Guard
+from query.expr.guards import Guard
 from query.expr.row_errors import row_fault, trap
 from query.fault import INVALID_TEXT
+from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.json_text import BadJson, NoCharacter
-from query.pg.text_input import BadLiteral, UnsupportedLiteral
 from query.pg.types import PgType
 
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """Implements functions.registry.Site. `guard` holds on rows whose value is needed; None when all are."""
+    """`guard` holds on rows whose value is needed; None when all are."""
 
     types: tuple[PgType, ...]
     result: PgType
     position: int | None = None
     guard: Guard | None = None
     constants: tuple[object | None, ...] = ()
+
+    def mirrored(self) -> "CallContext":
+        """The same place with the arguments the other way round."""
+        return replace(self, types=self.types[::-1], constants=self.constants[::-1])
 
     def constant(self, index: int) -> object | None:
         """An argument's value if it is a constant."""

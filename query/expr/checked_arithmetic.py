@@ -5,8 +5,14 @@ from typing import Final
 
 import polars as pl
 
+from query import fault
 from query.expr.call_context import CallContext
+from query.expr.row_errors import row_error
 from query.pg.types import FLOATS, INTEGERS, NUMERIC_DIGITS, PgType
+
+row_error("float_underflow", fault.NUMERIC_OUT_OF_RANGE, "value out of range: underflow")
+row_error("nan_integer", fault.NUMERIC_OUT_OF_RANGE, "value is NaN or infinite")
+row_error("tiny_numeric", fault.FEATURE_NOT_SUPPORTED, "a number this small as numeric is not supported")
 
 POWERS: Final = [10**exponent for exponent in range(39)]
 LARGEST: Final = 1.0e38

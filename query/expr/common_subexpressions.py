@@ -10,28 +10,12 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from query.expr.guards import Guard
 from query.plan.traverse import children, columns
 from query.plan.tree import Cast, Column, Constant, RowOf, Scalar
 
 _DEEP = 2
 """Levels of calls from which on an argument is worth a column of its own."""
-
-
-@dataclass(slots=True, eq=False)
-class Guard:
-    """The rows for which a value is needed: those of `outer` for which `holds`."""
-
-    holds: pl.Expr
-    outer: "Guard | None"
-    stage: "Stage | None"
-    _rows: pl.Expr | None = None
-
-    def rows(self) -> pl.Expr:
-        """The condition. With a stage it is a column, made when it is asked for."""
-        if self._rows is None:
-            rows = self.holds if self.outer is None else self.outer.rows() & self.holds
-            self._rows = rows if self.stage is None else self.stage.keep(rows)
-        return self._rows
 
 
 @dataclass(slots=True, eq=False)

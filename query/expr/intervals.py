@@ -1,32 +1,16 @@
-"""Intervals as structs of months, days and microseconds."""
+"""Arithmetic of intervals, with errors for what is out of range."""
 
 import math
 
 import polars as pl
 
+from query import fault
 from query.expr.call_context import CallContext
-from query.expr.row_errors import FAULTS, row_fault
+from query.expr.interval_fields import interval, interval_parts
+from query.expr.row_errors import declared, row_error
 from query.pg.intervals import DAY, DAYS_PER_MONTH, scaled
 
-
-def interval_length(value: pl.Expr) -> pl.Expr:
-    """Microseconds of an interval, as PostgreSQL compares them."""
-    months = value.struct.field("months").cast(pl.Int128)
-    days = months * 30 + value.struct.field("days").cast(pl.Int128)
-    return days * pl.lit(86_400_000_000, dtype=pl.Int128) + value.struct.field("us").cast(pl.Int128)
-
-
-def interval(months: pl.Expr, days: pl.Expr, us: pl.Expr) -> pl.Expr:
-    """An interval of computed parts; null if the first part is null."""
-    made = pl.struct(
-        months.cast(pl.Int32).alias("months"), days.cast(pl.Int32).alias("days"), us.cast(pl.Int64).alias("us")
-    )
-    return pl.when(us.is_not_null() & months.is_not_null() & days.is_not_null()).then(made)
-
-
-def interval_parts(value: pl.Expr) -> list[pl.Expr]:
-    """Months, days and microseconds."""
-    return [value.struct.field(part).cast(pl.Int64) for part in ("months", "days", "us")]
+row_error("infinite_interval", fault.FEATURE_NOT_SUPPORTED, "an infinite interval is not supported")
 
 
 def checked_interval(context: CallContext, months: pl.Expr, days: pl.Expr, us: pl.Expr) -> pl.Expr:
@@ -56,7 +40,7 @@ def scaled_interval(context: CallContext, value: pl.Expr, number: pl.Expr, divid
         except OverflowError as error:
             endless = not divides and by in (math.inf, -math.inf) and (months * DAYS_PER_MONTH + days) * DAY + us
             name = "infinite_interval" if endless else "interval_range"
-            raise row_fault(*FAULTS[name], context.position) from error
+            raise declared(name, context.position) from error
         return dict(zip(("months", "days", "us"), parts, strict=True))
 
     return context.rowwise(over, *interval_parts(value), number)

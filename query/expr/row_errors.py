@@ -12,62 +12,30 @@ import polars as pl
 from errors import InternalError, QueryTooLarge, WeirError
 from query import fault
 
-FAULTS: Final[dict[str, tuple[str, str]]] = {
-    "division_by_zero": (fault.DIVISION_BY_ZERO, "division by zero"),
-    "int2_range": (fault.NUMERIC_OUT_OF_RANGE, "smallint out of range"),
-    "int4_range": (fault.NUMERIC_OUT_OF_RANGE, "integer out of range"),
-    "int8_range": (fault.NUMERIC_OUT_OF_RANGE, "bigint out of range"),
-    "numeric_range": (fault.FEATURE_NOT_SUPPORTED, "a number of more than 38 digits is not supported"),
-    "numeric_field": (fault.NUMERIC_OUT_OF_RANGE, "numeric field overflow"),
-    "float_overflow": (fault.NUMERIC_OUT_OF_RANGE, "value out of range: overflow"),
-    "float_underflow": (fault.NUMERIC_OUT_OF_RANGE, "value out of range: underflow"),
-    "negative_sqrt": (fault.INVALID_POWER_ARGUMENT, "cannot take square root of a negative number"),
-    "log_zero": (fault.INVALID_LOG_ARGUMENT, "cannot take logarithm of zero"),
-    "log_negative": (fault.INVALID_LOG_ARGUMENT, "cannot take logarithm of a negative number"),
-    "power_zero": (fault.INVALID_POWER_ARGUMENT, "zero raised to a negative power is undefined"),
-    "power_complex": (
-        fault.INVALID_POWER_ARGUMENT,
-        "a negative number raised to a non-integer power yields a complex result",
-    ),
-    "input_range": (fault.NUMERIC_OUT_OF_RANGE, "input is out of range"),
-    "interval_range": (fault.DATETIME_OVERFLOW, "interval out of range"),
-    "many_rows": (fault.CARDINALITY_VIOLATION, "more than one row returned by a subquery used as an expression"),
-    "negative_length": ("22011", "negative substring length not allowed"),
-    "field_zero": (fault.INVALID_PARAMETER, "field position must not be zero"),
-    "step_zero": (fault.INVALID_PARAMETER, "step size cannot equal zero"),
-    "series_size": (fault.PROGRAM_LIMIT, "generate_series would make too many rows"),
-    "series_limit": (fault.FEATURE_NOT_SUPPORTED, "generate_series up to the limits of bigint is not supported"),
-    "text_size": (fault.PROGRAM_LIMIT, "requested length too large"),
-    "bucket_count": (fault.INVALID_WIDTH_BUCKET, "count must be greater than zero"),
-    "bucket_nan": (fault.INVALID_WIDTH_BUCKET, "operand, lower bound, and upper bound cannot be NaN"),
-    "bucket_infinite": (fault.INVALID_WIDTH_BUCKET, "lower and upper bounds must be finite"),
-    "bucket_bounds": (fault.INVALID_WIDTH_BUCKET, "lower bound cannot equal upper bound"),
-    "chr_zero": (fault.PROGRAM_LIMIT, "null character not permitted"),
-    "chr_negative": (fault.INVALID_PARAMETER, "character number must be positive"),
-    "chr_range": (fault.PROGRAM_LIMIT, "requested character not valid for encoding"),
-    "date_range": (fault.DATETIME_OVERFLOW, "date out of range"),
-    "far_date": (fault.FEATURE_NOT_SUPPORTED, "a date outside of the years 1 to 9999 is not supported"),
-    "whole_day": (fault.FEATURE_NOT_SUPPORTED, "the time 24:00:00 is not supported"),
-    "infinite_interval": (fault.FEATURE_NOT_SUPPORTED, "an infinite interval is not supported"),
-    "infinite_time": (fault.FEATURE_NOT_SUPPORTED, "an infinite time is not supported"),
-    "timestamp_range": (fault.DATETIME_OVERFLOW, "timestamp out of range"),
-    "field_range": (fault.DATETIME_OVERFLOW, "date/time field value out of range"),
-    "ntile_zero": ("22014", "argument of ntile must be greater than zero"),
-    "nth_zero": ("22016", "argument of nth_value must be greater than zero"),
-    "nan_integer": (fault.NUMERIC_OUT_OF_RANGE, "value is NaN or infinite"),
-    "tiny_numeric": (fault.FEATURE_NOT_SUPPORTED, "a number this small as numeric is not supported"),
-    "like_escape": (fault.INVALID_ESCAPE, "LIKE pattern must not end with escape character"),
-    "null_position": ("22004", "initial position must not be null"),
-    "limit_negative": (fault.INVALID_LIMIT, "LIMIT must not be negative"),
-    "offset_negative": (fault.INVALID_OFFSET, "OFFSET must not be negative"),
-    "null_identifier": ("22004", "null values cannot be formatted as an SQL identifier"),
-    "null_json_key": ("22004", "null value not allowed for object key"),
-    "null_jsonb_name": (fault.INVALID_PARAMETER, "field name must not be null"),
-    "null_jsonb_key": (fault.INVALID_PARAMETER, "key must not be null"),
-    "json_shape": (fault.INVALID_PARAMETER, "cannot take elements of this JSON value"),
-}
-_CODES: Final = {name: index for index, name in enumerate(FAULTS, 1)}
-_NAMES: Final = dict(enumerate(FAULTS, 1))
+_FAULTS: Final[list[tuple[str, str]]] = []
+_CODES: Final[dict[str, int]] = {}
+
+
+def row_error(name: str, sqlstate: str, message: str) -> None:
+    """Declares an error that `trap` raises by this name, beside what raises it; those of several modules are below."""
+    if name in _CODES:
+        raise ValueError(f"{name} is declared twice")
+    _FAULTS.append((sqlstate, message))
+    _CODES[name] = len(_FAULTS)
+
+
+row_error("division_by_zero", fault.DIVISION_BY_ZERO, "division by zero")
+row_error("int2_range", fault.NUMERIC_OUT_OF_RANGE, "smallint out of range")
+row_error("int4_range", fault.NUMERIC_OUT_OF_RANGE, "integer out of range")
+row_error("int8_range", fault.NUMERIC_OUT_OF_RANGE, "bigint out of range")
+row_error("numeric_range", fault.FEATURE_NOT_SUPPORTED, "a number of more than 38 digits is not supported")
+row_error("float_overflow", fault.NUMERIC_OUT_OF_RANGE, "value out of range: overflow")
+row_error("interval_range", fault.DATETIME_OVERFLOW, "interval out of range")
+row_error("negative_length", "22011", "negative substring length not allowed")
+row_error("far_date", fault.FEATURE_NOT_SUPPORTED, "a date outside of the years 1 to 9999 is not supported")
+row_error("timestamp_range", fault.DATETIME_OVERFLOW, "timestamp out of range")
+row_error("null_json_key", "22004", "null value not allowed for object key")
+row_error("like_escape", fault.INVALID_ESCAPE, "LIKE pattern must not end with escape character")
 _PLACES: Final = 1_000_000
 """Positions in a statement fit below this; the code is kind * _PLACES + position."""
 _QUIET: Final = pl.lit(0, dtype=pl.Int64)
@@ -85,6 +53,12 @@ class RowFault(Exception):
 
     Polars raises it anew with a longer text, so it takes a text and nothing else: use `row_fault`.
     """
+
+
+def declared(name: str, position: int | None) -> RowFault:
+    """The declared error of this name, for a function over rows to raise."""
+    sqlstate, message = _FAULTS[_CODES[name] - 1]
+    return row_fault(sqlstate, message, position)
 
 
 def row_fault(sqlstate: str, message: str, position: int | None = None) -> RowFault:
@@ -139,8 +113,8 @@ def _failed_conversion(match: "re.Match[str]") -> WeirError:
     first = values.split(",")[0].strip()
     if target == "u8" and first.startswith("-") and first[1:].isdigit():
         kind, position = divmod(int(first[1:]), _PLACES)
-        if kind in _NAMES:
-            sqlstate, message = FAULTS[_NAMES[kind]]
+        if 1 <= kind <= len(_FAULTS):
+            sqlstate, message = _FAULTS[kind - 1]
             return _fault(sqlstate, message, position or None)
     shown = _TYPE_NAMES.get(target, target)
     if source == "str":

@@ -11,12 +11,9 @@ from typing import Final
 import polars as pl
 
 from query.expr.call_context import CallContext
-from query.expr.intervals import interval_length
+from query.expr.interval_fields import interval_length
 from query.pg.json_order import comparison_key
 from query.pg.types import FLOATS, INTEGERS, NUMERIC_DIGITS, TEXT, TIMESTAMPS, PgType
-
-KEYED: Final = ("interval", "array", "jsonb")
-"""Types whose values do not sort by themselves."""
 
 _INT64_DIGITS: Final = 20
 _INT64_OFFSET: Final = 2**63
@@ -30,11 +27,6 @@ def sort_key(value: pl.Expr, kind: PgType) -> pl.Expr:
     if kind.name == "jsonb":
         return CallContext((kind,), TEXT).rowwise(comparison_key, value)
     return interval_length(value) if kind.name == "interval" else value
-
-
-def is_keyed(kind: PgType) -> bool:
-    """True for a type whose values sort by something else than themselves."""
-    return kind.name in KEYED
 
 
 def _array_key(value: pl.Expr, element: PgType) -> pl.Expr:

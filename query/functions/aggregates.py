@@ -1,21 +1,33 @@
-"""The aggregate functions: their arguments and result types. Building them is lower.aggregates' business."""
+"""Aggregates of values in any order: counts, sums, means, extremes, and what booleans and bits have in common."""
 
-from query.functions.registry import AGGREGATES, Aggregate, ResultRule, type_named
-from query.pg.types import AVERAGE_SCALE, FLOAT8, INT8, TEXT, PgType, array_of, numeric
+from typing import Final
 
-_SPREAD_SCALE = 16
+import polars as pl
+
+from query.expr.aggregate_inputs import AggregateInputs, quotient
+from query.expr.aggregate_plans import Plan
+from query.expr.checked_arithmetic import LARGEST
+from query.expr.equality import match_key
+from query.expr.row_errors import trap
+from query.expr.sort_keys import sort_key
+from query.functions.registry import aggregate
+from query.pg.types import AVERAGE_SCALE, INTEGERS, NUMERIC_DIGITS, PgType, is_keyed, numeric
+
+_SUM: Final = "Sum; NULL for no values."
+_MEAN: Final = "Mean; NULL for no values."
+_SMALLEST: Final = "Smallest value; NULL for no values."
+_GREATEST: Final = "Greatest value; NULL for no values."
+_ORDERED: Final = (*INTEGERS, "numeric", "text", "bytea", "date", "time", "timestamp", "timestamptz")
+_KEYED: Final = ("interval", "anyarray")
+"""Types whose values are compared by a key."""
 
 
-def _fixed(name: str) -> ResultRule:
-    kind = type_named(name)
-    return lambda types: kind
+def _forms(name: str, *types: str) -> str:
+    """Signatures of an aggregate whose result is of the argument's type."""
+    return ";".join(f"{name}({kind}) -> {kind}" for kind in types)
 
 
 def _argument(types: tuple[PgType, ...]) -> PgType:
-    return types[0]
-
-
-def _sum_numeric(types: tuple[PgType, ...]) -> PgType:
     return types[0]
 
 
@@ -23,78 +35,195 @@ def _average(types: tuple[PgType, ...]) -> PgType:
     return numeric(max(types[0].scale, AVERAGE_SCALE), exact=False)
 
 
-def _spread(types: tuple[PgType, ...]) -> PgType:
-    return numeric(_SPREAD_SCALE, exact=False)
+@aggregate("count() -> int8", "Number of rows.")
+def _count_rows(inputs: AggregateInputs) -> Plan:
+    made, name = inputs.made.id, inputs.name("a0")
+    if inputs.call.where is None:
+        return Plan((), (pl.len().cast(pl.Int64).alias(made),), pl.col(made), (f'COUNT(*) AS "{made}"',))
+    column = inputs.value(inputs.call.where).alias(name)
+    total = pl.col(name).sum().alias(made)
+    return Plan((column,), (total,), pl.col(made).cast(pl.Int64).fill_null(0), (f'SUM("{name}") AS "{made}"',))
 
 
-def _add(
-    name: str, parameters: str, result: ResultRule, text: str, summary: str, ordered_set: bool = False, direct: int = 0
-) -> None:
-    words = tuple(word.strip() for word in parameters.split(",") if word.strip())
-    entry = Aggregate(name, words, result, text, summary, ordered_set, direct)
-    AGGREGATES.setdefault(name, []).append(entry)
+@aggregate("count(any) -> int8", "Number of rows where the argument is not NULL.")
+def _count(inputs: AggregateInputs) -> Plan:
+    call, made, name, kind = inputs.call, inputs.made.id, inputs.name("a0"), inputs.type
+    column, result = inputs.masked(call.args[0]).alias(name), pl.col(made).cast(pl.Int64)
+    every_row = kind.name == "record" and call.where is None
+    if call.distinct:
+        values = match_key(pl.col(name), kind)
+        present = values if every_row else values.drop_nulls()
+        plain = not is_keyed(kind) and kind.name != "record"
+        sql = (f'COUNT(DISTINCT "{name}") AS "{made}"',) if plain else ()
+        return Plan((column,), (present.n_unique().cast(pl.Int64).alias(made),), result, sql)
+    if every_row:
+        return Plan((column,), (pl.len().cast(pl.Int64).alias(made),), pl.col(made))
+    counted = pl.col(name).count().cast(pl.Int64).alias(made)
+    return Plan((column,), (counted,), result, (f'COUNT("{name}") AS "{made}"',))
 
 
-def _fill() -> None:
-    _add("count", "", _fixed("int8"), "int8", "Number of rows.")
-    _add("count", "any", _fixed("int8"), "int8", "Number of rows where the argument is not NULL.")
-    for source, result in (("int2", "int8"), ("int4", "int8"), ("int8", "numeric")):
-        _add("sum", source, _fixed(result), result, "Sum; NULL for no values.")
-    for source in ("float4", "float8", "interval"):
-        _add("sum", source, _fixed(source), source, "Sum; NULL for no values.")
-    _add("sum", "numeric", _sum_numeric, "numeric", "Sum; NULL for no values.")
-    for source in ("int2", "int4", "int8", "numeric"):
-        _add("avg", source, _average, "numeric", "Mean; NULL for no values.")
-    for source in ("float8", "interval"):
-        _add("avg", source, _fixed(source), source, "Mean; NULL for no values.")
-    for name, word in (("min", "Smallest"), ("max", "Greatest")):
-        for source in (
-            *("int2", "int4", "int8", "numeric", "float4", "float8", "text", "bytea", "date", "time"),
-            *("timestamp", "timestamptz", "interval"),
-        ):
-            _add(name, source, _argument, source, f"{word} value; NULL for no values.")
-        _add(name, "anyarray", _argument, "anyarray", f"{word} array; NULL for no values.")
-    _booleans()
-    _statistics()
-    _lists()
-    _ordered_sets()
+@aggregate("sum(int2) -> int8; sum(int4) -> int8; sum(int8) -> numeric", _SUM)
+def _integer_sum(inputs: AggregateInputs) -> Plan:
+    """Summed in the type of the result, which has room for all of them."""
+    return _total(inputs, inputs.made.type.polars)
 
 
-def _booleans() -> None:
-    for name, word in (("bool_and", "every"), ("every", "every"), ("bool_or", "some")):
-        _add(name, "bool", _fixed("bool"), "bool", f"True if {word} value is true.")
-    for name in ("bit_and", "bit_or", "bit_xor"):
-        for source in ("int2", "int4", "int8"):
-            _add(name, source, _argument, source, f"Bitwise {name[4:].upper()} of the values.")
+@aggregate(_forms("sum", "float4", "float8"), _SUM)
+def _float_sum(inputs: AggregateInputs) -> Plan:
+    return _total(inputs)
 
 
-def _statistics() -> None:
-    for name in ("stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop"):
-        for source in ("int2", "int4", "int8", "numeric"):
-            _add(name, source, _spread, "numeric", "Spread of the values around their mean.")
-        _add(name, "float8", _fixed("float8"), "float8", "Spread of the values around their mean.")
-    for name in ("corr", "covar_pop", "covar_samp", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy", "regr_sxy"):
-        _add(name, "float8, float8", lambda types: FLOAT8, "float8", "Statistic of the pairs (y, x).")
-    for name in ("regr_slope", "regr_intercept", "regr_r2"):
-        _add(name, "float8, float8", lambda types: FLOAT8, "float8", "Least-squares line through the pairs (y, x).")
-    _add("regr_count", "float8, float8", lambda types: INT8, "int8", "Number of pairs without NULL.")
+@aggregate("sum(numeric) -> numeric", _SUM, result=_argument)
+def _numeric_sum(inputs: AggregateInputs) -> Plan:
+    plan, (size, text), made = _total(inputs), _size(inputs), inputs.name("f")
+    result = trap(plan.result, pl.col(made).abs() >= LARGEST, "numeric_range", inputs.call.position)
+    return Plan(plan.columns, (*plan.aggregates, size), result, (*plan.sql, text) if plan.sql else ())
 
 
-def _lists() -> None:
-    _add("array_agg", "any", lambda types: array_of(types[0]), "anyarray", "The values as an array, NULLs included.")
-    _add("string_agg", "text, text", lambda types: TEXT, "text", "The values that are not NULL, joined.")
-    _add("json_agg", "any", _fixed("json"), "json", "The values as a JSON array.")
-    _add("jsonb_agg", "any", _fixed("jsonb"), "jsonb", "The values as a JSON array.")
-    for kind in ("json", "jsonb"):
-        _add(f"{kind}_object_agg", "any, any", _fixed(kind), kind, "Keys and values as a JSON object.")
-    _add("any_value", "any", _argument, "anyelement", "Any value that is not NULL.")
-    _add("approx_count_distinct", "any", _fixed("int8"), "int8", "About how many different values. Extension.")
+def _total(inputs: AggregateInputs, wide: pl.DataType | None = None) -> Plan:
+    """The sum and the number of values, without any of which it is NULL. Values are cast to `wide` first."""
+    name, made, count = inputs.name("a0"), inputs.made.id, inputs.name("n")
+    column, value = inputs.argument()
+    column = column if wide is None else column.cast(wide)
+    aggregates = (pl.when(value.count() > 0).then(value.sum()).alias(made), value.count().alias(count))
+    sql = () if inputs.call.distinct else (f'SUM("{name}") AS "{made}"', f'COUNT("{name}") AS "{count}"')
+    result = pl.when(pl.col(count) > 0).then(pl.col(made)).cast(inputs.made.type.polars)
+    return Plan((column,), aggregates, result, sql)
 
 
-def _ordered_sets() -> None:
-    _add("percentile_cont", "float8", _fixed("float8"), "float8", "Interpolated percentile.", True, 1)
-    _add("percentile_disc", "any", _argument, "anyelement", "First value at or beyond a percentile.", True, 1)
-    _add("mode", "any", _argument, "anyelement", "Most frequent value.", True, 0)
+def _size(inputs: AggregateInputs) -> tuple[pl.Expr, str]:
+    """About the sum of the values, as an aggregate and as text: the exact one wraps around beyond 128 bits."""
+    _, value = inputs.argument()
+    name = inputs.name("f")
+    return value.cast(pl.Float64).sum().alias(name), f'SUM(CAST("{inputs.name("a0")}" AS DOUBLE)) AS "{name}"'
 
 
-_fill()
+@aggregate("avg(float8) -> float8", _MEAN)
+def _float_mean(inputs: AggregateInputs) -> Plan:
+    column, value = inputs.argument()
+    mean = value.cast(pl.Float64).mean().alias(inputs.made.id)
+    sql = () if inputs.call.distinct else (f'AVG("{inputs.name("a0")}") AS "{inputs.made.id}"',)
+    return Plan((column.cast(pl.Float64),), (mean,), pl.col(inputs.made.id), sql)
+
+
+@aggregate("avg(int2) -> numeric; avg(int4) -> numeric", _MEAN, result=_average)
+def _small_mean(inputs: AggregateInputs) -> Plan:
+    return _exact_mean(inputs)
+
+
+@aggregate("avg(int8) -> numeric", _MEAN, result=_average)
+def _wide_mean(inputs: AggregateInputs) -> Plan:
+    return _bounded(inputs, _exact_mean(inputs), pl.col(inputs.name("s")).cast(pl.Float64))
+
+
+@aggregate("avg(numeric) -> numeric", _MEAN, result=_average)
+def _numeric_mean(inputs: AggregateInputs) -> Plan:
+    plan, (size, text) = _exact_mean(inputs), _size(inputs)
+    plan = Plan(plan.columns, (*plan.aggregates, size), plan.result, (*plan.sql, text) if plan.sql else ())
+    return _bounded(inputs, plan, pl.col(inputs.name("f")))
+
+
+def _exact_mean(inputs: AggregateInputs) -> Plan:
+    """The exact sum divided by the number of values."""
+    name, total, count = inputs.name("a0"), inputs.name("s"), inputs.name("n")
+    column, value = inputs.argument()
+    aggregates = (value.sum().alias(total), value.count().cast(pl.Int64).alias(count))
+    sql = () if inputs.call.distinct else (f'SUM("{name}") AS "{total}"', f'COUNT("{name}") AS "{count}"')
+    result = quotient(pl.col(total).cast(pl.Int128), pl.col(count), inputs.made.type.scale - inputs.type.scale)
+    return Plan((column.cast(pl.Int128),), aggregates, result, sql)
+
+
+def _bounded(inputs: AggregateInputs, plan: Plan, total: pl.Expr) -> Plan:
+    """The plan of a mean, with an error for one of more digits than a number has; `total` is about the sum."""
+    count = pl.col(inputs.name("n"))
+    most = 10.0 ** (NUMERIC_DIGITS - inputs.made.type.scale + inputs.type.scale)
+    beyond = (total.abs() / count.cast(pl.Float64) >= most) | (total.abs() >= LARGEST)
+    result = trap(plan.result, (count > 0) & beyond, "numeric_range", None)
+    return Plan(plan.columns, plan.aggregates, result, plan.sql)
+
+
+@aggregate(_forms("min", *_ORDERED), _SMALLEST, result=_argument)
+def _smallest(inputs: AggregateInputs) -> Plan:
+    return _reduced(inputs, pl.col(inputs.name("a0")).min(), "MIN")
+
+
+@aggregate(_forms("min", "float4", "float8"), _SMALLEST)
+def _smallest_float(inputs: AggregateInputs) -> Plan:
+    """NaN is the greatest float: min finds it only when there is nothing else."""
+    return _reduced(inputs, pl.col(inputs.name("a0")).min(), "MIN")
+
+
+@aggregate(_forms("min", *_KEYED), _SMALLEST, result=_argument)
+def _smallest_by_key(inputs: AggregateInputs) -> Plan:
+    present = pl.col(inputs.name("a0")).drop_nulls()
+    return _reduced(inputs, present.get(sort_key(present, inputs.type).arg_min(), null_on_oob=True))
+
+
+@aggregate(_forms("max", *_ORDERED), _GREATEST, result=_argument)
+def _greatest(inputs: AggregateInputs) -> Plan:
+    return _reduced(inputs, pl.col(inputs.name("a0")).max(), "MAX")
+
+
+@aggregate(_forms("max", "float4", "float8"), _GREATEST)
+def _greatest_float(inputs: AggregateInputs) -> Plan:
+    """NaN is the greatest float, which Polars leaves out."""
+    column, _ = inputs.argument()
+    value, made, nan = pl.col(inputs.name("a0")), inputs.made.id, inputs.name("x")
+    result = pl.when(pl.col(nan)).then(float("nan")).otherwise(pl.col(made))
+    return Plan((column,), (value.max().alias(made), value.is_nan().any().alias(nan)), result)
+
+
+@aggregate(_forms("max", *_KEYED), _GREATEST, result=_argument)
+def _greatest_by_key(inputs: AggregateInputs) -> Plan:
+    present = pl.col(inputs.name("a0")).drop_nulls()
+    return _reduced(inputs, present.get(sort_key(present, inputs.type).arg_max(), null_on_oob=True))
+
+
+def _reduced(inputs: AggregateInputs, value: pl.Expr, sql: str = "") -> Plan:
+    """One value of the argument's column, by an aggregate that SQLContext calls `sql`, if it has it."""
+    column, _ = inputs.argument()
+    made = inputs.made.id
+    text = (f'{sql}("{inputs.name("a0")}") AS "{made}"',) if sql else ()
+    return Plan((column,), (value.alias(made),), pl.col(made), text)
+
+
+@aggregate("bool_and(bool) -> bool; every(bool) -> bool", "True if every value is true.")
+def _every(inputs: AggregateInputs) -> Plan:
+    _, value = inputs.argument()
+    return _reduced(inputs, value.min())
+
+
+@aggregate("bool_or(bool) -> bool", "True if some value is true.")
+def _some(inputs: AggregateInputs) -> Plan:
+    _, value = inputs.argument()
+    return _reduced(inputs, value.max())
+
+
+@aggregate(_forms("bit_and", *INTEGERS), "Bitwise AND of the values.")
+def _bit_and(inputs: AggregateInputs) -> Plan:
+    _, value = inputs.argument()
+    return _reduced(inputs, pl.when(value.count() > 0).then(value.drop_nulls().bitwise_and()))
+
+
+@aggregate(_forms("bit_or", *INTEGERS), "Bitwise OR of the values.")
+def _bit_or(inputs: AggregateInputs) -> Plan:
+    _, value = inputs.argument()
+    return _reduced(inputs, pl.when(value.count() > 0).then(value.drop_nulls().bitwise_or()))
+
+
+@aggregate(_forms("bit_xor", *INTEGERS), "Bitwise XOR of the values.")
+def _bit_xor(inputs: AggregateInputs) -> Plan:
+    _, value = inputs.argument()
+    return _reduced(inputs, pl.when(value.count() > 0).then(value.drop_nulls().bitwise_xor()))
+
+
+@aggregate("any_value(any) -> anyelement", "Any value that is not NULL.")
+def _any_value(inputs: AggregateInputs) -> Plan:
+    _, value = inputs.argument()
+    return _reduced(inputs, value.drop_nulls().first())
+
+
+@aggregate("approx_count_distinct(any) -> int8", "About how many different values. Extension.")
+def _approximate(inputs: AggregateInputs) -> Plan:
+    value = pl.col(inputs.name("a0")).drop_nulls()
+    return _reduced(inputs, value.approx_n_unique().cast(pl.Int64))

@@ -7,8 +7,9 @@ from typing import Final
 import polars as pl
 
 from query.expr.call_context import CallContext
-from query.expr.sort_keys import is_keyed, sort_key
+from query.expr.sort_keys import sort_key
 from query.functions.registry import define
+from query.pg.types import is_keyed
 
 _FAMILY = "Comparison"
 
@@ -42,34 +43,18 @@ def _keys(context: CallContext, *values: pl.Expr) -> list[pl.Expr]:
     return [sort_key(value, context.types[0]) for value in values]
 
 
-@define("=(any, any) -> bool", "Equal.", family=_FAMILY)
-def equal(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return compared(context, "=", left, right)
+def _comparison(symbol: str, summary: str) -> None:
+    @define(f"{symbol}(any, any) -> bool", summary, family=_FAMILY)
+    def build(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+        return compared(context, symbol, left, right)
 
 
-@define("<>(any, any) -> bool", "Not equal; `!=` is the same.", family=_FAMILY)
-def not_equal(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return compared(context, "<>", left, right)
-
-
-@define("<(any, any) -> bool", "Less than.", family=_FAMILY)
-def less(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return compared(context, "<", left, right)
-
-
-@define("<=(any, any) -> bool", "Less than or equal.", family=_FAMILY)
-def less_or_equal(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return compared(context, "<=", left, right)
-
-
-@define(">(any, any) -> bool", "Greater than.", family=_FAMILY)
-def greater(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return compared(context, ">", left, right)
-
-
-@define(">=(any, any) -> bool", "Greater than or equal.", family=_FAMILY)
-def greater_or_equal(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return compared(context, ">=", left, right)
+_comparison("=", "Equal.")
+_comparison("<>", "Not equal; `!=` is the same.")
+_comparison("<", "Less than.")
+_comparison("<=", "Less than or equal.")
+_comparison(">", "Greater than.")
+_comparison(">=", "Greater than or equal.")
 
 
 @define("is not distinct from(any, any) -> bool", "Equal, NULL counting as a value.", family=_FAMILY, strict=False)

@@ -11,8 +11,8 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.functions.regexps import checked_flags, parsed, replacement_of, searchable
-from query.functions.registry import define
+from query.functions.regexps import checked_flags, interpreted, parsed, replacement_of, searchable
+from query.functions.registry import argument_names, define
 from query.pg.patterns.render import needs_python, rust
 
 _FAMILY = "Patterns"
@@ -20,7 +20,7 @@ Match = re.Match[str]
 
 
 def _compiled(context: CallContext, pattern: object, flags: object) -> re.Pattern[str]:
-    return searchable(context, parsed(context, pattern, checked_flags(context, flags)))
+    return interpreted(context, parsed(context, pattern, checked_flags(context, flags)))
 
 
 def _least(context: CallContext, name: str, value: object, least: int) -> int:
@@ -50,6 +50,7 @@ def regexp_count_from(
     # Rust does not see the empty match behind a match that was not empty.
     if not needs_python(regex.root) and first == 0 and not compiled.fullmatch(""):
         return value.str.count_matches(rust(regex)).cast(pl.Int32)
+    compiled = interpreted(context, regex)
     return context.rowwise(lambda text: sum(1 for _ in _from(compiled, text, first)), value)
 
 
@@ -134,7 +135,7 @@ def regexp_replace_nth(
 ) -> pl.Expr:
     first, wanted = _least(context, "start", start, 1) - 1, _least(context, "n", number, 0)
     regex = parsed(context, pattern, checked_flags(context, flags, allow_global=True))
-    compiled, replacement = searchable(context, regex), replacement_of(str(new), regex.groups)
+    compiled, replacement = interpreted(context, regex), replacement_of(str(new), regex.groups)
 
     def replaced(text: str) -> str:
         matches = _from(compiled, text, first)
@@ -146,3 +147,8 @@ def regexp_replace_nth(
         return "".join([*parts, text[place:]])
 
     return context.rowwise(replaced, value)
+
+
+argument_names("regexp_count", "string, pattern, start, flags")
+argument_names("regexp_substr", "string, pattern, start, N, flags, subexpr")
+argument_names("regexp_instr", "string, pattern, start, N, endoption, flags, subexpr")

@@ -7,12 +7,19 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.intervals import checked_interval, interval, interval_parts, scaled_interval, sum_of_intervals
+from query.expr.interval_fields import interval, interval_parts
+from query.expr.intervals import checked_interval, scaled_interval, sum_of_intervals
+from query.expr.row_errors import row_error
 from query.expr.time_limits import FIRST_US, LAST_US, checked_moment, shown_moment
-from query.functions.registry import define
+from query.functions.registry import argument_names, define
 from query.functions.time_fields import field_named, microseconds, no_unit, quotient, rest
 from query.pg.intervals import DAY, HOUR, MINUTE, Interval, days_justified, hours_justified, justified
 from query.pg.types import PgType
+
+row_error("date_range", fault.DATETIME_OVERFLOW, "date out of range")
+row_error("whole_day", fault.FEATURE_NOT_SUPPORTED, "the time 24:00:00 is not supported")
+row_error("infinite_time", fault.FEATURE_NOT_SUPPORTED, "an infinite time is not supported")
+row_error("field_range", fault.DATETIME_OVERFLOW, "date/time field value out of range")
 
 _FAMILY = "Date and time"
 _MOMENTS = ("timestamp", "timestamptz")
@@ -112,10 +119,6 @@ def _left_kind(types: tuple[PgType, ...]) -> PgType:
     return types[0]
 
 
-def _right_kind(types: tuple[PgType, ...]) -> PgType:
-    return types[1]
-
-
 _FAR_MONTHS: Final = 12 * 10_000
 _NEVER_MONTHS: Final = 12 * 300_000
 """Months that lead from every year that answers show to none, and to none that PostgreSQL has."""
@@ -145,19 +148,10 @@ def _moved(context: CallContext, value: pl.Expr, amount: pl.Expr, sign: int, kin
     "Later by an interval.",
     family=_FAMILY,
     result=_left_kind,
+    mirrored="+",
 )
 def add_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
     return _moved(context, value, amount, 1, context.types[0])
-
-
-@define(
-    "+(interval, timestamp) -> timestamp; +(interval, timestamptz) -> timestamptz",
-    "Later by an interval.",
-    family=_FAMILY,
-    result=_right_kind,
-)
-def interval_add(context: CallContext, amount: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return _moved(context, value, amount, 1, context.types[1])
 
 
 @define(
@@ -170,13 +164,8 @@ def subtract_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> 
     return _moved(context, value, amount, -1, context.types[0])
 
 
-@define("+(date, interval) -> timestamp", "Later by an interval.", family=_FAMILY)
+@define("+(date, interval) -> timestamp", "Later by an interval.", family=_FAMILY, mirrored="+")
 def date_add_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(context, value.cast(pl.Datetime("us")), amount, 1, context.result)
-
-
-@define("+(interval, date) -> timestamp", "Later by an interval.", family=_FAMILY)
-def interval_add_date(context: CallContext, amount: pl.Expr, value: pl.Expr) -> pl.Expr:
     return _moved(context, value.cast(pl.Datetime("us")), amount, 1, context.result)
 
 
@@ -192,14 +181,9 @@ def _day(context: CallContext, days: pl.Expr) -> pl.Expr:
     return context.trap(made, beyond, "far_date")
 
 
-@define("+(date, int4) -> date", "Later by days.", family=_FAMILY)
+@define("+(date, int4) -> date", "Later by days.", family=_FAMILY, mirrored="+")
 def date_add(context: CallContext, value: pl.Expr, days: pl.Expr) -> pl.Expr:
     return _day(context, value.to_physical().cast(pl.Int64) + days)
-
-
-@define("+(int4, date) -> date", "Later by days.", family=_FAMILY)
-def add_date(context: CallContext, days: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return date_add(context, value, days)
 
 
 @define("-(date, int4) -> date", "Earlier by days.", family=_FAMILY)
@@ -260,13 +244,8 @@ def negate_interval(context: CallContext, value: pl.Expr) -> pl.Expr:
     return checked_interval(context, *(zero - part for part in interval_parts(value)))
 
 
-@define("*(interval, float8) -> interval", "So many times.", family=_FAMILY)
+@define("*(interval, float8) -> interval", "So many times.", family=_FAMILY, mirrored="*")
 def multiply_interval(context: CallContext, value: pl.Expr, factor: pl.Expr) -> pl.Expr:
-    return scaled_interval(context, value, factor)
-
-
-@define("*(float8, interval) -> interval", "So many times.", family=_FAMILY)
-def interval_times(context: CallContext, factor: pl.Expr, value: pl.Expr) -> pl.Expr:
     return scaled_interval(context, value, factor)
 
 
@@ -396,3 +375,9 @@ def make_interval(context: CallContext, *parts: pl.Expr) -> pl.Expr:
     seconds = context.trap(seconds, ~seconds.is_between(-(2.0**63), 2.0**63 - 1024), "interval_range")
     us = hours * HOUR + minutes * MINUTE + seconds.cast(pl.Int128)
     return checked_interval(context, years * 12 + months, weeks * 7 + days, us)
+
+
+argument_names("make_date", "year, month, day")
+argument_names("make_time", "hour, min, sec")
+argument_names("make_timestamp", "year, month, mday, hour, min, sec")
+argument_names("make_interval", "years, months, weeks, days, hours, mins, secs", default=0)

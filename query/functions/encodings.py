@@ -8,8 +8,13 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
+from query.expr.row_errors import row_error
 from query.functions.registry import define
-from query.pg.text_input import BadLiteral
+from query.pg.bad_values import BadLiteral
+
+row_error("chr_zero", fault.PROGRAM_LIMIT, "null character not permitted")
+row_error("chr_negative", fault.INVALID_PARAMETER, "character number must be positive")
+row_error("chr_range", fault.PROGRAM_LIMIT, "requested character not valid for encoding")
 
 _FAMILY = "Text"
 

@@ -10,8 +10,8 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.functions.registry import define
+from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.patterns.templates import Token, tokens
-from query.pg.text_input import BadLiteral, UnsupportedLiteral
 from query.pg.timestamps import EPOCH, EPOCH_DAY
 
 _FAMILY = "Formatting"

@@ -9,8 +9,11 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
+from query.expr.row_errors import row_error
 from query.expr.text_output import output_text, to_text
 from query.functions.registry import define
+
+row_error("null_identifier", "22004", "null values cannot be formatted as an SQL identifier")
 
 _FAMILY = "Text"
 _QUOTED_WORDS: Final = Path(__file__).with_name("quoted_words.txt")

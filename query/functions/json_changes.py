@@ -7,9 +7,9 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.functions.registry import define
+from query.functions.registry import argument_names, define
+from query.pg.bad_values import BadLiteral
 from query.pg.json_text import Json, jsonb_text, parse_json
-from query.pg.text_input import BadLiteral
 
 _FAMILY = "JSON"
 
@@ -190,3 +190,7 @@ def without_path(context: CallContext, value: pl.Expr, path: pl.Expr) -> pl.Expr
         return jsonb_text(_deleted(document, steps) if steps and document else document)
 
     return context.rowwise(changed, value, path)
+
+
+argument_names("jsonb_set", "jsonb_in, path, replacement, create_if_missing")
+argument_names("json_strip_nulls, jsonb_strip_nulls", "target, strip_in_arrays")

@@ -10,8 +10,8 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.functions.registry import define
+from query.pg.bad_values import BadLiteral
 from query.pg.json_text import Json, jsonb_text, number_text, parse_binary, parse_json, raw_members
-from query.pg.text_input import BadLiteral
 
 _FAMILY = "JSON"
 _MISSING = object()

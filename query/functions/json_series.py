@@ -6,8 +6,8 @@ from query import fault
 from query.expr.call_context import CallContext
 from query.functions.json_members import text_of
 from query.functions.registry import define
+from query.pg.bad_values import BadLiteral
 from query.pg.json_text import raw_members
-from query.pg.text_input import BadLiteral
 from query.pg.types import TEXT, PgType, array_of
 
 _FAMILY = "JSON"

@@ -2,8 +2,13 @@
 
 import polars as pl
 
+from query import fault
 from query.expr.call_context import CallContext
+from query.expr.row_errors import row_error
 from query.functions.registry import define
+
+row_error("limit_negative", fault.INVALID_LIMIT, "LIMIT must not be negative")
+row_error("offset_negative", fault.INVALID_OFFSET, "OFFSET must not be negative")
 
 _FAMILY = "Rows"
 

@@ -18,9 +18,24 @@ from query.expr.checked_arithmetic import (
     rounded_division,
     without_underflow,
 )
-from query.expr.row_errors import row_fault
+from query.expr.row_errors import row_error, row_fault
 from query.functions.registry import define
 from query.pg.types import FLOATS, INTEGER_LIMITS, NUMERIC_DIGITS, PgType, numeric
+
+row_error("negative_sqrt", fault.INVALID_POWER_ARGUMENT, "cannot take square root of a negative number")
+row_error("log_zero", fault.INVALID_LOG_ARGUMENT, "cannot take logarithm of zero")
+row_error("log_negative", fault.INVALID_LOG_ARGUMENT, "cannot take logarithm of a negative number")
+row_error("power_zero", fault.INVALID_POWER_ARGUMENT, "zero raised to a negative power is undefined")
+row_error(
+    "power_complex",
+    fault.INVALID_POWER_ARGUMENT,
+    "a negative number raised to a non-integer power yields a complex result",
+)
+row_error("input_range", fault.NUMERIC_OUT_OF_RANGE, "input is out of range")
+row_error("bucket_count", fault.INVALID_WIDTH_BUCKET, "count must be greater than zero")
+row_error("bucket_nan", fault.INVALID_WIDTH_BUCKET, "operand, lower bound, and upper bound cannot be NaN")
+row_error("bucket_infinite", fault.INVALID_WIDTH_BUCKET, "lower and upper bounds must be finite")
+row_error("bucket_bounds", fault.INVALID_WIDTH_BUCKET, "lower bound cannot equal upper bound")
 
 _FAMILY = "Mathematics"
 _ROOT_SCALE = 20

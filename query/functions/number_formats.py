@@ -14,7 +14,7 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.functions.registry import define
-from query.pg.text_input import UnsupportedLiteral
+from query.pg.bad_values import UnsupportedLiteral
 
 _TEMPLATE: Final = re.compile(r"(FM)?(S(?!G))?([09G,]+)(?:([.D])([09]*))?(S|MI|PR)?(%)?$", re.IGNORECASE)
 _FLOAT_DIGITS: Final = 15

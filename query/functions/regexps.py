@@ -9,7 +9,8 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.expr.row_errors import row_fault
-from query.functions.registry import define
+from query.functions.registry import argument_names, define
+from query.pg.patterns.backtracking import explodes
 from query.pg.patterns.like import NOTHING, BadPattern, Like, like, similar
 from query.pg.patterns.longest_match import same_match
 from query.pg.patterns.render import needs_python, nests_repeats, python, rust
@@ -62,6 +63,18 @@ def searchable(context: CallContext, regex: Regex) -> "re.Pattern[str]":
             "PostgreSQL takes the longest; write the alternatives so that none begins another",
         )
     return _backtracking(context, regex) if needs_python(regex.root) else _python(context, regex)
+
+
+def interpreted(context: CallContext, regex: Regex) -> "re.Pattern[str]":
+    """The same for finding by Python's matcher, row by row, which must not try for ever."""
+    compiled = searchable(context, regex)
+    if explodes(regex):
+        raise fault.unsupported(
+            "a repetition of repetitions in a function that cuts out matches",
+            context.position,
+            "let each round end with a character that is not repeated in it, as in ([a-z]+,)+",
+        )
+    return compiled
 
 
 # --- LIKE ----------------------------------------------------------------------------------------------------------
@@ -216,6 +229,7 @@ def _replaced(context: CallContext, value: pl.Expr, pattern: object, new: object
     count = 0 if "g" in flags else 1
     if not needs_python(regex.root) and (count or not compiled.fullmatch("")):
         return _replaced_natively(value, regex, replacement, everywhere=count == 0)
+    compiled = interpreted(context, regex)
     return context.rowwise(lambda text: compiled.sub(replacement.render, text, count=count), value)
 
 
@@ -237,7 +251,7 @@ def regexp_replace_flags(context: CallContext, value: pl.Expr, pattern: object, 
 def _over_matches(
     context: CallContext, value: pl.Expr, pattern: object, flags: str, build: Callable[["re.Pattern[str]", str], object]
 ) -> pl.Expr:
-    compiled = searchable(context, parsed(context, pattern, flags))
+    compiled = interpreted(context, parsed(context, pattern, flags))
     return context.rowwise(lambda text: build(compiled, text), value)
 
 
@@ -313,3 +327,11 @@ def regexp_matches_flags(context: CallContext, value: pl.Expr, pattern: object, 
         return found if "g" in text_flags else found[:1]
 
     return _over_matches(context, value, pattern, checked_flags(context, flags, allow_global=True), build)
+
+
+argument_names("regexp_match, regexp_matches, regexp_like, regexp_split_to_array", "string, pattern, flags")
+argument_names(
+    "regexp_replace",
+    "string, pattern, replacement, start, N, flags",
+    short="string, pattern, replacement, flags",
+)

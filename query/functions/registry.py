@@ -6,13 +6,15 @@ last one when it repeats. An operator is a function whose name is the operator i
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 import polars as pl
 
+from query.expr.aggregate_plans import Plan
 from query.pg.types import SIMPLE, PgType, array_of
+from query.plan.tree import Scalar, WindowCall
 
 ResultRule = Callable[[tuple[PgType, ...]], PgType]
 POLYMORPHIC: Final = ("any", "anyelement", "anyarray", "anynonarray")
@@ -95,18 +97,70 @@ def define(
     volatile: bool = False,
     strict: bool = True,
     guarded: bool = False,
+    mirrored: str = "",
 ) -> Callable[[Builder], Builder]:
     """Registers a builder for every signature in `signatures`, separated by `;`. `result` overrides the type after
-    the arrow when it depends on the arguments; for the flags see `Function`."""
+    the arrow when it depends on the arguments; `mirrored` is the operator that means the same with its operands
+    exchanged, which is registered too; for the flags see `Function`."""
 
     def register(build: Builder) -> Builder:
         for signature in signatures.split(";"):
             made = _parsed(signature.strip(), build, summary, family)
             made = replace(made, result=result or made.result, volatile=volatile, strict=strict, guarded=guarded)
             REGISTRY.add(made)
+            if mirrored:
+                REGISTRY.add(_mirror(made, mirrored))
         return build
 
     return register
+
+
+class _CallContext(Protocol):
+    """query.expr.call_context.CallContext, as far as it matters here."""
+
+    def mirrored(self) -> "_CallContext": ...
+
+
+def _mirror(function: Function, name: str) -> Function:
+    """The operator with its operands exchanged; its builder is asked with the call as it would be for the original."""
+    left, right = function.parameters
+    result = function.result
+
+    def build(context: _CallContext, first: pl.Expr, second: pl.Expr) -> pl.Expr:
+        return function.build(context.mirrored(), second, first)
+
+    return replace(
+        function,
+        key=f"{name}({_shown(right)}, {_shown(left)})",
+        name=name,
+        parameters=(right, left),
+        result=result if isinstance(result, str) else lambda types: result(types[::-1]),
+        build=build,
+    )
+
+
+def _shown(parameter: Parameter) -> str:
+    return parameter.type + ("!" if parameter.constant else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentNames:
+    """The names of a function's arguments, in order. `short` are those of a form whose names are not the first ones of
+    the longest; `default` is what any argument is that was left out, None where none can be."""
+
+    names: tuple[str, ...]
+    short: tuple[str, ...] = ()
+    default: int | None = None
+
+
+ARGUMENT_NAMES: Final[dict[str, ArgumentNames]] = {}
+"""A function that is not here has no names in pg_proc.proargnames of PostgreSQL 18 either."""
+
+
+def argument_names(functions: str, names: str, short: str = "", default: int | None = None) -> None:
+    """Lets calls of these functions name their arguments: `make_date(year => 2024, month => 1, day => 1)`."""
+    for function in _words(functions):
+        ARGUMENT_NAMES[function] = ArgumentNames(_words(names), _words(short), default)
 
 
 def _parsed(signature: str, build: Builder, summary: str, family: str) -> Function:
@@ -128,33 +182,150 @@ def type_named(name: str) -> PgType:
     return SIMPLE[name]
 
 
+AggregateBuilder = Callable[..., Plan]
+"""Makes the plan of query.expr.aggregate_inputs.AggregateInputs."""
+
+_AGGREGATE: Final = re.compile(r"^([^()]+)\((.*?)\)(?: WITHIN GROUP \(ORDER BY (.+)\))? -> (.+)$")
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """An aggregate's signatures are looked up like a function's; building it is lower.aggregates' business."""
+    """One form of an aggregate. Of an ordered-set aggregate `direct` are the types before WITHIN GROUP, `parameters`
+    the ordering ones. `shares_values`: calls with equal order and FILTER read one list of values, sorted once."""
 
     name: str
     parameters: tuple[str, ...]
     result: ResultRule
     result_text: str
+    build: AggregateBuilder
     summary: str
-    ordered_set: bool = False
-    direct: int = 0
+    direct: tuple[str, ...] | None = None
+    shares_values: bool = False
+
+    @property
+    def ordered_set(self) -> bool:
+        return self.direct is not None
 
 
 AGGREGATES: Final[dict[str, list[Aggregate]]] = {}
-WINDOW_FUNCTIONS: Final[dict[str, str]] = {
-    "row_number": "Number of the row within its partition, from 1.",
-    "rank": "Rank with gaps.",
-    "dense_rank": "Rank without gaps.",
-    "percent_rank": "Relative rank: (rank - 1) / (rows - 1).",
-    "cume_dist": "Share of rows at or before the current one.",
-    "ntile": "Bucket number from 1 to n.",
-    "lag": "Value of an earlier row of the partition.",
-    "lead": "Value of a later row of the partition.",
-    "first_value": "Value of the first row of the frame.",
-    "last_value": "Value of the last row of the frame.",
-    "nth_value": "Value of the n-th row of the frame.",
-}
+
+
+def aggregate(
+    signatures: str, summary: str, *, result: ResultRule | None = None, shares_values: bool = False
+) -> Callable[[AggregateBuilder], AggregateBuilder]:
+    """Registers a builder of plans for every signature, separated by `;`: `sum(int4) -> int8`, of an ordered-set
+    aggregate `mode() WITHIN GROUP (ORDER BY any) -> anyelement`. `result` as for `define`."""
+
+    def register(build: AggregateBuilder) -> AggregateBuilder:
+        for signature in signatures.split(";"):
+            made = _parsed_aggregate(signature.strip(), build, summary)
+            made = replace(made, result=result or made.result, shares_values=shares_values)
+            AGGREGATES.setdefault(made.name, []).append(made)
+        return build
+
+    return register
+
+
+def _parsed_aggregate(signature: str, build: AggregateBuilder, summary: str) -> Aggregate:
+    match = _AGGREGATE.match(signature)
+    if match is None:
+        raise ValueError(f"bad signature {signature!r}")
+    name, inside, ordering, returned = match.groups()
+    if ordering is None:
+        return Aggregate(name, _words(inside), _rule(returned), returned, build, summary)
+    return Aggregate(name, _words(ordering), _rule(returned), returned, build, summary, _words(inside))
+
+
+def _words(parameters: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in parameters.split(",") if word.strip())
+
+
+def _rule(returned: str) -> ResultRule:
+    """The type after an arrow: `anyelement` and `anyarray` are made of the first argument's."""
+    if returned == "anyelement":
+        return lambda types: types[0]
+    if returned == "anyarray":
+        return lambda types: array_of(types[0])
+    kind = type_named(returned)
+    return lambda types: kind
+
+
+def aggregate_of(name: str, types: Sequence[PgType]) -> Aggregate | None:
+    """The form of an aggregate for arguments, or ordering values, that have its types already."""
+    forms = [form for form in AGGREGATES.get(name, ()) if len(form.parameters) == len(types)]
+    exact = (form for form in forms if all(map(_has_type, form.parameters, types)))
+    return next(exact, None)
+
+
+def shares_values(name: str) -> bool:
+    """True for an aggregate whose calls over the same values in the same order read one list."""
+    return any(form.shares_values for form in AGGREGATES.get(name, ()))
+
+
+def _has_type(word: str, kind: PgType) -> bool:
+    return word == "any" or (word == "anyarray" and kind.element is not None) or word == kind.name
+
+
+WindowBuilder = Callable[[WindowCall], pl.Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFunction:
+    """One form of a window function; a `framed` one looks at the frame of a row, the others at its partition."""
+
+    name: str
+    parameters: tuple[str, ...]
+    result: str
+    build: WindowBuilder
+    summary: str
+    framed: bool = False
+
+
+WINDOW_FUNCTIONS: Final[dict[str, list[WindowFunction]]] = {}
+
+
+def window(signatures: str, summary: str, *, framed: bool = False) -> Callable[[WindowBuilder], WindowBuilder]:
+    """Registers a builder over the columns of query.expr.window_columns for every signature: `ntile(int4) -> int4`."""
+
+    def register(build: WindowBuilder) -> WindowBuilder:
+        for signature in signatures.split(";"):
+            match = _SIGNATURE.match(signature.strip())
+            if match is None:
+                raise ValueError(f"bad signature {signature!r}")
+            name, inside, returned = match.groups()
+            made = WindowFunction(name, _words(inside), returned, build, summary, framed)
+            WINDOW_FUNCTIONS.setdefault(name, []).append(made)
+        return build
+
+    return register
+
+
+SyntaxBinder = Callable[..., Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """A construct with a binder of its own: `form` as it is written, for the documentation unless empty."""
+
+    form: str
+    summary: str
+    bind: SyntaxBinder
+
+
+SYNTAX: Final[dict[str | type, Syntax]] = {}
+
+
+def syntax(*keys: str | type, form: str = "", summary: str = "") -> Callable[[SyntaxBinder], SyntaxBinder]:
+    """Registers the binder, of a node and its block, for nodes of these types or calls by these names."""
+
+    def register(bind: SyntaxBinder) -> SyntaxBinder:
+        for key in keys:
+            if key in SYNTAX:
+                raise ValueError(f"{key} is registered twice")
+            SYNTAX[key] = Syntax(form, summary, bind)
+        return bind
+
+    return register
 
 
 def by_family() -> Mapping[str, list[Function]]:

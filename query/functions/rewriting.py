@@ -2,9 +2,13 @@
 
 import polars as pl
 
+from query import fault
 from query.expr.call_context import CallContext
+from query.expr.row_errors import row_error
 from query.functions.registry import define
 from query.functions.strings import is_ascii, or_rowwise
+
+row_error("field_zero", fault.INVALID_PARAMETER, "field position must not be zero")
 
 _FAMILY = "Text"
 

@@ -11,9 +11,12 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
+from query.expr.row_errors import row_error
 from query.functions.registry import define
 from query.pg.json_order import comparison_key
 from query.pg.types import FLOATS, PgType
+
+row_error("null_position", "22004", "initial position must not be null")
 
 _FAMILY = "Arrays"
 _PLAIN = ("interval", "json", "jsonb", "record")
@@ -193,7 +196,12 @@ def array_positions(context: CallContext, array: pl.Expr, value: pl.Expr) -> pl.
     return _places(context, array, value, None, first=False)
 
 
-@define("@>(anyarray, anyarray) -> bool", "Contains every element.", family=_FAMILY)
+@define(
+    "@>(anyarray, anyarray) -> bool",
+    "Contains every element; `<@` with the arrays exchanged.",
+    family=_FAMILY,
+    mirrored="<@",
+)
 def contains(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """A NULL element is in no array."""
     key = _key(context.types[0].element or context.types[0], context.position)
@@ -203,11 +211,6 @@ def contains(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
         return all(item is not None and item in known for item in _keys(part, key))
 
     return context.rowwise(holds, left, right)
-
-
-@define("<@(anyarray, anyarray) -> bool", "Is contained.", family=_FAMILY)
-def contained(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return contains(context, right, left)
 
 
 @define("&&(anyarray, anyarray) -> bool", "Have an element in common.", family=_FAMILY)

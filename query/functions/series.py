@@ -7,11 +7,15 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.row_errors import row_fault
+from query.expr.row_errors import row_error, row_fault
 from query.functions.registry import define
 from query.limits import MAX_SERIES_ROWS
 from query.pg.timestamps import EPOCH, to_datetime
 from query.pg.types import PgType, array_of, widest
+
+row_error("step_zero", fault.INVALID_PARAMETER, "step size cannot equal zero")
+row_error("series_size", fault.PROGRAM_LIMIT, "generate_series would make too many rows")
+row_error("series_limit", fault.FEATURE_NOT_SUPPORTED, "generate_series up to the limits of bigint is not supported")
 
 _FAMILY = "Arrays"
 

@@ -5,10 +5,14 @@ from collections.abc import Callable
 
 import polars as pl
 
+from query import fault
 from query.expr.call_context import CallContext
+from query.expr.row_errors import row_error
 from query.functions.registry import define
 from query.limits import MAX_TEXT_CHARACTERS
 from query.pg.patterns.like import lower_letter
+
+row_error("text_size", fault.PROGRAM_LIMIT, "requested length too large")
 
 _FAMILY = "Text"
 

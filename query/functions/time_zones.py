@@ -10,10 +10,10 @@ from query import fault
 from query.expr.call_context import CallContext
 from query.expr.time_limits import LAST_US, shown_moment
 from query.functions.dates import make_timestamp, truncated
-from query.functions.registry import define
+from query.functions.registry import argument_names, define
 from query.functions.time_fields import field_named
+from query.pg.bad_values import UnsupportedLiteral
 from query.pg.intervals import SECOND
-from query.pg.text_input import UnsupportedLiteral
 from query.pg.time_zones import UnknownZone, UnsupportedZone, Zone, local_to_utc, zone_named
 from query.pg.timestamps import EPOCH
 from query.pg.types import INT8, PgType
@@ -162,3 +162,6 @@ def make_instant_in_zone(context: CallContext, *fields: pl.Expr) -> pl.Expr:
     *parts, zone = fields
     local = make_timestamp(context, *parts)
     return shown_moment(context, _to_utc(context, local, _zone(context, zone)), context.result)
+
+
+argument_names("make_timestamptz", "year, month, mday, hour, min, sec, timezone")

@@ -9,11 +9,16 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.expr.checked_arithmetic import checked_int, rescale, to_float, to_numeric
+from query.expr.row_errors import row_error
 from query.expr.text_output import to_text
+from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.json_text import parse_json
-from query.pg.text_input import BadLiteral, UnsupportedLiteral, read, read_numeric
+from query.pg.text_input import read, read_numeric
 from query.pg.types import FLOATS, INTEGERS, NUMBERS, TIMESTAMPS, PgType
 from query.plan.tree import Cast
+
+_OUT_OF_RANGE: Final = {"int2": "int2_range", "int4": "int4_range", "int8": "int8_range"}
+row_error("numeric_field", fault.NUMERIC_OUT_OF_RANGE, "numeric field overflow")
 
 
 def convert(context: CallContext, value: pl.Expr, cast: Cast) -> pl.Expr:
@@ -69,7 +74,7 @@ def _number(context: CallContext, value: pl.Expr, source: PgType, target: PgType
         value = rescale(context, value, source.scale, 0)
     elif source.name in FLOATS:
         value = value.round(0, mode="half_to_even")
-        value = context.trap(value, value.is_nan() | value.is_infinite(), f"{target.name}_range")
+        value = context.trap(value, value.is_nan() | value.is_infinite(), _OUT_OF_RANGE[target.name])
     return value.cast(target.polars, strict=False) if lenient else checked_int(context, value, target)
 
 

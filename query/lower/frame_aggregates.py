@@ -4,14 +4,13 @@ from typing import Final
 
 import polars as pl
 
+from query.expr.aggregate_inputs import quotient
 from query.expr.checked_arithmetic import LARGEST
 from query.expr.row_errors import trap
-from query.expr.sort_keys import is_keyed
-from query.lower.aggregate_plans import quotient
+from query.expr.window_columns import END, FIRST, PEER, ROW, START, argument
 from query.lower.aggregates import plan
-from query.lower.frames import WHOLE
-from query.lower.window_rows import END, FIRST, PEER, ROW, START, argument
-from query.pg.types import FLOATS, INT8, INTEGERS
+from query.lower.window_specs import WHOLE
+from query.pg.types import FLOATS, INT8, INTEGERS, is_keyed
 from query.plan.tree import AggregateCall, Field, Frame, WindowCall
 
 _REDUCTIONS: Final = ("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every")

@@ -1,17 +1,13 @@
 """Window frames: each is a half-open range of row numbers, two columns over the sorted rows."""
 
-from typing import Final
-
 import polars as pl
 
 from query import fault
+from query.expr.window_columns import END, FIRST, LAST, NEW_PARTITION, NEW_PEERS, PEER, PEER_END, ROW, START
 from query.lower.scalars import expression
-from query.lower.window_rows import END, FIRST, LAST, PEER, PEER_END, ROW, START, Spec
+from query.lower.window_specs import Spec
 from query.pg.types import INTEGERS, TIMESTAMP, TIMESTAMPS, PgType
 from query.plan.tree import Bound, Call, Constant, Frame, SortKey
-
-WHOLE: Final = Frame("range", Bound("unbounded_preceding"), Bound("unbounded_following"))
-DEFAULT: Final = Frame("range", Bound("unbounded_preceding"), Bound("current"))
 
 
 def framed(frame: pl.LazyFrame, bounds: Frame, spec: Spec) -> pl.LazyFrame:
@@ -50,7 +46,7 @@ def _offset(bound: Bound) -> int:
 
 def _group_edge(groups: int, is_start: bool) -> pl.Expr:
     """Peer groups are numbered; the frame's edge is the first row of the n-th one away."""
-    number = pl.col("w_peers").cast(pl.Int64).cum_sum()
+    number = pl.col(NEW_PEERS).cast(pl.Int64).cum_sum()
     target = number + groups + (0 if is_start else 1)
     place = number.search_sorted(target, side="left").cast(pl.Int64)
     return pl.max_horizontal(pl.min_horizontal(place, pl.col(LAST)), pl.col(FIRST))
@@ -65,7 +61,7 @@ def _value_edge(bound: Bound, spec: Spec, sign: int, is_start: bool) -> pl.Expr:
     if key.descending:
         zero = pl.lit(0, dtype=pl.Int128)
         physical, target = zero - physical, zero - target
-    run = pl.col("w_starts").cast(pl.Int128).cum_sum() * pl.lit(4, dtype=pl.Int128)
+    run = pl.col(NEW_PARTITION).cast(pl.Int128).cum_sum() * pl.lit(4, dtype=pl.Int128)
     step = pl.lit(1 << 70, dtype=pl.Int128)
     null_rank = pl.lit(0 if key.nulls_first else 2, dtype=pl.Int128)
     position = pl.when(physical.is_null()).then((run + null_rank) * step).otherwise((run + 1) * step + physical)

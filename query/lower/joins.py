@@ -5,13 +5,16 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from query.expr.row_errors import trap
+from query import fault
+from query.expr.equality import is_matched_by_key, match_key
+from query.expr.row_errors import row_error, trap
 from query.lower.filters import filtered
-from query.lower.grouping_keys import is_matched_by_key, match_key
 from query.lower.scalars import computed
 from query.lower.statements import Statements
 from query.plan.traverse import columns, conjuncts
 from query.plan.tree import Aggregate, Call, Field, Join, LookupJoin, Project, Relation, Scalar
+
+row_error("many_rows", fault.CARDINALITY_VIOLATION, "more than one row returned by a subquery used as an expression")
 
 _EQUAL = "=(any, any)"
 _SAME = "is not distinct from(any, any)"

@@ -1,28 +1,26 @@
 """Bound relations -> lazy frames, one generated statement per relational step."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import polars as pl
 
 from query import fault
 from query.expr.common_subexpressions import Stage
 from query.expr.literals import series_of
-from query.expr.sort_keys import is_keyed
 from query.lower.aggregates import aggregate
-from query.lower.filters import conjunction, filtered, is_plain
+from query.lower.filters import filtered
 from query.lower.grouping_keys import distinct, first_rows, matched_sets
-from query.lower.grouping_sets import regrouping
 from query.lower.joins import join, lookup
 from query.lower.recursion import recursive
 from query.lower.scalars import computed, expression, sort_value
 from query.lower.statements import Statements, listed, quoted
-from query.lower.top_n_filter import can_contend, is_stored, ranks_only, rows_wanted, top_n_filter
+from query.lower.top_n_filter import is_stored, top_n_filter
 from query.lower.windows import window
-from query.plan.traverse import columns, conjuncts
+from query.pg.types import is_keyed
+from query.plan.traverse import columns
 from query.plan.tree import (
     Aggregate,
-    Column,
     Constant,
     CteRef,
     Distinct,
@@ -31,6 +29,7 @@ from query.plan.tree import (
     Join,
     Limit,
     LookupJoin,
+    Materialized,
     Project,
     Recursive,
     Relation,
@@ -38,11 +37,13 @@ from query.plan.tree import (
     SetOperation,
     Sort,
     SortKey,
+    TopRows,
     Unnest,
     Values,
     Window,
     WorkTable,
 )
+from storage.exactly import exactly
 
 Frames = Mapping[str, pl.LazyFrame]
 
@@ -89,6 +90,10 @@ class Lowering:
                 return self.sort(relation)
             case Limit():
                 return self.limit(relation)
+            case TopRows():
+                return self.top_rows(relation)
+            case Materialized():
+                return self.materialized(relation)
             case SetOperation():
                 return self.combine(relation)
             case Unnest():
@@ -127,9 +132,7 @@ class Lowering:
         return pl.concat(parts)
 
     def project(self, relation: Project) -> pl.LazyFrame:
-        return self._projected(relation, self.frame(relation.input))
-
-    def _projected(self, relation: Project, frame: pl.LazyFrame) -> pl.LazyFrame:
+        frame = self.frame(relation.input)
         if not relation.fields:
             return frame
         stage = Stage()
@@ -144,33 +147,7 @@ class Lowering:
     def filter(self, relation: Filter) -> pl.LazyFrame:
         """Predicates are compiled, so that literals are plain and reach the scan's statistics."""
         self.statements.note("predicate")
-        relation = _ahead_of_subqueries(relation)
-        frame = self._first_of_groups(relation)
-        return filtered(self.frame(relation.input) if frame is None else frame, relation.predicate)
-
-    def _first_of_groups(self, relation: Filter) -> pl.LazyFrame | None:
-        """The filter's input without rows that its condition on a row number drops; None if there is no such."""
-        for made in relation.input.fields:
-            most = rows_wanted(relation.predicate, made.id) if made.type.name == "int8" else None
-            frame = None if most is None else self._narrowed(relation.input, made.id, most)
-            if frame is not None:
-                return frame
-        return None
-
-    def _narrowed(self, relation: Relation, column: str, most: int) -> pl.LazyFrame | None:
-        """A relation without some of the rows whose number, which is the column, is beyond `most`."""
-        place = [made.id for made in relation.fields].index(column)
-        match relation:
-            case CteRef():
-                frame = self._narrowed(relation.input, relation.input.fields[place].id, most)
-                return None if frame is None else self._renamed(relation, frame)
-            case Project() if all(isinstance(value, Column) for value in relation.values):
-                frame = self._narrowed(relation.input, getattr(relation.values[place], "id", ""), most)
-                return None if frame is None else self._projected(relation, frame)
-            case Window() if place >= len(relation.input.fields) and ranks_only(relation):
-                return window(relation, self.frame(relation.input), self.statements, most)
-            case _:
-                return None
+        return filtered(self.frame(relation.input), relation.predicate)
 
     def join(self, relation: Join) -> pl.LazyFrame:
         return join(relation, self.frame(relation.left), self.frame(relation.right), self.statements)
@@ -187,8 +164,7 @@ class Lowering:
     def distinct(self, relation: Distinct) -> pl.LazyFrame:
         if relation.keys is not None:
             self.statements.note("DISTINCT ON")
-            frame = self._sorted_firsts(relation.input, relation.keys)
-            return first_rows(frame, relation.keys, relation.fields)
+            return first_rows(self.frame(relation.input), relation.keys, relation.fields)
         frame = self.frame(relation.input)
         if any(is_keyed(made.type) for made in relation.fields):
             self.statements.note("DISTINCT over intervals, arrays or JSON")
@@ -196,17 +172,14 @@ class Lowering:
         name = self.statements.name(frame)
         return self.statements.run(f"SELECT DISTINCT {_columns(relation.fields)} FROM {name}")
 
-    def _sorted_firsts(self, relation: Relation, groups: tuple[Column, ...]) -> pl.LazyFrame:
-        """The sorted rows, without some that are not the first of their group."""
-        keys = relation.keys[len(groups) :] if isinstance(relation, Sort) else ()
-        if not keys or not isinstance(relation, Sort) or not can_contend([g.type for g in groups], keys[0].value.type):
-            return self.frame(relation)
-        if {key.value for key in relation.keys[: len(groups)]} != set(groups):
-            return self.frame(relation)
-        frame, source = self.frame(relation.input), relation.input
-        names = [group.id for group in groups]
-        kept = top_n_filter(frame, names, sort_value(keys[0].value), keys[0], 1, is_stored(source))
-        return self._sorted(kept, relation.fields, relation.keys, "")
+    def top_rows(self, relation: TopRows) -> pl.LazyFrame:
+        groups, value = [group.id for group in relation.groups], sort_value(relation.key.value)
+        source, key, count = relation.input, relation.key, relation.count
+        return top_n_filter(self.frame(source), groups, value, key, count, is_stored(source))
+
+    def materialized(self, relation: Materialized) -> pl.LazyFrame:
+        self.statements.note("grouping sets from the groups of the finest")
+        return self.frame(relation.input).cache()
 
     def sort(self, relation: Sort) -> pl.LazyFrame:
         return self._sorted(self.frame(relation.input), relation.fields, relation.keys, "")
@@ -249,7 +222,6 @@ class Lowering:
         return kept.drop("n")
 
     def combine(self, relation: SetOperation) -> pl.LazyFrame:
-        self._regroup(relation)
         sides = [self._aligned(side, relation.fields) for side in (relation.left, relation.right)]
         keyed = any(is_keyed(made.type) for made in relation.fields)
         if relation.operator == "union" and (relation.all or keyed):
@@ -263,16 +235,6 @@ class Lowering:
             return self.statements.run(text)
         self.statements.note(relation.operator.upper())
         return matched_sets(relation, sides)
-
-    def _regroup(self, relation: SetOperation) -> None:
-        """Grouping sets: the coarser ones from the groups of the finest, which are kept for all of them."""
-        sets = regrouping(relation)
-        if sets is None or id(sets.finest) in self.done:
-            return
-        self.statements.note("grouping sets from the groups of the finest")
-        self.done[id(sets.finest)] = sets.finest, self.aggregate(sets.finest).cache()
-        for aggregation, groups in sets.coarser:
-            self.done[id(aggregation)] = aggregation, self.frame(groups)
 
     def _aligned(self, side: Relation, fields: tuple[Field, ...]) -> pl.LazyFrame:
         return self.frame(side).select(
@@ -324,41 +286,17 @@ class Lowering:
         return frame.select(pl.col(name).alias(made.id) for name, made in zip(names, relation.fields, strict=True))
 
     def shared(self, relation: CteRef) -> pl.LazyFrame:
-        return self._renamed(relation, self.frame(relation.input))
-
-    def _renamed(self, relation: CteRef, frame: pl.LazyFrame) -> pl.LazyFrame:
+        frame = self.frame(relation.input)
         pairs = zip(relation.input.fields, relation.fields, strict=True)
         return frame.select(pl.col(source.id).alias(made.id) for source, made in pairs)
 
 
-def _ahead_of_subqueries(relation: Filter) -> Filter:
-    """The filter with what it asks of the stored columns alone done before subqueries are looked up."""
-    source = relation.input
-    if not isinstance(source, LookupJoin):
-        return relation
-    own = {made.id for made in source.left.fields}
-    parts = conjuncts(relation.predicate)
-    early = [part for part in parts if is_plain(part) and {column.id for column in columns(part)} <= own]
-    late = [part for part in parts if part not in early]
-    if not early or not late:
-        return relation
-    left = Filter(source.left.fields, source.left, conjunction(early))
-    return Filter(relation.fields, replace(source, left=left), conjunction(late))
-
-
 def _read(name: str, made: Field) -> pl.Expr:
     """A stored column in the form in which the engine holds its type."""
-    column = pl.col(_escaped(name))
+    column = exactly(name)
     if made.type.name == "numeric":
         return column.to_physical().cast(pl.Int128).alias(made.id)
     return column.alias(made.id)
-
-
-def _escaped(name: str) -> str:
-    """Polars reads `^...$` as a pattern over column names, `*` as all of them."""
-    if name == "*" or (name.startswith("^") and name.endswith("$")):
-        raise fault.unsupported(f'a column named "{name}"')
-    return name
 
 
 def _constants(frame: pl.LazyFrame, relation: Project, values: list[pl.Expr]) -> pl.LazyFrame:

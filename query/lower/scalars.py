@@ -7,7 +7,8 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.common_subexpressions import Guard, Stage
+from query.expr.common_subexpressions import Stage
+from query.expr.guards import Guard
 from query.expr.literals import literal, series_of
 from query.expr.sort_keys import sort_key
 from query.functions.registry import REGISTRY

@@ -10,23 +10,13 @@ from typing import Final
 
 import polars as pl
 
-from query.lower.filters import is_plain
-from query.pg.types import FLOATS, INTEGERS, PgType
-from query.plan.traverse import conjuncts
-from query.plan.tree import Call, Column, Constant, CteRef, Filter, Project, Relation, Scalar, Scan, SortKey, Window
+from query.pg.types import FLOATS
+from query.plan.plain_predicates import is_plain
+from query.plan.tree import Column, Constant, CteRef, Filter, Project, Relation, Scan, SortKey
 
-_ORDERED: Final = (*INTEGERS, *FLOATS, "numeric", "text", "date", "timestamp", "timestamptz")
-_GROUPED: Final = (*_ORDERED, "bool")
-_RANKS: Final = ("row_number", "rank")
-_MOST: Final = 100
 _PARTS: Final = 4
 """Parts of a group per row wanted: the fewer, the more often the best rows share one, and the lower the threshold."""
 _EDGE, _PRESENT = "t_edge", "t_present"
-
-
-def can_contend(groups: Sequence[PgType], key: PgType) -> bool:
-    """True for types whose thresholds Polars finds as PostgreSQL orders them."""
-    return key.name in _ORDERED and all(kind.name in _GROUPED for kind in groups)
 
 
 def top_n_filter(
@@ -92,23 +82,3 @@ def is_stored(relation: Relation) -> bool:
             return is_stored(relation.input)
         case _:
             return False
-
-
-def rows_wanted(predicate: Scalar, column: str) -> int | None:
-    """The number n for which the predicate cannot hold where the column, counted from 1, is beyond n."""
-    for part in conjuncts(predicate):
-        match part:
-            case Call(function=name, args=(Column(id=found), Constant(value=int(count)))) if found == column:
-                most = {"<=(any, any)": count, "=(any, any)": count, "<(any, any)": count - 1}.get(name)
-                if most is not None and 1 <= most <= _MOST:
-                    return most
-    return None
-
-
-def ranks_only(relation: Window) -> bool:
-    """True when every call numbers rows in one order, so that a row's number depends on the rows before it alone."""
-    first = relation.calls[0]
-    return bool(first.order) and all(
-        call.function in _RANKS and (call.partition, call.order) == (first.partition, first.order)
-        for call in relation.calls
-    )

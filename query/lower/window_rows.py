@@ -1,32 +1,14 @@
 """The rows of a window: sorted by partition and order, numbered, with the bounds of their partition and peer group."""
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from query.expr.common_subexpressions import Stage
+from query.expr.window_columns import FIRST, LAST, NEW_PARTITION, NEW_PEERS, PEER, PEER_END, ROW
 from query.lower.scalars import computed, sort_value
-from query.lower.top_n_filter import can_contend, top_n_filter
+from query.lower.top_n_filter import top_n_filter
+from query.lower.window_specs import Spec
 from query.pg.types import BOOL
-from query.plan.tree import Coalesce, Scalar, SortKey, WindowCall, truth
-
-ROW, FIRST, LAST, PEER, PEER_END = "w_row", "w_first", "w_last", "w_peer", "w_peer_end"
-"""Columns: a row's number from 0; the first row of its partition, and the row after the last; those of its peers."""
-START, END = "w_start", "w_end"
-"""Columns: the first row of a row's frame, and the row after the last."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """What calls have to share to be computed over one sorting."""
-
-    partition: tuple[Scalar, ...]
-    order: tuple[SortKey, ...]
-
-    @property
-    def values(self) -> tuple[Scalar, ...]:
-        """What rows are divided and sorted by."""
-        return (*self.partition, *(key.value for key in self.order))
+from query.plan.tree import Coalesce, WindowCall, truth
 
 
 def marked(frame: pl.LazyFrame, spec: Spec, first_rows: int | None, stored: bool) -> pl.LazyFrame:
@@ -39,7 +21,7 @@ def marked(frame: pl.LazyFrame, spec: Spec, first_rows: int | None, stored: bool
         *(sort_value(key.value, stage).alias(name) for key, name in zip(spec.order, order, strict=True)),
     ]
     frame = stage.after(stage.before(frame).with_columns(values))
-    if first_rows is not None and can_contend([value.type for value in spec.partition], spec.order[0].value.type):
+    if first_rows is not None:
         frame = top_n_filter(frame, partition, pl.col(order[0]), spec.order[0], first_rows, stored)
     if partition or order:
         frame = frame.sort(
@@ -52,10 +34,10 @@ def marked(frame: pl.LazyFrame, spec: Spec, first_rows: int | None, stored: bool
     first = pl.col(ROW) == 0
     starts = _changed(partition, first)
     peers = _changed([*partition, *order], first) if order else starts
-    frame = frame.with_columns(starts.alias("w_starts"), peers.alias("w_peers"))
+    frame = frame.with_columns(starts.alias(NEW_PARTITION), peers.alias(NEW_PEERS))
     return frame.with_columns(
-        *_bounds("w_starts", FIRST, LAST),
-        *_bounds("w_peers", PEER, PEER_END),
+        *_bounds(NEW_PARTITION, FIRST, LAST),
+        *_bounds(NEW_PEERS, PEER, PEER_END),
     )
 
 
@@ -80,7 +62,3 @@ def with_arguments(frame: pl.LazyFrame, call: WindowCall) -> pl.LazyFrame:
     if call.where is not None:
         parts["w_where"] = Coalesce(BOOL, (call.where, truth(False)))
     return computed(frame, parts)
-
-
-def argument(index: int) -> pl.Expr:
-    return pl.col(f"w_arg{index}")

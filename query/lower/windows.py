@@ -7,17 +7,18 @@ from them of its frame, are columns, and every function is arithmetic over those
 import polars as pl
 
 from query import fault
+from query.functions.registry import WINDOW_FUNCTIONS
 from query.lower.frame_aggregates import aggregated, is_total, total
-from query.lower.frames import DEFAULT, WHOLE, framed
-from query.lower.rankings import RANKINGS, neighbour, placed
+from query.lower.frames import framed
 from query.lower.statements import Statements
 from query.lower.top_n_filter import is_stored
-from query.lower.window_rows import Spec, marked, with_arguments
+from query.lower.window_rows import marked, with_arguments
+from query.lower.window_specs import DEFAULT, WHOLE, Spec
 from query.plan.tree import Column, Field, Window, WindowCall
 
 
-def window(relation: Window, frame: pl.LazyFrame, statements: Statements, first: int | None = None) -> pl.LazyFrame:
-    """The input's columns and one per call. Of each partition only the `first` rows and some others may be wanted."""
+def window(relation: Window, frame: pl.LazyFrame, statements: Statements) -> pl.LazyFrame:
+    """The input's columns and one per call."""
     made = relation.fields[len(relation.input.fields) :]
     kept = [field.id for field in relation.input.fields]
     groups: dict[Spec, list[tuple[WindowCall, Field]]] = {}
@@ -30,7 +31,7 @@ def window(relation: Window, frame: pl.LazyFrame, statements: Statements, first:
                 frame = total(frame, call, field)
         else:
             statements.note(f"{len(calls)} window functions over one sorting")
-            frame = marked(frame, spec, first, _is_stored(relation, spec))
+            frame = marked(frame, spec, relation.first, _is_stored(relation, spec))
             for call, field in calls:
                 frame = _computed(frame, call, field, spec)
         kept += [field.id for _, field in calls]
@@ -45,15 +46,13 @@ def _is_stored(relation: Window, spec: Spec) -> bool:
 
 def _computed(frame: pl.LazyFrame, call: WindowCall, made: Field, spec: Spec) -> pl.LazyFrame:
     frame = with_arguments(frame, call)
-    ranking = RANKINGS.get(call.function)
-    if ranking is not None:
-        return frame.with_columns(ranking(call).alias(made.id))
-    if call.function in ("lag", "lead"):
-        return frame.with_columns(neighbour(call).alias(made.id))
+    function = next(iter(WINDOW_FUNCTIONS.get(call.function, ())), None)
+    if function is not None and not function.framed:
+        return frame.with_columns(function.build(call).alias(made.id))
     bounds = call.frame or (DEFAULT if spec.order else WHOLE)
     frame = framed(frame, bounds, spec)
-    if call.function in ("first_value", "last_value", "nth_value"):
-        if bounds.exclude:
-            raise fault.unsupported(f"{call.function} with EXCLUDE", call.position)
-        return frame.with_columns(placed(call).alias(made.id))
-    return aggregated(frame, call, made, bounds)
+    if function is None:
+        return aggregated(frame, call, made, bounds)
+    if bounds.exclude:
+        raise fault.unsupported(f"{call.function} with EXCLUDE", call.position)
+    return frame.with_columns(function.build(call).alias(made.id))

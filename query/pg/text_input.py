@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from errors import WeirError
 from query import fault
+from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.date_parts import BadMoment, MomentOutOfRange, UnsupportedMoment, ZoneOutOfRange
 from query.pg.intervals import BadInterval, IntervalOutOfRange, parse_interval
 from query.pg.json_text import BadJson, NoCharacter, normalised, parse_json
@@ -48,22 +48,6 @@ class Numeric:
         quotient, rest = divmod(abs(self.digits), unit)
         rounded = quotient + (1 if rest * 2 >= unit else 0)
         return -rounded if self.digits < 0 else rounded
-
-
-class BadLiteral(ValueError):
-    """The text is no value of the type; `sqlstate` and `message` are PostgreSQL's."""
-
-    def __init__(self, sqlstate: str, message: str) -> None:
-        super().__init__(message)
-        self.sqlstate = sqlstate
-        self.message = message
-
-
-class UnsupportedLiteral(ValueError):
-    """PostgreSQL has this value and we do not."""
-
-    def refusal(self, position: int | None) -> WeirError:
-        return fault.unsupported(str(self), position)
 
 
 def _bad(text: str, target: PgType, sqlstate: str = fault.INVALID_TEXT) -> BadLiteral:

@@ -198,6 +198,14 @@ def is_json(kind: PgType) -> bool:
     return kind.name in ("json", "jsonb")
 
 
+_KEYED: Final = ("interval", "array", "jsonb")
+
+
+def is_keyed(kind: PgType) -> bool:
+    """True for a type whose values sort by something else than themselves: query.expr.sort_keys."""
+    return kind.name in _KEYED
+
+
 def same(left: PgType, right: PgType) -> bool:
     """True for the same PostgreSQL type, whatever the scale or time unit."""
     if left.element is not None and right.element is not None:

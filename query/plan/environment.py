@@ -1,19 +1,28 @@
 """What binding one statement shares: tables, the clock, common table expressions and fresh identifiers."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from query.pg.types import PgType
+import polars as pl
+
+from query.pg.types import JSONB, TEXT, PgType, from_polars
 from query.plan.tree import Constant, Field, Relation, Scalar
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A dataset's columns: names as stored and their types."""
+    """A dataset's columns: names and types. `stored`: what the frame of its rows calls them; nothing: the same."""
 
     columns: tuple[tuple[str, PgType], ...]
+    stored: tuple[str, ...] = ()
+
+
+def schema_of(columns: Iterable[tuple[str, pl.DataType]], json_columns: Container[str]) -> Schema:
+    """What the binder knows of a dataset whose columns have these names and types."""
+    kinds = ((name, JSONB if name in json_columns else from_polars(dtype) or TEXT) for name, dtype in columns)
+    return Schema(tuple(kinds))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Final, TypeVar, cast
 
-from query.limits import MAX_COPIED, too_complex
 from query.pg.types import PgType
 from query.plan import tree
 from query.plan.tree import Bound, Column, Field, Frame, Relation, Scalar, SortKey
@@ -40,6 +39,12 @@ def _gather(value: object, found: list[object]) -> None:
         found.extend(children(value))
 
 
+def inputs(relation: Relation) -> dict[str, Relation]:
+    """The relations that a relation reads, by the names of its fields."""
+    values = ((name, getattr(relation, name)) for name in _SLOTS[type(relation)])
+    return {name: value for name, value in values if isinstance(value, Relation)}
+
+
 def columns(node: object) -> Iterator[Column]:
     """Every column reference in an expression."""
     if isinstance(node, Column):
@@ -47,19 +52,6 @@ def columns(node: object) -> Iterator[Column]:
         return
     for child in children(node):
         yield from columns(child)
-
-
-def check_copies(scalar: Scalar, position: int | None) -> None:
-    """Raises 54001 for an operand too large to be repeated: operators that do so double its size at every level."""
-    if _written_size(scalar, {}) > MAX_COPIED:
-        raise too_complex(position)
-
-
-def _written_size(node: object, known: dict[int, int]) -> int:
-    """Nodes of a tree whose shared parts are counted wherever they occur, and visited once."""
-    if id(node) not in known:
-        known[id(node)] = 1 + sum(_written_size(child, known) for child in children(node))
-    return known[id(node)]
 
 
 def rewrite(node: Node, change: Callable[[Scalar], Scalar | None]) -> Node:

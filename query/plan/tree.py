@@ -237,10 +237,11 @@ class Aggregate(Relation):
 
 @dataclass(frozen=True, slots=True)
 class Window(Relation):
-    """The input's fields, then one per call."""
+    """The input's fields, then one per call. Of rows that the calls number beyond `first` any may be left out."""
 
     input: Relation
     calls: tuple[WindowCall, ...]
+    first: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +264,23 @@ class Limit(Relation):
     count: int | None
     offset: int
     ties: tuple[SortKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TopRows(Relation):
+    """The rows that may be among the first `count` of their group in the order of `key`, and some others."""
+
+    input: Relation
+    groups: tuple[Column, ...]
+    key: SortKey
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Materialized(Relation):
+    """The input's rows, computed once and kept for everything that reads them."""
+
+    input: Relation
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,21 @@
 """A dataset as one statement sees it: which columns, which of its files, and what EXPLAIN tells of that."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from columns import POLARS_TYPES, ColumnType
-from query.engine import schema_of
 from query.plan.conditions import Conditions
-from query.plan.environment import Schema
+from query.plan.environment import Schema, schema_of
 from query.process.messages import Source
-from storage.read.snapshot import Snapshot
+from storage.read.snapshot import Column, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetView:
-    """A dataset as one statement sees it: of `source` the columns `visible`, and rows for `conditions` of its scans."""
+    """A dataset as one statement sees it: of `source` the columns `visible`, and rows for `conditions` of its scans.
+
+    Above the binder a column has the name that it was sent under; here, in conditions and below, the stored one.
+    """
 
     source: Source
     visible: frozenset[str]
@@ -22,8 +24,8 @@ class DatasetView:
     @property
     def schema(self) -> Schema:
         """What the binder knows of it."""
-        types = {column.name: POLARS_TYPES[column.type] for column in self.source.snapshot.schema.columns}
-        return schema_of([(name, types[name]) for name in self.columns], self.json_columns)
+        columns = [(each.name, POLARS_TYPES[each.type]) for each in self._columns]
+        return replace(schema_of(columns, self._json_names), stored=tuple(self.columns))
 
     @property
     def part(self) -> Snapshot:
@@ -38,12 +40,19 @@ class DatasetView:
 
     @property
     def columns(self) -> list[str]:
-        return [column.name for column in self.source.snapshot.schema.columns if column.name in self.visible]
+        return [each.stored for each in self._columns]
 
     @property
     def json_columns(self) -> frozenset[str]:
-        columns = self.source.snapshot.schema.columns
-        return frozenset(each.name for each in columns if each.type is ColumnType.JSON).intersection(self.visible)
+        return frozenset(each.stored for each in self._columns if each.type is ColumnType.JSON)
+
+    @property
+    def _json_names(self) -> frozenset[str]:
+        return frozenset(each.name for each in self._columns if each.type is ColumnType.JSON)
+
+    @property
+    def _columns(self) -> list[Column]:
+        return [each for each in self.source.snapshot.schema.columns if each.stored in self.visible]
 
     @property
     def told(self) -> str:
@@ -57,7 +66,8 @@ class DatasetView:
         parts.append(_counted(scanned([read])["bytes"], "byte"))
         names = {each.column for conditions in self.conditions for each in conditions}
         if len(read.files) < len(whole.files):
-            parts.append(f"chosen by {', '.join(sorted(names & read.columns))}")
+            chosen = sorted(each.name for each in self._columns if each.stored in names & read.columns)
+            parts.append(f"chosen by {', '.join(chosen)}")
         if whole.has_files_outside:
             parts.append("its other files are outside of the time range")
         return ", ".join(parts)

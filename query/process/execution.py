@@ -22,6 +22,7 @@ from query.process.statement_cache import PreparedStatement, StatementCache
 from query.process.worker import Emit, Output
 from query.results import formats
 from query.results.content_coding import Coded
+from storage.exactly import exactly
 from storage.read.fingerprint import is_outside_range
 from storage.read.scan import SnapshotExpired
 from storage.read.small_files import SmallFiles
@@ -51,7 +52,8 @@ class Execution:
         if isinstance(request, Parse):
             self._prepared = self._statements.prepared(request)
             datasets = list(self._prepared.statement.datasets)
-            return {"datasets": datasets, "columns": self._prepared.compared_columns}
+            explains = self._prepared.statement.explain
+            return {"datasets": datasets, "columns": self._prepared.compared_columns, "explain": explains}
         if isinstance(request, Execute) and self._prepared is not None:
             return self._execute(self._prepared, request, output)
         raise InternalError("a query process was asked out of order")
@@ -121,7 +123,7 @@ class Execution:
             rows = self._current[id(view.source)].frame(view, self._tails, small)
             return Table(rows, view.json_columns, view.told if is_explained else "")
         rows = self._narrowing.scan(view.snapshot, only, view.conditions)
-        return Table(rows.select(view.columns), view.json_columns, view.told)
+        return Table(rows.select(map(exactly, view.columns)), view.json_columns, view.told, narrowed=True)
 
 
 class _Capped:

@@ -1,4 +1,7 @@
-"""The line of one worker's queries that wait for a slot: bounded, and fair between callers."""
+"""The line of one worker's queries that wait for a slot: bounded, and fair between callers.
+
+A caller who holds all slots of theirs does not stand in the others' way: only places that are ready can be first.
+"""
 
 from collections import OrderedDict, deque
 from typing import Final
@@ -18,6 +21,7 @@ class FairQueue:
         self._limit = limit
         self._places: OrderedDict[str, deque[object]] = OrderedDict()
         self._length = 0
+        self._ready: set[object] = set()
 
     def __len__(self) -> int:
         return self._length
@@ -31,14 +35,24 @@ class FairQueue:
         self._length += 1
         return place
 
+    def is_next_of(self, caller: str, place: object) -> bool:
+        """Whether no place of the caller's own is before this one."""
+        return self._places[caller][0] is place
+
+    def set_ready(self, place: object) -> None:
+        """Say that its caller may hold another slot."""
+        self._ready.add(place)
+
     def is_first(self, place: object) -> bool:
-        return any(line[0] is place for line in list(self._places.values())[:1])
+        """Whether it is its turn, of all that are ready."""
+        return next((line[0] for line in self._places.values() if line[0] in self._ready), None) is place
 
     def leave(self, caller: str, place: object) -> None:
         """Give up a place, served or not. A caller who was served goes behind the other callers."""
         line = self._places[caller]
         was_first = self.is_first(place)
         line.remove(place)
+        self._ready.discard(place)
         self._length -= 1
         if not line:
             del self._places[caller]

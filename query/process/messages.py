@@ -16,7 +16,8 @@ Tags = frozenset[tuple[str, str]]
 class Parse:
     """Parse the statement and keep it.
 
-    The answer: `{"datasets": [names], "columns": [names]}`, the columns being those that conditions are about.
+    The answer: `{"datasets": [names], "columns": [names], "explain": false}`, the columns being those that conditions
+    are about.
     """
 
     sql: str

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from errors import InternalError, Overloaded, QueryCancelled, QueryTooLarge, ShuttingDown, TimedOut, WeirError
@@ -28,6 +28,10 @@ WATCH_SECONDS: Final = 0.025
 GLANCE_SECONDS: Final = 0.1
 # Waiting for another worker's query to end is polling: there is no lock that gevent could wait for.
 POLL_SECONDS: Final = 0.003
+# The same where it is the caller's own queries that have to end, of which another worker may have some.
+SHARE_SECONDS: Final = 0.02
+# Slots beyond those for everybody (query/process/slot_table.py).
+KEPT: Final = 1
 # A process that keeps more than this after a query is replaced rather than kept warm.
 RETAINED_BYTES: Final = 384 * MIB
 # One idle process stays for ever; those that a burst has left behind go after this.
@@ -42,7 +46,10 @@ BLAMED_SHARE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one query may use, how many run at once on the host, and how many may wait in one worker."""
+    """What one query may use, how many run at once on the host, and how many may wait in one worker.
+
+    Of those that run at once there is one more, which is kept for administrators and alerts.
+    """
 
     timeout_seconds: float
     memory_bytes: int
@@ -141,6 +148,55 @@ class Lease:
         return self._process.most_charged
 
 
+@dataclass(frozen=True, slots=True)
+class _Hold:
+    """A slot of the host, and which of the caller's own it is."""
+
+    slot: int
+    share: int
+
+
+class _Waiting:
+    """A query that waits for its slot. Its owner holds a lock."""
+
+    def __init__(self, host: SlotTable, query: Query, line: FairQueue) -> None:
+        self._host, self._query, self._line = host, query, line
+        self._place = line.join(query.caller)
+        self._entry: LockedFile | None = None
+        self._share: int | None = None
+
+    def look(self) -> _Hold | None:
+        """What it waits for, if it is its turn now."""
+        if self._share is None and self._line.is_next_of(self._query.caller, self._place):
+            self._share = self._host.try_share(self._query)
+            if self._share is not None:
+                self._line.set_ready(self._place)
+        if self._share is None or not self._line.is_first(self._place):
+            return None
+        self._entry = self._entry or self._host.stand_in_line(privileged=self._query.privileged)
+        slot = self._host.try_slot(self._entry, privileged=self._query.privileged)
+        if slot is None:
+            return None
+        hold, self._share = _Hold(slot, self._share), None
+        return hold
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long until it looks again, if this worker frees nothing before."""
+        if self._share is None:
+            return SHARE_SECONDS if self._line.is_next_of(self._query.caller, self._place) else GLANCE_SECONDS
+        if not self._line.is_first(self._place) or self._host.holds_all(privileged=self._query.privileged):
+            return GLANCE_SECONDS
+        return POLL_SECONDS
+
+    def leave(self) -> None:
+        self._line.leave(self._query.caller, self._place)
+        if self._share is not None:
+            self._host.release_share(self._share)
+        if self._entry is not None:
+            self._entry.close()
+
+
 class Pool:
     """Lends processes to queries. One for each worker; the limits hold for all workers of the host together."""
 
@@ -148,6 +204,7 @@ class Pool:
         self._host, self._limits, self._module, self._on_wait = host, limits, module, on_wait
         self._changed = threading.Condition()
         self._line = FairQueue(limits.waiting)
+        self._ahead = FairQueue(limits.waiting)
         self._idle: list[QueryProcess] = []
         self._leases: set[Lease] = set()
         self._wanted = 0
@@ -179,13 +236,19 @@ class Pool:
             self._discard(process)
 
     @contextmanager
-    def lease(self, query: Query, is_gone: Callable[[], bool]) -> Iterator[Lease]:
-        """A process for `query`, as soon as it is its turn. Raises Overloaded, QueryCancelled, ShuttingDown."""
+    def lease(self, query: Query, is_gone: Callable[[], bool], timeout_seconds: float | None = None) -> Iterator[Lease]:
+        """A process for `query`, as soon as it is its turn, for `timeout_seconds` if that is less than others get.
+
+        Raises Overloaded, QueryCancelled, ShuttingDown.
+        """
         self.start()
+        limits = self._limits
+        if timeout_seconds is not None:
+            limits = replace(limits, timeout_seconds=min(timeout_seconds, limits.timeout_seconds))
         entry = self._host.enter(query)
         try:
             with self._slot(query, is_gone), self._process() as process:
-                lease = Lease(query, process, self._limits, is_gone)
+                lease = Lease(query, process, limits, is_gone)
                 with self._watched(lease):
                     yield lease
         finally:
@@ -194,44 +257,48 @@ class Pool:
     @contextmanager
     def _slot(self, query: Query, is_gone: Callable[[], bool]) -> Iterator[None]:
         started = time.monotonic()
-        with self._changed:
-            number = None if len(self._line) else self._host.try_slot(None)
         try:
-            if number is None:
-                number = self._wait_for_slot(query, is_gone)
+            with self._changed:
+                hold = self._try_hold(query) or self._wait_for_slot(query, is_gone)
         finally:
             self._on_wait(time.monotonic() - started)
         try:
             yield
         finally:
             with self._changed:
-                self._host.release_slot(number)
+                self._host.release_slot(hold.slot)
+                self._host.release_share(hold.share)
                 self._changed.notify_all()
 
-    def _wait_for_slot(self, query: Query, is_gone: Callable[[], bool]) -> int:
-        """Wait in this worker's line, and at its head in the host's."""
-        caller = f"{query.tenant}/{query.identity}"
+    def _line_of(self, query: Query) -> FairQueue:
+        return self._ahead if query.privileged else self._line
+
+    def _try_hold(self, query: Query) -> "_Hold | None":
+        """A slot without waiting, if nobody waits."""
+        share = None if len(self._line_of(query)) else self._host.try_share(query)
+        if share is None:
+            return None
+        slot = self._host.try_slot(None, privileged=query.privileged)
+        if slot is None:
+            self._host.release_share(share)
+            return None
+        return _Hold(slot, share)
+
+    def _wait_for_slot(self, query: Query, is_gone: Callable[[], bool]) -> "_Hold":
+        """Wait for the caller's other queries, then in this worker's line, and at its head in the host's."""
+        line = self._line_of(query)
         deadline = time.monotonic() + self._limits.waiting_seconds
-        entry: LockedFile | None = None
-        with self._changed:
-            place = self._line.join(caller)
-            try:
-                while True:
-                    first = self._line.is_first(place)
-                    if first:
-                        entry = entry or self._host.stand_in_line()
-                        number = self._host.try_slot(entry)
-                        if number is not None:
-                            return number
-                    self._check_waiting(query, deadline, is_gone)
-                    # While all slots are this worker's, it is told of the next that is free.
-                    polls = first and not self._host.holds_all
-                    self._changed.wait(POLL_SECONDS if polls else GLANCE_SECONDS)
-            finally:
-                self._line.leave(caller, place)
-                if entry is not None:
-                    entry.close()
-                self._changed.notify_all()
+        waiting = _Waiting(self._host, query, line)
+        try:
+            while True:
+                hold = waiting.look()
+                if hold is not None:
+                    return hold
+                self._check_waiting(query, deadline, is_gone)
+                self._changed.wait(waiting.patience_seconds)
+        finally:
+            waiting.leave()
+            self._changed.notify_all()
 
     def _check_waiting(self, query: Query, deadline: float, is_gone: Callable[[], bool]) -> None:
         if not self._running:
@@ -328,7 +395,7 @@ class Pool:
             self._spawn()
 
     def _is_short(self) -> bool:
-        return self._size < self._limits.concurrency and len(self._idle) + self._coming < max(1, self._wanted)
+        return self._size < self._limits.concurrency + KEPT and len(self._idle) + self._coming < max(1, self._wanted)
 
     def _spawn(self) -> None:
         # Here, because a process dies with the thread that started it; waited for elsewhere, so that several come

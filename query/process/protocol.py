@@ -8,6 +8,7 @@ import json
 import pickle
 import socket
 import struct
+from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any, Final
 
@@ -15,8 +16,14 @@ import errors
 from errors import InternalError, WeirError
 
 HEADER: Final = struct.Struct("<IB")
-# A frame longer than this is no frame of ours; the sender cuts data into pieces far below it.
-LARGEST_FRAME_BYTES: Final = 256 * 1024 * 1024
+# Frames longer than these are none of ours. A request holds the names of all files that it reads. What comes back is
+# held by a web worker, so the sender cuts data into pieces far below it.
+LARGEST_REQUEST_BYTES: Final = 256 * 1024 * 1024
+LARGEST_REPLY_BYTES: Final = 4 * 1024 * 1024
+# Data goes in frames of this size: fewer system calls than rows, and no more in memory than this.
+DATA_BYTES: Final = 256 * 1024
+# An error may quote a value of any size.
+MOST_TOLD: Final = 2_000
 
 Answer = dict[str, Any]
 
@@ -45,11 +52,11 @@ def frame(kind: Kind, payload: bytes) -> bytes:
     return HEADER.pack(len(payload), kind) + payload
 
 
-def receive(connection: socket.socket) -> tuple[Kind, bytes]:
-    """The next frame. Raises ConnectionLost."""
+def receive(connection: socket.socket, largest: int = LARGEST_REPLY_BYTES) -> tuple[Kind, bytes]:
+    """The next frame, of no more than `largest` bytes. Raises ConnectionLost."""
     try:
         length, kind = HEADER.unpack(_exactly(connection, HEADER.size))
-        if length > LARGEST_FRAME_BYTES:
+        if length > largest:
             raise ConnectionLost(f"a frame of {length} bytes")
         return Kind(kind), bytes(_exactly(connection, length))
     except (OSError, ValueError) as error:
@@ -72,9 +79,11 @@ def request(content: object) -> bytes:
     return frame(Kind.REQUEST, pickle.dumps(content, pickle.HIGHEST_PROTOCOL))
 
 
-def data(content: bytes) -> bytes:
-    """The frame of some of the result."""
-    return frame(Kind.DATA, content)
+def data(content: bytes | bytearray) -> Iterator[bytes]:
+    """The frames of some of the result, none of them large, whatever the size of one cell."""
+    with memoryview(content) as view:
+        for start in range(0, len(view), DATA_BYTES):
+            yield frame(Kind.DATA, bytes(view[start : start + DATA_BYTES]))
 
 
 def note(content: Answer) -> bytes:
@@ -95,8 +104,13 @@ def unpack(payload: bytes) -> object:
 def fault(error: WeirError) -> bytes:
     """The frame of an error. A class that errors.py does not know travels as its nearest ancestor there."""
     known = next(kind for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)
-    said = {"class": known.__name__, "message": error.message, "details": error.details}
+    details = {name: _cut(value) if isinstance(value, str) else value for name, value in error.details.items()}
+    said = {"class": known.__name__, "message": _cut(error.message), "details": details}
     return frame(Kind.FAULT, json.dumps(said).encode())
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_TOLD else f"{text[:MOST_TOLD]}..."
 
 
 def raised(payload: bytes) -> WeirError:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+import logs
 from query.process import protocol
 from query.process.protocol import Answer, ConnectionLost, Kind
 
@@ -36,9 +37,13 @@ class QueryProcess:
         with theirs:
             self.pid = os.posix_spawn(
                 sys.executable,
-                [sys.executable, "-m", "query.process.worker", str(os.getpid()), module],
+                [sys.executable, "-m", "query.process.worker", str(os.getpid()), module, *logs.arguments()],
                 _environment(threads),
-                file_actions=[(os.POSIX_SPAWN_DUP2, theirs.fileno(), 0), (os.POSIX_SPAWN_DUP2, 2, 1)],
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
+                    (os.POSIX_SPAWN_DUP2, logs.outlet(), 2),
+                    (os.POSIX_SPAWN_DUP2, 2, 1),
+                ],
             )
         self._connection = ours
         self._ended: int | None = None

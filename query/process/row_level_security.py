@@ -7,9 +7,11 @@ from types import MappingProxyType
 from typing import Final
 
 import polars as pl
+from polars import selectors
 
 from query.plan.conditions import Conditions
 from query.process.messages import Tags
+from storage.exactly import exactly
 from storage.files.statistics import Condition
 from storage.read.scan import scan
 from storage.read.snapshot import Snapshot
@@ -45,22 +47,28 @@ class RowLevelSecurity:
         leave out row groups. They are tried again above: a row that satisfies none of them is not missed.
         """
         rows = scan(snapshot, self._tails)
-        return permitted_rows(matching_rows(rows, conditions), only)
+        return permitted_rows(matching_rows(rows, conditions), _stored(only, snapshot))
 
     def visible(self, whole: Snapshot, only: Tags) -> frozenset[str]:
-        """The columns that a permitted row of any time has.
+        """The columns, as stored, that a permitted row of any time has.
 
         A column that only other rows have would tell that they exist. Raises SnapshotExpired.
         """
         seen = self._seen.setdefault((whole.schema.dataset_id, only), _Seen())
-        hidden = [column.name for column in whole.schema.columns if column.name not in seen.columns]
+        hidden = [column.stored for column in whole.schema.columns if column.stored not in seen.columns]
         files = tuple(file for file in whole.files if file.path not in seen.paths)
         if hidden and (files or whole.staged):
-            rows = permitted_rows(scan(replace(whole, files=files), self._tails), only)
-            found = rows.select(pl.col(hidden).is_not_null().any()).collect(engine="streaming")
+            rows = permitted_rows(scan(replace(whole, files=files), self._tails), _stored(only, whole))
+            found = rows.select(selectors.by_name(hidden).is_not_null().any()).collect(engine="streaming")
             seen.columns.update(name for name in hidden if found[name].item())
         seen.paths.update(file.path for file in files)
         return frozenset(seen.columns)
+
+
+def _stored(only: Tags, snapshot: Snapshot) -> Tags:
+    """The tags by stored columns. One on a column that is not there is on no row."""
+    named = ((snapshot.schema.stored(name), value) for name, value in only)
+    return frozenset((name, value) for name, value in named if name is not None)
 
 
 def matching_rows(rows: pl.LazyFrame, conditions: Sequence[Conditions]) -> pl.LazyFrame:
@@ -76,7 +84,7 @@ def _holds(condition: Condition, dtype: pl.DataType) -> pl.Expr:
     compare = _COMPARES[condition.operation]
     # Of times the statistics have integers in the column's unit.
     physical = pl.Int32() if dtype == pl.Date() else pl.Int64() if dtype.is_temporal() else dtype
-    return compare(pl.col(condition.column), pl.lit(condition.value, dtype=physical).cast(dtype))
+    return compare(exactly(condition.column), pl.lit(condition.value, dtype=physical).cast(dtype))
 
 
 def permitted_rows(rows: pl.LazyFrame, only: Tags) -> pl.LazyFrame:
@@ -98,7 +106,7 @@ def _unchanged(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _bears(name: str, dtype: pl.DataType, value: str) -> pl.Expr:
     """Whether the column's value is the one that the tag's text writes; never null."""
-    column = pl.col(name)
+    column = exactly(name)
     if dtype == pl.String():
         return column.eq_missing(pl.lit(value))
     if dtype == pl.Boolean() and value in TRUTH:

@@ -1,16 +1,21 @@
 """What the workers of one host share: slots for running queries, the line for them, and the list of all queries.
 
+Of the slots, one is kept for those who may take it (`Query.privileged`), and no caller holds all of the others.
+
 All of it is files under one directory that are locked as long as their owner lives. The kernel drops the locks of
 a process that dies in whatever way, so nothing needs cleaning up by hand (docs/decisions/query-processes.md).
 """
 
 import contextlib
+import fcntl
 import json
 import os
+import struct
 import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Final
 
@@ -19,72 +24,129 @@ from processes.locks import try_lock, unlock, wait_for_lock
 QUERY: Final = ".query"
 CANCEL: Final = ".cancel"
 WAITING: Final = ".waiting"
+# Those that may take the kept slot wait in a line of their own.
+AHEAD: Final = ".ahead"
 UNPUBLISHED: Final = ".new"
 # A worker at the head of the line that does not take a free slot for so long is stuck: it is passed by.
 PATIENCE_SECONDS: Final = 0.25
 # A file is locked and published right after it was created; one that is still unpublished after this never will be.
 PUBLISH_SECONDS: Final = 60.0
+# struct flock of 64-bit Linux: kind, whence, start, length, process (0 for a lock of the open file).
+RANGE: Final = struct.Struct("hhqqi0q")
+# Digits of a caller's digest that are a place in a file: two callers meet in one by chance of 2^-56.
+CALLER_BYTES: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query that waits or runs. `identity` is kind and name of who asked; `started_at` is RFC 3339."""
+    """A query that waits or runs. `identity` is kind and name of who asked; `started_at` is RFC 3339.
+
+    `privileged`: an administrator's or an alert's, which may take the slot that is kept.
+    """
 
     id: str
     tenant: str
     identity: str
     sql: str
     started_at: str
+    privileged: bool = False
+
+    @property
+    def caller(self) -> str:
+        """Whose share of the slots it takes."""
+        return f"{self.tenant}/{self.identity}"
 
 
 class SlotTable:
-    """The shared directory, as one worker process sees it. Not for use by several processes through a fork."""
+    """The shared directory, as one worker process sees it. Not for use by several processes through a fork.
+
+    It has `slots` for everybody, and one more that is kept.
+    """
 
     def __init__(self, directory: Path, slots: int) -> None:
         self._directory = directory
         self._count = slots
         self._files: list[IO[str]] = []
         self._held: set[int] = set()
-        self._free_since: float | None = None
+        self._shares: IO[str] | None = None
+        self._held_shares: set[int] = set()
+        self._free_since: dict[bool, float] = {}
 
     def open(self) -> None:
         """Create what is missing and open the slots. Safe to call again."""
         if not self._files:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            self._files = [(self._directory / f"slot-{number}.lock").open("w") for number in range(self._count)]
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Running statements hold literals. An earlier version has made it for everybody.
+            self._directory.chmod(0o700)
+            self._files = [(self._directory / f"slot-{number}.lock").open("w") for number in range(self._count + 1)]
+            self._shares = (self._directory / "shares.lock").open("w")
 
     def close(self) -> None:
         for file in self._files:
             file.close()
         self._files.clear()
         self._held.clear()
+        if self._shares is not None:
+            self._shares.close()
+        self._held_shares.clear()
 
-    def try_slot(self, place: "LockedFile | None") -> int | None:
+    def try_share(self, query: Query) -> int | None:
+        """One of the slots that the caller may hold at once, wherever on the host; None: it holds as many already.
+
+        That is all but one: of a single slot this one, and an administrator's all but one with the one that is kept.
+        Locks of byte ranges of one file, at places by the caller's name, so nothing is left behind by whoever asks.
+        """
+        digest = blake2b(query.caller.encode(), digest_size=CALLER_BYTES).digest()
+        first = int.from_bytes(digest, "big") << CALLER_BYTES
+        share = self._count if query.privileged else max(1, self._count - 1)
+        for number in range(first, first + share):
+            if number not in self._held_shares and self._set_range(number, fcntl.F_WRLCK):
+                self._held_shares.add(number)
+                return number
+        return None
+
+    def release_share(self, number: int) -> None:
+        self._held_shares.discard(number)
+        self._set_range(number, fcntl.F_UNLCK)
+
+    def _set_range(self, number: int, kind: int) -> bool:
+        if self._shares is None or self._shares.closed:
+            return False
+        try:
+            fcntl.fcntl(self._shares, fcntl.F_OFD_SETLK, RANGE.pack(kind, os.SEEK_SET, number, 1, 0))
+        except BlockingIOError:
+            return False
+        return True
+
+    def try_slot(self, place: "LockedFile | None", *, privileged: bool = False) -> int | None:
         """A slot for the one at `place` in the line (None: not in it yet), or None: not now."""
-        number = self._lock_any()
-        if number is None or self._is_next(place):
-            self._free_since = None
+        number = self._lock_any(privileged=privileged)
+        if number is None or self._is_next(place, AHEAD if privileged else WAITING):
+            self._free_since.pop(privileged, None)
             return number
-        self._free_since = self._free_since or time.monotonic()
-        if time.monotonic() - self._free_since > PATIENCE_SECONDS:
-            self._free_since = None
+        since = self._free_since.setdefault(privileged, time.monotonic())
+        if time.monotonic() - since > PATIENCE_SECONDS:
+            del self._free_since[privileged]
             return number
         self.release_slot(number)
         return None
 
-    @property
-    def holds_all(self) -> bool:
-        """Whether all slots of the host are this worker's, so that no other process can free one."""
-        return len(self._held) == self._count
+    def holds_all(self, *, privileged: bool = False) -> bool:
+        """Whether all slots that one may take are this worker's, so that no other process can free one."""
+        return self._held.issuperset(self._open_to(privileged))
+
+    def _open_to(self, privileged: bool) -> range:
+        return range(self._count + 1 if privileged else self._count)
 
     def release_slot(self, number: int) -> None:
         self._held.discard(number)
         if self._files:
             unlock(self._files[number])
 
-    def stand_in_line(self) -> "LockedFile":
+    def stand_in_line(self, *, privileged: bool = False) -> "LockedFile":
         """A place behind all that stand there now. The monotonic clock is the same for all processes of a host."""
-        return self._publish(f"{time.monotonic_ns():020d}-{uuid.uuid4().hex}{WAITING}", "")
+        suffix = AHEAD if privileged else WAITING
+        return self._publish(f"{time.monotonic_ns():020d}-{uuid.uuid4().hex}{suffix}", "")
 
     def enter(self, query: Query) -> "LockedFile":
         """List a query until the entry is closed."""
@@ -107,16 +169,16 @@ class SlotTable:
     def is_cancelled(self, query_id: str) -> bool:
         return (self._directory / (query_id + CANCEL)).exists()
 
-    def _lock_any(self) -> int | None:
-        for number, file in enumerate(self._files):
-            if number not in self._held and try_lock(file):
+    def _lock_any(self, *, privileged: bool) -> int | None:
+        for number in self._open_to(privileged) if self._files else ():
+            if number not in self._held and try_lock(self._files[number]):
                 self._held.add(number)
                 return number
         return None
 
-    def _is_next(self, place: "LockedFile | None") -> bool:
-        """Whether nobody alive stands before `place`."""
-        for name in sorted(name for name in os.listdir(self._directory) if name.endswith(WAITING)):
+    def _is_next(self, place: "LockedFile | None", line: str) -> bool:
+        """Whether nobody alive stands before `place` in this line."""
+        for name in sorted(name for name in os.listdir(self._directory) if name.endswith(line)):
             if place is not None and name == place.path.name:
                 return True
             if not _sweep_if_dead(self._directory / name):
@@ -153,7 +215,7 @@ class SlotTable:
                 self._forget(path)
 
     def _leftovers(self) -> Iterator[Path]:
-        for suffix in (QUERY, WAITING):
+        for suffix in (QUERY, WAITING, AHEAD):
             yield from self._directory.glob("*" + suffix)
         for path in self._directory.glob("*" + UNPUBLISHED):
             with contextlib.suppress(FileNotFoundError):

@@ -25,7 +25,7 @@ class CachedSource:
     """A source whose reader sees all rows of it."""
 
     def __init__(self, source: Source) -> None:
-        self.view = DatasetView(source, frozenset(column.name for column in source.snapshot.schema.columns))
+        self.view = DatasetView(source, frozenset(column.stored for column in source.snapshot.schema.columns))
         self._frames: dict[tuple[str, ...], pl.LazyFrame] = {}
 
     @cached_property

@@ -1,10 +1,12 @@
 """The query process: takes requests from the service that owns it, one after another, until that is gone.
 
-Run as `python -m query.process.worker <pid of the owner> <module>` with the socket as standard
-input. The module's `handler()` gives the function that runs one request; it is imported after this process has settled.
+Run as `python -m query.process.worker <pid of the owner> <module> <log format> <log level>` with the socket as standard
+input. The module's `handler()` gives the function that runs one request; it is imported only after this process has
+settled.
 """
 
 import importlib
+import logging
 import os
 import signal
 import socket
@@ -13,17 +15,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
+import logs
 from errors import InternalError, QueryTooLarge, WeirError
 from processes.child import die_with_parent
 from query.process import protocol
 from query.process.protocol import Answer, ConnectionLost
 
+logger = logging.getLogger(__name__)
+
 # Ingestion comes first: a query takes the processor time that ingestion leaves.
 NICENESS: Final = 10
 # Should the host run out of memory all the same, the kernel is to end a query and nothing else.
 FIRST_TO_GO: Final = 1000
-# Data is gathered to frames of this size: fewer system calls than rows, and no more in memory than this.
-FRAME_BYTES: Final = 256 * 1024
 
 Emit = Callable[[bytes], None]
 
@@ -50,7 +53,7 @@ def main(owner_pid: int, module: str) -> None:
         protocol.send(connection, protocol.answer({}))
         while True:
             try:
-                _, payload = protocol.receive(connection)
+                _, payload = protocol.receive(connection, protocol.LARGEST_REQUEST_BYTES)
                 _serve(connection, handle, protocol.unpack(payload))
             except ConnectionLost:
                 # Nobody is left to clean up for, and threads of a running query must not keep the process.
@@ -74,14 +77,14 @@ def _serve(connection: socket.socket, handle: Handle, request: object) -> None:
         gathered.flush(protocol.answer(answer))
     except WeirError as error:
         if isinstance(error, InternalError):
-            print(f"query process: {error.message}: {error.__cause__!r}", file=sys.stderr)
+            logger.error("%s", error, exc_info=error)
         protocol.send(connection, protocol.fault(error))
     except MemoryError:
         protocol.send(connection, protocol.fault(QueryTooLarge("the query needs more memory than it may use")))
     except ConnectionLost:
         raise
     except Exception as error:
-        print(f"query process: {type(error).__name__}: {error}", file=sys.stderr)
+        logger.error("%s", error, exc_info=error)
         protocol.send(connection, protocol.fault(InternalError("the query failed by an error on our side")))
 
 
@@ -97,17 +100,22 @@ class _Gathered:
         self._notes.append(protocol.note(content))
 
     def __call__(self, content: bytes) -> None:
-        self._content += content
-        if len(self._content) >= FRAME_BYTES:
-            self.flush()
+        if len(self._content) + len(content) < protocol.DATA_BYTES:
+            self._content += content
+            return
+        self.flush()
+        for piece in protocol.data(content):
+            protocol.send(self._connection, piece)
 
     def flush(self, *after: bytes) -> None:
         """Send what there is, and the frames after it, in one write."""
-        content = [*self._notes, *([protocol.data(bytes(self._content))] if self._content else [])]
+        content = [*self._notes, *protocol.data(self._content)]
         self._content.clear()
         self._notes.clear()
         protocol.send(self._connection, *content, *after)
 
 
 if __name__ == "__main__":
+    logs.configure(*sys.argv[3:])
+    logs.withhold()
     main(int(sys.argv[1]), sys.argv[2])

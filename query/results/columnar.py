@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from query.results.exact_columns import exactly
+from storage.exactly import exactly
 
 END_OF_STREAM: Final = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 NUMERIC_DIGITS: Final = 38

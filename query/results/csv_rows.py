@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from query.expr.text_output import float_text
-from query.results.exact_columns import exactly
+from storage.exactly import exactly
 
 TIMESTAMP: Final = "%Y-%m-%d %H:%M:%S%.f"
 TEXTS: Final = ("text", "json", "jsonb", "unknown", "bytea", "record")

@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from query.results.exact_columns import exactly
+from storage.exactly import exactly
 
 # RFC 3339; the fraction has 0, 3, 6 or 9 digits. An instant has its zone, a `timestamp without time zone` none: with a
 # Z, the wall clock of another zone would be read as an instant that is hours away.

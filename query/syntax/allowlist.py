@@ -11,7 +11,7 @@ from sqlglot import exp
 from errors import WeirError
 from query.fault import invalid, unsupported
 from query.limits import MAX_TREE_DEPTH, too_complex
-from query.syntax.positions import operator_of
+from query.syntax.positions import operator_of, position_of
 
 _BINARY: Final = frozenset({"this", "expression"})
 _UNARY: Final = frozenset({"this"})
@@ -133,12 +133,6 @@ _WRITTEN: Final = {
     "locks": "FOR UPDATE",
     "into": "SELECT INTO",
 }
-
-
-def position_of(node: exp.Expr) -> int | None:
-    """The place of a node in the statement: its own, else its first part that has one. Counts from 1."""
-    starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
-    return min(starts) + 1 if starts else None
 
 
 def check_tree(tree: exp.Expr) -> None:

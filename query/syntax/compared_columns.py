@@ -4,7 +4,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from query.syntax.parse import fold
+from query.syntax.identifiers import fold
 
 MOST_COLUMNS: Final = 16
 

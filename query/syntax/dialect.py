@@ -12,6 +12,7 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from query.limits import MAX_REREAD, REREAD_ANYWAY, too_complex
 from query.syntax.positions import BRACKETED, DEFINITION, OPERATOR, START, Placing, marked
 
 _SPECIAL_SYNTAX = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "OVERLAY", "TRY_CAST")
@@ -48,6 +49,12 @@ def _range(operator: str) -> Any:
     return build
 
 
+def _start_of(node: exp.Expr | None) -> int | None:
+    """The place of a node, or of what it begins with."""
+    inner = None if node is None else node.this
+    return next((each.meta[START] for each in (node, inner) if isinstance(each, exp.Expr) and START in each.meta), None)
+
+
 def _placed(parse: Any) -> Any:
     """A call with keywords between its arguments, marked with the place of its name."""
 
@@ -59,6 +66,12 @@ def _placed(parse: Any) -> Any:
 
 
 class WeirParser(PostgresParser):
+    """Bounded in time: sqlglot goes back wherever one reading fails, and does so at every level of what it reads.
+
+    What was read as a type at a place is not read so again, which would triple the work with each level of
+    `array[array[...`; and all going back together is limited by the length of the statement.
+    """
+
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
         name: _placed(parser) for name, parser in PostgresParser.FUNCTION_PARSERS.items() if name in _SPECIAL_SYNTAX
@@ -92,6 +105,17 @@ class WeirParser(PostgresParser):
         TokenType.CARET_AT: _range("^@"),
     }
 
+    # Of those of other dialects IF goes back over all that follows it.
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+        name: PostgresParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("ANY", "CASE", "VARIADIC")
+    }
+    QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Any]] = {
+        # Of another dialect, and to read it sqlglot changes a table that all statements share.
+        token: parser
+        for token, parser in PostgresParser.QUERY_MODIFIER_PARSERS.items()
+        if token not in (TokenType.CONNECT_BY, TokenType.START_WITH)
+    }
+
     def _parse_unary(self) -> Any:
         """`@ value` is the absolute value; to sqlglot the sign opens a parameter, as `$` does."""
         if self._curr and self._curr.token_type == TokenType.PARAMETER and self._curr.text == "@":
@@ -100,6 +124,8 @@ class WeirParser(PostgresParser):
         return super()._parse_unary()
 
     def __init__(self, *args: Any, **options: Any) -> None:
+        self._types: dict[tuple[object, ...], tuple[exp.Expr | None, int]] = {}
+        self._reread = 0
         super().__init__(*args, **options)
         for table in _BY_OPERATOR:
             setattr(self, table, Placing(getattr(type(self), table), self._operator))
@@ -107,6 +133,22 @@ class WeirParser(PostgresParser):
             entries = getattr(type(self), table)
             setattr(self, table, Placing(entries, lambda: self._prev, START, lambda: self._curr))
         setattr(self, "COLUMN_OPERATORS", Placing(type(self).COLUMN_OPERATORS, lambda: self._curr))  # noqa: B010
+
+    def _retreat(self, index: int) -> None:
+        self._reread += abs(int(self._index) - index)
+        if self._reread > MAX_REREAD * len(self._tokens) + REREAD_ANYWAY:
+            raise too_complex(self._curr.start + 1 if self._curr else None)
+        super()._retreat(index)
+
+    def _parse_types(self, *args: Any, **options: Any) -> Any:
+        asked = (self._chunk_index, self._index, args, *options.items())
+        if asked in self._types:
+            made, index = self._types[asked]
+            self._retreat(index)
+            return made and made.copy()
+        made = super()._parse_types(*args, **options)
+        self._types[asked] = (made and made.copy(), self._index)
+        return made
 
     def _operator(self) -> Token:
         """The operator that was read last: of NOT LIKE and NOT IN the NOT."""
@@ -148,7 +190,7 @@ class WeirParser(PostgresParser):
         return marked(super()._parse_case(), start, START)
 
     def _parse_bracket(self, this: exp.Expr | None = None) -> Any:
-        start = None if this is None else this.meta.get(START, this.this.meta.get(START) if this.this else None)
+        start = _start_of(this)
         made = super()._parse_bracket(this)
         return marked(made, start, START) if isinstance(made, exp.Array) and start is not None else made
 
@@ -175,15 +217,21 @@ class WeirParser(PostgresParser):
         return self.expression(exp.Interval(this=text, unit=self._interval_fields()))
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> Any:
-        """`DATE '2024-01-01'::text` casts the date, not the literal."""
-        starts_type = self._curr and self._curr.token_type in self.TYPE_TOKENS - {TokenType.INTERVAL}
-        if not fallback_to_identifier and starts_type:
-            index = self._index
-            kind = self._parse_types(check_func=True, allow_identifiers=False)
-            if isinstance(kind, exp.DataType) and self._match(TokenType.STRING, advance=False):
-                return self._parse_column_ops(self.expression(exp.Cast(this=self._parse_primary(), to=kind)))
-            self._retreat(index)
-        return super()._parse_type(parse_interval, fallback_to_identifier)
+        """A typed constant, an interval or any other operand: `DATE '2024-01-01'::text` casts the date.
+
+        sqlglot reads what follows a type whatever it is, in brackets to their end, to throw it away if it is no text.
+        """
+        if fallback_to_identifier:
+            return super()._parse_type(parse_interval, fallback_to_identifier)
+        if interval := parse_interval and self._parse_interval():
+            return self._parse_column_ops(interval)
+        index = self._index
+        kind = self._parse_types(check_func=True, allow_identifiers=False)
+        if isinstance(kind, exp.DataType) and self._match(TokenType.STRING, advance=False):
+            return self._parse_column_ops(self.expression(exp.Cast(this=self._parse_primary(), to=kind)))
+        self._retreat(index)
+        atom = self._parse_atom()
+        return self._parse_column() if atom is None else atom
 
     def _interval_fields(self) -> exp.Var | None:
         if not self._match_texts(INTERVAL_FIELDS):

@@ -7,7 +7,6 @@ of them reaches the next.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
 from sqlglot import exp
@@ -17,10 +16,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 from errors import WeirError
 from query.fault import SYNTAX_ERROR, invalid, unsupported
 from query.limits import MAX_CHAIN, MAX_NESTING, MAX_TOKENS, check_text, too_complex
-from query.syntax.allowlist import check_tree, position_of
+from query.syntax.allowlist import check_tree
 from query.syntax.dialect import WeirPostgres
 from query.syntax.dialect_checks import check_strictness
+from query.syntax.identifiers import fold
 from query.syntax.parameters import Parameter, substitute
+from query.syntax.positions import position_of
 from query.syntax.token_rewrites import reworded
 
 _EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
@@ -141,15 +142,6 @@ def _syntax_error(error: SqlglotError, sql: str) -> WeirError:
         position = max(1, sum(map(len, lines[: line - 1])) + column - len(near) + 1)
     message = f'syntax error at or near "{near}"' if near else "syntax error"
     return invalid(SYNTAX_ERROR, message, position)
-
-
-_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
-
-
-def fold(identifier: exp.Expr) -> str:
-    """The name that PostgreSQL gives an identifier: unquoted ones with the letters A to Z in lower case."""
-    name = str(identifier.name)
-    return name if identifier.args.get("quoted") else name.translate(_LOWER)
 
 
 def _datasets(node: exp.Expr, shadowed: frozenset[str]) -> Iterator[str]:

@@ -18,6 +18,12 @@ BRACKETED: Final = "bracketed"
 Build = Callable[..., Any]
 
 
+def position_of(node: exp.Expr) -> int | None:
+    """The place of a node in the statement: its own, else its first part that has one. Counts from 1."""
+    starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
+    return min(starts) + 1 if starts else None
+
+
 def operator_of(node: exp.Expr) -> int | None:
     """The place of a node's operator, from 1; None for a node without one."""
     start = node.meta.get(OPERATOR)

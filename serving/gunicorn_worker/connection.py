@@ -9,9 +9,13 @@ from gunicorn.http.wsgi import base_environ
 from gunicorn.util import unquote_to_wsgi_str
 
 from serving.gunicorn_worker.messages import Parser, Request, Response
+from serving.gunicorn_worker.waiting import SEND_SECONDS, Sending, Wait, send
 
 CGI_NAMES: Final = {"CONTENT-TYPE": "CONTENT_TYPE", "CONTENT-LENGTH": "CONTENT_LENGTH"}
 """The headers whose variables do not begin with HTTP_."""
+
+KNOWN: Final = "weir.known"
+"""The application sets it in the environment of a request whose credential is good. Strangers give way to others."""
 
 Environ = dict[str, Any]
 
@@ -23,6 +27,7 @@ class Connection:
         self.request: Request | None = None
         self._worker = worker
         self._client = client
+        self._is_known = False
         self._requests = Parser(worker.cfg, client, address)
         self._script_name = os.environ.get("SCRIPT_NAME", "")
         server = listener.getsockname()
@@ -39,18 +44,21 @@ class Connection:
 
         Raises what gunicorn's parser, the socket and the application raise; `request` is then what it is about.
         """
-        pause = self._worker.timeout_ctx()
         while True:
             self.request = None
-            with pause:
+            with self._worker.pause(is_known=self._is_known):
                 self.request = next(self._requests)
             if self.request is None or not self._answer(self.request):
                 return
 
+    def sending(self) -> Wait:
+        """The wait for the client to take more of an answer."""
+        return Sending(self._worker.waits, _send_seconds, is_known=self._is_known)
+
     def _answer(self, request: Request) -> bool:
         """Whether the connection can be used for another request."""
         worker, environ = self._worker, Environ()
-        response = Response(request, self._client, worker.cfg)
+        response = Response(request, self._client, worker.cfg, self.sending)
         try:
             worker.cfg.pre_request(worker, request)
             environ = self._environ(request)
@@ -62,9 +70,10 @@ class Connection:
         except Exception:
             if not response.headers_sent:
                 raise
-            worker.log.exception("the answer to %s %s ended early", request.method, request.uri)
+            worker.log.exception("the answer to %s %s ended early", request.method, request.path)
             return False
         finally:
+            self._is_known = self._is_known or KNOWN in environ
             worker.cfg.post_request(worker, request, environ, response)
         return not response.should_close()
 
@@ -82,7 +91,7 @@ class Connection:
 
     def _environ(self, request: Request) -> Environ:
         if request._expected_100_continue:
-            self._client.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+            send(self._client, b"HTTP/1.1 100 Continue\r\n\r\n", self.sending)
         environ = self._constant | {
             "wsgi.input": request.body,
             "wsgi.url_scheme": request.scheme,
@@ -100,6 +109,10 @@ class Connection:
         environ["SCRIPT_NAME"] = script_name
         environ["PATH_INFO"] = unquote_to_wsgi_str(_below(request.path, script_name))
         return environ
+
+
+def _send_seconds() -> float:
+    return SEND_SECONDS
 
 
 def _of_worker(worker: Any) -> Environ:

@@ -1,18 +1,23 @@
 """Requests and answers: gunicorn's own classes, without looking up again for each what is the same for all.
 
-What a request is, and what its answer may be, stays for gunicorn to say: nothing here parses or permits anything.
+What a request is, and what its answer may be, stays for gunicorn to say: nothing here parses or permits anything. What
+its two parsers do not agree on is refused.
 """
 
 import io
 import time
+from collections.abc import Callable
 from email.utils import formatdate
 from functools import lru_cache
 from typing import Any, Final
 
 from gunicorn.http import message, wsgi
 from gunicorn.http.body import LengthReader
+from gunicorn.http.errors import InvalidHeader, ObsoleteFolding
 from gunicorn.http.parser import RequestParser
 from gunicorn.http.unreader import SocketUnreader
+
+from serving.gunicorn_worker.waiting import Wait, send
 
 READ_BYTES: Final = 64 * 1024
 """Asked of the kernel where the end is not known yet. A small request comes as a whole, and its body with its head."""
@@ -95,6 +100,20 @@ class Request(message.Request):  # type: ignore[misc]
             self.unreader.is_trusted = super()._peer_is_trusted_proxy()
         return bool(self.unreader.is_trusted)
 
+    def _parse_fast(self, unreader: Incoming, buf: bytearray) -> bytes:
+        """What follows the head. Raises what the other parser raises for a line that another server may end elsewhere.
+
+        RFC 9112 sections 2.2 and 5.2: the C parser takes a bare LF for the end of a line, and a folded line for a
+        header without a name.
+        """
+        rest: bytes = super()._parse_fast(unreader, buf)
+        head = bytes(buf[: len(buf) - len(rest)])
+        if head.count(b"\n") != head.count(b"\r\n"):
+            raise InvalidHeader("bare LF as line terminator")
+        if any(not name for name, _ in self.headers):
+            raise ObsoleteFolding("a header")
+        return rest
+
     def set_body_reader(self) -> None:
         super().set_body_reader()
         reader = self.body.reader
@@ -119,6 +138,10 @@ class Response(wsgi.Response):  # type: ignore[misc]
 
     headers_sent: bool
 
+    def __init__(self, request: Request, client: Any, cfg: Any, sending: Callable[[], Wait]) -> None:
+        super().__init__(request, client, cfg)
+        self.sending = sending
+
     def default_headers(self) -> list[str]:
         major, minor = self.req.version
         connection = "upgrade" if self.upgrade else "close" if self.should_close() else "keep-alive"
@@ -141,20 +164,18 @@ class Response(wsgi.Response):  # type: ignore[misc]
     def _send(self, data: bytes) -> None:
         if not self.headers_sent:
             self.headers_sent = True
-            data = self._send_with_head(data)
+            data = self._head_before(data)
         if data:
-            self.sock.sendall(data)
+            send(self.sock, data, self.sending)
 
-    def _send_with_head(self, data: bytes) -> bytes:
-        """What is left to send of the data."""
+    def _head_before(self, data: bytes) -> bytes:
+        """What there is to send, with the head, unless that has gone ahead."""
         lines = [*self.default_headers(), *(f"{name}: {value}\r\n" for name, value in self.headers), "\r\n"]
         head = "".join(lines).encode("latin-1")
-        if len(data) > LARGEST_JOINED:
-            self.sock.sendall(head)
-            return data
-        data = head + data
-        # All of it nearly always; gevent's sendall first asks the kernel for the size of its buffer.
-        return data[self.sock.send(data) :]
+        if len(data) <= LARGEST_JOINED:
+            return head + data
+        send(self.sock, head, self.sending)
+        return data
 
 
 @lru_cache(maxsize=1)

@@ -1,16 +1,18 @@
-"""gunicorn's gevent worker, except for two things.
+"""gunicorn's gevent worker, except for three things.
 
 A stop does not wait for connections on which nothing is asked. Shippers keep theirs open between batches; gunicorn
 counts those as work, waits for them until the graceful time-out, and then kills the worker, so that every restart would
 take that long.
 
-And plain HTTP/1.1 is served by `Connection`, at half of the cost for a small request.
+Plain HTTP/1.1 is served by `Connection`, at half of the cost for a small request.
+
+And nobody holds a connection by doing nothing: an answer that is not taken has its time, and where connections get
+scarce, those of strangers give way.
 """
 
 import errno
 import socket
-from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType, SimpleNamespace
 from typing import Any, Final
 
 import gevent
@@ -20,30 +22,9 @@ from gunicorn.workers.ggevent import GeventWorker
 
 from serving.gunicorn_worker.connection import Connection
 from serving.gunicorn_worker.messages import Constants
+from serving.gunicorn_worker.waiting import Pause, Waits
 
 GONE: Final = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
-
-
-Idle = dict[gevent.Greenlet, gevent.Timeout]
-"""The greenlets that wait for a request, and what ends the wait of each."""
-
-
-class Pause:
-    """The wait of a connection for its next request: until the keep-alive time is over, or the worker stops."""
-
-    def __init__(self, idle: Idle, seconds: Callable[[], float]) -> None:
-        self._idle = idle
-        self._seconds = seconds
-
-    def __enter__(self) -> None:
-        self._timeout = gevent.Timeout.start_new(self._seconds(), False)
-        self._idle[gevent.getcurrent()] = self._timeout
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, _: TracebackType | None) -> bool:
-        """Whether it was this wait that ended; what else went wrong goes on."""
-        self._timeout.close()
-        del self._idle[gevent.getcurrent()]
-        return value is self._timeout
 
 
 class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no types
@@ -53,10 +34,17 @@ class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no types
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.cfg = Constants(self.cfg)
-        self._idle: Idle = {}
+        self.waits = Waits(lambda: int(self.cfg.worker_connections))
 
     def handle(self, listener: Any, client: Any, address: Any) -> None:
         """Serve a connection to its end."""
+        self.waits.open += 1
+        try:
+            self._handle(listener, client, address)
+        finally:
+            self.waits.open -= 1
+
+    def _handle(self, listener: Any, client: Any, address: Any) -> None:
         if not self._is_plain(listener):
             super().handle(listener, client, address)
             return
@@ -70,7 +58,7 @@ class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no types
             if error.errno not in GONE:
                 self.log.exception("Socket error processing request.")
         except Exception as error:
-            self.handle_error(connection.request, client, address, error)
+            self._refuse(connection, client, address, error)
         finally:
             util.close(client)
 
@@ -80,9 +68,23 @@ class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no types
         is_http1 = cfg.protocol == "http" and cfg.http2_cleartext == "off" and cfg.proxy_protocol == "off"
         return bool(is_http1 and not cfg.is_ssl and cfg.keepalive and listener.family != socket.AF_UNIX)
 
+    def _refuse(self, connection: Connection, client: Any, address: Any, error: Exception) -> None:
+        """gunicorn's answer to what is no request. Its log lines would show what was sent: of a header, a secret."""
+        request = connection.request
+        if request is None:
+            self.log.info("a request of %s is refused: %s", address[0], type(error).__name__)
+        else:
+            self.log.error("%s %s failed", request.method, request.path, exc_info=error)
+        answering = SimpleNamespace(cfg=self.cfg, log=Unheard(self.log))
+        GeventWorker.handle_error(answering, request, client, address, error)
+
     def timeout_ctx(self) -> Pause:
-        """gunicorn's name for what a connection waits in."""
-        return Pause(self._idle, self._longest_pause)
+        """The same where gunicorn serves the connection. It does not tell who has been known."""
+        return self.pause(is_known=True)
+
+    def pause(self, *, is_known: bool) -> Pause:
+        """What a connection waits for its next request in. `is_known`: it has brought a good credential."""
+        return Pause(self.waits, self._longest_pause, is_known=is_known)
 
     def _longest_pause(self) -> float:
         """In seconds. A worker that is stopping, maybe since it answered the last request, waits for no other."""
@@ -99,5 +101,16 @@ class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no types
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """SIGTERM: take no more requests. What is being answered is answered to its end."""
         super().handle_exit(sig, frame)
-        for waiting, timeout in self._idle.items():
-            gevent.get_hub().loop.run_callback(waiting.throw, timeout)
+        self.waits.end_pauses()
+
+
+class Unheard:
+    """gunicorn's logger without the lines about errors."""
+
+    def __init__(self, log: Any) -> None:
+        self.access = log.access
+
+    def warning(self, *_: object) -> None:
+        """Not this one."""
+
+    exception = debug = warning

@@ -11,15 +11,17 @@ node, secret.key  of the data directory
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path, PurePosixPath
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from errors import InvalidRequest
 from models.dump import Counter, Shape
 from storage.durable_files import sync_directory
 from storage.files.store import pieces
+from storage.names import SEGMENT, STORED
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
@@ -30,6 +32,13 @@ SEGMENTS: Final = "segments"
 # Only the backup's owner may read it: it holds digests of passwords and keys, and everybody's events.
 FILE_MODE: Final = 0o600
 DIRECTORY_MODE: Final = 0o700
+# What a member may be called. A path of nothing else leads anywhere else.
+MEMBER: Final = re.compile(
+    rf"{DATABASE}/[a-z_0-9]+\.copy|{FILES}/{STORED.pattern}|{SEGMENTS}/(?:[A-Za-z0-9_%-]+/)*{SEGMENT.pattern}\.wal"
+    r"|node|secret\.key"
+)
+# The names on disk that tables hold, by table and column.
+NAMES: Final[Mapping[str, Mapping[str, re.Pattern[str]]]] = {"file": {"path": STORED}, "segment": {"name": SEGMENT}}
 
 
 class BackupRefused(InvalidRequest):
@@ -163,29 +172,68 @@ def read(root: Path) -> Manifest:
         raise BackupRefused(f"{root} is no complete backup: it has no {Path(str(error.filename)).name}") from error
     if checksum != f"{hashlib.sha256(text).hexdigest()}  {MANIFEST}\n".encode():
         raise BackupRefused(f"the backup is damaged: {MANIFEST} does not match {CHECKSUM}")
-    stored = json.loads(text)
+    try:
+        found = _manifest(json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BackupRefused(f"{root} holds no backup that this version of Weir understands: {MANIFEST}") from error
+    _require_inside(found.members)
+    return found
+
+
+def _manifest(stored: dict[str, Any]) -> Manifest:
     if stored.pop("format") != FORMAT:
-        raise BackupRefused(f"{root} was made by another version of Weir: its format is not {FORMAT}")
+        raise BackupRefused(f"it was made by another version of Weir: its format is not {FORMAT}")
     stored["migrations"] = tuple(stored["migrations"])
     stored["tables"] = tuple(Table(each["name"], tuple(each["columns"]), each["rows"]) for each in stored["tables"])
     stored["counters"] = tuple(Counter(**each) for each in stored["counters"])
     stored["members"] = tuple(Member(**each) for each in stored["members"])
-    found = Manifest(**stored)
-    _require_inside(found.members)
-    return found
+    if not all(isinstance(each.path, str) and "\0" not in each.path for each in stored["members"]):
+        raise TypeError("a member has no path")
+    return Manifest(**stored)
 
 
 def _require_inside(members: Iterable[Member]) -> None:
     """A backup that somebody has forged must not write anywhere else."""
     for each in members:
-        path = PurePosixPath(each.path)
-        if path.is_absolute() or ".." in path.parts:
-            raise BackupRefused(f"the backup has a file outside of itself: {each.path!r}")
+        if not MEMBER.fullmatch(each.path):
+            raise BackupRefused(
+                f"the backup has a file outside of itself, or one that is none of Weir's: {each.path!r}"
+            )
+
+
+def table_content(root: Path, manifest: Manifest, table: Table) -> Iterator[bytes]:
+    """The table's rows as text, as `content` gives them. Raises BackupRefused for names that are none of Weir's.
+
+    What the manifest of files says is deleted, and read by queries.
+    """
+    member = manifest.member(table.path)
+    if member is None:
+        raise BackupRefused(f"the backup is damaged: {table.path} is not listed")
+    patterns = [(table.columns.index(column), pattern) for column, pattern in NAMES.get(table.name, {}).items()]
+    rest = b""
+    for piece in content(root, member):
+        if patterns:
+            *lines, rest = (rest + piece).split(b"\n")
+            _require_names(table, lines, patterns)
+        yield piece
+    if rest:
+        _require_names(table, [rest], patterns)
+
+
+def _require_names(table: Table, lines: Iterable[bytes], patterns: Sequence[tuple[int, re.Pattern[str]]]) -> None:
+    for line in lines:
+        # PostgreSQL writes a carriage return as two characters, and would take one for the end of a row.
+        cells = [b"\r"] if b"\r" in line else line.split(b"\t")
+        for place, pattern in patterns:
+            name = cells[place].decode(errors="replace") if place < len(cells) else ""
+            if not pattern.fullmatch(name):
+                raise BackupRefused(f"the backup has a row of {table.name} that is none of Weir's: {name[:200]!r}")
 
 
 def content(root: Path, member: Member) -> Iterator[bytes]:
     """The member's bytes. Raises BackupRefused, in the end, when they are not those that were backed up."""
     digest, size = hashlib.sha256(), 0
+    _require_no_link(root, member)
     try:
         for piece in pieces(root / member.path):
             digest.update(piece)
@@ -199,8 +247,23 @@ def content(root: Path, member: Member) -> Iterator[bytes]:
         raise BackupRefused(f"the backup is damaged: {member.path} does not match its checksum")
 
 
+def _require_no_link(root: Path, member: Member) -> None:
+    """What is behind a link is no part of the backup, and not its maker's to give."""
+    below = root
+    for name in member.path.split("/"):
+        below /= name
+        if below.is_symlink():
+            raise BackupRefused(f"the backup has a link: {below}")
+
+
 def verify(root: Path, manifest: Manifest) -> None:
     """Read everything. Raises BackupRefused for the first file that is not what it was."""
+    for table in manifest.tables:
+        for _ in table_content(root, manifest, table):
+            pass
+    tables = {table.path for table in manifest.tables}
     for each in manifest.members:
+        if each.path in tables:
+            continue
         for _ in content(root, each):
             pass

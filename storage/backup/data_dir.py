@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from config import Settings
+from config import Settings, close_to_others
 from embedded_postgres import server
 from errors import InvalidRequest
 from models import base
@@ -39,6 +39,7 @@ def open_data_dir(settings: Settings, *, alone: bool = False, signer: Signer | N
     `alone`: no server may run. `signer`: for a layout that reads what the other hosts have, too. Raises NotNow,
     StorageUnavailable.
     """
+    close_to_others()
     if not settings.data_dir.is_dir():
         raise NotNow(f"{settings.data_dir} is no data directory; WEIR_DATA_DIR names it")
     require_restored(settings.data_dir)

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from config import InvalidSetting, Settings
+from config import InvalidSetting, Settings, close_to_others
 from errors import WeirError
 from models import dump
 from models.base import MIGRATIONS, connection
@@ -33,8 +33,8 @@ from storage.names import SEGMENT_SUFFIX, UNFINISHED_SUFFIX
 
 # What a fresh file system has of its own.
 IGNORED: Final = frozenset({"lost+found", UNFINISHED_RESTORE, SERVER_LOCK})
-# As the service makes them, less what the umask takes.
-PARQUET_MODE: Final = 0o666
+# As the service makes them.
+PARQUET_MODE: Final = 0o640
 SEGMENT_MODE: Final = 0o640
 
 
@@ -117,7 +117,7 @@ def _member(manifest: Manifest, table: Table) -> Member:
 
 
 def _load(source: Path, manifest: Manifest) -> None:
-    content = [(table.shape, partial(archive.content, source, _member(manifest, table))) for table in manifest.tables]
+    content = [(table.shape, partial(archive.table_content, source, manifest, table)) for table in manifest.tables]
     try:
         dump.load(manifest.migrations, content, manifest.counters)
     except ValueError as error:
@@ -193,6 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("directory", type=Path, help="the backup")
     parser.add_argument("--verify", action="store_true", help="only read the backup and compare its checksums")
     options = parser.parse_args(arguments)
+    close_to_others()
     try:
         if options.verify:
             manifest = archive.read(options.directory)

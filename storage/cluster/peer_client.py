@@ -1,5 +1,6 @@
 """Asking another host over HTTP: signed requests, on connections that are kept."""
 
+import hashlib
 import json
 import time
 from collections import defaultdict
@@ -16,6 +17,8 @@ from models.host import Host
 PATIENCE_SECONDS: Final = 10.0
 MOST_IDLE: Final = 4
 TIME_HEADER: Final = "X-Weir-Time"
+# Of the body; what is signed is this, so that a host knows who asks before it reads anything.
+DIGEST_HEADER: Final = "X-Weir-Digest"
 SIGNATURE_HEADER: Final = "X-Weir-Signature"
 
 
@@ -95,8 +98,10 @@ class Exchange:
     def _sent(self, connection: HTTPConnection, peer: Host, body: bytes) -> tuple[HTTPConnection, HTTPResponse, str]:
         path = address(peer.name)
         moment = f"{time.time():.3f}"
-        signature = self._signer.sign(moment.encode(), path.encode(), body)
-        headers = {TIME_HEADER: moment, SIGNATURE_HEADER: signature, "Content-Type": "application/json"}
+        digest = digest_of(body)
+        signature = self._signer.sign(moment.encode(), path.encode(), digest.encode())
+        headers = {TIME_HEADER: moment, DIGEST_HEADER: digest, SIGNATURE_HEADER: signature}
+        headers["Content-Type"] = "application/json"
         connection.request("POST", urlsplit(peer.url or "").path.rstrip("/") + path, body, headers)
         return connection, connection.getresponse(), signature
 
@@ -108,6 +113,11 @@ class Exchange:
         if not self._signer.signed(answer.headers.get(SIGNATURE_HEADER, ""), signature.encode(), line):
             raise ValueError("what answers there is not of this deployment")
         return tuple(Offered(str(name), int(size), int(offset)) for name, size, offset in json.loads(line))
+
+
+def digest_of(body: bytes) -> str:
+    """What stands for the body in a signature."""
+    return hashlib.sha256(body).hexdigest()
 
 
 def address(node: str) -> str:

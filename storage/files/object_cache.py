@@ -21,7 +21,7 @@ from models.file import File
 from processes.locks import wait_for_lock
 from storage.context import CacheLimits, Layout
 from storage.files.disk_watermark import used_percent
-from storage.names import PARQUET_SUFFIX, UNFINISHED_SUFFIX, unique
+from storage.names import PARQUET_SUFFIX, UNFINISHED_SUFFIX, require_stored, unique
 
 logger = logging.getLogger(__name__)
 
@@ -77,8 +77,8 @@ class Cache:
         return None if layout.url is None or layout.cached is None else cls(layout.cache, layout.cached)
 
     def find(self, file: File) -> Path | None:
-        """The copy of the file, which stays for the grace."""
-        path = self.root / file.path
+        """The copy of the file, which stays for the grace. Raises StorageUnavailable for a path that is not ours."""
+        path = self.root / require_stored(file.path)
         try:
             status = path.stat()
             if status.st_size == file.bytes:
@@ -106,7 +106,7 @@ class Cache:
 
     def keep(self, content: Path, path: str) -> None:
         """Take over a file that has just become the object `path`; it is deleted if there is no room for it."""
-        target = self.root / path
+        target = self.root / require_stored(path)
         with self._locked() as room, suppress(OSError):
             if room.make(content.stat().st_size):
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +123,7 @@ class Cache:
     def drop(self, paths: Sequence[str]) -> None:
         """Delete the copies of objects that are deleted."""
         for path in paths:
-            (self.root / path).unlink(missing_ok=True)
+            (self.root / require_stored(path)).unlink(missing_ok=True)
 
     def paths(self) -> list[str]:
         """The objects that there are copies of."""

@@ -103,7 +103,7 @@ def write(layout: Layout, directory: str, rows: pl.DataFrame, origin: Origin) ->
 def read(layout: Layout, files: Sequence[File], schema: Schema) -> pl.DataFrame:
     """All rows of the files, which carry all their statistics, in the schema's types: the columns any of them has."""
     present = {name for file in files for name in file.stats}
-    wanted = {each.name: POLARS_TYPES[each.type] for each in schema.columns if each.name in present}
+    wanted = {each.stored: POLARS_TYPES[each.type] for each in schema.columns if each.stored in present}
     store = open_store(layout)
     copies = store.copies(files)
     return pl.concat(scan_files(places, wanted) for places in apart(files, copies, store.location)).collect()

@@ -21,7 +21,7 @@ from models.file import File
 from storage.context import Layout
 from storage.durable_files import make_directory, sync_directory
 from storage.files.object_cache import Cache
-from storage.names import PARQUET_SUFFIX, RESERVED, UNFINISHED_SUFFIX, unique
+from storage.names import PARQUET_SUFFIX, RESERVED, STORED, UNFINISHED_SUFFIX, require_stored, unique
 
 # A store that does not answer delays conversion; nobody waits for it.
 RETRIES: Final = 2
@@ -62,23 +62,31 @@ class Store(Protocol):
 
 
 class LocalStore:
-    """Files below the data directory."""
+    """Files below the data directory. Each verb refuses a path that leads out of it, by its text or by a link."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._plain: set[str] = set()
 
     def begin(self, path: str) -> Path:
-        target = self._root / path
+        target = self._at(path)
         make_directory(target.parent, self._root)
-        return target.with_suffix(UNFINISHED_SUFFIX)
+        unfinished = target.with_suffix(UNFINISHED_SUFFIX)
+        if unfinished.is_symlink():
+            raise StorageUnavailable(f"{unfinished} is a link; nothing is written through it")
+        return unfinished
 
     def publish(self, unfinished: Path, path: str) -> None:
+        target = self._at(path)
         sync_file(unfinished)
-        unfinished.rename(self._root / path)
-        sync_directory((self._root / path).parent)
+        unfinished.rename(target)
+        sync_directory(target.parent)
 
     def location(self, path: str) -> str:
-        return str(self._root / path)
+        target = self._at(path)
+        if target.is_symlink():
+            raise StorageUnavailable(f"{target} is a link; nothing is read through it")
+        return str(target)
 
     def copies(self, files: Sequence[File]) -> Mapping[str, Path]:
         return {}
@@ -86,15 +94,16 @@ class LocalStore:
     def remove(self, paths: Sequence[str]) -> None:
         for path in paths:
             with suppress(FileNotFoundError):
-                (self._root / path).unlink()
+                self._at(path).unlink()
 
     def older(self, than: datetime) -> Iterator[list[str]]:
         for directory, names in self._directories():
             paths = [directory / name for name in names if name.endswith((PARQUET_SUFFIX, UNFINISHED_SUFFIX))]
-            yield [str(path.relative_to(self._root)) for path in paths if _is_older(path, than)]
+            found = [str(path.relative_to(self._root)) for path in paths if _is_older(path, than)]
+            yield [path for path in found if STORED.fullmatch(path)]
 
     def read(self, path: str) -> Iterator[bytes]:
-        return pieces(self._root / path)
+        return pieces(Path(self.location(path)))
 
     def sizes(self) -> Iterator[tuple[str, int]]:
         for tenant in self._tenants():
@@ -107,6 +116,21 @@ class LocalStore:
             with suppress(OSError):
                 # Only succeeds when nothing is left in it.
                 directory.rmdir()
+
+    def _at(self, path: str) -> Path:
+        """Where the file is. Raises StorageUnavailable."""
+        directory = require_stored(path).rpartition("/")[0]
+        if directory not in self._plain:
+            self._require_no_link(directory)
+            self._plain.add(directory)
+        return self._root / path
+
+    def _require_no_link(self, directory: str) -> None:
+        below = self._root
+        for name in directory.split("/"):
+            below /= name
+            if below.is_symlink():
+                raise StorageUnavailable(f"{below} is a link; nothing is done through it")
 
     def _directories(self) -> Iterator[tuple[Path, list[str]]]:
         """The directories of Parquet files, deepest first, each with the names of its files."""
@@ -129,12 +153,13 @@ class ObjectStore:
         self._client = _client(self._url)
 
     def begin(self, path: str) -> Path:
+        require_stored(path)
         return self._staging / (unique() + UNFINISHED_SUFFIX)
 
     def publish(self, unfinished: Path, path: str) -> None:
         # An upload that failed half-way is no object; only a complete one appears.
         with unfinished.open("rb") as content, _translated(f"storing {path}"):
-            obstore.put(self._client, path, content)
+            obstore.put(self._client, require_stored(path), content)
         if self._cache is None:
             unfinished.unlink()
         else:
@@ -142,7 +167,7 @@ class ObjectStore:
             self._cache.keep(unfinished, path)
 
     def location(self, path: str) -> str:
-        return f"{self._url}/{path}"
+        return f"{self._url}/{require_stored(path)}"
 
     def copies(self, files: Sequence[File]) -> Mapping[str, Path]:
         if self._cache is None:
@@ -159,7 +184,7 @@ class ObjectStore:
 
     def _delete(self, path: str) -> None:
         with _translated(f"deleting {path}"), suppress(FileNotFoundError):
-            obstore.delete(self._client, path)
+            obstore.delete(self._client, require_stored(path))
 
     def older(self, than: datetime) -> Iterator[list[str]]:
         with _translated("listing"):
@@ -171,7 +196,7 @@ class ObjectStore:
                 ]
 
     def read(self, path: str) -> Iterator[bytes]:
-        return read_object(self._url, path)
+        return read_object(self._url, require_stored(path))
 
     def sizes(self) -> Iterator[tuple[str, int]]:
         with _translated("listing"):

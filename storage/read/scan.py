@@ -12,6 +12,7 @@ from polars.io.plugins import register_io_source
 from columns import POLARS_TYPES
 from errors import InternalError
 from models.file import File
+from storage.exactly import exactly
 from storage.files.parquet import apart, scan_files
 from storage.files.store import read_object
 from storage.read.small_files import SmallFiles
@@ -29,7 +30,7 @@ class SnapshotExpired(InternalError):
 
 
 def scan(snapshot: Snapshot, tails: UnconvertedRows | None = None, small: SmallFiles | None = None) -> pl.LazyFrame:
-    """The events of the snapshot's range, one per row, with the columns of its schema in its order.
+    """The events of the snapshot's range, one per row, with the columns of its schema, as stored, in its order.
 
     Whoever scans more than once keeps an `UnconvertedRows`, and perhaps a `SmallFiles`, and passes it. Raises
     SnapshotExpired. A file in an object store is not looked for: if it is gone, collecting the frame raises
@@ -37,7 +38,7 @@ def scan(snapshot: Snapshot, tails: UnconvertedRows | None = None, small: SmallF
     """
     tails = tails or UnconvertedRows()
     tails.forget(snapshot.staged)
-    wanted = {column.name: POLARS_TYPES[column.type] for column in snapshot.schema.columns}
+    wanted = {column.stored: POLARS_TYPES[column.type] for column in snapshot.schema.columns}
     kept, files = small.split(snapshot, partial(_decoded, snapshot, wanted)) if small else ([], snapshot.files)
     frames = _files(snapshot, files, wanted) if files else []
     frames += [_conform(rows.lazy(), rows.schema, wanted) for rows in kept]
@@ -110,7 +111,7 @@ def _conform(rows: Rows, present: pl.Schema, wanted: dict[str, pl.DataType]) -> 
     """The rows under the wanted schema: those of its columns that they lack are null."""
     lacking = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in wanted.items() if name not in present]
     return rows.with_columns(lacking).select(
-        pl.col(name) if present.get(name, dtype) == dtype else pl.col(name).cast(dtype)
+        exactly(name) if present.get(name, dtype) == dtype else exactly(name).cast(dtype)
         for name, dtype in wanted.items()
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from models import column, file
+from models.column import Column as Column
 from models.column import Schema
 from models.dataset import Dataset
 from models.file import File
@@ -18,7 +19,8 @@ from storage.wal.segments import SegmentRef
 class Snapshot:
     """One moment of a dataset. `start`, `end`: half-open, ns since 1970, None: unbounded. `root`: the directory or URL
     that the files' paths begin at; `cache`: where copies of them are kept, if they are objects. `columns`: those
-    whose statistics the files carry. `has_files_outside`: the dataset has files, and none of them in the range."""
+    whose statistics the files carry, as stored. `has_files_outside`: the dataset has files, and none of them in the
+    range."""
 
     root: str
     schema: Schema
@@ -65,7 +67,8 @@ def take_snapshot(
         start = end = None
     with list_unconverted(layout) as staged:
         schema = column.schema(dataset.id)
-        known = sorted({each.name for each in schema.columns}.intersection(columns))
+        asked = set(columns)
+        known = sorted(each.stored for each in schema.columns if each.name in asked)
         files = file.find(dataset.id, start, end, known)
         is_bounded = start is not None or end is not None
         has_files_outside = is_bounded and not files and file.is_any_live(dataset.id)

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
+from storage.exactly import exactly
 from storage.wal.batches import Streams, columns_of, read_stream, schema_bytes
 from storage.wal.index import IndexedSegment, RecordLocation, SegmentIndex
 from storage.wal.records import payload_at, payload_start, seed
@@ -199,7 +200,7 @@ def merge(chunks: Sequence[DecodedRows]) -> tuple[DecodedRows, ...]:
     for each in chunks:
         while merged and _are_alike(merged[-1], each) and merged[-1].rows.height <= 2 * each.rows.height:
             before = merged.pop()
-            rows = pl.concat([before.rows, each.rows.select(before.rows.columns)], rechunk=True)
+            rows = pl.concat([before.rows, each.rows.select(map(exactly, before.rows.columns))], rechunk=True)
             each = DecodedRows(each.schema, before.places + each.places, rows)
         merged.append(each)
     return tuple(merged)

@@ -18,10 +18,11 @@ from models.file import File
 from models.segment import Ingested
 from storage.context import Layout
 from storage.durable_files import sync_directory
+from storage.exactly import exactly
 from storage.files import parquet
 from storage.files.parquet import Origin
 from storage.files.store import open_store
-from storage.names import SEGMENT_SUFFIX, partition
+from storage.names import SEGMENT_SUFFIX, partition, require_segment
 from storage.wal.records import Record, beyond, decode, join_streams, to_few
 from storage.wal.segments import SegmentRef, list_segments, owned
 from storage.write.idempotency import decode_records
@@ -106,10 +107,11 @@ def _write(layout: Layout, target: Dataset, frames: Sequence[Record]) -> list[Fi
         # Deleted since it was found.
         return []
     rows = unify(to_few(frame.payload for frame in frames), schema)
+    divider = schema.stored(target.custom_partition)
     parts = [
         (partition(target.tenant, target.name, hour, key), part)
         for hour, rows_of_hour in parquet.by_hour(rows, target.time_column)
-        for key, part in parquet.by_value(rows_of_hour, target.custom_partition)
+        for key, part in parquet.by_value(rows_of_hour, divider)
     ]
     shares = share(sum(frame.body_bytes for frame in frames), [part.height for _, part in parts])
     return [
@@ -137,9 +139,12 @@ def unify(parts: Sequence[pl.DataFrame], schema: Schema) -> pl.DataFrame:
     """All rows in one frame: the columns that occur, in the schema's order and types."""
     joined = join_streams(parts)
     occurring = {name for part in joined for name in part.columns}
-    wanted = {each.name: POLARS_TYPES[each.type] for each in schema.columns if each.name in occurring}
-    conformed = [part.cast({name: dtype for name, dtype in wanted.items() if name in part.columns}) for part in joined]
-    return pl.concat(conformed, how="diagonal").select(*wanted)
+    wanted = {each.stored: POLARS_TYPES[each.type] for each in schema.columns if each.stored in occurring}
+    conformed = [
+        pl.DataFrame([part.get_column(name).cast(dtype) for name, dtype in wanted.items() if name in part.columns])
+        for part in joined
+    ]
+    return pl.concat(conformed, how="diagonal").select(exactly(name) for name in wanted)
 
 
 def _receipts(frames: Sequence[Record]) -> dict[bytes, int]:
@@ -167,7 +172,7 @@ def remove_converted(layout: Layout, grace_seconds: float, *, now: datetime | No
             return 0
         for name in names:
             with suppress(FileNotFoundError):
-                (layout.staging / (name + SEGMENT_SUFFIX)).unlink()
+                (layout.staging / (require_segment(name) + SEGMENT_SUFFIX)).unlink()
         sync_directory(layout.staging)
         segment.forget(names)
     return len(names)

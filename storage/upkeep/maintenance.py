@@ -193,6 +193,7 @@ def main() -> None:
     asked = parser.parse_args()
     settings = Settings.from_env()
     logs.configure(settings.log_format, settings.log_level)
+    logs.withhold()
     if asked.log_to is not None:
         logs.relay(asked.log_to)
     bind(server.url(settings.database_url, settings.data_dir), max_connections=2)

@@ -13,6 +13,8 @@ from typing import Final
 
 import polars as pl
 
+from storage.exactly import exactly
+
 Buffer = bytes | bytearray | memoryview
 
 CONTINUATION: Final = b"\xff\xff\xff\xff"
@@ -47,7 +49,7 @@ class Streams:
         """The rows of all that were added, in one piece: the wanted columns, in the schema's order."""
         self._read()
         if not self._parts:
-            return _empty(self._schema).select(self._names)
+            return _empty(self._schema).select(map(exactly, self._names))
         return pl.concat(self._parts, rechunk=True)
 
     def _read(self) -> None:

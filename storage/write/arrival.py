@@ -37,6 +37,8 @@ class Arrival:
     body_bytes: int = 0
     # Of the request's Idempotency-Key, from storage.write.idempotency; it is stored with the events.
     receipt: bytes = b""
+    # Whose columns new ones are, for `Limits.own`; None: Weir's own, which are not counted.
+    sender: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ The rules (api.md section 4, docs/storage.md):
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -35,7 +35,7 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Values of the sent column number `source` go to the stored column `target`."""
+    """Values of the sent column number `source` go to the column `target`."""
 
     source: int
     target: str
@@ -203,6 +203,12 @@ class _Draft:
 
     def _fits(self, target: str, field: Field) -> bool:
         return self._types.get(target, field.type) is field.type and self._owns(target, f"{field.name}\0{field.type}")
+
+
+def stored(made: Plan, schema: Schema) -> Plan:
+    """The plan, whose change has been made to the schema, with the names under which its targets are stored."""
+    routes = (replace(each, target=schema.by_name[each.target].stored) for each in made.routes)
+    return Plan(tuple(routes), Change())
 
 
 def apply(routes: Sequence[Route], columns: Sequence[pl.Series]) -> pl.DataFrame:

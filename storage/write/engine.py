@@ -4,23 +4,23 @@ One `Storage` per process. The database is asked only when something is seen for
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from columns import Batch, Field
-from errors import InvalidEvent, StorageUnavailable
+from errors import InvalidEvent, StorageUnavailable, TooManyColumns
 from models import column, dataset
 from models.base import check_reachable
-from models.column import TIMESTAMP, Schema
-from models.dataset import Dataset
+from models.column import TIMESTAMP, Column, Limits, Schema
+from models.dataset import ARRIVAL_COLUMNS, Dataset
 from models.shared_generation import Generation, SharedGeneration
 from storage.context import Layout
 from storage.durable_files import make_directory
 from storage.files.disk_watermark import DiskWatermark, used_percent
 from storage.times import span
 from storage.write.arrival import Arrival, Share, stamp
-from storage.write.column_mapping import Plan, adopt, apply, large, plan
+from storage.write.column_mapping import Plan, adopt, apply, large, plan, stored
 from storage.write.committer import MIB, Committer, Offload, OnCommit, Rows, ignore, inline
 from storage.write.declared_schema import conform
 from storage.write.idempotency import IdempotencyStore, encode_record
@@ -39,9 +39,11 @@ Shape = tuple[tuple[Field, ...], frozenset[int]]
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A schema and the plans made for it. Replaced whole when the schema changes."""
+    """A schema and the plans made for it. Replaced whole when the schema changes, and read again once the dataset
+    has had more columns dropped than `dropped`."""
 
     schema: Schema
+    dropped: int
     plans: dict[Shape, Plan] = field(default_factory=dict)
 
 
@@ -54,7 +56,7 @@ class Storage:
         *,
         generation: Generation | None = None,
         offload: Offload = inline,
-        max_columns: int = 1000,
+        limits: Limits | None = None,
         flush_seconds: float = 5.0,
         max_queued_bytes: int = 256 * MIB,
         disk_high_water_percent: int = 100,
@@ -65,7 +67,7 @@ class Storage:
         make_directory(layout.staging, layout.root)
         self.layout = layout
         self._offload = offload
-        self._max_columns = max_columns
+        self._limits = limits or Limits()
         self._committer = Committer(
             layout.staging,
             offload=offload,
@@ -98,6 +100,16 @@ class Storage:
         self._datasets.pop((tenant, name), None)
         self._known.pop(found.id, None)
 
+    def drop_column(self, tenant: str, name: str, column_id: str) -> Column:
+        """Drop the column; on return no process of any host still gives it values of requests that begin.
+
+        Raises DatasetNotFound, ColumnNotFound, InvalidRequest.
+        """
+        target = dataset.find(tenant, name)
+        kept = {each.name for each in ARRIVAL_COLUMNS} | {target.time_column, target.custom_partition or ""}
+        with self._generation.changing():
+            return column.drop(target.id, column_id, kept)
+
     def append(self, target: Dataset, batch: Batch, arrival: Arrival) -> None:
         """Return when the batch's events, which arrived together, are on stable storage. Raises as append_shared."""
         self.append_shared(target, batch, (Share(arrival, batch.height),))
@@ -112,12 +124,13 @@ class Storage:
             return
         self._water.check()
         schema = self._schema(target).schema
+        senders = {each.arrival.sender for each in shares}
         batch = adopt(batch, schema)
         if target.static_schema or target.time_column != TIMESTAMP:
             batch = conform(batch, target, schema)
         stamped = stamp(batch, shares)
         facts = self._run(stamped, lambda: large(stamped))
-        routes = self._plan(target, (stamped.fields, facts)).routes
+        routes = self._plan(target, (stamped.fields, facts), senders).routes
         rows = self._run(stamped, lambda: apply(routes, stamped.columns))
         tmin, tmax = span(rows, target.time_column)
         notes = b"".join(encode_record(each.arrival.receipt, each.rows) for each in shares)
@@ -135,16 +148,21 @@ class Storage:
         self._committer.close()
         self.once.close()
 
-    def _plan(self, target: Dataset, shape: Shape) -> Plan:
-        """The plan for batches of this shape, after the schema has all that it needs."""
+    def _plan(self, target: Dataset, shape: Shape, senders: Collection[str | None]) -> Plan:
+        """The plan for batches of this shape, after the schema has all that it needs; its targets are stored names."""
         known = self._schema(target)
         for _ in range(MOST_ROUNDS):
             found = known.plans.get(shape)
             if found is None:
                 found = plan(*shape, known.schema)
                 if found.change:
-                    known = self._learn(column.evolve(target.id, found.change, self._max_columns))
+                    if len(senders) > 1 and found.change.add:
+                        # Each is to be told of its own; whoever stores them together stores them apart then.
+                        raise TooManyColumns("new columns of several senders at once")
+                    evolved = column.evolve(target.id, found.change, self._limits, next(iter(senders)))
+                    known = self._learn(target, evolved)
                     continue
+                found = stored(found, known.schema)
                 if len(known.plans) >= MOST_PLANS:
                     known.plans.clear()
                 known.plans[shape] = found
@@ -156,8 +174,11 @@ class Storage:
         return function() if is_small else self._offload(function)
 
     def _schema(self, target: Dataset) -> _Known:
-        return self._known.get(target.id) or self._learn(column.schema(target.id))
+        known = self._known.get(target.id)
+        if known is None or known.dropped < target.columns_dropped:
+            return self._learn(target, column.schema(target.id))
+        return known
 
-    def _learn(self, schema: Schema) -> _Known:
-        known = self._known[schema.dataset_id] = _Known(schema)
+    def _learn(self, target: Dataset, schema: Schema) -> _Known:
+        known = self._known[schema.dataset_id] = _Known(schema, target.columns_dropped)
         return known

@@ -47,6 +47,12 @@ def test_request_that_is_repeated_later_is_refused(apart: float) -> None:
         OURS.admit(signature(b"/path", moment=moment), moment, b"/path")
 
 
+@pytest.mark.parametrize("moment", ["nan", "inf", "-inf", "1e999", "", "now"])
+def test_a_signed_time_that_never_gets_old_is_refused(moment: str) -> None:
+    with pytest.raises(Unauthenticated, match="only hosts"):
+        OURS.admit(signature(b"/path", moment=moment), moment, b"/path")
+
+
 def test_answer_cannot_be_taken_for_a_request() -> None:
     """The parts are counted, so what was signed as two is never read as three."""
     assert not OURS.signed(OURS.sign(b"a", b"b"), b"a", b"b", b"")

@@ -3,6 +3,7 @@
 import base64
 import hmac
 import json
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -108,6 +109,15 @@ BAD_CLAIMS = {
     "expiry no number": {"exp": "tomorrow"},
     "not yet valid": {"nbf": int(time.time()) + 3600},
     "issued in the future": {"iat": int(time.time()) + 3600},
+    "expiry that is never over": {"exp": math.nan},
+    "expiry at the end of time": {"exp": math.inf},
+    "expiry yes": {"exp": True},
+    "valid from no time": {"nbf": math.nan},
+    "issued at no time": {"iat": -math.inf},
+    "issued before all time": {"iat": -1e300},
+    "issued after all time": {"iat": 1e300},
+    "issued before 1970": {"iat": -1},
+    "events": {"events": {"http://schemas.openid.net/event/backchannel-logout": {}}},
     "no subject": {"sub": None},
     "subject no text": {"sub": 7},
 }
@@ -117,6 +127,18 @@ BAD_CLAIMS = {
 def test_token_with_bad_claims_is_refused(issuer, provider, claims):
     with pytest.raises(LoginFailed):
         provider.verify(issuer.sign(**claims))
+
+
+@pytest.mark.parametrize("kind", ["logout+jwt", "application/logout+jwt", "secevent+jwt", "", 7])
+def test_token_of_another_kind_is_refused(issuer, provider, kind):
+    """RFC 8725 section 3.11; a provider signs logout tokens with the same key, for the same audience."""
+    with pytest.raises(LoginFailed, match="refused"):
+        provider.verify(issuer.sign(header={"kid": "first", "typ": kind}))
+
+
+@pytest.mark.parametrize("kind", ["JWT", "at+jwt", "application/at+jwt"])
+def test_token_of_a_known_kind_is_taken(issuer, provider, kind):
+    assert provider.verify(issuer.sign(header={"kid": "first", "typ": kind}))["sub"] == "ann"
 
 
 def forge(issuer: Issuer, algorithm: str, secret: bytes | None) -> str:

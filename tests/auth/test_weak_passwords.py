@@ -51,12 +51,24 @@ def test_generated_and_long_passwords_are_fine_everywhere(passwords):
     refuse_guessable_password(passwords, "admin", None, ["::"])
 
 
-@pytest.mark.parametrize(("address", "code"), [("0.0.0.0", 1), ("127.0.0.1", 0)])
-def test_start_of_the_service_checks_the_address(database_url, tmp_path, address, code):
+@pytest.mark.parametrize(
+    ("address", "more", "code"),
+    [
+        ("0.0.0.0", {}, 1),
+        ("127.0.0.1", {}, 0),
+        ("127.0.0.1", {"WEIR_TRUSTED_PROXIES": "1"}, 1),
+        ("127.0.0.1", {"WEIR_PUBLIC_URL": "https://weir.example"}, 1),
+        ("127.0.0.1", {"WEIR_PUBLIC_URL": "http://localhost:8000"}, 0),
+    ],
+)
+def test_start_of_the_service_checks_where_it_is_reached(database_url, tmp_path, address, more, code):
     settings = {"WEIR_DATA_DIR": str(tmp_path), "WEIR_DATABASE_URL": database_url, "WEIR_ADMIN_PASSWORD": "admin"}
 
     done = subprocess.run(
-        [sys.executable, "bootstrap.py", "start", address], cwd=ROOT, env=os.environ | settings, capture_output=True
+        [sys.executable, "bootstrap.py", "start", address],
+        cwd=ROOT,
+        env=os.environ | settings | more,
+        capture_output=True,
     )
 
     assert done.returncode == code, done.stderr
@@ -64,4 +76,4 @@ def test_start_of_the_service_checks_the_address(database_url, tmp_path, address
 
 
 def test_examples_run():
-    assert doctest.testmod(weak_passwords) == (0, 1)
+    assert doctest.testmod(weak_passwords) == (0, 2)

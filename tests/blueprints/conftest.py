@@ -1,4 +1,4 @@
-"""A small application of the identity routes alone, over a real database."""
+"""The application over a real database, without a server."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,17 +10,16 @@ import pytest
 from flask import Blueprint, Flask
 from werkzeug.test import TestResponse
 
+import app as service
 from auth.access import Access, AccessOptions, build
 from auth.passwords import Passwords
 from auth.privileges import Action, require
-from blueprints import apikeys, oidc, roles, tenants, users
-from metrics.meters import Meters
-from models import dataset, role, user
+from config import Settings
+from models import role, user
 from models.tenant import DEFAULT
 from models.user import NewUser
-from serving.flask_app import application
-from web import audit, authentication, errors
-from web.authentication import caller
+from web.authentication import caller, protect
+from web.services import hold, services_of
 
 ADMIN = ("admin", "correct horse battery staple")
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -32,19 +31,14 @@ def inline(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
-def make_app(access: Access) -> Flask:
-    """The identity routes, and `/whoami` and `/dataset/<name>/<action>`, which tell what the caller is and may."""
-    app = application.Application(__name__)
-    application.install(app, Meters())
-    errors.install(app)
-    authentication.install(app, access)
-    audit.install(app, lambda *_: None)
-    apikeys.register(app)
-    app.register_blueprint(roles.blueprint)
-    app.register_blueprint(users.blueprint)
-    app.register_blueprint(oidc.blueprint)
-    tenants.register(app, dataset.delete)
-    probe = authentication.protect(Blueprint("probe", __name__))
+def make_app(access: Access, data_dir: Path) -> Flask:
+    """The application, and `/whoami` and `/dataset/<name>/<action>`, which tell what the caller is and may.
+
+    Nothing is recorded: hundreds of tests would wait for the disk.
+    """
+    app = service.join(service.build(Settings(data_dir=data_dir), access))
+    record(app, lambda *_: None)
+    probe = protect(Blueprint("probe", __name__))
 
     @probe.get("/whoami")
     def whoami() -> dict[str, Any]:
@@ -62,6 +56,11 @@ def make_app(access: Access) -> Flask:
 
     app.register_blueprint(probe)
     return app
+
+
+def record(app: Flask, store: Callable[..., None]) -> None:
+    """From now on the application's audit goes to `store`."""
+    hold(app, replace(services_of(app), audit=store))
 
 
 class Caller:
@@ -117,11 +116,11 @@ def access(database: None, passwords: Passwords, admin_hash: str, tmp_path: Path
 
 
 @pytest.fixture
-def call(access: Access) -> Caller:
-    return Caller(make_app(access))
+def call(access: Access, tmp_path: Path) -> Caller:
+    return Caller(make_app(access, tmp_path))
 
 
 @pytest.fixture
-def call_tenants(access: Access) -> Caller:
+def call_tenants(access: Access, tmp_path: Path) -> Caller:
     """As `call`, of a server of several tenants: name one by `headers={"X-P-Tenant": ...}`."""
-    return Caller(make_app(replace(access, multi_tenant=True)))
+    return Caller(make_app(replace(access, multi_tenant=True), tmp_path))

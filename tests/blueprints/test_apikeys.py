@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from blueprints.apikeys import PREFIXES
+from web.services import services_of
 
 KEYS = "/api/console/v1/apikeys"
 ADMIN_ENTRY = {"privilege": "admin"}
@@ -170,7 +171,7 @@ def test_key_of_expired_life_is_refused_like_an_unknown_one(call, monkeypatch):
     key = call("POST", KEYS, json={"keyName": "k", "roles": ["app"], "expiresAt": soon}).get_json()
     assert call("GET", "/whoami", key["apiKey"]).status_code == 200
 
-    verifier = call.app.extensions["weir.access"].verifier
+    verifier = services_of(call.app).access.verifier
     monkeypatch.setattr(verifier, "_clock", lambda: datetime.now(UTC) + timedelta(hours=1, seconds=1))
 
     assert call("GET", "/whoami", key["apiKey"]).status_code == 401

@@ -244,3 +244,32 @@ def test_a_narrowed_reader_learns_nothing_of_other_rows_from_metadata(service: S
     assert {"a", "env"} <= {field["name"] for field in schema["fields"]}
     assert "hidden" not in {field["name"] for field in schema["fields"]}
     assert [answer.status_code for answer in others] == [403, 403]
+
+
+def test_an_administrator_drops_a_column_and_the_audit_says_so(service: Service, name: str):
+    service.ingest(name, [{"^.*$": 1, "kept": 1}])
+    listed = service.call("GET", f"/api/v1/logstream/{name}/columns").json()
+    (spoiling,) = [each for each in listed if each["name"] == "^.*$"]
+    path = f"/api/v1/logstream/{name}/columns/{spoiling['id']}"
+
+    dropped = service.call("DELETE", path)
+    again = service.call("DELETE", path)
+    service.ingest(name, [{"^.*$": "text", "kept": 2}])
+
+    assert (spoiling["type"], spoiling["addedBy"]) == ("int64", "native:admin")
+    assert (dropped.status_code, again.status_code, again.json()["code"]) == (200, 404, "column_not_found")
+    found = service.query(f'SELECT "^.*$" AS v, kept FROM "{name}" ORDER BY kept')
+    assert found == [{"v": None, "kept": 1}, {"v": "text", "kept": 2}]
+    audit = service.query(f"SELECT actor_name, target, status FROM p_audit WHERE path = '{path}' ORDER BY status")
+    target = f"{name}, {spoiling['id']}: ^.*$"
+    assert audit[0] == {"actor_name": "admin", "target": target, "status": 200}
+
+
+def test_a_column_of_the_time_is_not_dropped(service: Service, name: str):
+    put(service, name)
+    listed = service.call("GET", f"/api/v1/logstream/{name}/columns").json()
+    (time_column,) = [each for each in listed if each["name"] == "p_timestamp"]
+
+    answer = service.call("DELETE", f"/api/v1/logstream/{name}/columns/{time_column['id']}")
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")

@@ -13,8 +13,9 @@ KEYS = "/api/v1/apikeys"
 def hosts(access, passwords, tmp_path) -> tuple[Caller, Caller]:
     """Two hosts, each with a data directory of its own, that share the database and the secret key."""
     several = OPTIONS | {"one_host": False}
+    folders = (tmp_path / "a", tmp_path / "b")
     here, there = (
-        Caller(make_app(build(AccessOptions(data_dir=tmp_path / name, **several), passwords))) for name in "ab"
+        Caller(make_app(build(AccessOptions(data_dir=each, **several), passwords), each)) for each in folders
     )
     return here, there
 

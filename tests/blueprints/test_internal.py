@@ -1,7 +1,10 @@
 """What a host answers to other hosts, and to nobody else."""
 
+import io
 import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +14,13 @@ from flask import Flask
 from app import create_app
 from auth.peers import LONGEST_SECONDS, PeerKey
 from auth.secrets import Secrets
-from blueprints import internal
 from config import Settings
-from models import dataset
-from storage.cluster.peer_client import SIGNATURE_HEADER, TIME_HEADER, address
+from models import dataset, host
+from storage.cluster.peer_client import DIGEST_HEADER, SIGNATURE_HEADER, TIME_HEADER, address, digest_of
 from storage.wal.records import decode
 from storage.write.arrival import Arrival
 from tests.storage.workbench import NOON, batch_of
-from web.services import EXTENSION
+from web.services import hold, services_of
 
 SECRET = "one key for all the hosts"
 NOW = 1_800_000_000.0
@@ -35,21 +37,35 @@ def app(tmp_path: Path, database_url: str) -> Flask:
             advertise_url="http://127.0.0.1:1",
         )
     )
-    made.extensions[internal.EXTENSION] = PeerKey(Secrets(SECRET.encode()), lambda: NOW)
+    hold(made, replace(services_of(made), peer_key=PeerKey(Secrets(SECRET.encode()), lambda: NOW)))
     return made
 
 
 def ask(app: Flask, known: Any, key: str = SECRET, age: float = 0, node: str | None = None) -> Any:
-    path = address(node or app.extensions[EXTENSION].storage.layout.node)
-    body = json.dumps({"known": known}).encode()
-    moment = f"{NOW - age:.3f}"
-    signature = PeerKey(Secrets(key.encode())).sign(moment.encode(), path.encode(), body)
-    return app.test_client().post(path, data=body, headers={TIME_HEADER: moment, SIGNATURE_HEADER: signature})
+    return send(app, json.dumps({"known": known}).encode(), key=key, moment=f"{NOW - age:.3f}", node=node)
+
+
+def send(
+    app: Flask,
+    body: bytes,
+    *,
+    signed: bytes | None = None,
+    key: str = SECRET,
+    moment: str = f"{NOW:.3f}",
+    node: str | None = None,
+    **options: Any,
+) -> Any:
+    """The answer to a body; `signed`: the one that the signature is about, if it is another one."""
+    path = address(node or services_of(app).storage.layout.node)
+    digest = digest_of(body if signed is None else signed)
+    signature = PeerKey(Secrets(key.encode())).sign(moment.encode(), path.encode(), digest.encode())
+    headers = {TIME_HEADER: moment, DIGEST_HEADER: digest, SIGNATURE_HEADER: signature}
+    return app.test_client().post(path, data=body, headers=headers, **options)
 
 
 @pytest.fixture
 def append(app: Flask) -> Callable[[int], None]:
-    storage = app.extensions[EXTENSION].storage
+    storage = services_of(app).storage
     with app.app_context():
         target = dataset.create("default", "app")
     return lambda value: storage.append(target, batch_of(x=[value]), Arrival(NOON, "192.0.2.1", "curl/8"))
@@ -99,6 +115,62 @@ def test_host_does_not_answer_for_another_whose_address_it_got(app: Flask) -> No
 @pytest.mark.parametrize("known", [{"x": -1}, {"x": "y"}, [1], None])
 def test_signed_nonsense_is_a_bad_request(app: Flask, known: Any) -> None:
     assert ask(app, known).status_code == 400
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 1_000_000], ids=["empty", "open", "no UTF-8", "deep"])
+def test_a_signed_body_that_is_not_json_is_a_bad_request(app: Flask, body: bytes) -> None:
+    assert send(app, body).status_code == 400
+
+
+@pytest.mark.parametrize("moment", ["nan", "inf", "-inf", "1e999", "", "now"])
+def test_a_signed_time_that_never_gets_old_is_refused(app: Flask, moment: str) -> None:
+    assert send(app, b'{"known": {}}', moment=moment).status_code == 401
+
+
+def test_another_body_than_the_signed_one_is_refused(app: Flask) -> None:
+    assert send(app, b'{"known": {}}', signed=b'{"known": {"x": 1}}').status_code == 401
+
+
+class Unread(io.RawIOBase):
+    """A body that is told if anybody reads it."""
+
+    was_read = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self.was_read = True
+        buffer[:1] = b"x"
+        return 1
+
+
+@pytest.mark.parametrize("refused", [{"key": "some other secret key"}, {"moment": "1"}, {"node": "another"}])
+def test_nothing_is_read_of_a_body_before_it_is_known_who_asks(app: Flask, refused: dict[str, str]) -> None:
+    stream = Unread()
+
+    answer = send(app, b"", **refused, environ_overrides={"wsgi.input": stream, "CONTENT_LENGTH": "8000000"})
+
+    assert answer.status_code in (401, 404)
+    assert not stream.was_read
+
+
+def test_bodies_of_other_hosts_count_as_others_do(app: Flask) -> None:
+    services_of(app).bodies.inflight.limit_bytes = 10
+
+    assert ask(app, {}).status_code == 503
+    assert services_of(app).bodies.inflight.held_bytes == 0
+
+
+def test_strangers_learn_that_a_host_is_missing_and_not_which(app: Flask) -> None:
+    with app.app_context():
+        host.arrive("01ARZ3NDEKTSV4RRFFQ69G5FAV", "http://127.0.0.1:1")
+
+    answer = app.test_client().get("/api/v1/readiness")
+
+    assert (answer.status_code, answer.json["code"]) == (503, "host_missing")
+    assert set(answer.json) == {"code", "message", "requestId"}
+    assert not {"01ARZ3NDEKTSV4RRFFQ69G5FAV", "127.0.0.1", "Errno"} & set(re.findall(r"[\w.]+", answer.json["message"]))
 
 
 def test_host_that_is_alone_answers_nobody(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from werkzeug.serving import make_server
 from auth import login
 from auth.access import AccessOptions, build, now
 from auth.provider import ProviderOptions
-from tests.blueprints.conftest import ADMIN, OPTIONS, Caller, make_app
-from web import audit
+from tests.blueprints.conftest import ADMIN, OPTIONS, Caller, make_app, record
+from web.services import services_of
 
 # The provider's own use of its libraries, not ours.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:authlib")
@@ -110,8 +110,8 @@ def options(tmp_path, provider) -> AccessOptions:
 
 
 @pytest.fixture
-def browser(access, passwords, options) -> Browser:
-    return Browser(make_app(build(options, passwords)))
+def browser(access, passwords, options, tmp_path) -> Browser:
+    return Browser(make_app(build(options, passwords), tmp_path))
 
 
 def later(access: Any, monkeypatch: pytest.MonkeyPatch, **by: int) -> None:
@@ -119,7 +119,7 @@ def later(access: Any, monkeypatch: pytest.MonkeyPatch, **by: int) -> None:
 
 
 def access_of(browser: Browser) -> Any:
-    return browser.app.extensions["weir.access"]
+    return services_of(browser.app).access
 
 
 def bearer(provider: Running, browser: Browser, subject: str = EMAIL) -> str:
@@ -168,9 +168,9 @@ def test_session_cookie_is_kept_from_scripts_and_other_sites(browser):
     assert "Secure" not in session
 
 
-def test_session_cookie_is_secure_behind_https(access, passwords, options):
+def test_session_cookie_is_secure_behind_https(access, passwords, options, tmp_path):
     https = replace(options, public_url="https://weir.example")
-    browser = Browser(make_app(build(https, passwords)))
+    browser = Browser(make_app(build(https, passwords), tmp_path))
 
     answer = browser.get("/api/v1/o/login")
 
@@ -227,7 +227,7 @@ def test_login_and_refused_login_are_in_the_audit(browser, provider, monkeypatch
     def store(tenant, dataset, batch, arrival, telemetry_type):
         recorded.append({each.name: column[0] for each, column in zip(batch.fields, batch.columns, strict=True)})
 
-    audit.install(browser.app, store)
+    record(browser.app, store)
     browser.log_in()
     resume = login.resume
     monkeypatch.setattr(login, "resume", lambda *arguments: replace(resume(*arguments), nonce="of another login"))
@@ -538,9 +538,9 @@ def test_bearer_and_key_together_are_refused(browser, provider):
 
 
 @pytest.mark.parametrize(("claim", "status"), [("red", 200), (["blue", "red"], 200), ("blue", 401), (None, 401)])
-def test_token_is_good_for_the_tenants_that_it_names(access, passwords, options, provider, claim, status):
+def test_token_is_good_for_the_tenants_that_it_names(access, passwords, options, provider, tmp_path, claim, status):
     several = replace(options, multi_tenant=True, provider=replace(options.provider, tenant_claim="tenant"))
-    browser = Browser(make_app(build(several, passwords)))
+    browser = Browser(make_app(build(several, passwords), tmp_path))
     browser("PUT", "/api/v1/tenants/red", headers={"X-P-Tenant": "default"}, json={"admin": "boss"})
     provider.set_claims(EMAIL, tenant=claim)
 

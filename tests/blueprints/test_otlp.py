@@ -289,3 +289,19 @@ def test_requests_at_once_are_all_stored(service):
 
     assert {answer.status_code for answer in answers} == {200}
     assert stored(service, "otlp_parallel") == bodies
+
+
+@pytest.mark.parametrize(
+    ("signal", "body"),
+    [
+        pytest.param("logs", b"\x0a\x00" * 2_000_000, id="ResourceLogs"),
+        pytest.param("metrics", b"\x0a\x84\x89\x7a\x12\x80\x89\x7a" + b"\x12\x00" * 1_000_000, id="Metric"),
+        pytest.param("traces", b"\x0a\x84\x89\x7a\x12\x80\x89\x7a" + b"\x12\x00" * 1_000_000, id="Span"),
+    ],
+)
+def test_bodies_of_empty_messages_are_refused_before_they_are_objects(service, signal, body):
+    """Four kilobytes of gzip took two gigabytes of memory (docs/security.md, "Costs")."""
+    answer = send(service, signal, f"otlp_bomb_{signal}", gzip.compress(body), **{"Content-Encoding": "gzip"})
+
+    assert answer.status_code == 413
+    assert "memory when decoded" in Status.FromString(answer.content).message

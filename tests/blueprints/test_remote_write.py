@@ -222,3 +222,14 @@ def test_requests_at_once_are_all_stored(service):
         {"metric_name": f"m{number}", "rows": 2400, "series": 600, "total": 4 * sum(range(600)), "right": 2400}
         for number in range(6)
     ]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "message"), [(VERSION_1, b"\x0a\x00"), (VERSION_2, b"\x2a\x00")], ids=["1.0", "2.0"]
+)
+def test_body_of_empty_series_is_refused_before_they_are_objects(service, content_type, message):
+    """Four kilobytes of gzip took ten seconds (docs/security.md, "Costs")."""
+    answer = send(service, "rw_bomb", snappy(message * 3_000_000), content_type)
+
+    assert answer.status_code == 413
+    assert "memory when decoded" in answer.text

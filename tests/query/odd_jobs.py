@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from errors import InvalidSQL
-from query.process import worker
+from query.process import protocol, worker
 
 
 def handle(request: Any, emit: Callable[[bytes], None]) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def _keep(_: Callable[[bytes], None], size: int) -> None:
 
 def _fill(emit: Callable[[bytes], None], size: int) -> None:
     held = b"x" * size
-    emit(str(os.getpid()).encode().ljust(worker.FRAME_BYTES))
+    emit(str(os.getpid()).encode().ljust(protocol.DATA_BYTES))
     time.sleep(600 if held else 0)
 
 
@@ -57,6 +57,14 @@ def _exit(_: Callable[[bytes], None], code: int) -> None:
 def _refuse(emit: Callable[[bytes], None]) -> None:
     emit(b"half a result")
     raise InvalidSQL("no such thing", position=7, sqlstate="42703")
+
+
+def _quote(_: Callable[[bytes], None], size: int) -> None:
+    raise InvalidSQL("x" * size, sqlstate="22P02", hint="y" * size)
+
+
+def _tell(_: Callable[[bytes], None], size: int) -> dict[str, Any]:
+    return {"text": "x" * size}
 
 
 def _break(_: Callable[[bytes], None]) -> None:
@@ -78,6 +86,8 @@ JOBS: dict[str, Callable[..., Any]] = {
     "exit": _exit,
     "refuse": _refuse,
     "break": _break,
+    "quote": _quote,
+    "tell": _tell,
     "environment": _environment,
 }
 

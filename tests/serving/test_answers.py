@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from hashlib import md5
 from pathlib import Path
 
@@ -78,9 +78,9 @@ def app(environ, start_response):
 
 
 @contextmanager
-def serving(folder: Path, worker: str, *more: str) -> Iterator[int]:
+def serving(folder: Path, worker: str, *more: str, app: str = "answers:app") -> Iterator[int]:
     port = free_port()
-    command = [sys.executable, "-m", "gunicorn", "answers:app", "-k", worker, "--chdir", str(folder)]
+    command = [sys.executable, "-m", "gunicorn", app, "-k", worker, "--chdir", str(folder)]
     options = [
         "--pythonpath",
         str(ROOT),
@@ -253,19 +253,41 @@ def test_connections_over_a_unix_socket_are_left_to_gunicorn(folder, worker):
         assert exchange_over(connection, asked("/small") * 2, asked("/a", close=True)).count(b"200 OK") == 3
 
 
+AMBIGUOUS = {
+    "bare LF": "GET /a HTTP/1.1\r\nHost: x\nX-A: 1\r\n\r\n",
+    "bare LF at the end": "GET /a HTTP/1.1\r\nHost: x\r\n\n",
+    "folded line": "GET /a HTTP/1.1\r\nHost: x\r\nX-A: 1\r\n more\r\n\r\n",
+    "line folded by a tab": "GET /a HTTP/1.1\r\nHost: x\r\n\tX-A: 1\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("request_", (REQUESTS | AMBIGUOUS).values(), ids=REQUESTS | AMBIGUOUS)
+def test_the_two_parsers_agree_on_what_is_refused(ports, pure, request_):
+    """RFC 9112 sections 2.2 and 5.2: where one server sees the end of a line and another does not, requests hide."""
+    ours, python = (
+        exchange(port, request_, asked("/a", close=True)).partition(b"\r\n")[0] for port in (ports[1], pure)
+    )
+
+    assert ours == python
+
+
+@pytest.fixture(scope="module")
+def pure(folder: Path) -> Iterator[int]:
+    """Of our worker over gunicorn's parser in Python."""
+    with serving(folder, "serving.gunicorn_worker.worker.Worker", "--http-parser", "python") as port:
+        yield port
+
+
 class Socket:
-    """Takes up to `most` bytes at once, unless it is to take all."""
+    """Takes up to `most` bytes at once."""
 
     def __init__(self, most):
         self.sent = []
         self.most = most
 
-    def send(self, data):
-        self.sent.append(data[: self.most])
+    def send(self, data, flags=0, timeout=None):
+        self.sent.append(bytes(data[: self.most]))
         return len(self.sent[-1])
-
-    def sendall(self, data):
-        self.sent.append(data)
 
 
 class Asked:
@@ -279,7 +301,7 @@ class Asked:
 def sent_for(pieces: Sequence[bytes], most: int = 100_000) -> list[bytes]:
     """What is sent for an answer of these pieces, by each system call, over a socket that takes so much at once."""
     connection = Socket(most)
-    response = Response(Asked(), connection, Config())
+    response = Response(Asked(), connection, Config(), nullcontext)
     response.start_response("200 OK", [("Content-Length", str(sum(map(len, pieces))))])
     for piece in pieces:
         response.write(piece)

@@ -5,7 +5,5 @@ from tests.blueprints.conftest import (  # noqa: F401
     admin_hash,
     call,
     call_tenants,
-    empty_database,
-    identity_database,
     passwords,
 )

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from errors import StorageUnavailable
-from web import audit
+from tests.blueprints.conftest import record
 
 KEYS = "/api/v1/apikeys"
 ADMIN_ENTRY = {"privilege": "admin"}
@@ -20,7 +20,7 @@ def events(call):
         members = {each.name: column[0] for each, column in zip(batch.fields, batch.columns, strict=True)}
         recorded.append((dataset, tenant, members, arrival))
 
-    audit.install(call.app, store)
+    record(call.app, store)
     return recorded
 
 
@@ -110,7 +110,7 @@ def test_change_stands_when_it_cannot_be_recorded(call, caplog):
     def fail(*_: Any) -> None:
         raise StorageUnavailable("the disk is gone")
 
-    audit.install(call.app, fail)
+    record(call.app, fail)
 
     assert call("PUT", "/api/v1/role/app", json=[]).status_code == 200
     assert "role.put" in caplog.text

@@ -15,8 +15,9 @@ import pytest
 from flask import Request
 from werkzeug.test import EnvironBuilder
 
-from errors import InvalidBody, Overloaded, TooLarge, UnsupportedMedia
+from errors import ClientGone, InvalidBody, Overloaded, TooLarge, UnsupportedMedia
 from web.bodies import READ_BYTES, Bodies, Inflight, read_body, require_json_type
+from web.client_connection import require_present
 
 ROOT = Path(__file__).parent.parent.parent
 LIMIT = 1_000_000
@@ -176,13 +177,56 @@ def test_bytes_are_let_go_when_storing_fails():
     assert bodies.inflight.held_bytes == 0
 
 
+def test_objects_are_held_while_they_are_made():
+    inflight = Inflight(LIMIT)
+
+    with inflight.decoding(b"body", 1000):
+        held = inflight.held_bytes
+
+    assert (held, inflight.held_bytes) == (1000, 0)
+
+
+def test_objects_that_can_never_fit_are_too_large():
+    inflight = Inflight(1000)
+
+    with pytest.raises(TooLarge) as refused, inflight.decoding(b"body", 997):
+        pass
+
+    assert refused.value.details == {"limit": 1000}
+    assert inflight.held_bytes == 0
+
+
+def test_objects_that_do_not_fit_now_are_told_to_come_again():
+    inflight = Inflight(1000)
+    inflight.hold(500)
+
+    with pytest.raises(Overloaded), inflight.decoding(b"body", 900):
+        pass
+
+    assert inflight.held_bytes == 500
+
+
+# --- A client that has left ------------------------------------------------------------------------------------------
+
+
+def test_client_that_has_left_is_worth_no_work():
+    ours, theirs = socket.socketpair()
+    request = request_of(b"x")
+    request.environ["gunicorn.socket"] = ours
+    require_present(request)
+    theirs.close()
+
+    with ours, pytest.raises(ClientGone):
+        require_present(request)
+
+
 # --- A real server ---------------------------------------------------------------------------------------------------
 
 APPLICATION = """
 from gevent import monkey
 monkey.patch_all()
 from flask import request
-from blueprints import bodies, errors
+from web import bodies, errors, json_bodies
 from web.bodies import Bodies, Inflight
 from serving.flask_app.application import Application
 bodies.READ_SECONDS = 1
@@ -193,6 +237,9 @@ receiver = Bodies(1_000_000, 4_000_000, Inflight(16_000_000))
 def echo():
     with receiver.receive(request) as body:
         return {"size": len(body), "sum": sum(body)}
+@app.post("/managed")
+def managed():
+    return {"value": json_bodies.json_body()}
 @app.get("/held")
 def held():
     return {"held": receiver.inflight.held_bytes}
@@ -380,9 +427,11 @@ def test_broken_chunks_are_refused_and_end_the_connection(server, framing):
         assert connection.file.read() == b""
 
 
-def test_sender_that_falls_silent_is_let_go(server):
+@pytest.mark.parametrize("path", ["/", "/managed"])
+@pytest.mark.parametrize("framing", ["Content-Length: 100\r\n\r\n1", "Transfer-Encoding: chunked\r\n\r\n1\r\n1"])
+def test_sender_that_falls_silent_is_let_go(server, path, framing):
     with Connection(server) as connection:
-        status, answer = connection.ask(head("Content-Length: 100") + b"x")
+        status, answer = connection.ask(f"POST {path} HTTP/1.1\r\nHost: weir\r\n{framing}".encode())
 
     assert (status, answer["code"]) == (503, "body_timeout")
     assert held(server) == 0

@@ -168,3 +168,24 @@ def test_framed_snappy_is_an_invalid_body():
 def test_uncompressed_body_over_the_decoded_limit_is_refused():
     with pytest.raises(TooLarge):
         content_codings.decode(bytes(11), [], 10)
+
+
+class CountingSlices(bytes):
+    """Tells how many bytes were copied out of it."""
+
+    copied = 0
+
+    def __getitem__(self, key):
+        found = super().__getitem__(key)
+        self.copied += len(found) if isinstance(found, bytes) else 0
+        return found
+
+
+def test_members_of_a_gzip_body_do_not_copy_the_rest_of_it():
+    """Otherwise 9,990 empty members before a rest of 16 MiB take 48 s (docs/security.md, "Costs")."""
+    body = CountingSlices(gzip.compress(b"") * 1000 + gzip.compress(b"{}") + bytes(100_000))
+
+    data = content_codings.decode(body, ["gzip"], MIB)
+
+    assert data == b"{}"
+    assert body.copied < len(body)

@@ -7,10 +7,13 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from columns import Batch
+from errors import InvalidBody
+from ingest.decoded import Decoded, Stored
 from ingest.otlp import answers
 
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
-REFUSED = {"rejected": 2, "message": "two refused"}
+REFUSED = Decoded(Batch((), (), 0), {"reserved_name": 2}, "two refused")
 SIGNALS = [
     (ExportLogsServiceResponse, "rejected_log_records", "rejectedLogRecords"),
     (ExportMetricsServiceResponse, "rejected_data_points", "rejectedDataPoints"),
@@ -18,16 +21,22 @@ SIGNALS = [
 ]
 
 
+def stored(decoded: Decoded, media_type: str) -> Stored[Decoded]:
+    return Stored("app", decoded.batch.height, False, media_type, lambda: decoded)
+
+
 @pytest.mark.parametrize(("media_type", "body"), [(PROTOBUF, b""), (JSON, b"{}")])
 def test_a_full_success_is_the_empty_message(media_type, body):
     """Partial success must be absent, not empty."""
-    assert answers.success(media_type, rejected=0, rejected_name="rejected_spans", message="") == (body, media_type)
+    answer = answers.success(stored(Decoded(Batch((), (), 0)), media_type), rejected_name="rejected_spans")
+
+    assert (answer.status, answer.body, answer.media_type) == (200, body, media_type)
 
 
 @pytest.mark.parametrize(("response", "name", "json_name"), SIGNALS)
 def test_a_partial_success_says_how_many_and_why(response, name, json_name):
-    protobuf = answers.success(PROTOBUF, rejected_name=name, **REFUSED)
-    json = answers.success(JSON, rejected_name=name, **REFUSED)
+    protobuf = answers.success(stored(REFUSED, PROTOBUF), rejected_name=name)
+    json = answers.success(stored(REFUSED, JSON), rejected_name=name)
 
     partial = response.FromString(protobuf.body).partial_success
     assert (getattr(partial, name), partial.error_message) == (2, "two refused")
@@ -40,13 +49,14 @@ def test_a_partial_success_says_how_many_and_why(response, name, json_name):
 )
 def test_a_failure_is_a_status_message(status, code):
     """google/rpc/code.proto tells which HTTP status each code stands for."""
-    protobuf = answers.failure(PROTOBUF, status=status, message="no")
-    json = answers.failure(JSON, status=status, message="no")
+    protobuf = answers.failure(PROTOBUF, status, InvalidBody("no"))
+    json = answers.failure(JSON, status, InvalidBody("no"))
 
+    assert (protobuf.status, json.status) == (status, status)
     assert Status.FromString(protobuf.body) == Status(code=code, message="no")
     assert orjson.loads(json.body) == {"code": code, "message": "no"}
 
 
 @pytest.mark.parametrize(("asked", "answered"), [(PROTOBUF, PROTOBUF), (JSON, JSON), ("text/plain", JSON), ("", JSON)])
 def test_an_answer_has_the_media_type_of_its_request(asked, answered):
-    assert answers.answer_type(asked) == answered
+    assert answers.failure(asked, 400, InvalidBody("no")).media_type == answered

@@ -15,6 +15,7 @@ import pytest
 
 from errors import InternalError, InvalidSQL, Overloaded, QueryCancelled, QueryTooLarge, ShuttingDown, TimedOut
 from query.process.pool import Limits, OnWait, Pool, ignore
+from query.process.protocol import DATA_BYTES
 from query.process.slot_table import Query, SlotTable
 
 MIB = 2**20
@@ -26,8 +27,8 @@ def never() -> bool:
     return False
 
 
-def query(number: int = 1, identity: str = "user:admin") -> Query:
-    return Query(f"q{number}", "", identity, "SELECT 1", "2026-01-31T12:00:00Z")
+def query(number: int = 1, identity: str = "user:admin", *, privileged: bool = False) -> Query:
+    return Query(f"q{number}", "", identity, "SELECT 1", "2026-01-31T12:00:00Z", privileged)
 
 
 @pytest.fixture
@@ -86,6 +87,32 @@ def test_a_process_serves_one_query_after_another(make_pool: MakePool) -> None:
     pool = make_pool(concurrency=1)
 
     assert len({run(pool, "sleep", 0)[1]["pid"] for _ in range(5)}) == 1
+
+
+def test_one_large_piece_of_a_result_arrives_in_small_ones(pool: Pool) -> None:
+    """A cell of 162 MB must not be in the memory of a web worker at once."""
+    with pool.lease(query(), never) as lease:
+        lease.send(("echo", b"x" * 20 * MIB, 1))
+        sizes = []
+        while isinstance(found := lease.receive(), bytes):
+            sizes.append(len(found))
+
+    assert (sum(sizes), max(sizes)) == (20 * MIB, DATA_BYTES)
+
+
+def test_a_frame_that_is_larger_than_any_of_ours_ends_the_process(pool: Pool) -> None:
+    with pytest.raises(InternalError):
+        run(pool, "tell", 5 * MIB)
+
+    assert run(pool, "echo", b"x", 1)[0] == b"x"
+
+
+def test_an_error_that_quotes_a_large_value_is_cut(pool: Pool) -> None:
+    with pytest.raises(InvalidSQL) as refusal:
+        run(pool, "quote", 20 * MIB)
+
+    assert len(refusal.value.message) < 3_000
+    assert len(refusal.value.details["hint"]) < 3_000
 
 
 def test_an_error_of_the_query_keeps_its_class_and_details_and_no_half_result(make_pool: MakePool) -> None:
@@ -235,7 +262,7 @@ def test_no_more_queries_run_at_once_than_the_host_may(make_pool: MakePool) -> N
     running, most, lock = [0], [0], threading.Lock()
 
     def one(number: int) -> None:
-        with (first, second)[number % 2].lease(query(number), never) as lease:
+        with (first, second)[number % 2].lease(query(number, f"user:{number}"), never) as lease:
             with lock:
                 running[0] += 1
                 most[0] = max(most[0], running[0])
@@ -280,6 +307,28 @@ def test_every_wait_is_told_with_its_length_however_it_ends(make_pool: MakePool)
 
     assert len(waits) == 2
     assert waits[1] >= 0.2
+
+
+def test_one_caller_cannot_hold_all_slots(make_pool: MakePool) -> None:
+    """With two slots, one query of each caller runs; who waits for an own query is in nobody's way."""
+    pool = make_pool(concurrency=2)
+
+    with ThreadPoolExecutor() as threads, pool.lease(query(1, "greedy"), never):
+        second = threads.submit(run, pool, "sleep", 0, by=query(2, "greedy"))
+        wait_until(lambda: len(pool._line) == 1)
+        assert run(pool, "echo", b"x", 1, by=query(3, "modest"))[0] == b"x"
+        assert not second.done()
+
+    assert second.result()[0] == b""
+
+
+def test_a_slot_is_kept_for_administrators_and_alerts(make_pool: MakePool) -> None:
+    pool = make_pool(concurrency=2)
+
+    with pool.lease(query(1, "ann"), never), pool.lease(query(2, "bob"), never):
+        with pytest.raises(QueryCancelled):
+            run(pool, "echo", b"x", 1, by=query(3, "eve"), is_gone=lambda: True)
+        assert run(pool, "echo", b"x", 1, by=query(4, "admin", privileged=True))[0] == b"x"
 
 
 def test_callers_take_turns(make_pool: MakePool) -> None:
@@ -339,7 +388,7 @@ def test_slots_of_a_killed_worker_are_free_at_once(tmp_path: Path) -> None:
 
     assert host.queries("") == []
     assert host.try_slot(None) == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["slot-0.lock"]
+    assert {path.name for path in tmp_path.iterdir()} - {"slot-0.lock", "slot-1.lock", "shares.lock"} == set()
 
 
 def test_a_worker_that_is_stuck_at_the_head_of_the_line_is_passed_by(tmp_path: Path) -> None:

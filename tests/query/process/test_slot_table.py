@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
-from query.process.slot_table import SlotTable
+from query.process.slot_table import Query, SlotTable
+
+
+def query(name: str, *, privileged: bool = False) -> Query:
+    return Query("q", "", f"native:{name}", "SELECT 1", "2026-01-31T12:00:00Z", privileged)
 
 
 def test_worker_knows_whether_all_slots_are_its_own(tmp_path: Path) -> None:
@@ -12,13 +16,40 @@ def test_worker_knows_whether_all_slots_are_its_own(tmp_path: Path) -> None:
         host.open()
 
     one, theirs = first.try_slot(None), second.try_slot(None)
-    assert (first.holds_all, second.holds_all, first.try_slot(None)) == (False, False, None)
+    assert (first.holds_all(), second.holds_all(), first.try_slot(None)) == (False, False, None)
 
     assert theirs is not None
     second.release_slot(theirs)
     two = first.try_slot(None)
-    assert (first.holds_all, {one, two}) == (True, {0, 1})
+    assert (first.holds_all(), first.holds_all(privileged=True), {one, two}) == (True, False, {0, 1})
+
+    assert first.try_slot(None, privileged=True) == 2
+    assert first.holds_all(privileged=True)
 
     assert one is not None
     first.release_slot(one)
-    assert not first.holds_all
+    assert not first.holds_all()
+
+
+def test_a_caller_holds_all_but_one_slot_of_the_host_through_whichever_worker(tmp_path: Path) -> None:
+    first, second = SlotTable(tmp_path, 3), SlotTable(tmp_path, 3)
+    for host in (first, second):
+        host.open()
+    greedy, other, administrator = query("ann"), query("bob"), query("admin", privileged=True)
+
+    shares = [first.try_share(greedy), second.try_share(greedy)]
+    assert None not in shares
+    assert [host.try_share(greedy) for host in (first, second)] == [None, None]
+    assert [host.try_share(other) is not None for host in (first, second, first)] == [True, True, False]
+    assert [second.try_share(administrator) is not None for _ in range(4)] == [True, True, True, False]
+
+    assert shares[0] is not None
+    first.release_share(shares[0])
+    assert second.try_share(greedy) == shares[0]
+
+
+def test_one_slot_cannot_be_shared(tmp_path: Path) -> None:
+    host = SlotTable(tmp_path, 1)
+    host.open()
+
+    assert [host.try_share(query("ann")) is not None for _ in range(2)] == [True, False]

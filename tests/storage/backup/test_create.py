@@ -1,5 +1,6 @@
 """Backup and restore: one moment of everything, taken while events come in; whole, or refused by name."""
 
+import hashlib
 import itertools
 import shutil
 import stat
@@ -186,7 +187,28 @@ def test_damaged_backup_is_not_restored(
         assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)
 
 
-@pytest.mark.parametrize("path", ["../outside", "/tmp/outside", "files/../../outside"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "../outside",
+            "/tmp/outside",
+            "files/../../outside",
+            "files/x.parquet",
+            "files//etc/x.parquet",
+            "files/a/./x",
+        ),
+        *(
+            "files/postgres/data/x.parquet",
+            "segments/../../x.wal",
+            "segments/x",
+            "server.lock",
+            "node/x",
+            "database/../x",
+        ),
+        *("files/default/app/x.parquet\n", "files/default/app/\0.parquet", "files/default/../x.parquet", ""),
+    ],
+)
 def test_forged_manifest_cannot_write_elsewhere(filled: Bench, tmp_path: Path, path: str):
     manifest = backup(filled.layout, tmp_path / "backup")
     forged = tmp_path / "forged"
@@ -195,6 +217,63 @@ def test_forged_manifest_cannot_write_elsewhere(filled: Bench, tmp_path: Path, p
 
     with pytest.raises(BackupRefused, match="outside of itself"):
         archive.read(forged)
+
+
+def forge(source: Path, table: str, change: Callable[[bytes], bytes]) -> None:
+    """Change a table's text, and all checksums."""
+    manifest, path = archive.read(source), f"database/{table}.copy"
+    forged = change((source / path).read_bytes())
+    (source / path).write_bytes(forged)
+    member = archive.Member(path, len(forged), hashlib.sha256(forged).hexdigest())
+    for name in (archive.MANIFEST, archive.CHECKSUM):
+        (source / name).unlink()
+    others = (each for each in manifest.members if each.path != path)
+    archive.finish(source, replace(manifest, members=(*others, member)))
+
+
+STRANGE = [
+    *(b"victim.txt", b"../../victim.parquet", b"/tmp/victim.parquet", b"secret.key", b"postgres/data/x.parquet"),
+    *(b"a/\\056\\056/x.parquet", b"a//x.parquet", b"a/./x.parquet", b"\\N", b""),
+]
+
+
+@pytest.mark.parametrize("name", STRANGE)
+@pytest.mark.parametrize("table", ["file", "segment"])
+def test_forged_row_cannot_name_a_file_elsewhere(
+    filled: Bench, tmp_path: Path, new_database: NewDatabase, table: str, name: bytes
+):
+    """Files that the tables say are removed are deleted."""
+    source = tmp_path / "backup"
+    backup(filled.layout, source)
+    forge(source, table, lambda text: name + text[text.index(b"\t") :])
+
+    with pytest.raises(BackupRefused, match=f"a row of {table}"):
+        archive.verify(source, archive.read(source))
+    with pytest.raises(BackupRefused, match=f"a row of {table}"):
+        restore(source, settings(tmp_path / "restored", new_database()))
+
+
+def test_forged_rows_cannot_hide_behind_other_line_ends(filled: Bench, tmp_path: Path):
+    """COPY takes a carriage return for the end of a row too, if the first row ends so."""
+    source = tmp_path / "backup"
+    backup(filled.layout, source)
+    forge(source, "file", lambda text: text.replace(b"\n", b"\r"))
+
+    with pytest.raises(BackupRefused, match="a row of file"):
+        archive.verify(source, archive.read(source))
+
+
+@pytest.mark.parametrize("place", ["file", "directory"])
+def test_backup_with_a_link_is_refused(filled: Bench, tmp_path: Path, place: str):
+    source = tmp_path / "backup"
+    manifest = backup(filled.layout, source)
+    member = source / manifest.below("segments")[0].path
+    moved = member if place == "file" else member.parent
+    moved.rename(tmp_path / "elsewhere")
+    moved.symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(BackupRefused, match="link"):
+        archive.verify(source, archive.read(source))
 
 
 def test_backup_of_a_newer_version_is_refused_by_name(filled: Bench, tmp_path: Path, database_url: str):

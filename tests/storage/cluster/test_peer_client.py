@@ -11,7 +11,15 @@ import pytest
 from auth.peers import PeerKey
 from auth.secrets import Secrets
 from models.host import Host
-from storage.cluster.peer_client import SIGNATURE_HEADER, TIME_HEADER, Exchange, Offered, Unreachable
+from storage.cluster.peer_client import (
+    DIGEST_HEADER,
+    SIGNATURE_HEADER,
+    TIME_HEADER,
+    Exchange,
+    Offered,
+    Unreachable,
+    digest_of,
+)
 from tests.running import free_port
 
 KEY = PeerKey(Secrets(b"one key for all the hosts"))
@@ -50,7 +58,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         path = self.path.removeprefix("/below")
-        KEY.admit(self.headers[SIGNATURE_HEADER], self.headers[TIME_HEADER], path.encode(), body)
+        digest = self.headers[DIGEST_HEADER]
+        KEY.admit(self.headers[SIGNATURE_HEADER], self.headers[TIME_HEADER], path.encode(), digest.encode())
+        assert digest == digest_of(body)
         self.server.asked.append((path, json.loads(body)["known"]))
         data = self.server.data
         line = json.dumps([(NAME, len(data), 0)] if data else []).encode() + b"\n"

@@ -11,6 +11,7 @@ from peewee import OperationalError
 from columns import Batch, ColumnType, Field
 from errors import DatasetNotFound, InvalidEvent, StorageUnavailable, TooManyColumns
 from models import base, column, dataset
+from models.column import Limits
 from models.dataset import Dataset
 from storage.context import Layout
 from storage.write.arrival import Arrival
@@ -62,7 +63,7 @@ def test_types_that_change_from_batch_to_batch_lose_nothing(bench: Bench) -> Non
 
 
 def test_too_many_columns_stores_nothing(bench: Bench) -> None:
-    bench.storage._max_columns = 4
+    bench.storage._limits = Limits(columns=4)
 
     with pytest.raises(TooManyColumns):
         bench.append(a=[1], b=[2])

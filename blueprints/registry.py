@@ -1,0 +1,60 @@
+"""The endpoint groups of the service, and the one way to register them."""
+
+from typing import Final
+
+from flask import Flask
+
+from blueprints import (
+    alerts,
+    apikeys,
+    counts,
+    dashboard_data,
+    dashboards,
+    datasets,
+    filters,
+    health,
+    home,
+    ingestion,
+    internal,
+    metrics,
+    oidc,
+    openapi,
+    query,
+    roles,
+    targets,
+    tenants,
+    users,
+)
+from web.services import Services, hold
+
+BLUEPRINTS: Final = (
+    internal.blueprint,
+    query.blueprint,
+    counts.blueprint,
+    datasets.blueprint,
+    home.blueprint,
+    roles.blueprint,
+    users.blueprint,
+    tenants.blueprint,
+    oidc.blueprint,
+    dashboards.blueprint,
+    dashboard_data.blueprint,
+    filters.blueprint,
+    alerts.blueprint,
+    targets.blueprint,
+    metrics.blueprint,
+    openapi.blueprint,
+    health.about,
+    health.public,
+)
+# Modules with several blueprints of one kind.
+FAMILIES: Final = (ingestion, apikeys)
+
+
+def register(app: Flask, services: Services) -> None:
+    """Serve all endpoint groups with these parts."""
+    hold(app, services)
+    for blueprint in BLUEPRINTS:
+        app.register_blueprint(blueprint)
+    for family in FAMILIES:
+        family.register(app, services)

@@ -1,0 +1,54 @@
+"""What every decoder gives, and what a protocol says to its senders. Knows no HTTP library and no storage."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Generic, NamedTuple, TypeVar
+
+from columns import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The rows of a request and what its answer has to say: how many records were refused, and why.
+
+    `reasons` counts the refused by a word for each kind of objection; `message` tells of the first in full.
+    """
+
+    batch: Batch
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    message: str = ""
+
+    @property
+    def rejected(self) -> int:
+        """How many are left out, for all reasons together."""
+        return sum(self.reasons.values())
+
+
+class NotTogether(Exception):
+    """These bodies must be decoded one by one, each from its own text."""
+
+
+D = TypeVar("D", bound=Decoded)
+
+
+class Stored(NamedTuple, Generic[D]):
+    """What became of a request whose events are durable, now or, for a duplicate, since the first of its kind.
+
+    `decoded` gives what its body holds. It costs a duplicate its decoding, so only who needs it should ask.
+    """
+
+    dataset: str
+    events: int
+    is_duplicate: bool
+    media_type: str
+    decoded: Callable[[], D]
+
+
+class Answer(NamedTuple):
+    """An answer as it goes out. `media_type` is exact: OTLP's clients compare it as text, without parameters."""
+
+    body: bytes
+    media_type: str
+    status: int = 200
+    headers: Mapping[str, str] = MappingProxyType({})

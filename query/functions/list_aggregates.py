@@ -1,0 +1,120 @@
+"""Aggregates that gather their values: arrays, joined texts, JSON arrays and objects."""
+
+import polars as pl
+
+from query import fault
+from query.expr.aggregate_inputs import AggregateInputs
+from query.expr.aggregate_plans import Plan
+from query.expr.call_context import CallContext
+from query.expr.equality import once
+from query.expr.json_values import quoted as quoted_text
+from query.expr.json_values import to_json
+from query.expr.row_errors import row_error
+from query.expr.sort_keys import sort_key
+from query.expr.text_output import to_text
+from query.functions.registry import aggregate
+from query.pg.json_text import normalised
+from query.pg.types import TEXT, is_keyed
+from query.plan.tree import SortKey
+
+row_error("null_jsonb_name", fault.INVALID_PARAMETER, "field name must not be null")
+
+
+def _sorted_values(value: pl.Expr, inputs: AggregateInputs) -> tuple[tuple[pl.Expr, ...], pl.Expr]:
+    """The argument's values in the call's order; with DISTINCT each once, sorted as PostgreSQL leaves them."""
+    call = inputs.call
+    if call.distinct:
+        key = call.order[0] if call.order else SortKey(call.args[0], False, False)
+        return (), _sorted_once(value, key)
+    if not call.order:
+        return (), value
+    names = [inputs.name(f"o{index}") for index in range(len(call.order))]
+    columns = tuple(inputs.sort_value(key.value).alias(name) for key, name in zip(call.order, names, strict=True))
+    keys = [pl.col(name) for name in names]
+    if call.where is not None:
+        keys = [key.filter(pl.col(inputs.name("w"))) for key in keys]
+    ordered = value.sort_by(
+        keys,
+        descending=[key.descending for key in call.order],
+        nulls_last=[not key.nulls_first for key in call.order],
+        maintain_order=True,
+    )
+    return columns, ordered
+
+
+def _sorted_once(value: pl.Expr, key: SortKey) -> pl.Expr:
+    """Each value once, in order. What is equal has an equal key: '1 mon' and '30 days' are one value."""
+    if not is_keyed(key.value.type):
+        return value.unique().sort(descending=key.descending, nulls_last=not key.nulls_first)
+    by = sort_key(value, key.value.type)
+    ordered = value.sort_by(by, descending=key.descending, nulls_last=not key.nulls_first, maintain_order=True)
+    return once(ordered, key.value.type)
+
+
+def _list(inputs: AggregateInputs, argument: pl.Expr) -> tuple[tuple[pl.Expr, ...], pl.Expr]:
+    """Columns and the values of `argument` in order, rows that FILTER drops left out."""
+    name, holds = inputs.name("a0"), inputs.holds()
+    columns = [argument.alias(name)]
+    value = pl.col(name)
+    if holds is not None:
+        columns.append(holds.alias(inputs.name("w")))
+        value = value.filter(pl.col(inputs.name("w")))
+    more, ordered = _sorted_values(value, inputs)
+    return (*columns, *more), ordered
+
+
+@aggregate("array_agg(any) -> anyarray", "The values as an array, NULLs included.")
+def _array_agg(inputs: AggregateInputs) -> Plan:
+    call, made = inputs.call, inputs.made
+    columns, values = _list(inputs, inputs.value(call.args[0]))
+    result = pl.when(pl.col(made.id).list.len() > 0).then(pl.col(made.id))
+    return Plan(columns, (values.implode().alias(made.id),), result)
+
+
+@aggregate("string_agg(text, text) -> text", "The values that are not NULL, joined.")
+def _string_agg(inputs: AggregateInputs) -> Plan:
+    call, made = inputs.call, inputs.made
+    delimiter = getattr(call.args[1], "value", None)
+    if not isinstance(delimiter, str):
+        raise fault.unsupported("string_agg with a delimiter that is not a constant", call.position)
+    columns, values = _list(inputs, inputs.value(call.args[0]))
+    present = values.drop_nulls()
+    joined = pl.when(present.count() > 0).then(present.str.join(delimiter)).alias(made.id)
+    return Plan(columns, (joined,), pl.col(made.id))
+
+
+@aggregate("json_agg(any) -> json; jsonb_agg(any) -> jsonb", "The values as a JSON array.")
+def _json_list(inputs: AggregateInputs) -> Plan:
+    call, made = inputs.call, inputs.made
+    kind = call.args[0].type
+    context = CallContext((kind,), made.type, call.position)
+    columns, values = _list(inputs, inputs.value(call.args[0]))
+    binary = made.type.name == "jsonb"
+    texts = to_json(context, values, kind, binary).fill_null("null")
+    items = pl.col(made.id)
+    result = pl.when(items.is_not_null()).then(pl.concat_str([pl.lit("["), items, pl.lit("]")]))
+    separator = ", \n " if kind.name == "record" and not binary else ", "
+    joined = pl.when(values.len() > 0).then(texts.str.join(separator)).alias(made.id)
+    return Plan(columns, (joined,), result)
+
+
+@aggregate(
+    "json_object_agg(any, any) -> json; jsonb_object_agg(any, any) -> jsonb", "Keys and values as a JSON object."
+)
+def _json_object(inputs: AggregateInputs) -> Plan:
+    """Of jsonb the last value of a key stays."""
+    call, made = inputs.call, inputs.made
+    if call.distinct:
+        raise fault.unsupported(f"DISTINCT in {call.function}", call.position)
+    binary = made.type.name == "jsonb"
+    key_site = CallContext((call.args[0].type,), TEXT, call.position)
+    item_site = CallContext((call.args[1].type,), made.type, call.position)
+    named = to_text(key_site, inputs.value(call.args[0]), call.args[0].type)
+    missing = named.is_null() if call.where is None else named.is_null() & inputs.value(call.where).fill_null(False)
+    named = key_site.trap(named, missing, "null_jsonb_name" if binary else "null_json_key")
+    key = key_site.rowwise(quoted_text, named)
+    item = to_json(item_site, inputs.value(call.args[1]), call.args[1].type, binary).fill_null("null")
+    columns, members = _list(inputs, pl.concat_str([key, pl.lit(" : "), item]))
+    joined = pl.when(members.len() > 0).then(members.str.join(", ")).alias(made.id)
+    whole = pl.concat_str([pl.lit("{ "), pl.col(made.id), pl.lit(" }")])
+    return Plan(columns, (joined,), item_site.rowwise(normalised, whole) if binary else whole)

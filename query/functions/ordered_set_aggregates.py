@@ -1,0 +1,96 @@
+"""Aggregates over values in order: percentiles and the most frequent value."""
+
+from collections.abc import Callable
+
+import polars as pl
+
+from query.expr.aggregate_inputs import AggregateInputs
+from query.expr.aggregate_plans import Plan
+from query.expr.call_context import CallContext
+from query.expr.intervals import scaled_interval, sum_of_intervals
+from query.expr.sort_keys import sort_key
+from query.functions.registry import aggregate
+from query.pg.types import INTERVAL_TYPE, is_keyed
+
+
+def _ordered(inputs: AggregateInputs) -> tuple[pl.Expr, pl.Expr]:
+    """The column of the ordering value, and its present values in order."""
+    key = inputs.call.order[0]
+    name = inputs.name("a0")
+    value = pl.col(name).drop_nulls()
+    if is_keyed(key.value.type):
+        ordered = value.sort_by(sort_key(value, key.value.type), descending=key.descending)
+    else:
+        ordered = value.sort(descending=key.descending)
+    return inputs.masked(key.value).alias(name), ordered
+
+
+@aggregate(
+    "percentile_disc(float8) WITHIN GROUP (ORDER BY any) -> anyelement",
+    "First value at or beyond a percentile.",
+    shares_values=True,
+)
+def _percentile_disc(inputs: AggregateInputs) -> Plan:
+    def pick(values: pl.Expr, count: pl.Expr, fraction: float) -> pl.Expr:
+        index = (count * fraction).ceil().cast(pl.Int64) - 1
+        return values.list.get(index.clip(0, None), null_on_oob=True)
+
+    return _fractions(inputs, pick)
+
+
+@aggregate(
+    "percentile_cont(float8) WITHIN GROUP (ORDER BY float8) -> float8;"
+    "percentile_cont(float8) WITHIN GROUP (ORDER BY interval) -> interval",
+    "Interpolated percentile.",
+    shares_values=True,
+)
+def _percentile_cont(inputs: AggregateInputs) -> Plan:
+    """Between the two nearest values in proportion; PostgreSQL computes lo + fraction * (hi - lo)."""
+    call = inputs.call
+    spans = call.order[0].value.type.name == "interval"
+
+    def pick(values: pl.Expr, count: pl.Expr, fraction: float) -> pl.Expr:
+        place = (count - 1) * fraction
+        low, high = place.floor(), place.ceil()
+        share = place - low
+        first = values.list.get(low.cast(pl.Int64).clip(0, None), null_on_oob=True)
+        second = values.list.get(high.cast(pl.Int64).clip(0, None), null_on_oob=True)
+        if spans:
+            context = CallContext((INTERVAL_TYPE,), INTERVAL_TYPE, call.position)
+            difference = sum_of_intervals(context, second, first, -1)
+            between = sum_of_intervals(context, scaled_interval(context, difference, share), first)
+        else:
+            between = first + share * (second - first)
+        return pl.when(low == high).then(first).otherwise(between)
+
+    return _fractions(inputs, pick)
+
+
+def _fractions(inputs: AggregateInputs, pick: Callable[[pl.Expr, pl.Expr, float], pl.Expr]) -> Plan:
+    """Each group's values are sorted once, into a list; the fractions are read from it after grouping."""
+    call, made = inputs.call, inputs.made
+    column, ordered = _ordered(inputs)
+    name, wanted = inputs.name("l"), getattr(call.direct[0], "value", None)
+    values, count = pl.col(name), pl.col(name).list.len().cast(pl.Int64)
+    aggregates = (ordered.implode().alias(name),)
+    if wanted is None:
+        return Plan((column,), aggregates, pl.lit(None, dtype=made.type.polars))
+    if not isinstance(wanted, tuple):
+        return Plan((column,), aggregates, pick(values, count, float(wanted)))
+    nothing = pl.lit(None, dtype=made.type.element.polars if made.type.element else pl.Null())
+    parts = [nothing if fraction is None else pick(values, count, float(fraction)) for fraction in wanted]
+    return Plan((column,), aggregates, pl.when(count > 0).then(pl.concat_list(parts).cast(made.type.polars)))
+
+
+@aggregate("mode() WITHIN GROUP (ORDER BY any) -> anyelement", "Most frequent value.")
+def _mode(inputs: AggregateInputs) -> Plan:
+    """The most frequent value; of several the first in the order."""
+    call, made = inputs.call, inputs.made
+    column, ordered = _ordered(inputs)
+    kind = call.order[0].value.type
+    if is_keyed(kind):
+        runs = sort_key(ordered, kind).rle().struct.field("len")
+        last = (runs.cum_sum().cast(pl.Int64) - 1).filter(runs == runs.max()).first()
+        return Plan((column,), (ordered.get(last, null_on_oob=True).alias(made.id),), pl.col(made.id))
+    found = ordered.mode().sort(descending=call.order[0].descending).first()
+    return Plan((column,), (found.alias(made.id),), pl.col(made.id))

@@ -1,0 +1,95 @@
+"""The first rows of every group: what sorting need not see is left out where only they are asked for."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from query.pg.types import FLOATS, INTEGERS, PgType
+from query.plan.traverse import conjuncts
+from query.plan.tree import (
+    Call,
+    Column,
+    Constant,
+    CteRef,
+    Distinct,
+    Filter,
+    Project,
+    Relation,
+    Scalar,
+    Sort,
+    TopRows,
+    Window,
+)
+
+_ORDERED: Final = (*INTEGERS, *FLOATS, "numeric", "text", "date", "timestamp", "timestamptz")
+_GROUPED: Final = (*_ORDERED, "bool")
+_RANKS: Final = ("row_number", "rank")
+_MOST: Final = 100
+
+
+def first_of_numbered(relation: Relation) -> Relation:
+    """`WHERE number <= n` of rows that a window function numbers: the window may leave out what is beyond n."""
+    if not isinstance(relation, Filter):
+        return relation
+    for made in relation.input.fields:
+        most = _rows_wanted(relation.predicate, made.id) if made.type.name == "int8" else None
+        narrowed = None if most is None else _narrowed(relation.input, made.id, most)
+        if narrowed is not None:
+            return replace(relation, input=narrowed)
+    return relation
+
+
+def _narrowed(relation: Relation, column: str, most: int) -> Relation | None:
+    """A relation without some of the rows whose number, which is the column, is beyond `most`."""
+    place = [made.id for made in relation.fields].index(column)
+    match relation:
+        case CteRef():
+            narrowed = _narrowed(relation.input, relation.input.fields[place].id, most)
+        case Project() if all(isinstance(value, Column) for value in relation.values):
+            narrowed = _narrowed(relation.input, getattr(relation.values[place], "id", ""), most)
+        case Window() if place >= len(relation.input.fields) and _ranks_only(relation):
+            return replace(relation, first=most)
+        case _:
+            return None
+    return None if narrowed is None else replace(relation, input=narrowed)
+
+
+def first_of_distinct(relation: Relation) -> Relation:
+    """DISTINCT ON over sorted rows: only rows that may be the first of their group are sorted."""
+    if not isinstance(relation, Distinct) or relation.keys is None or not isinstance(relation.input, Sort):
+        return relation
+    groups, source = relation.keys, relation.input
+    keys = source.keys[len(groups) :]
+    if not keys or not _has_thresholds([group.type for group in groups], keys[0].value.type):
+        return relation
+    if {key.value for key in source.keys[: len(groups)]} != set(groups):
+        return relation
+    kept = TopRows(source.input.fields, source.input, groups, keys[0], 1)
+    return replace(relation, input=replace(source, input=kept))
+
+
+def _has_thresholds(groups: Sequence[PgType], key: PgType) -> bool:
+    """True for types whose thresholds Polars finds as PostgreSQL orders them."""
+    return key.name in _ORDERED and all(kind.name in _GROUPED for kind in groups)
+
+
+def _rows_wanted(predicate: Scalar, column: str) -> int | None:
+    """The number n for which the predicate cannot hold where the column, counted from 1, is beyond n."""
+    for part in conjuncts(predicate):
+        match part:
+            case Call(function=name, args=(Column(id=found), Constant(value=int(count)))) if found == column:
+                most = {"<=(any, any)": count, "=(any, any)": count, "<(any, any)": count - 1}.get(name)
+                if most is not None and 1 <= most <= _MOST:
+                    return most
+    return None
+
+
+def _ranks_only(relation: Window) -> bool:
+    """True when every call numbers rows in one order, so that a row's number depends on the rows before it alone."""
+    first = relation.calls[0]
+    if not first.order or not _has_thresholds([value.type for value in first.partition], first.order[0].value.type):
+        return False
+    return all(
+        call.function in _RANKS and (call.partition, call.order) == (first.partition, first.order)
+        for call in relation.calls
+    )
