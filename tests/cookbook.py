@@ -22,6 +22,7 @@ from query.syntax.parse import parse
 from tests.running import ROOT
 
 PAGE: Final = ROOT / "docs" / "sql-cookbook.md"
+TRANSLATIONS: Final = ROOT / "docs" / "coming-from.md"
 SAMPLES: Final = ROOT / "tests" / "data" / "cookbook"
 # When the page says that its questions were asked.
 NOW: Final = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -47,6 +48,11 @@ class Question(NamedTuple):
 def questions() -> list[Question]:
     """Those of the page, in its order."""
     return [Question(*found) for found in QUESTION.findall(PAGE.read_text("utf-8"))]
+
+
+def translations() -> list[str]:
+    """The statements in the tables of docs/coming-from.md."""
+    return re.findall(r"\| `(SELECT [^`]+)` \|$", TRANSLATIONS.read_text("utf-8"), re.MULTILINE)
 
 
 def answer(sql: str) -> str:
