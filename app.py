@@ -30,7 +30,8 @@ from openapi.document import Description
 from processes.supervise import keep_running
 from query.service import QueryService
 from runtime import Pool, log_failures, offload, repeat
-from serving.flask_app import application
+from serving.flask_app import per_request
+from serving.flask_app.application import APPLICATIONS
 from storage.cluster import host
 from storage.files import object_cache
 from storage.write.engine import Storage
@@ -73,11 +74,11 @@ def build(settings: Settings, identity: Access) -> Services:
 
 def join(services: Services) -> Flask:
     """The application of these parts."""
-    app = application.Application("weir", static_folder=None)
+    app = APPLICATIONS[services.settings.http_stack]("weir", static_folder=None)
     if trusted := services.settings.trusted_proxies:
         # Flask's own way to add middleware, which mypy takes for replacing a method.
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=trusted, x_proto=trusted)  # type: ignore[method-assign]
-    application.install(app, services.meters, services.settings.self_dataset)
+    per_request.install(app, services.meters, services.settings.self_dataset)
     errors.install(app)
     register(app, services)
     return app
