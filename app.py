@@ -35,8 +35,10 @@ from serving.flask_app.application import APPLICATIONS
 from storage.cluster import host
 from storage.files import object_cache
 from storage.write.engine import Storage
-from web import authentication, errors
+from web import errors
+from web.audit import record_wrong_password
 from web.bodies import Bodies
+from web.credentials import Credentials
 from web.ingestion.headers import checked_dataset_name
 from web.ingestion.pipeline import Pipeline
 from web.ingestion.protocols import protocols
@@ -58,7 +60,7 @@ def build(settings: Settings, identity: Access) -> Services:
     return Services(
         settings=settings,
         access=identity,
-        credentials=authentication.credentials(identity),
+        credentials=_credentials(identity),
         audit=writer.store,
         peer_key=key,
         target_policy=Policy.of(settings.alert_allowed_hosts),
@@ -107,6 +109,12 @@ def stop(app: Flask) -> None:
     if services.recorder:
         services.recorder.close()
     services.storage.close()
+
+
+def _credentials(identity: Access) -> Credentials:
+    """The validators over `identity`; wrong passwords are recorded."""
+    bearer = None if identity.bearer_tokens is None else identity.bearer_tokens.identify
+    return Credentials(identity.verifier, bearer, record_wrong_password)
 
 
 def _storage(settings: Settings, identity: Access, meters: Meters, key: PeerKey | None) -> Storage:

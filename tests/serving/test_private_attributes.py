@@ -1,4 +1,4 @@
-"""docs/decisions/serving.md names everything that serving/ takes from the inside of a library, and it is still there."""
+"""docs/decisions/serving.md names all that serving/ takes from the inside of a library, and it is still there."""
 
 import ast
 import inspect
@@ -14,7 +14,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "decisions" / "serving.md"
-MODULES = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "serving").rglob("[!_]*.py"))
+MODULES = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "serving").rglob("[!_]*.py")
+)
 LIBRARIES = ("flask", "gunicorn", "prometheus_client", "werkzeug")
 # What is imported from these is no documented interface, whatever its name.
 UNDOCUMENTED = ("gunicorn.", "prometheus_client.values", "prometheus_client.mmap_dict")
