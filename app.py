@@ -61,7 +61,7 @@ def build(settings: Settings, identity: Access) -> Services:
         settings=settings,
         access=identity,
         credentials=_credentials(identity),
-        audit=writer.store,
+        audit=writer.record,
         peer_key=key,
         target_policy=Policy.of(settings.alert_allowed_hosts),
         storage=storage,
