@@ -79,6 +79,7 @@ MAY_IMPORT = {
     "openapi": {"apispec", "flask", "marshmallow", "schemas", "werkzeug"},
     "columns": {"polars"},
     "config": set(),
+    "preflight": set(),
     "logs": set(),
     "errors": set(),
     "version": set(),
