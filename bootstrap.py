@@ -1,8 +1,8 @@
 """What happens before the first worker and after the last: PostgreSQL up, tables migrated, an administrator there, and
 this host known to the others.
 
-Run by gunicorn.conf.py as a process of its own, because the gunicorn master must stay free of database and Polars state,
-which would be forked into every worker: `python bootstrap.py start ADDRESS...`, `... stop`, and `... abandon` after a
+Run by gunicorn.conf.py as a process of its own, because the gunicorn master must stay free of database and Polars
+state, which would be forked into every worker: `python bootstrap.py start ADDRESS...`, `... stop`, and `... abandon` after a
 start that failed.
 """
 
