@@ -2,10 +2,11 @@
 this host known to the others.
 
 Run by gunicorn.conf.py as a process of its own, because the gunicorn master must stay free of database and Polars
-state, which would be forked into every worker: `python bootstrap.py start ADDRESS...`, `... stop`, and `... abandon` after a
-start that failed.
+state, which would be forked into every worker: `python bootstrap.py start ADDRESS...`, `... stop`, and `... abandon`
+after a start that failed.
 """
 
+import logging
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from datetime import UTC, datetime
 from typing import ParamSpec, TypeVar
 
 import logs
-from auth.accounts import bootstrap_administrator
+from auth.accounts import bootstrap_administrator, has_other_password
 from auth.passwords import Passwords
 from auth.secrets import Secrets, master_key, require_same_key
 from auth.weak_passwords import reached_at, refuse_guessable_password
@@ -25,6 +26,8 @@ from processes.locks import wait_for_lock
 from storage.backup.data_dir import require_restored
 from storage.cluster import host
 from storage.upkeep import membership
+
+logger = logging.getLogger("bootstrap")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,6 +53,13 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
     passwords = Passwords(_here)
     reached = reached_at(addresses, settings.trusted_proxies, settings.public_url)
     refuse_guessable_password(passwords, settings.admin_username, settings.admin_password, reached)
+    given = settings.admin_password
+    if given is not None and has_other_password(passwords, settings.admin_username, given):
+        logger.warning(
+            "WEIR_ADMIN_PASSWORD counts on the first start alone and is not used: there are users already, and %s has "
+            "another password; `weirctl admin reset-password` makes a new one",
+            settings.admin_username,
+        )
     membership.join(host.layout(settings.data_dir, settings.storage_url), settings.advertise_url)
     password = bootstrap_administrator(passwords, settings.admin_username, settings.admin_password, datetime.now(UTC))
     if password is not None:

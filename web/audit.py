@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-import polars as pl
 from flask import Blueprint, Response
 
 from auth.identity import Identity
 from auth.privileges import AUDIT_DATASET
-from columns import POLARS_TYPES, Batch, ColumnType, Field
+from columns import one_row
 from errors import WeirError
 from serving.flask_app.current import this_request
 from storage.write.arrival import Arrival
@@ -83,13 +82,6 @@ def record(tenant: str, actor: Actor, action: str, target: str | None, status: i
     }
     arrival = Arrival(datetime.now(UTC), request.remote_addr or "", request.headers.get("User-Agent", ""))
     try:
-        services().audit(tenant, AUDIT_DATASET, _batch(members), arrival, TELEMETRY_TYPE)
+        services().audit(tenant, AUDIT_DATASET, one_row(members), arrival, TELEMETRY_TYPE)
     except WeirError as error:
         logger.error("audit: %s was not recorded: %s", members, error)
-
-
-def _batch(members: dict[str, str | int | None]) -> Batch:
-    types = {name: ColumnType.INT64 if isinstance(value, int) else ColumnType.UTF8 for name, value in members.items()}
-    fields = tuple(Field(name, kind) for name, kind in types.items())
-    columns = tuple(pl.Series(name, [members[name]], POLARS_TYPES[kind]) for name, kind in types.items())
-    return Batch(fields, columns, 1)
