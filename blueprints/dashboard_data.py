@@ -16,7 +16,7 @@ from blueprints.query import Sources
 from errors import QueryTooLarge, WeirError
 from models.dashboard import Tile
 from query import timerange
-from query.results.formats import Options
+from query.results.options import Options
 from query.service import QueryService, Question
 from schemas.dashboards import DashboardDataSchema
 from schemas.reading import load

@@ -19,7 +19,7 @@ from query import timerange
 from query.process.messages import Source
 from query.process.slot_table import Query
 from query.results.content_coding import CODINGS
-from query.results.formats import Format, Options
+from query.results.options import Format, Options
 from query.service import Question, Result
 from query.timerange import TimeRange
 from schemas.query import QuerySchema, RunningQuerySchema, known_members

@@ -4,7 +4,7 @@ import time
 
 from auth.identity import Identity
 from auth.privileges import Action, may
-from query.results.formats import Options
+from query.results.options import Options
 from query.service import Question
 from web.authentication import caller
 
