@@ -97,7 +97,7 @@ def start(app: Flask) -> None:
     if recorder:
         recorder.start()
     for name, module in (("maintenance", "storage.upkeep.maintenance"), ("alerting", "alerting.process")):
-        command = [sys.executable, "-m", module, "--parent", str(os.getpid())]
+        command = [sys.executable, "-m", "processes.run", module, "--parent", str(os.getpid())]
         keep_running(name, services.settings.data_dir / f"{name}.lock", command, recorder.hear if recorder else None)
 
 

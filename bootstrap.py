@@ -1,28 +1,33 @@
 """What happens before the first worker and after the last: PostgreSQL up, tables migrated, an administrator there, and
 this host known to the others.
 
-Run by gunicorn.conf.py as a process of its own (`python bootstrap.py start ADDRESS...`, `... stop`), because the
-gunicorn master must stay free of database and Polars state, which would be forked into every worker.
+Run by gunicorn.conf.py as a process of its own, because the gunicorn master must stay free of database and Polars
+state, which would be forked into every worker: `python bootstrap.py start ADDRESS...`, `... stop`, and `... abandon`
+after a start that failed.
 """
 
+import logging
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import ParamSpec, TypeVar
 
 import logs
-from auth.accounts import bootstrap_administrator
+from auth.accounts import bootstrap_administrator, has_other_password
 from auth.passwords import Passwords
 from auth.secrets import Secrets, master_key, require_same_key
 from auth.weak_passwords import reached_at, refuse_guessable_password
 from config import InvalidSetting, Settings, close_to_others
 from embedded_postgres import server
-from errors import WeirError
+from errors import StorageUnavailable, WeirError
 from models import base
 from processes.locks import wait_for_lock
 from storage.backup.data_dir import require_restored
 from storage.cluster import host
 from storage.upkeep import membership
+
+logger = logging.getLogger("bootstrap")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,11 +47,19 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
     if settings.database_url is None:
         server.ensure_running(settings.data_dir)
     base.bind(server.url(settings.database_url, settings.data_dir))
+    base.check_reachable()
     base.migrate()
     require_same_key(Secrets(master_key(settings.secret_key, settings.data_dir)))
     passwords = Passwords(_here)
     reached = reached_at(addresses, settings.trusted_proxies, settings.public_url)
     refuse_guessable_password(passwords, settings.admin_username, settings.admin_password, reached)
+    given = settings.admin_password
+    if given is not None and has_other_password(passwords, settings.admin_username, given):
+        logger.warning(
+            "WEIR_ADMIN_PASSWORD counts on the first start alone and is not used: there are users already, and %s has "
+            "another password; `weirctl admin reset-password` makes a new one",
+            settings.admin_username,
+        )
     membership.join(host.layout(settings.data_dir, settings.storage_url), settings.advertise_url)
     password = bootstrap_administrator(passwords, settings.admin_username, settings.admin_password, datetime.now(UTC))
     if password is not None:
@@ -71,15 +84,31 @@ def stop(settings: Settings, _: Sequence[str]) -> None:
                 server.stop(settings.data_dir)
 
 
+def abandon(settings: Settings, _: Sequence[str]) -> None:
+    """Stop the embedded PostgreSQL of a start that has failed."""
+    server.stop(settings.data_dir)
+
+
+def _told(error: Exception) -> str:
+    """One line. Of a database that is not reached, what its client says: host, port and reason, and no password."""
+    cause = error.__cause__
+    if isinstance(error, StorageUnavailable) and isinstance(cause, base.DatabaseError):
+        reason = " ".join(str(cause).split())
+        return f"{error} ({reason}): see WEIR_DATABASE_URL"
+    return " ".join(str(error).split())
+
+
 def main(arguments: list[str]) -> int:
     try:
         close_to_others()
         settings = Settings.from_env()
         logs.configure(settings.log_format, settings.log_level)
         logs.take_hooks()
-        {"start": start, "stop": stop}[arguments[0]](settings, arguments[1:])
+        # SystemExit, so that what is open is closed; a program of PostgreSQL is never left half-way.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+        {"start": start, "stop": stop, "abandon": abandon}[arguments[0]](settings, arguments[1:])
     except (WeirError, InvalidSetting) as error:
-        print(f"weir: {error}", file=sys.stderr)
+        print(f"weir: {_told(error)}", file=sys.stderr)
         return 1
     return 0
 

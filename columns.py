@@ -73,3 +73,11 @@ class Batch:
     fields: tuple[Field, ...]
     columns: tuple[pl.Series, ...]
     height: int
+
+
+def one_row(members: Mapping[str, str | int | None]) -> Batch:
+    """An event of texts and integers; a member that is None is a text without a value."""
+    types = {name: ColumnType.INT64 if isinstance(value, int) else ColumnType.UTF8 for name, value in members.items()}
+    fields = tuple(Field(name, kind) for name, kind in types.items())
+    columns = tuple(pl.Series(name, [members[name]], POLARS_TYPES[kind]) for name, kind in types.items())
+    return Batch(fields, columns, 1)

@@ -1,8 +1,10 @@
 """The settings: environment variables `WEIR_*`, read once. A bad value stops the start and names its variable."""
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,38 +26,32 @@ def _boolean(text: str) -> bool:
     raise ValueError("expected true or false")
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value <= 0:
-        raise ValueError("expected a positive whole number")
-    return value
+def _whole(expected: str, least: int, most: float = math.inf) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        # Python's own words for a text that is no number would say nothing of what is wanted.
+        value = int(text) if text.strip().removeprefix("-").isdecimal() else least - 1
+        if not least <= value <= most:
+            raise ValueError(f"expected {expected}")
+        return value
+
+    return read
 
 
-def _size(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise ValueError("expected a number of bytes, or 0")
-    return value
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if not 0 <= value <= 10:
-        raise ValueError("expected a whole number from 0 to 10")
-    return value
-
-
-def _percent(text: str) -> int:
-    value = int(text)
-    if not 1 <= value <= 100:
-        raise ValueError("expected a percentage from 1 to 100")
-    return value
+_positive = _whole("a positive whole number, such as 100", 1)
+_bytes = _whole("a number of bytes, such as 16777216", 1)
+_size = _whole("a number of bytes, such as 8589934592, or 0", 0)
+_count = _whole("a whole number from 0 to 10", 0, 10)
+_percent = _whole("a percentage from 1 to 100", 1, 100)
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
+    expected = ValueError("expected seconds, such as 300")
+    try:
+        value = float(text)
+    except ValueError:
+        raise expected from None
     if not 0 < value < 10**9:
-        raise ValueError("expected a positive number of seconds")
+        raise expected
     return value
 
 
@@ -112,20 +108,20 @@ class Settings:
         str, None, "seals API keys; unset: a file of mode 0600 in the data directory", secret=True
     )
     multi_tenant: bool = setting(_boolean, False, "scope everything by the header `X-P-Tenant`")
-    max_body_bytes: int = setting(_positive, 16 * MIB, "largest request body as sent")
-    max_decoded_bytes: int = setting(_positive, 64 * MIB, "largest request body after decompression")
+    max_body_bytes: int = setting(_bytes, 16 * MIB, "largest request body as sent")
+    max_decoded_bytes: int = setting(_bytes, 64 * MIB, "largest request body after decompression")
     max_columns: int = setting(_positive, 1000, "columns a dataset may have")
     max_new_columns: int = setting(_positive, 500, "new columns that one request may give a dataset")
     max_sender_columns: int = setting(
         _positive, 800, "columns of a dataset that one key or user may have sent first; dropped ones do not count"
     )
     max_inflight_bytes: int = setting(
-        _positive, 256 * MIB, "bodies in flight per worker, and what decoding protobuf makes of them, before 503"
+        _bytes, 256 * MIB, "bodies in flight per worker, and what decoding protobuf makes of them, before 503"
     )
     disk_high_water_percent: int = setting(_percent, 92, "disk use at which ingestion is refused")
     disk_low_water_percent: int = setting(_percent, 88, "disk use below which ingestion resumes")
     query_timeout_seconds: float = setting(_seconds, 300.0, "longest run of one query")
-    query_memory_bytes: int = setting(_positive, 2 * GIB, "memory of one query")
+    query_memory_bytes: int = setting(_bytes, 2 * GIB, "memory of one query")
     query_concurrency: int = setting(
         _positive,
         os.cpu_count() or 1,
@@ -136,7 +132,7 @@ class Settings:
     )
     query_queue: int = setting(_positive, 100, "queries that may wait in each worker before 503")
     query_queue_seconds: float = setting(_seconds, 30.0, "longest wait of a query for its turn before 503")
-    query_result_bytes: int = setting(_positive, 16 * GIB, "largest result of one query, before compression")
+    query_result_bytes: int = setting(_bytes, 16 * GIB, "largest result of one query, before compression")
     query_time_range: str = setting(
         _one_of("optional", "required"), "optional", "`required`: startTime and endTime are mandatory"
     )
@@ -233,4 +229,9 @@ def _refuse_unknown(environ: Mapping[str, str], known: Mapping[str, Any]) -> Non
     """A misspelt setting that is silently ignored is worse than a stop."""
     unknown = sorted(name for name in environ if name.startswith("WEIR_") and name not in known)
     if unknown:
-        raise InvalidSetting(f"{', '.join(unknown)}: no such setting")
+        raise InvalidSetting("; ".join(f"{name}: no such setting{_meant(name, known)}" for name in unknown))
+
+
+def _meant(name: str, known: Mapping[str, Any]) -> str:
+    near = get_close_matches(name, known, n=1, cutoff=0.8)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -1,7 +1,9 @@
 """How gunicorn runs Weir. Its command line and GUNICORN_CMD_ARGS win over everything here."""
 
+import atexit
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -9,10 +11,20 @@ from typing import Any
 from gunicorn.glogging import Logger
 
 import logs
-from config import Settings, close_to_others
+import preflight
+from config import InvalidSetting, Settings, close_to_others
+from processes.child import blocked
 
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
+
+# From here until gunicorn has handlers of its own, a stop is an end in order: what has been started is stopped.
+for number in STOPS:
+    signal.signal(number, lambda *_: sys.exit(0))
 close_to_others()
-settings = Settings.from_env()
+try:
+    settings = Settings.from_env()
+except InvalidSetting as error:
+    sys.exit(f"weir: {error}")
 cores = os.cpu_count() or 1
 
 bind = "127.0.0.1:8000"
@@ -48,15 +60,77 @@ logger_class = Logs
 
 
 def on_starting(server: Any) -> None:
-    """Start PostgreSQL, migrate, create the administrator: in a process of its own, since the master must fork."""
-    lock = settings.data_dir / "server.lock"
-    settings.make_data_dir()
-    server.weir_lock = lock.open("w")
-    _begin_alone(server.weir_lock)
-    fcntl.flock(server.weir_lock, fcntl.LOCK_SH)
-    command = [sys.executable, "bootstrap.py", "start", *map(host_of, server.cfg.address)]
-    if subprocess.run(command, cwd=os.path.dirname(__file__) or ".").returncode:
+    """Start PostgreSQL, migrate, create the administrator: in a process of its own, since the master must fork.
+
+    What is wrong with the data directory or the address is found before. gunicorn calls `on_exit` only once it runs,
+    so what is started here is stopped at the master's exit, whatever that comes from.
+    """
+    try:
+        preflight.require_free(server.cfg.address)
+        preflight.prepare_data_dir(settings)
+    except preflight.CannotStart as error:
+        sys.exit(f"weir: {error}")
+    lock = (settings.data_dir / preflight.LOCK).open("w")
+    _begin_alone(lock)
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    started: list[bool] = []
+    atexit.register(_finish, os.getpid(), lock, started)
+    if _bootstrap("start", *map(host_of, server.cfg.address)):
         sys.exit(1)
+    started.append(True)
+    _let_booting_workers_end()
+
+
+def _bootstrap(*arguments: str) -> int:
+    """Run bootstrap.py to its end; its exit code. Ctrl-C reaches every process of a terminal: there it means us."""
+    with blocked(signal.SIGINT, signal.SIGQUIT):
+        process = subprocess.Popen([sys.executable, "bootstrap.py", *arguments], cwd=os.path.dirname(__file__) or ".")
+    try:
+        return process.wait()
+    except SystemExit:
+        # It ends after the step that it is at.
+        process.terminate()
+        process.wait()
+        raise
+
+
+def _finish(master: int, lock: Any, started: list[bool]) -> None:
+    """Leave the deployment and stop the embedded PostgreSQL, unless another server still uses this data directory."""
+    if os.getpid() != master:
+        return
+    for number in STOPS:
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return
+    if started:
+        _bootstrap("stop")
+    elif settings.database_url is None:
+        _bootstrap("abandon")
+
+
+def _let_booting_workers_end() -> None:
+    """Between its fork and the worker's own handlers a process has the master's, which would swallow a stop."""
+    master = os.getpid()
+    os.register_at_fork(
+        before=lambda: _mask_in(master, signal.SIG_BLOCK),
+        after_in_parent=lambda: _mask_in(master, signal.SIG_UNBLOCK),
+        after_in_child=lambda: _take_stops(master),
+    )
+
+
+def _mask_in(process: int, how: int) -> None:
+    if os.getpid() == process:
+        signal.pthread_sigmask(how, STOPS)
+
+
+def _take_stops(master: int) -> None:
+    """In a new worker; its own children have handlers of their own."""
+    if os.getppid() == master:
+        for number in STOPS:
+            signal.signal(number, lambda *_: os._exit(0))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
 
 
 def host_of(address: Any) -> str:
@@ -92,12 +166,3 @@ def when_ready(server: Any) -> None:
     """Say where to go next."""
     address = ", ".join(str(sock) for sock in server.LISTENERS)
     server.log.info("Weir listens on %s; the first five minutes are in README.md", address)
-
-
-def on_exit(server: Any) -> None:
-    """Leave the deployment and stop the embedded PostgreSQL, unless another server still uses this data directory."""
-    try:
-        fcntl.flock(server.weir_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return
-    subprocess.run([sys.executable, "bootstrap.py", "stop"], cwd=os.path.dirname(__file__) or ".")

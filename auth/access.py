@@ -3,10 +3,12 @@
 access = build(AccessOptions.of(settings), Passwords(runtime.offload))
 """
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
 
 from auth.accounts import Accounts
 from auth.backoff import Backoff
@@ -14,8 +16,8 @@ from auth.cache import IdentityCache
 from auth.keys import ApiKeys
 from auth.last_use import LastUse
 from auth.oidc import BearerTokens
+from auth.openid import ProviderOptions
 from auth.passwords import Passwords
-from auth.provider import Provider, ProviderOptions
 from auth.secrets import Secrets, master_key
 from auth.sessions import Sessions
 from auth.tenants import Tenants
@@ -23,6 +25,12 @@ from auth.verify import Verifier
 from config import InvalidSetting, Settings
 from models import api_key
 from models.shared_generation import DatabaseGeneration, Generation, SharedGeneration
+
+if TYPE_CHECKING:
+    from auth.provider import Provider
+
+# By its name, since its libraries take a quarter of a worker's start, and most servers have no provider.
+PROVIDER_MODULE: Final = "auth.provider"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +85,13 @@ class Access:
     accounts: Accounts
     tenants: Tenants
     sessions: Sessions
-    provider: Provider | None
+    provider: "Provider | None"
     bearer_tokens: BearerTokens | None
     last_use: LastUse
+
+
+def _client_of(options: ProviderOptions) -> "Provider":
+    return cast("Provider", importlib.import_module(PROVIDER_MODULE).Provider(options))
 
 
 def now() -> datetime:
@@ -92,7 +104,7 @@ def build(options: AccessOptions, passwords: Passwords, clock: Callable[[], date
     generation: Generation = SharedGeneration(options.data_dir) if options.one_host else DatabaseGeneration()
     cache = IdentityCache(generation)
     last_use = LastUse(api_key.touch)
-    provider = None if options.provider is None else Provider(options.provider)
+    provider = None if options.provider is None else _client_of(options.provider)
     bearer_tokens = None if provider is None else BearerTokens(provider, cache)
     return Access(
         multi_tenant=options.multi_tenant,

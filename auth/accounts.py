@@ -97,9 +97,9 @@ class Accounts:
         Changes are serial (models/generation.py), so two of them cannot each leave the other's administrator.
         """
         with self._generation.changing(), generation.changing():
-            before = _has_administrator(tenant)
+            before = administrators(tenant)
             yield
-            if before and not _has_administrator(tenant):
+            if before and not administrators(tenant):
                 raise LastAdministrator("this would leave no native user with the privilege admin")
 
 
@@ -120,11 +120,20 @@ def bootstrap_administrator(passwords_: Passwords, username: str, password: str 
     return chosen if password is None else None
 
 
+def has_other_password(passwords_: Passwords, username: str, password: str) -> bool:
+    """Whether there are users already and this is not the name and password of one."""
+    if not user.list_all(DEFAULT):
+        return False
+    found = user.find(DEFAULT, username)
+    stored = None if found is None else found.password_hash
+    return stored is None or not passwords_.verify(stored, password)
+
+
+def administrators(tenant: str) -> list[str]:
+    """The native users who are administrators. OIDC users do not count: their provider may be away."""
+    native = (each for each in user.list_all(tenant) if each.method is Method.NATIVE)
+    return [each.name for each in native if is_administrator(entries_of(each.roles))]
+
+
 def _held(tenant: str, name: str) -> list[str]:
     return [each.name for each in user.get(tenant, name).roles]
-
-
-def _has_administrator(tenant: str) -> bool:
-    """Whether a native user is administrator. OIDC users do not count: their provider may be away."""
-    native = (each for each in user.list_all(tenant) if each.method is Method.NATIVE)
-    return any(is_administrator(entries_of(each.roles)) for each in native)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from auth.provider import AuthorizationRequest
+from auth.openid import AuthorizationRequest
 from auth.secrets import Secrets
 from errors import InternalError, LoginFailed
 

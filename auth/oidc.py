@@ -3,16 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from auth.cache import IdentityCache, Resolved
 from auth.identity import Identity, Kind
 from auth.names import is_text
-from auth.provider import LAST_SECOND, Claims, Provider, ProviderOptions
+from auth.openid import LAST_SECOND, Claims, ProviderOptions
 from auth.verify import identity_of
 from errors import LoginFailed
 from models import role, session, tenant, user
 from models.role import RoleRecord
+
+if TYPE_CHECKING:
+    from auth.provider import Provider
 
 # No native user's name holds a colon, so no subject can be taken for one.
 PREFIX: Final = "oidc:"
@@ -32,7 +35,7 @@ class Subject:
 class BearerTokens:
     """Verifies `Authorization: Bearer` for API calls: tokens that the provider issued for this client."""
 
-    def __init__(self, provider: Provider, cache: IdentityCache) -> None:
+    def __init__(self, provider: "Provider", cache: IdentityCache) -> None:
         self._provider = provider
         self._cache = cache
 

@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
 import requests
 from joserfc import jwt
 from joserfc.errors import InvalidKeyIdError, JoseError
 from joserfc.jwk import KeySet, KeySetSerialization
 
+from auth.openid import LAST_SECOND, AuthorizationRequest, Claims, ProviderOptions, Tokens
 from errors import LoginFailed, ProviderUnavailable
 
 logger = logging.getLogger(__name__)
@@ -40,41 +41,6 @@ KEYS_ASKED_SECONDS: Final = 5
 
 # What an ID token (OpenID Connect Core 1.0) and an access token (RFC 9068) call themselves, if they do.
 KINDS: Final = frozenset(("jwt", "at+jwt"))
-# The end of the year 9999: the last that a clock here can show.
-LAST_SECOND: Final = 253_402_300_799
-
-Claims: TypeAlias = Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderOptions:
-    """`tenant_claim` names the claim that says which tenants a token is good for; None: there is one tenant."""
-
-    issuer: str
-    client_id: str
-    client_secret: str | None
-    groups_claim: str
-    tenant_claim: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """What the token endpoint gave: the verified claims of the ID token, and the tokens themselves."""
-
-    claims: Claims
-    id_token: str | None
-    refresh_token: str | None
-    expires_in_seconds: int
-
-
-@dataclass(frozen=True, slots=True)
-class AuthorizationRequest:
-    """What the browser takes to the provider (OpenID Connect Core 1.0 section 3.1.2.1, RFC 7636)."""
-
-    redirect_uri: str
-    state: str
-    nonce: str
-    code_challenge: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ import secrets as random
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from auth.cache import IdentityCache, Resolved
 from auth.identity import Identity, Kind
 from auth.oidc import PREFIX, load_identity, read_subject, require_tenant
-from auth.provider import Provider, Tokens
+from auth.openid import Tokens
 from auth.secrets import Secrets
 from auth.verify import identity_of
 from errors import LoginFailed
@@ -18,6 +18,9 @@ from models import session, user
 from models.session import Grant, SessionRecord
 from models.shared_generation import Generation
 from models.user import NewUser
+
+if TYPE_CHECKING:
+    from auth.provider import Provider
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +54,7 @@ class Sessions:
         cache: IdentityCache,
         generation: Generation,
         clock: Callable[[], datetime],
-        provider: Provider | None,
+        provider: "Provider | None",
     ) -> None:
         self._secrets = secrets
         self._cache = cache
@@ -63,7 +66,7 @@ class Sessions:
         """A session of a native user who has just proven a password."""
         return self._open(identity.tenant, identity.id, Grant((), self._clock() + NATIVE_LIFE), NATIVE_LIFE)
 
-    def open_oidc(self, tenant: str, tokens: Tokens, provider: Provider) -> NewSession:
+    def open_oidc(self, tenant: str, tokens: Tokens, provider: "Provider") -> NewSession:
         """A session of the user that the ID token speaks of, who is made at the first login. Raises LoginFailed."""
         require_tenant(tokens.claims, tenant, provider.options)
         subject = read_subject(tokens.claims, provider.options)

@@ -1,7 +1,7 @@
 """Browser logins: to the OIDC provider and back, or by Basic credentials; and the logout. Open to all by nature."""
 
 import logging
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode, urlsplit
 
 from flask import Blueprint, Response, request
@@ -12,7 +12,6 @@ from auth.identity import Identity, Kind
 from auth.login import Login
 from auth.names import TENANT
 from auth.oidc import PREFIX
-from auth.provider import Provider
 from auth.sessions import NewSession
 from errors import Forbidden, InvalidHeader, InvalidRequest, LoginFailed, OidcNotConfigured
 from models.tenant import DEFAULT
@@ -20,6 +19,9 @@ from serving.flask_app.current import this_request
 from web import audit
 from web.audit import Actor
 from web.authentication import SESSION_COOKIE, access, identify, own_origin
+
+if TYPE_CHECKING:
+    from auth.provider import Provider
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +82,7 @@ def _open_native(identity: Identity) -> NewSession:
     return access().sessions.open_native(identity)
 
 
-def _open_oidc(provider: Provider, begun: Login) -> NewSession:
+def _open_oidc(provider: "Provider", begun: Login) -> NewSession:
     code = request.args.get("code")
     if code is None:
         raise LoginFailed(f"the provider refused: {request.args.get('error', 'no code')[:100]}")
@@ -92,7 +94,7 @@ def _open_oidc(provider: Provider, begun: Login) -> NewSession:
         raise
 
 
-def _provider() -> Provider:
+def _provider() -> "Provider":
     provider = access().provider
     if provider is None:
         raise OidcNotConfigured("this server has no OIDC provider; log in with Basic credentials")

@@ -9,6 +9,7 @@ import logging
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -23,6 +24,7 @@ from urllib.parse import quote
 import psycopg
 
 from errors import StorageUnavailable
+from processes.child import blocked
 from processes.locks import wait_for_lock
 
 logger = logging.getLogger(__name__)
@@ -259,9 +261,11 @@ def _run(found: Cluster, command: Sequence[str]) -> None:
     program = [*_as_account(found), str(found.binaries / command[0]), *command[1:]]
     with tempfile.TemporaryFile() as output:
         # A file, not a pipe: the server inherits it, and a pipe would stay open for as long as the server runs.
-        done = subprocess.run(
-            program, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/", timeout=2 * START_SECONDS
-        )
+        # To its end, whoever wants to stop us meanwhile: half a start could not be stopped.
+        with blocked(signal.SIGINT, signal.SIGTERM):
+            done = subprocess.run(
+                program, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/", timeout=2 * START_SECONDS
+            )
         output.seek(0)
         said = output.read().decode(errors="replace").strip()
     if done.returncode:

@@ -135,9 +135,13 @@ class SharedGeneration:
 
 
 def _map(path: Path) -> memoryview:
-    """The file's two cells as shared memory. Aligned 8-byte loads and stores are whole on the machines we run on."""
+    """The file's two cells as shared memory. Aligned 8-byte loads and stores are whole on the machines we run on.
+
+    With a block of its own: on a full disk the kernel kills whoever touches a mapped page that has none.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
+        os.posix_fallocate(descriptor, 0, 2 * CELL_BYTES)
         os.ftruncate(descriptor, 2 * CELL_BYTES)
         return memoryview(mmap.mmap(descriptor, 2 * CELL_BYTES)).cast("Q")
     finally:

@@ -4,7 +4,8 @@ import ctypes
 import os
 import select
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -18,6 +19,19 @@ Wait = Callable[[float], bool]
 def die_with_parent(signal_number: int) -> None:
     """Let the kernel send this process the signal when its parent dies."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal_number)
+
+
+@contextmanager
+def blocked(*signals: signal.Signals) -> Iterator[None]:
+    """Keep these signals from this thread, and for good from the processes that it starts meanwhile.
+
+    Here those that came arrive when the block ends. A process can still ask for them itself, as PostgreSQL does.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def end_with_parent(parent: int | None) -> Wait:

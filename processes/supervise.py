@@ -1,6 +1,7 @@
 """Supervision: exactly one child of a kind per host, started again when it dies. Runs in greenlets of every worker."""
 
 import logging
+import signal
 import socket
 import subprocess
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 import gevent
 
 from logs import outlet
+from processes.child import blocked
 from processes.locks import try_lock
 
 logger = logging.getLogger(__name__)
@@ -53,13 +55,19 @@ def _run_as_owner(name: str, lock: Path, command: Sequence[str], hear: Hear | No
 def _start(command: Sequence[str], lock: int, hear: Hear | None) -> "subprocess.Popen[bytes]":
     """The child, which inherits the lock."""
     if hear is None:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=outlet(), pass_fds=[lock])
+        return _spawn(command, lock)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         told = [*command, "--log-to", str(theirs.fileno())]
-        child = subprocess.Popen(told, stdin=subprocess.DEVNULL, stderr=outlet(), pass_fds=[lock, theirs.fileno()])
+        child = _spawn(told, lock, theirs.fileno())
     gevent.spawn(_listen, ours, hear)
     return child
+
+
+def _spawn(command: Sequence[str], *inherited: int) -> "subprocess.Popen[bytes]":
+    """Ctrl-C reaches every process of a terminal; this one ends with its parent, which ends in order."""
+    with blocked(signal.SIGINT, signal.SIGQUIT):
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=outlet(), pass_fds=inherited)
 
 
 def _listen(ours: socket.socket, hear: Hear) -> None:

@@ -10,12 +10,12 @@ from typing import Final
 
 from config import Settings
 from errors import InternalError, QueryNotFound, StorageUnavailable
+from query.parameters import Parameter
 from query.process.messages import Execute, Parse, Source
 from query.process.pool import Lease, Limits, OnWait, Pool, ignore
 from query.process.protocol import Answer
 from query.process.slot_table import Query, SlotTable
 from query.results.options import Options
-from query.syntax.parameters import Parameter
 
 KIB: Final = 1024
 # A result up to this size is complete before its status goes out: its errors are proper answers, and it has a length.

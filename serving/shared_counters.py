@@ -5,6 +5,7 @@ the death of a worker, and there are never more files than there were workers at
 """
 
 import itertools
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -21,16 +22,63 @@ from processes.locks import try_lock
 DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 DIRECTORY_NAME: Final = "metrics"
 SLOT_SUFFIX: Final = ".slot"
+# A file grows by doubling; this holds what a worker usually counts.
+FILE_BYTES: Final = 64 * 1024
+# More than an entry takes beside its name: its length, padding, the value and a time.
+ENTRY_BYTES: Final = 32
+
+logger = logging.getLogger(__name__)
 
 
 class _File(MmapedDict):
-    """The mapped file of a worker's values of one type."""
+    """The mapped file of a worker's values of one type, with blocks for all of it. Raises OSError on a full disk.
+
+    The library's has holes. On a full disk the kernel kills (SIGBUS) whoever touches a mapped page without a block.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with path.open("ab") as file:
+            _allocate(file.fileno(), max(FILE_BYTES, file.tell()))
+        super().__init__(str(path))
 
     def cell(self, key: str) -> "memoryview[float]":
         """Where the value of that key is, a double. A file that grows is mapped anew; the old mapping stays good."""
+        if key not in self._positions and self._used + len(key.encode()) + ENTRY_BYTES > self._capacity:
+            _allocate(self._f.fileno(), 2 * self._capacity)
         self.read_value(key)
         at = self._positions[key]
         return memoryview(self._m)[at : at + 8].cast("d")
+
+
+def _allocate(descriptor: int, size: int) -> None:
+    """Blocks for so much of the file, which is left as long as it was if there is no room for them."""
+    before = os.fstat(descriptor).st_size
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError:
+        os.ftruncate(descriptor, before)
+        raise
+
+
+class _Files:
+    """A worker's files by type, each made when its first value is. What finds no room on the disk is counted apart."""
+
+    def __init__(self, directory: Path, slot: int) -> None:
+        self._directory, self._slot = directory, slot
+        self._files: dict[str, _File] = {}
+
+    def cell(self, kind: str, key: str) -> "memoryview[float]":
+        """A cell of the file, or one that only this process sees: what is not counted must not refuse a request."""
+        try:
+            return self._file(kind).cell(key)
+        except OSError as error:
+            logger.warning("what this worker counts is not all in /metrics: %s", error)
+            return memoryview(bytearray(8)).cast("d")
+
+    def _file(self, kind: str) -> _File:
+        if kind not in self._files:
+            self._files[kind] = _File(self._directory / f"{kind}_{self._slot}.db")
+        return self._files[kind]
 
 
 class Value:
@@ -42,8 +90,8 @@ class Value:
 
     _multiprocess = True
 
-    def __init__(self, files: dict[str, _File], kind: str, *key: Any, **_: Any) -> None:
-        self._cell: memoryview[float] = files[kind].cell(mmap_key(*key))
+    def __init__(self, files: _Files, kind: str, *key: Any, **_: Any) -> None:
+        self._cell: memoryview[float] = files.cell(kind, mmap_key(*key))
 
     def inc(self, amount: float) -> None:
         self._cell[0] += amount
@@ -68,7 +116,7 @@ def share(directory: Path, stack: str = "fast") -> int:
 
 
 def _fast_values(directory: Path, slot: int) -> Callable[..., Any]:
-    return partial(Value, {kind: _File(str(directory / f"{kind}_{slot}.db")) for kind in ("counter", "histogram")})
+    return partial(Value, _Files(directory, slot))
 
 
 def _stock_values(_: Path, slot: int) -> Callable[..., Any]:

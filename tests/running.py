@@ -62,7 +62,7 @@ class Service:
             self.process = subprocess.Popen(
                 [*command, "--workers", str(self.workers)],
                 cwd=ROOT,
-                env=_clean_environment() | dict(self.environment) | {"WEIR_DATA_DIR": str(self.data_dir)},
+                env=clean_environment() | dict(self.environment) | {"WEIR_DATA_DIR": str(self.data_dir)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -124,6 +124,6 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _clean_environment() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
     """Ours without what would change the service under test."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("WEIR_", "GUNICORN_"))}

@@ -64,11 +64,28 @@ def error_body(error: WeirError) -> dict[str, str | int]:
 def log_error(error: WeirError, status: int) -> None:
     """Our faults at error with their traceback, the client's at info without (a client can repeat them at will)."""
     this_request().error_code = error.code
-    where = {"code": error.code}
+    where = {"code": error.code, **_sender()}
     if status >= 500 and not isinstance(error, Overloaded):
         logger.error("%s %s: %s", request.method, request.path, error.message, exc_info=error, extra=where)
     else:
-        logger.info("%s %s: %s %s", request.method, request.path, status, error.code, extra=where)
+        logger.info(
+            "%s %s: %s %s, from %s",
+            request.method,
+            request.path,
+            status,
+            error.code,
+            " ".join(_sender().values()),
+            extra=where,
+        )
+
+
+def _sender() -> dict[str, str]:
+    """Whose request it is, so that of many senders the one can be found that is wrong: address, kind and name."""
+    asked = this_request()
+    sender = {"client": asked.remote_addr or "a local socket"}
+    if asked.identity is not None:
+        sender["identity"] = f"{asked.identity.kind.value}:{asked.identity.name}"
+    return sender
 
 
 def _domain_error(error: WeirError) -> Response:

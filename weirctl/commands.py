@@ -11,6 +11,7 @@ import click
 import version
 from config import InvalidSetting
 from errors import WeirError
+from weirctl.administrators import group as administrators
 from weirctl.client import Refused, Server
 from weirctl.data import backup, check, repair, restore, settings
 from weirctl.events import ingest
@@ -247,5 +248,5 @@ def _entry(text: str) -> dict[str, Any]:
 
 _quoted = partial(quote, safe="")
 
-for command in (ingest, query, check, repair, backup, restore, settings, hosts):
+for command in (ingest, query, check, repair, backup, restore, settings, hosts, administrators):
     group.add_command(command)

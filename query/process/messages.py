@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from query.parameters import Parameter
 from query.results.options import Options
-from query.syntax.parameters import Parameter
 from storage.read.snapshot import Snapshot
 
 Tags = frozenset[tuple[str, str]]

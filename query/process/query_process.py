@@ -39,6 +39,8 @@ class QueryProcess:
                 sys.executable,
                 [sys.executable, "-m", "query.process.worker", str(os.getpid()), module, *logs.arguments()],
                 _environment(threads),
+                # Ctrl-C reaches every process of a terminal, and is the owner's to act on.
+                setsigmask=[signal.SIGINT, signal.SIGQUIT],
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
                     (os.POSIX_SPAWN_DUP2, logs.outlet(), 2),

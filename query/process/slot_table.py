@@ -7,6 +7,7 @@ a process that dies in whatever way, so nothing needs cleaning up by hand (docs/
 """
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -31,6 +32,8 @@ UNPUBLISHED: Final = ".new"
 PATIENCE_SECONDS: Final = 0.25
 # A file is locked and published right after it was created; one that is still unpublished after this never will be.
 PUBLISH_SECONDS: Final = 60.0
+# Of writes on a disk that is full, for everybody or for us.
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 # struct flock of 64-bit Linux: kind, whence, start, length, process (0 for a lock of the open file).
 RANGE: Final = struct.Struct("hhqqi0q")
 # Digits of a caller's digest that are a place in a file: two callers meet in one by chance of 2^-56.
@@ -198,13 +201,18 @@ class SlotTable:
         path.with_suffix(CANCEL).unlink(missing_ok=True)
 
     def _publish(self, name: str, content: str) -> "LockedFile":
-        """A file that appears complete and locked, so that whoever sees it unlocked knows its owner is gone."""
-        unpublished = self._directory / (name + UNPUBLISHED)
-        file = unpublished.open("w", encoding="utf-8")
-        wait_for_lock(file)
-        file.write(content)
-        file.flush()
-        path = self._directory / name
+        """A file that appears complete and locked, so that whoever sees it unlocked knows its owner is gone.
+
+        On a full disk there is none: the query runs all the same, is in no list, and waits without a place in the line.
+        """
+        path, unpublished = self._directory / name, self._directory / (name + UNPUBLISHED)
+        try:
+            file = _create_locked(unpublished, content)
+        except OSError as error:
+            unpublished.unlink(missing_ok=True)
+            if error.errno not in NO_ROOM:
+                raise
+            return LockedFile(path, None)
         unpublished.rename(path)
         return LockedFile(path, file)
 
@@ -226,14 +234,33 @@ class SlotTable:
 class LockedFile:
     """A file of the shared directory that is there as long as this is open."""
 
-    def __init__(self, path: Path, file: IO[str]) -> None:
+    def __init__(self, path: Path, file: IO[bytes] | None) -> None:
         self.path = path
         self._file = file
 
     def close(self) -> None:
         self.path.unlink(missing_ok=True)
         self.path.with_suffix(CANCEL).unlink(missing_ok=True)
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
+
+
+def _create_locked(path: Path, content: str) -> IO[bytes]:
+    # Unbuffered, so that what did not fit is not tried again when the file is closed.
+    file = path.open("wb", buffering=0)
+    try:
+        wait_for_lock(file)
+        _write(file, content.encode())
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _write(file: IO[bytes], content: bytes) -> None:
+    """All of it, which a nearly full disk may take in two parts. Raises OSError."""
+    while content:
+        content = content[file.write(content) :]
 
 
 def _sweep_if_dead(path: Path) -> bool:

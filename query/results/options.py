@@ -1,4 +1,4 @@
-"""What a result is to look like."""
+"""The formats of a result, and what a client may ask of them; without the renderers, which web workers do not load."""
 
 from dataclasses import dataclass
 from enum import Enum

@@ -6,11 +6,10 @@ from typing import Final
 from sqlglot import exp
 
 from query.fault import invalid
+from query.parameters import Parameter
 
 UNDEFINED_PARAMETER: Final = "42P02"
 UNUSED_PARAMETER: Final = "08P01"
-
-Parameter = str | int | float | bool | None
 
 
 def substitute(tree: exp.Expr, parameters: Sequence[Parameter]) -> exp.Expr:

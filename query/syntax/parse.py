@@ -16,11 +16,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 from errors import WeirError
 from query.fault import SYNTAX_ERROR, invalid, unsupported
 from query.limits import MAX_CHAIN, MAX_NESTING, MAX_TOKENS, check_text, too_complex
+from query.parameters import Parameter
 from query.syntax.allowlist import check_tree
 from query.syntax.dialect import WeirPostgres
 from query.syntax.dialect_checks import check_strictness
 from query.syntax.identifiers import fold
-from query.syntax.parameters import Parameter, substitute
+from query.syntax.parameters import substitute
 from query.syntax.positions import position_of
 from query.syntax.token_rewrites import reworded
 

@@ -15,7 +15,8 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey, RSAKey
 from werkzeug.serving import make_server
 
-from auth.provider import KEYS_ASKED_SECONDS, KEYS_FRESH_SECONDS, KEYS_KEPT_SECONDS, Provider, ProviderOptions
+from auth.openid import ProviderOptions
+from auth.provider import KEYS_ASKED_SECONDS, KEYS_FRESH_SECONDS, KEYS_KEPT_SECONDS, Provider
 from errors import LoginFailed, ProviderUnavailable
 
 CLIENT = "weir"

@@ -18,7 +18,7 @@ from werkzeug.serving import make_server
 
 from auth import login
 from auth.access import AccessOptions, build, now
-from auth.provider import ProviderOptions
+from auth.openid import ProviderOptions
 from tests.blueprints.conftest import ADMIN, OPTIONS, Caller, make_app, record
 from web.services import services_of
 

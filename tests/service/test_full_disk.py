@@ -1,5 +1,6 @@
 """A disk that fills up under the service (api.md section 4): nothing acknowledged is lost, and it goes on by itself."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -52,6 +53,40 @@ def test_a_full_disk_loses_nothing_and_ingestion_resumes(
     assert int(refusal.headers["Retry-After"]) > 0
     assert counted == [{"n": acknowledged, "u": acknowledged}]
     assert at_last == [{"n": again, "u": again}]
+
+
+def test_a_disk_without_one_free_block_kills_no_worker_and_is_read_from(database_url: str, small_disk: Path):
+    """Counters and lists of queries are files too; a mapped page without a block would be the worker's end (SIGBUS)."""
+    service = Service(small_disk, service_environment(database_url), workers=2).start()
+    try:
+        _ingest(service, 0).raise_for_status()
+        _take_all_room(small_disk)
+
+        # Requests of many kinds, so that values are counted that were not counted before.
+        for number in range(20):
+            assert service.query(f"SELECT count(*) AS n, {number} AS i FROM disk") == [{"n": 100, "i": number}]
+            assert service.call("GET", "/api/v1/liveness").status_code == 200
+            assert service.call("GET", "/api/v1/readiness").status_code in (200, 503)
+            assert service.call("GET", "/api/v1/metrics").status_code == 200
+            assert service.call("GET", f"/api/v1/nowhere/{number}").status_code == 404
+            assert service.call("GET", "/api/v1/logstream/disk/stats").status_code == 200
+        assert _ingest(service, 100).status_code == 503
+        said = service.log.read_text()
+
+        (small_disk / "ballast").unlink()
+        _until_accepted(service, 100)
+    finally:
+        service.stop()
+
+    assert "SIGBUS" not in said
+    assert said.count("Booting worker") == 2
+
+
+def _take_all_room(disk: Path) -> None:
+    """Everything, to the last block."""
+    with (disk / "ballast").open("wb", buffering=0) as ballast, contextlib.suppress(OSError):
+        while True:
+            ballast.write(b"x" * 4096)
 
 
 def _fill(service: Service) -> tuple[int, object]:

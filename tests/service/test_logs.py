@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import socket
 import struct
 from collections.abc import Callable
@@ -156,3 +157,16 @@ def test_accounts_of_others_can_read_no_events_and_no_statements(start_service: 
     assert any(path.suffix == ".wal" for path in ours)
     assert [path for path in ours if path.stat().st_mode & 0o007] == []
     assert (service.data_dir / "queries").stat().st_mode & 0o777 == 0o700
+
+
+def test_refusal_names_who_was_refused(service: Service):
+    secret = service.make_key("only-reads", {"privilege": "reader", "resource": {"dataset": "nothing"}})
+    headers = {"X-API-Key": secret, "X-P-Stream": "refused"}
+
+    known = service.call("POST", "/api/v1/ingest", json=[{"a": 1}], headers=headers)
+    unknown = service.call("POST", "/api/v1/ingest", json=[{"a": 1}], headers=headers | {"X-API-Key": "wrong"})
+
+    assert (known.status_code, unknown.status_code) == (403, 401)
+    said = service.log.read_text()
+    assert re.search(rf"403 forbidden, from 127.0.0.1 \S+:only-reads \(request {known.headers['X-Request-Id']}\)", said)
+    assert f"401 unauthenticated, from 127.0.0.1 (request {unknown.headers['X-Request-Id']})" in said

@@ -1,7 +1,11 @@
 """What the workers of one host share: docs/decisions/query-processes.md, "Sharing a host"."""
 
+import errno
 from pathlib import Path
 
+import pytest
+
+from query.process import slot_table
 from query.process.slot_table import Query, SlotTable
 
 
@@ -53,3 +57,24 @@ def test_one_slot_cannot_be_shared(tmp_path: Path) -> None:
     host.open()
 
     assert [host.try_share(query("ann")) is not None for _ in range(2)] == [True, False]
+
+
+def test_query_on_a_full_disk_runs_unlisted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = SlotTable(tmp_path / "queries", 2)
+    table.open()
+    monkeypatch.setattr(slot_table, "_write", _refuse)
+
+    entry = table.enter(Query("1", "default", "key/a", "SELECT 1", "2026-01-01T00:00:00Z"))
+    listed = table.queries("default")
+    place = table.stand_in_line()
+    slot = table.try_slot(place)
+    place.close()
+    entry.close()
+
+    assert listed == []
+    assert slot == 0
+    assert sorted(path.suffix for path in (tmp_path / "queries").iterdir()) == [".lock"] * 4
+
+
+def _refuse(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")

@@ -1,0 +1,79 @@
+"""What must be in place before anything is started, so that a start that cannot succeed leaves nothing behind.
+
+Run in gunicorn's master, which must stay small: knows settings, files and sockets, and no part of Weir.
+"""
+
+import errno
+import os
+import shutil
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from config import MIB, Settings
+
+# What a new embedded PostgreSQL takes (40 MiB), and what its first tables and log files add to it.
+FIRST_START_BYTES: Final = 64 * MIB
+PRIVILEGED_PORTS: Final = 1024
+LOCK: Final = "server.lock"
+
+
+class CannotStart(Exception):
+    """Nothing has been started. The message is one line that says what to do."""
+
+
+def prepare_data_dir(settings: Settings) -> None:
+    """Make the data directory, and see that we can write to it and that a first start fits. Raises CannotStart."""
+    try:
+        settings.make_data_dir()
+        with (settings.data_dir / LOCK).open("a"):
+            pass
+        free = shutil.disk_usage(settings.data_dir).free
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise CannotStart(_too_full(settings.data_dir, 0)) from error
+        raise CannotStart(
+            f"the data directory {settings.data_dir} cannot be used ({error.strerror}): "
+            "set WEIR_DATA_DIR to a directory that this user may write to, or start as its owner"
+        ) from error
+    is_first = settings.database_url is None and not (settings.data_dir / "postgres" / "data").exists()
+    if is_first and free < FIRST_START_BYTES:
+        raise CannotStart(_too_full(settings.data_dir, free))
+
+
+def _too_full(data_dir: Path, free: int) -> str:
+    return (
+        f"the first start needs {FIRST_START_BYTES // MIB} MiB of disk in {data_dir}, and {free // MIB} MiB are free: "
+        "make room, or set WEIR_DATA_DIR to a directory on another disk"
+    )
+
+
+def require_free(addresses: Sequence[object]) -> None:
+    """See that each of gunicorn's addresses can be listened on. Raises CannotStart.
+
+    Unix sockets, which gunicorn replaces, and sockets that it inherits are left to gunicorn.
+    """
+    if {"GUNICORN_FD", "LISTEN_FDS"} & os.environ.keys():
+        return
+    for address in addresses:
+        if isinstance(address, tuple):
+            _require_free(str(address[0]), int(address[1]))
+
+
+def _require_free(host: str, port: int) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except OSError as error:
+        raise CannotStart(f"cannot listen on {host}:{port}: {_advice(error, port)}") from error
+
+
+def _advice(error: OSError, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "another program listens there already; stop it, or choose another port with --bind HOST:PORT"
+    if error.errno == errno.EACCES and port < PRIVILEGED_PORTS:
+        return f"this user may not use ports below {PRIVILEGED_PORTS}; choose another with --bind HOST:PORT"
+    return f"{error.strerror or error}; choose an address of this machine with --bind HOST:PORT"
