@@ -16,6 +16,7 @@ from query.bind.type_resolution import coerce
 from query.pg.types import INT8, TEXT, PgType, array_of
 from query.plan.environment import CommonTable, CommonTables, Environment
 from query.plan.tree import ArrayOf, CteRef, Field, Relation, Scalar, Scan, Unnest, Values, WorkTable
+from query.syntax.construct_names import node_name
 from query.syntax.identifiers import fold
 from query.syntax.positions import position_of
 
@@ -93,7 +94,7 @@ class FromBinder:
             return self._subquery(node.this, node.args.get("alias"), Scope(seen, self._parent))
         if isinstance(node, exp.Lateral | exp.Unnest | exp.Table):
             return self._function(node, seen)
-        raise fault.unsupported(f"{type(node).__name__} in FROM", position_of(node))
+        raise fault.unsupported(f"{node_name(node)} in FROM", position_of(node))
 
     def _bracketed(self, node: exp.Subquery, seen: FromItem) -> FromItem:
         """A join in brackets; an alias hides the names of what is joined."""
