@@ -24,7 +24,7 @@ def _group(noun: str, identifier: str, listed: tuple[str, ...]) -> click.Group:
     @group.command("show", help=f"One {noun}, as JSON that `create` takes.")
     @click.argument(identifier)
     @click.pass_obj
-    def show_one(server: Server, **named: str) -> None:
+    def show_one(server: Server, /, **named: str) -> None:
         found = server.call("GET", f"{path}/{quoted(named[identifier])}").json()
         click.echo(json.dumps(found, ensure_ascii=False, indent=2))
 
@@ -38,7 +38,7 @@ def _group(noun: str, identifier: str, listed: tuple[str, ...]) -> click.Group:
     @group.command("delete", help=f"Delete a {noun}.")
     @click.argument(identifier)
     @click.pass_obj
-    def delete(server: Server, **named: str) -> None:
+    def delete(server: Server, /, **named: str) -> None:
         server.call("DELETE", f"{path}/{quoted(named[identifier])}")
         note(f"{noun} {named[identifier]} deleted")
 

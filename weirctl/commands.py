@@ -30,7 +30,7 @@ from weirctl.questions import queries, query
 @click.option("--profile", help="A profile of the configuration file.  [WEIRCTL_PROFILE; default]")
 @click.version_option(version.VERSION, prog_name="weirctl")
 @click.pass_context
-def group(context: click.Context, **_: str | None) -> None:
+def group(context: click.Context, /, **_: str | None) -> None:
     """Operate a Weir. What is given on the command line wins over the environment, and that over the profile."""
     context.obj = server_of(context)
 

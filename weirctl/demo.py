@@ -110,7 +110,8 @@ def hour(seed: int, end: datetime) -> dict[str, list[Event]]:
     """The events of the hour before `end`, by dataset, in the order of their times."""
     random = Random(seed)
     start = end - timedelta(seconds=SECONDS)
-    logs, traces = [_deployment(start)], []
+    logs: list[Event] = [_deployment(start)]
+    traces: list[Event] = []
     for second in sorted(_busy(random) for _ in range(REQUESTS)):
         request = _request(random, second, start)
         traces += _spans(random, request, start)
