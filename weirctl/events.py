@@ -107,7 +107,8 @@ def _place(batch: bytes, line: int, said: Mapping[str, Any]) -> str:
     """
     position, index = said.get("position"), said.get("index")
     if isinstance(position, int):
-        offset = batch[:position].count(b"\n")
+        # What ends too early is noticed behind its end.
+        offset = batch[: min(position, len(batch.rstrip()))].count(b"\n")
     elif isinstance(index, int):
         filled = [number for number, each in enumerate(batch.split(b"\n")) if each.strip()]
         offset = filled[min(index, len(filled) - 1)]

@@ -160,7 +160,7 @@ def test_datasets_are_created_described_and_deleted(service: Service):
     deleted = weirctl(service, "dataset", "delete", "cli-made", "--yes")
 
     assert created.stderr == "dataset cli-made created; its time is at\n"
-    assert (info["timePartition"], info["firstEventAt"]) == ("at", "2026-01-02T03:04:05Z")
+    assert (info["timePartition"], info["firstEventAt"]) == ("at", "2026-01-02T03:04:05.000000000Z")
     assert (stats["name"], stats["events"], day["events"]) == ("cli-made", 1, 1)
     assert kept.stderr == "events of cli-made are kept 36500d\n"
     assert forever.stderr == "events of cli-made are kept for ever\n"
@@ -195,7 +195,7 @@ def test_packed_file_with_its_own_time_is_ingested(service: Service, tmp_path: P
     assert done.stderr == "2 events are stored in cli-packed\n"
     assert damaged.stderr == "0 events are stored in cli-packed\n"
     (info,) = rows(weirctl(service, "dataset", "info", "cli-packed"))
-    assert info["firstEventAt"] == "2026-01-02T03:04:05Z"
+    assert info["firstEventAt"] == "2026-01-02T03:04:05.000000000Z"
 
 
 def test_damaged_packed_file_is_one_line(service: Service, tmp_path: Path):

@@ -49,6 +49,8 @@ def test_the_character_of_the_right_line_is_pointed_at() -> None:
         (1, {"position": 9}, "line 2: "),
         (11, {"position": 0}, "line 11 (lines before 11 are stored): "),
         (1, {"index": 1}, "line 3: "),
+        # Behind the last line, where a value that is missing there is missed.
+        (1, {"position": 13}, "line 3: "),
         (1, {}, ""),
     ],
 )
