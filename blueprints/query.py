@@ -49,7 +49,7 @@ def query() -> Response:
     asked = load(QuerySchema(), members)
     sources = Sources(services().storage, caller(), _time_range(asked, now_ns), cast(str | None, asked["dataset"]))
     question = _question(asked, now_ns)
-    result = services().queries.run(question, sources.resolve, client_disconnected(request))
+    result = services().queries.run(question, sources.resolve, client_disconnected(request), sources.listed)
     services().meters.queried(result.elapsed_seconds)
     return _answer(result, question.options.format, ignored)
 

@@ -71,7 +71,7 @@ def compile(sql: str, tables: Mapping[str, pl.LazyFrame], *, now: datetime) -> p
 
 def prepare(statement: Statement, tables: Mapping[str, Table], *, now: datetime) -> Compiled:
     """The statement over `tables`, which hold at least its datasets. Raises InvalidSQL, UnsupportedSQL."""
-    schemas = {name: _schema(tables[name]) for name in statement.datasets if name in tables}
+    schemas = {name: table_schema(tables[name]) for name in statement.datasets + statement.catalog if name in tables}
     return lowered(statement, bound(statement, schemas, now), tables)
 
 
@@ -104,7 +104,8 @@ def lowered(statement: Statement, query: Query, tables: Mapping[str, Table]) -> 
     return explained(statement, tables, compiled) if statement.explain else compiled
 
 
-def _schema(table: Table) -> Schema:
+def table_schema(table: Table) -> Schema:
+    """What the binder knows of a table that is at hand as a whole."""
     return schema_of(table.frame.collect_schema().items(), table.json_columns)
 
 

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
+from typing import Final
 
 from errors import InvalidSQL, UnsupportedSQL
 
@@ -43,9 +44,15 @@ def invalid(sqlstate: str, message: str, position: int | None = None, hint: str 
     return InvalidSQL(message, sqlstate=sqlstate, position=position, hint=hint)
 
 
-def nearest(kind: str, name: str, known: Iterable[str]) -> str | None:
+NEAR: Final = 0.6
+VERY_NEAR: Final = 0.8
+"""How alike two names are of which one may be meant by the other. Of functions there are so many that below 0.8
+`rate` would be `greatest`."""
+
+
+def nearest(kind: str, name: str, known: Iterable[str], likeness: float = NEAR) -> str | None:
     """A hint at the name that was meant; None when none is near. `known` must hold what the caller may see only."""
-    near = difflib.get_close_matches(name, list(known), 1)
+    near = difflib.get_close_matches(name, list(known), 1, likeness)
     return f'Perhaps you meant the {kind} "{near[0]}".' if near else None
 
 

@@ -10,8 +10,9 @@ from typing import Final
 
 from config import Settings
 from errors import InternalError, QueryNotFound, StorageUnavailable
+from query.fault import unsupported
 from query.parameters import Parameter
-from query.process.messages import Execute, Parse, Source
+from query.process.messages import Execute, Listed, Parse, Source
 from query.process.pool import Lease, Limits, OnWait, Pool, ignore
 from query.process.protocol import Answer
 from query.process.slot_table import Query, SlotTable
@@ -26,6 +27,7 @@ NS_PER_SECOND: Final = 1_000_000_000
 # The longest statement takes a few seconds to parse on a busy machine, those of people a hundredth.
 CHECK_SECONDS: Final = 20.0
 
+List = Callable[[tuple[str, ...]], tuple[Listed, ...]]
 Resolve = Callable[[tuple[str, ...], tuple[str, ...]], Mapping[str, Source]]
 
 
@@ -81,22 +83,28 @@ class QueryService:
         """End all queries of this worker."""
         self._pool.close()
 
-    def run(self, question: Question, resolve: Resolve, is_gone: Callable[[], bool]) -> "Result":
+    def run(
+        self, question: Question, resolve: Resolve, is_gone: Callable[[], bool], list_datasets: List | None = None
+    ) -> "Result":
         """The result of a query, which the caller must close.
 
         `resolve` gets the names of all datasets in the statement, and of the columns whose statistics may spare files;
         it authorises every dataset and returns what to read of each. It may be called again when a snapshot has
-        expired. `is_gone` tells whether the client has left. Raises whatever `resolve` raises, and InvalidSQL,
-        UnsupportedSQL, QueryTooLarge, QueryCancelled, TimedOut, Overloaded.
+        expired. `is_gone` tells whether the client has left. `list_datasets` gives what the asker may know of, for the
+        relations of information_schema that the statement reads; without it there are none. Raises whatever the
+        callables raise, and InvalidSQL, UnsupportedSQL, QueryTooLarge, QueryCancelled, TimedOut, Overloaded.
         """
         started = time.monotonic()
         with ExitStack() as stack:
             lease = stack.enter_context(self._pool.lease(_listed(question), is_gone))
             lease.send(Parse(question.sql, question.parameters))
-            datasets, columns = _named(_answered(lease))
+            answer = _answered(lease)
+            datasets, columns = _named(answer)
+            catalog = _catalog(answer, is_there=list_datasets is not None)
             for _ in range(MOST_SNAPSHOTS):
                 sources = resolve(datasets, columns)
-                lease.send(self._execute(question, sources))
+                listed = list_datasets(catalog) if list_datasets is not None and catalog else ()
+                lease.send(self._execute(question, sources, listed))
                 held = _hold(lease)
                 if held is not None:
                     break
@@ -118,12 +126,14 @@ class QueryService:
             def check(sql: str) -> Checked:
                 lease.send(Parse(sql))
                 answer = _answered(lease)
+                _catalog(answer, is_there=False)
                 return Checked(_named(answer)[0], answer["explain"] is True)
 
             yield check
 
-    def _execute(self, question: Question, sources: Mapping[str, Source]) -> Execute:
-        return Execute(sources, question.now_ns, question.options, question.coding, self._largest_result_bytes)
+    def _execute(self, question: Question, sources: Mapping[str, Source], listed: tuple[Listed, ...]) -> Execute:
+        limit = self._largest_result_bytes
+        return Execute(sources, question.now_ns, question.options, question.coding, limit, listed)
 
     def queries(self, tenant: str) -> list[Query]:
         """The queries of the tenant that wait or run on this host."""
@@ -225,6 +235,15 @@ def _named(answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if not all(isinstance(answer.get(key), list) for key in ("datasets", "columns")):
         raise InternalError("a query process answered out of order")
     return tuple(map(str, answer["datasets"])), tuple(map(str, answer["columns"]))
+
+
+def _catalog(answer: Answer, *, is_there: bool) -> tuple[str, ...]:
+    """The relations of information_schema that the statement reads. Raises UnsupportedSQL where there is none."""
+    found = answer.get("catalog")
+    names = tuple(map(str, found)) if isinstance(found, list) else ()
+    if names and not is_there:
+        raise unsupported(f"{names[0]} in a stored query", None, "POST /api/v1/query reads it")
+    return names
 
 
 def _hold(lease: Lease) -> _Held | None:

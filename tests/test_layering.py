@@ -86,7 +86,7 @@ MAY_IMPORT = {
 }
 # Rooms in the order of their floors: a room imports from rooms above it in this list, never the other way round.
 ROOMS = {
-    "query": "parameters fault limits timerange histogram pg syntax plan expr functions bind lower".split()
+    "query": "parameters fault advice limits timerange histogram pg syntax plan expr functions bind lower".split()
     + "reference engine results process service".split(),
     "storage": "names times exactly durable_files wal context files write cluster read upkeep backup".split(),
 }

@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from auth.identity import Identity
-from auth.privileges import Action, require, row_predicates
-from errors import InvalidRequest
-from query.process.messages import Source
+from auth.privileges import Action, may, require, row_predicates
+from errors import DatasetNotFound, Forbidden, InvalidRequest
+from models import column, dataset
+from models.dataset import Dataset
+from query.fault import nearest
+from query.process.messages import Listed, Source, Tags
 from query.timerange import TimeRange
 from storage.read.snapshot import take_snapshot
 from storage.write.engine import Storage
@@ -29,18 +32,54 @@ class Sources:
         """
         named = (self.named,) if self.named is not None else ()
         for name in (*named, *datasets):
-            require(self.identity, Action.QUERY, name)
+            self._require(name)
         for name in named:
-            self.storage.find(self.identity.tenant, name)
+            self._find(name)
             if datasets and name not in datasets:
                 raise InvalidRequest(f"streamName is {name!r}, which the query does not read", field="streamName")
         return {name: self._source(name, columns) for name in datasets}
 
+    def listed(self, relations: tuple[str, ...]) -> tuple[Listed, ...]:
+        """The datasets that the caller may query, for information_schema; their columns only if those are read."""
+        with_columns = "information_schema.columns" in relations
+        return tuple(self._listed(each) if with_columns else Listed(each.name, ()) for each in self._visible())
+
+    def _listed(self, found: Dataset) -> Listed:
+        only = self._only(found.name)
+        if only is None:
+            return Listed(found.name, column.schema(found.id).columns)
+        snapshot = take_snapshot(self.storage.layout, found)
+        return Listed(found.name, snapshot.schema.columns, Source(snapshot, None, None, only))
+
+    def _visible(self) -> list[Dataset]:
+        found = dataset.find_all(self.identity.tenant)
+        return [each for each in found if may(self.identity, Action.QUERY, each.name)]
+
     def _source(self, name: str, columns: tuple[str, ...]) -> Source:
-        dataset = self.storage.find(self.identity.tenant, name)
+        found = self._find(name)
+        only = self._only(name)
+        start, end = (None, None) if found.is_lookup else (self.range.start_ns, self.range.end_ns)
+        if only is None:
+            return Source(take_snapshot(self.storage.layout, found, start, end, columns), start, end)
+        return Source(take_snapshot(self.storage.layout, found, columns=columns), start, end, only)
+
+    def _only(self, name: str) -> Tags | None:
+        """The tags of which a row must bear one to be the caller's; None: every row is."""
         tags = row_predicates(self.identity, name)
-        start, end = (None, None) if dataset.is_lookup else (self.range.start_ns, self.range.end_ns)
-        if tags is None:
-            return Source(take_snapshot(self.storage.layout, dataset, start, end, columns), start, end)
-        only = frozenset((tag.field, tag.value) for tag in tags)
-        return Source(take_snapshot(self.storage.layout, dataset, columns=columns), start, end, only)
+        return None if tags is None else frozenset((tag.field, tag.value) for tag in tags)
+
+    def _require(self, name: str) -> None:
+        try:
+            require(self.identity, Action.QUERY, name)
+        except Forbidden as error:
+            raise Forbidden(error.message, **{**error.details, "hint": self._meant(name)}) from error
+
+    def _find(self, name: str) -> Dataset:
+        try:
+            return self.storage.find(self.identity.tenant, name)
+        except DatasetNotFound as error:
+            raise DatasetNotFound(error.message, **{**error.details, "hint": self._meant(name)}) from error
+
+    def _meant(self, name: str) -> str | None:
+        """A hint at the dataset that was meant, among those that the caller may query."""
+        return nearest("dataset", name, (each.name for each in self._visible() if each.name != name))

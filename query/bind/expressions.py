@@ -11,6 +11,7 @@ from query.bind.quotient_display import shown_quotient
 from query.bind.type_names import type_name
 from query.functions.registry import SYNTAX, syntax
 from query.plan.tree import Column, Constant, Scalar
+from query.syntax.construct_names import node_name
 from query.syntax.positions import operator_of, position_of
 
 
@@ -18,7 +19,7 @@ def bind(node: exp.Expr, block: Block) -> Scalar:
     """The bound form of an expression; string literals without a context keep type unknown."""
     construct = SYNTAX.get(type(node))
     if construct is None:
-        raise fault.unsupported(type(node).__name__, position_of(node))
+        raise fault.unsupported(node_name(node), position_of(node))
     return block.environment.fold(construct.bind(node, block))
 
 

@@ -7,9 +7,9 @@ from sqlglot import exp
 from query import fault
 from query.bind.block import Block
 from query.bind.predicates import quantified_items, quantifier
-from query.bind.type_resolution import call
+from query.bind.type_resolution import CASTS_HINT, call
 from query.functions.registry import syntax
-from query.pg.types import BOOL, TEXT, UNKNOWN
+from query.pg.types import BOOL, TEXT, UNKNOWN, PgType, implicit
 from query.plan.tree import Constant, Logic, Not, Scalar
 from query.syntax.positions import operator_of
 
@@ -55,9 +55,21 @@ def _matched(node: exp.Expr, block: Block, escape: Scalar) -> Scalar:
         joined = Logic(BOOL, "or" if isinstance(pattern, exp.Any) else "and", parts)
         return Not(BOOL, joined) if negate else joined
     bound = block.bind(pattern)
+    _check_texts(node, value.type, bound.type)
     if not isinstance(bound, Constant) and name in _FROM_COLUMN:
         name = _FROM_COLUMN[name]
     return call(name, [value, bound, escape], operator_of(node))
+
+
+def _check_texts(node: exp.Expr, value: PgType, pattern: PgType) -> None:
+    """Raises 42883 unless both are texts, with the operator that PostgreSQL reads the words as."""
+    if implicit(value, TEXT) and implicit(pattern, TEXT):
+        return
+    similar = isinstance(node, exp.SimilarTo)
+    operator = ("!" if node.args.get("negate") else "") + ("~" if similar else _NAMES[type(node)])
+    shown = f"{value.sql_name} {operator} {TEXT.sql_name if similar else pattern.sql_name}"
+    message = f"operator does not exist: {shown}"
+    raise fault.invalid(fault.UNDEFINED_FUNCTION, message, operator_of(node), CASTS_HINT)
 
 
 @syntax(exp.Escape)

@@ -29,6 +29,7 @@ from query.plan.tree import (
     Values,
     WorkTable,
 )
+from query.syntax.construct_names import node_name
 from query.syntax.identifiers import fold
 from query.syntax.positions import position_of
 
@@ -53,7 +54,7 @@ def bind_query(
         return _ordered(node, _values(node, environment, tables, parent, hints), environment, tables, parent)
     if isinstance(node, exp.SetOperation):
         return _ordered(node, _combined(node, environment, tables, parent), environment, tables, parent)
-    raise fault.unsupported(type(node).__name__, position_of(node))
+    raise fault.unsupported(node_name(node), position_of(node))
 
 
 def _bare(node: exp.Subquery) -> exp.Expr:

@@ -67,7 +67,7 @@ class Scope:
                 found = pick(scope.item, node)
                 if found is not None:
                     return found
-        hint = _near(name, (source for scope in self._chain() for source in scope.item.sources))
+        hint = _near(name, (source for scope in self._chain() for source in scope.item.sources)) or _quoted(node)
         raise fault.invalid(fault.UNDEFINED_COLUMN, f'column "{name}" does not exist', position, hint)
 
     def level_of(self, call: AggregateCall) -> "Scope":
@@ -146,6 +146,15 @@ def _near(name: str, sources: Iterable[Source]) -> str | None:
     table = tables[near[0]]
     shown = f"{table}.{near[0]}" if table else near[0]
     return f'Perhaps you meant to reference the column "{shown}".'
+
+
+def _quoted(node: exp.Column) -> str | None:
+    """A hint at text in double quotes: a quoted name that stands where values are compared."""
+    compared = isinstance(node.parent, exp.Predicate) and not isinstance(node.parent, exp.SubqueryPredicate)
+    if not compared or not node.this.args.get("quoted"):
+        return None
+    text = node.this.name.replace("'", "''")
+    return f"text is written with single quotes: '{text}'"
 
 
 def _picked(visible: tuple[Visible, ...], node: exp.Column, by_case: bool = True) -> Scalar | None:

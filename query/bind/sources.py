@@ -16,7 +16,8 @@ from query.bind.type_resolution import coerce
 from query.pg.types import INT8, TEXT, PgType, array_of
 from query.plan.environment import CommonTable, CommonTables, Environment
 from query.plan.tree import ArrayOf, CteRef, Field, Relation, Scalar, Scan, Unnest, Values, WorkTable
-from query.syntax.identifiers import fold
+from query.syntax.construct_names import node_name
+from query.syntax.identifiers import fold, qualified_name
 from query.syntax.positions import position_of
 
 _PAIRS: Final = {"jsonb_each": "jsonb", "json_each": "json", "jsonb_each_text": "text", "json_each_text": "text"}
@@ -93,7 +94,7 @@ class FromBinder:
             return self._subquery(node.this, node.args.get("alias"), Scope(seen, self._parent))
         if isinstance(node, exp.Lateral | exp.Unnest | exp.Table):
             return self._function(node, seen)
-        raise fault.unsupported(f"{type(node).__name__} in FROM", position_of(node))
+        raise fault.unsupported(f"{node_name(node)} in FROM", position_of(node))
 
     def _bracketed(self, node: exp.Subquery, seen: FromItem) -> FromItem:
         """A join in brackets; an alias hides the names of what is joined."""
@@ -108,15 +109,16 @@ class FromBinder:
         return FromItem(item.relation, (Source(fold(alias.this), columns),), columns)
 
     def _table(self, node: exp.Table) -> FromItem:
-        name = fold(node.this)
-        if name in self._tables:
+        qualified, name = qualified_name(node), fold(node.this)
+        if qualified is None and name in self._tables:
             return self._common(name, self._tables[name], node)
-        schema = self._environment.schemas.get(name)
+        read = qualified or name
+        schema = self._environment.schemas.get(read)
         if schema is None:
-            raise fault.invalid(fault.UNDEFINED_TABLE, f'relation "{name}" does not exist', position_of(node))
+            raise fault.invalid(fault.UNDEFINED_TABLE, f'relation "{read}" does not exist', position_of(node))
         fields = tuple(self._environment.field(kind) for _, kind in schema.columns)
         names = tuple(shown for shown, _ in schema.columns)
-        return _named(Scan(fields, name, schema.stored or names), names, fields, node.args.get("alias"), name)
+        return _named(Scan(fields, read, schema.stored or names), names, fields, node.args.get("alias"), name)
 
     def _common(self, name: str, table: CommonTable, node: exp.Table) -> FromItem:
         made = tuple(self._environment.field(field.type) for field in table.relation.fields)

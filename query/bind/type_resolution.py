@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from errors import WeirError
-from query import fault
+from query import advice, fault
 from query.bind.literals import parse_literal
 from query.functions.postgres_names import PARTLY_KNOWN, postgresql_functions
 from query.functions.registry import AGGREGATES, POLYMORPHIC, REGISTRY, Function, type_named
@@ -112,7 +112,7 @@ def choose(name: str, types: Sequence[PgType], position: int | None) -> Function
     undecided = {1: _AMBIGUOUS_PREFIXES, 2: _AMBIGUOUS}.get(len(types), ())
     if name in undecided and all(kind.name == "unknown" for kind in types):
         message = f"operator is not unique: {_signature(name, types)}"
-        raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, _CASTS_HINT)
+        raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, CASTS_HINT)
     if len(fitting) == 1:
         return fitting[0]
     guessed = _same_as_other(types)
@@ -126,7 +126,7 @@ def choose(name: str, types: Sequence[PgType], position: int | None) -> Function
     if len(best) > 1:
         shown = _signature(name, types)
         message = f"operator is not unique: {shown}" if is_operator(name) else f"function {shown} is not unique"
-        raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, _CASTS_HINT)
+        raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, CASTS_HINT)
     return best[0]
 
 
@@ -242,25 +242,34 @@ def _category(parameter: str) -> str:
 
 def _signature(name: str, types: Sequence[PgType]) -> str:
     if is_operator(name):
-        return f" {name} ".join(kind.sql_name for kind in types) if len(types) == 2 else f"{name} {types[0].sql_name}"
+        # The third operand is the escape character, which PostgreSQL's operators have not.
+        names = [kind.sql_name for kind in types[:2]]
+        return f" {name} ".join(names) if len(names) == 2 else f"{name} {names[0]}"
     return f"{name}({', '.join(kind.sql_name for kind in types)})"
 
 
 def _missing(name: str, types: Sequence[PgType], position: int | None) -> WeirError:
     shown, operator = _signature(name, types), is_operator(name)
+    if name == "extract":
+        shown = f"pg_catalog.extract(unknown, {types[1].sql_name})"
     message = f"operator does not exist: {shown}" if operator else f"function {shown} does not exist"
+    place = advice.TIME_ARGUMENTS.get(name)
+    if place is not None and place < len(types) and types[place].name == "text":
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position, _TIME_HINT)
     if name in PARTLY_KNOWN:
         return fault.unsupported(f"operator {shown}" if operator else f"function {shown}", position)
     if REGISTRY.named(name):
-        return fault.invalid(fault.UNDEFINED_FUNCTION, message, position, _CASTS_HINT)
+        return fault.invalid(fault.UNDEFINED_FUNCTION, message, position, CASTS_HINT)
     if name in postgresql_functions():
         return fault.unsupported(f"function {name}", position)
-    return fault.invalid(
-        fault.UNDEFINED_FUNCTION, message, position, fault.nearest("function", name, _function_names())
-    )
+    if name.startswith("pg_"):
+        return fault.unsupported(f"function {name}", position)
+    hint = advice.instead_of_function(name) or fault.nearest("function", name, _function_names(), fault.VERY_NEAR)
+    return fault.invalid(fault.UNDEFINED_FUNCTION, message, position, hint)
 
 
-_CASTS_HINT: Final = "You might need to add explicit type casts."
+_TIME_HINT: Final = "Text is no time: cast it, as text::timestamptz."
+CASTS_HINT: Final = "You might need to add explicit type casts."
 
 
 def _function_names() -> list[str]:

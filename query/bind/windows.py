@@ -16,6 +16,7 @@ from query.functions.registry import AGGREGATES, SYNTAX, WINDOW_FUNCTIONS, Windo
 from query.pg.types import INTERVAL_TYPE, NUMBERS, PgType
 from query.plan.traverse import columns
 from query.plan.tree import Bound, Constant, Frame, Scalar, SortKey, WindowCall
+from query.syntax.construct_names import node_name
 from query.syntax.identifiers import fold
 from query.syntax.positions import BRACKETED, definition_of, position_of
 
@@ -55,7 +56,7 @@ def _typed(frame: Frame, kind: PgType) -> Frame:
 def _call(node: exp.Expr, block: Block) -> WindowCall:
     function = node.this if isinstance(node, exp.Filter) else node
     if not isinstance(function, exp.Anonymous):
-        raise fault.unsupported(f"{type(function).__name__} with OVER", position_of(node))
+        raise fault.unsupported(f"{node_name(function)} with OVER", position_of(node))
     name = str(function.this).lower()
     if name in AGGREGATES:
         return _aggregate(node, block)

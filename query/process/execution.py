@@ -1,19 +1,21 @@
 """Queries as a query process runs them: parse, prepare over scans, stream."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
+from columns import POLARS_TYPES, ColumnType
 from errors import InternalError, QueryTooLarge, WeirError
 from query import engine
 from query.engine import Table
+from query.pg.types import PgType
 from query.plan.conditions import file_conditions
-from query.plan.environment import Schema
-from query.process import worker
+from query.plan.environment import Schema, schema_of
+from query.process import information_schema, worker
 from query.process.dataset_view import DatasetView, scanned
-from query.process.messages import Execute, Parse, Source
+from query.process.messages import Execute, Listed, Parse, Source
 from query.process.protocol import Answer
 from query.process.result_cache import RecordingOutput, ResultCache, key_of
 from query.process.row_level_security import RowLevelSecurity
@@ -53,8 +55,9 @@ class Execution:
         if isinstance(request, Parse):
             self._prepared = self._statements.prepared(request)
             datasets = list(self._prepared.statement.datasets)
-            explains = self._prepared.statement.explain
-            return {"datasets": datasets, "columns": self._prepared.compared_columns, "explain": explains}
+            statement = self._prepared.statement
+            told = {"catalog": list(statement.catalog), "explain": statement.explain}
+            return {"datasets": datasets, "columns": self._prepared.compared_columns, **told}
         if isinstance(request, Execute) and self._prepared is not None:
             return self._execute(self._prepared, request, output)
         raise InternalError("a query process was asked out of order")
@@ -63,7 +66,9 @@ class Execution:
         try:
             self._current.clear()
             views = {name: self._view(source) for name, source in request.sources.items()}
-            read = None if prepared.statement.explain else self._memory.fingerprint(views)
+            # What the catalog lists changes without any file.
+            is_kept = not prepared.statement.explain and not prepared.statement.catalog
+            read = self._memory.fingerprint(views) if is_kept else None
             if read is None:
                 return self._run(prepared, request, views, RecordingOutput(output))
             key = key_of(prepared.statement, request, views, read)
@@ -90,16 +95,34 @@ class Execution:
         statement = prepared.statement
         coded = Coded(request.coding)
         sink = _Capped(lambda data: output(coded.add(data)), request.largest_result_bytes)
-        query = prepared.bound({name: self._schema(view) for name, view in views.items()}, _moment(request.now_ns))
+        catalog = self._catalog(request.listed) if statement.catalog else {}
+        schemas = {name: self._schema(view) for name, view in views.items()}
+        schemas |= {name: engine.table_schema(table) for name, table in catalog.items()}
+        query = prepared.bound(schemas, _moment(request.now_ns))
         for name, conditions in file_conditions(query.relation).items():
-            views[name] = replace(views[name], conditions=tuple(conditions))
+            if name in views:
+                views[name] = replace(views[name], conditions=tuple(conditions))
         output.is_repeatable = query.repeatable
         output.note(scanned([view.snapshot for view in views.values()]) | {"outsideRange": self._outside(views)})
         tables = {name: self._table(view, is_explained=statement.explain) for name, view in views.items()}
+        tables |= catalog
         compiled = engine.lowered(statement, query, tables)
         formats.stream(compiled.frame, compiled.fields, request.options, sink)
         output(coded.finish())
-        return {"expired": False, "coding": coded.coding, "repeatable": query.repeatable}
+        # What the catalog lists is not among the rows of which somebody may think that they have not changed.
+        is_repeatable = query.repeatable and not statement.catalog
+        return {"expired": False, "coding": coded.coding, "repeatable": is_repeatable}
+
+    def _catalog(self, listed: Iterable[Listed]) -> dict[str, Table]:
+        """information_schema of the datasets and columns that whoever asks may know of. Raises SnapshotExpired."""
+        return information_schema.relations((each.name, tuple(self._listed_columns(each))) for each in listed)
+
+    def _listed_columns(self, listed: Listed) -> Iterator[tuple[str, PgType]]:
+        narrowed = listed.narrowed
+        visible = None if narrowed is None else self._narrowing.visible(narrowed.snapshot, narrowed.only or frozenset())
+        shown = [each for each in listed.columns if visible is None or each.stored in visible]
+        json_names = {each.name for each in shown if each.type is ColumnType.JSON}
+        yield from schema_of([(each.name, POLARS_TYPES[each.type]) for each in shown], json_names).columns
 
     def _outside(self, views: Mapping[str, DatasetView]) -> list[str]:
         """The datasets that have rows, though none in the query's range: the usual reason for an empty answer."""

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 
 from query.parameters import Parameter
 from query.results.options import Options
-from storage.read.snapshot import Snapshot
+from storage.read.snapshot import Column, Snapshot
 
 Tags = frozenset[tuple[str, str]]
 
@@ -16,8 +16,8 @@ Tags = frozenset[tuple[str, str]]
 class Parse:
     """Parse the statement and keep it.
 
-    The answer: `{"datasets": [names], "columns": [names], "explain": false}`, the columns being those that conditions
-    are about.
+    The answer: `{"datasets": [names], "columns": [names], "catalog": [names], "explain": false}`, the columns being
+    those that conditions are about, the catalog the relations of information_schema that it reads.
     """
 
     sql: str
@@ -52,9 +52,21 @@ def _unpacked(packed: bytes) -> Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """A dataset as information_schema lists it, for whoever asks. `narrowed`: of its columns only those are theirs that
+    a row of this source has."""
+
+    name: str
+    columns: tuple[Column, ...]
+    narrowed: Source | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Execute:
-    """Run the parsed statement over `sources`, by dataset name. A note `{"files": 3, "bytes": 1024}` of what will be
-    read, data, then `{"expired": false, "coding": "gzip", "repeatable": true}`.
+    """Run the parsed statement over `sources`, by dataset name, and over `listed` if it reads the catalog.
+
+    A note `{"files": 3, "bytes": 1024}` of what will be read, data, then
+    `{"expired": false, "coding": "gzip", "repeatable": true}`.
 
     The coding is identity after all when the data is tiny. Repeatable: the statement asks for neither time nor chance,
     so over the same rows it gives the same. Expired: something of a snapshot is gone; nothing of the data counts, and
@@ -66,3 +78,4 @@ class Execute:
     options: Options
     coding: str
     largest_result_bytes: int
+    listed: tuple[Listed, ...] = ()

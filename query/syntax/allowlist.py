@@ -9,8 +9,10 @@ from typing import Final
 from sqlglot import exp
 
 from errors import WeirError
+from query.advice import ONLY_QUERIES
 from query.fault import invalid, unsupported
 from query.limits import MAX_TREE_DEPTH, too_complex
+from query.syntax.construct_names import HINTS, attribute_name, node_name
 from query.syntax.positions import operator_of, position_of
 
 _BINARY: Final = frozenset({"this", "expression"})
@@ -124,15 +126,6 @@ _STATEMENTS: Final = (exp.DDL, exp.DML, exp.Command, exp.Set, exp.Transaction, e
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 _TIGHT: Final = (exp.RegexpLike, exp.RegexpILike, exp.Operator)
 _SAME_LEVEL: Final = (exp.DPipe, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.Operator)
-_WRITTEN: Final = {
-    "from_": "FROM",
-    "with_": "WITH",
-    "sample": "TABLESAMPLE",
-    "search": "SEARCH",
-    "rows_from": "ROWS FROM",
-    "locks": "FOR UPDATE",
-    "into": "SELECT INTO",
-}
 
 
 def check_tree(tree: exp.Expr) -> None:
@@ -152,8 +145,8 @@ def _check_node(node: exp.Expr) -> None:
         raise _unknown(node)
     for name, value in node.args.items():
         if value and name not in allowed:
-            construct = _WRITTEN.get(name, f"{type(node).__name__} with {name}")
-            raise unsupported(construct, position_of(node))
+            construct = attribute_name(node, name)
+            raise unsupported(construct, position_of(node), HINTS.get(construct))
     if isinstance(node, _COMPARISONS):
         _check_comparison(node)
     if isinstance(node, _TIGHT) and isinstance(node.args.get("expression"), _SAME_LEVEL):
@@ -168,5 +161,6 @@ def _check_comparison(node: exp.Expr) -> None:
 
 def _unknown(node: exp.Expr) -> WeirError:
     if isinstance(node, _STATEMENTS):
-        return invalid("42601", "only one SELECT, WITH, VALUES or set operation can run", position_of(node))
-    return unsupported(type(node).__name__, position_of(node))
+        return unsupported("a statement that is no query", position_of(node), ONLY_QUERIES)
+    construct = node_name(node)
+    return unsupported(construct, position_of(node), HINTS.get(construct))

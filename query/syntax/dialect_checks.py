@@ -3,13 +3,15 @@
 sqlglot reads many dialects at once. What it would take from another one is an error here, never an answer.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from errors import InvalidSQL
+from errors import InvalidSQL, WeirError
+from query.advice import COMMANDS, instead_of_command
 from query.fault import AMBIGUOUS_FUNCTION, SYNTAX_ERROR, UNDEFINED_FUNCTION, UNDEFINED_OBJECT, invalid, unsupported
 
 _STARTS: Final = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN)
@@ -19,6 +21,7 @@ _AFTER_COMMA: Final = (TokenType.COMMA, TokenType.R_PAREN, TokenType.R_BRACKET, 
 _BEFORE_SUBSCRIPT: Final = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.IDENTIFIER, TokenType.VAR)
 _NO_BRACKETS: Final = (TokenType.CURRENT_DATE, TokenType.CURRENT_TIMESTAMP, TokenType.CURRENT_TIME)
 _DOUBLED: Final = (TokenType.STAR, TokenType.SLASH)
+_IN_NAME: Final = re.compile(r"[-\w]+")
 _NO_COMMA: Final = ("EXTRACT", "POSITION")
 TYPE_WORDS: Final = frozenset(
     (
@@ -99,13 +102,14 @@ class _Bracket:
 def check_strictness(tokens: Sequence[Token]) -> None:
     """Raises 42601 (42883, 42704) where PostgreSQL would and sqlglot would not."""
     if tokens and tokens[0].token_type not in _STARTS:
-        raise _near(tokens[0])
+        raise _no_query(tokens[0])
     open_brackets: list[_Bracket] = []
     closed: _Bracket | None = None
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else None
         after = tokens[index + 1] if index + 1 < len(tokens) else None
         _check_words(token, before, after)
+        _check_name(tokens, index)
         _check_place(tokens, index, open_brackets)
         if token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET):
             inside = bool(open_brackets) and open_brackets[-1].array
@@ -119,6 +123,37 @@ def check_strictness(tokens: Sequence[Token]) -> None:
         elif token.token_type == TokenType.ALIAS and open_brackets and open_brackets[-1].word.endswith("CAST"):
             _check_type(after, lenient=open_brackets[-1].word == "TRY_CAST")
     _check_joins(tokens)
+
+
+def _no_query(token: Token) -> WeirError:
+    """The refusal of a statement that begins with this word."""
+    word = token.text.upper()
+    if word in COMMANDS:
+        return unsupported(word, token.start + 1, COMMANDS[word])
+    return _near(token, instead_of_command(word))
+
+
+def _check_name(tokens: Sequence[Token], index: int) -> None:
+    """No backticks, and no dash in a dataset's name without quotes."""
+    token = tokens[index]
+    if token.token_type == TokenType.UNKNOWN and token.text == "`":
+        raise _near(token, 'names are quoted with double quotes: "name"')
+    named = index > 1 and tokens[index - 2].token_type in (TokenType.FROM, TokenType.JOIN)
+    if token.token_type == TokenType.DASH and named and _adjoins(tokens, index):
+        name = "".join(each.text for each in _adjoining(tokens, index - 1))
+        raise _near(token, f'a name with a dash is quoted: write "{name}"')
+
+
+def _adjoins(tokens: Sequence[Token], index: int) -> bool:
+    """Whether the token stands close behind the one before it."""
+    return index < len(tokens) and tokens[index].start == tokens[index - 1].end + 1
+
+
+def _adjoining(tokens: Sequence[Token], first: int) -> Iterator[Token]:
+    """The token and what of a name with dashes stands close behind it."""
+    yield tokens[first]
+    while _adjoins(tokens, first := first + 1) and _IN_NAME.fullmatch(tokens[first].text):
+        yield tokens[first]
 
 
 def _check_place(tokens: Sequence[Token], index: int, open_brackets: Sequence[_Bracket]) -> None:
@@ -259,5 +294,5 @@ def _is_distinct_on(tokens: Sequence[Token], index: int) -> bool:
     return index > 0 and tokens[index - 1].token_type == TokenType.DISTINCT
 
 
-def _near(token: Token) -> InvalidSQL:
-    return invalid(SYNTAX_ERROR, f'syntax error at or near "{token.text[:60]}"', token.start + 1)
+def _near(token: Token, hint: str | None = None) -> InvalidSQL:
+    return invalid(SYNTAX_ERROR, f'syntax error at or near "{token.text[:60]}"', token.start + 1, hint)

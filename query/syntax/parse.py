@@ -20,7 +20,7 @@ from query.parameters import Parameter
 from query.syntax.allowlist import check_tree
 from query.syntax.dialect import WeirPostgres
 from query.syntax.dialect_checks import check_strictness
-from query.syntax.identifiers import fold
+from query.syntax.identifiers import fold, qualified_name
 from query.syntax.parameters import substitute
 from query.syntax.positions import position_of
 from query.syntax.token_rewrites import reworded
@@ -47,19 +47,22 @@ _CONTINUED: Final = (
     *(TokenType.DCOLON, TokenType.ARROW, TokenType.DARROW, TokenType.L_PAREN, TokenType.BETWEEN, TokenType.THEN),
 )
 _OPENED: Final = re.compile(r"from \d+:(\d+)")
+CATALOG: Final = ("information_schema.tables", "information_schema.columns")
 _QUERIES: Final = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One parsed query. `datasets` names every dataset it reads, each once, in order of appearance, folded as
-    PostgreSQL folds identifiers. `explain` asks for the plan instead of the rows."""
+    PostgreSQL folds identifiers. `catalog` are the relations of information_schema that it reads, qualified. `explain`
+    asks for the plan instead of the rows."""
 
     sql: str
     tree: exp.Expr
     datasets: tuple[str, ...]
     explain: bool = False
     parameters: tuple[Parameter, ...] = ()
+    catalog: tuple[str, ...] = ()
 
 
 def parse(sql: str, parameters: Sequence[Parameter] = ()) -> Statement:
@@ -77,9 +80,10 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> Statement:
         tree = substitute(_tree(text), parameters)
         check_tree(tree)
         datasets = tuple(dict.fromkeys(_datasets(tree, frozenset())))
+        catalog = tuple(dict.fromkeys(filter(None, map(qualified_name, tree.find_all(exp.Table)))))
     except RecursionError as error:
         raise too_complex() from error
-    return Statement(sql, tree, datasets, explain is not None, tuple(parameters))
+    return Statement(sql, tree, datasets, explain is not None, tuple(parameters), catalog)
 
 
 def _tree(sql: str) -> exp.Expr:
@@ -165,8 +169,19 @@ def _datasets(node: exp.Expr, shadowed: frozenset[str]) -> Iterator[str]:
 
 
 def _dataset(table: exp.Table, shadowed: frozenset[str]) -> Iterator[str]:
-    if table.args.get("db") or table.args.get("catalog"):
-        raise unsupported("a schema-qualified name", position_of(table), "datasets have no schema: write the bare name")
+    if table.args.get("db"):
+        _check_qualified(table)
+        return
     name = fold(table.this)
     if name not in shadowed:
         yield name
+
+
+def _check_qualified(table: exp.Table) -> None:
+    """Raises UnsupportedSQL for a name with a schema, unless it is one of the catalog's that we have."""
+    name = str(qualified_name(table))
+    if table.args.get("catalog") is None and name in CATALOG:
+        return
+    if fold(table.args["db"]) in ("information_schema", "pg_catalog"):
+        raise unsupported(f"the relation {name}", position_of(table), f"there are {' and '.join(CATALOG)}")
+    raise unsupported("a schema-qualified name", position_of(table), "datasets have no schema: write the bare name")

@@ -388,7 +388,7 @@ def test_every_dataset_in_the_tree_is_authorized(web: Service, reader: dict[str,
         "SET ROLE admin",
         "DO $$ BEGIN END $$",
         "SELECT * FROM web FOR UPDATE",
-        "SELECT * FROM information_schema.tables",
+        "SELECT * FROM information_schema.schemata",
         "SELECT * FROM pg_catalog.pg_class",
         "SELECT * FROM pg_class",
         "SELECT * FROM public.hidden",
@@ -506,3 +506,91 @@ def test_a_reader_that_stops_half_way_frees_the_slot(web: Service) -> None:
             next(answer.iter_content(1000))
 
     assert post(web).json() == [{"count": 50}]
+
+
+def rows_of(service: Service, sql: str, headers: dict[str, str] | None = None) -> Any:
+    answer = post(service, query=sql, headers=headers)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_information_schema_lists_what_the_caller_may_read(web: Service, reader: dict[str, str]) -> None:
+    """api.md section 5: the datasets and columns by SQL, to each caller their own."""
+    tables = "SELECT table_name FROM information_schema.tables ORDER BY 1"
+    columns = "SELECT DISTINCT table_name FROM information_schema.columns"
+
+    assert {"web", "hidden"} <= {row["table_name"] for row in rows_of(web, tables)}
+    assert rows_of(web, tables, reader) == [{"table_name": "web"}]
+    assert rows_of(web, columns, reader) == [{"table_name": "web"}]
+
+
+def test_information_schema_tells_types_as_postgresql_does(web: Service) -> None:
+    sql = (
+        "SELECT column_name, ordinal_position, data_type, is_nullable, udt_name FROM information_schema.columns"
+        " WHERE table_name = 'web' AND column_name IN ('n', 'level', 'p_timestamp') ORDER BY column_name"
+    )
+
+    assert [(row["column_name"], row["data_type"], row["udt_name"]) for row in rows_of(web, sql)] == [
+        ("level", "text", "text"),
+        ("n", "bigint", "int8"),
+        ("p_timestamp", "timestamp with time zone", "timestamptz"),
+    ]
+
+
+def test_narrowed_reader_finds_the_columns_of_its_rows_in_information_schema(web: Service) -> None:
+    """A column that only other rows have would tell that they exist (docs/access.md)."""
+    web.ingest("tagged", [{"env": "prod", "mine": 1}, {"env": "dev", "theirs": 2}]).raise_for_status()
+    resource = {"dataset": "tagged", "tag": "env=prod"}
+    narrowed = {"X-API-Key": web.make_key("tagged-prod", {"privilege": "reader", "resource": resource})}
+    sql = (
+        "SELECT column_name, ordinal_position FROM information_schema.columns"
+        " WHERE table_name = 'tagged' AND column_name NOT LIKE 'p!_%' ESCAPE '!' ORDER BY 1"
+    )
+
+    assert [row["column_name"] for row in rows_of(web, sql)] == ["env", "mine", "theirs"]
+    assert [row["column_name"] for row in rows_of(web, sql, narrowed)] == ["env", "mine"]
+    # No gap in the positions tells of what is left out.
+    positions = "SELECT ordinal_position AS at FROM information_schema.columns ORDER BY 1"
+    assert [row["at"] for row in rows_of(web, positions, narrowed)] == list(range(1, 6))
+
+
+def test_information_schema_is_as_new_as_the_question(web: Service) -> None:
+    sql = "SELECT count(*) AS n FROM information_schema.columns WHERE table_name = 'fresh'"
+
+    before = rows_of(web, sql)
+    web.ingest("fresh", {"a": 1}).raise_for_status()
+
+    assert before == [{"n": 0}]
+    assert rows_of(web, sql)[0]["n"] > 1
+
+
+def test_information_schema_joins_datasets_and_is_explained(web: Service) -> None:
+    tables = "information_schema.tables AS t ON t.table_name = 'web'"
+    sql = f"SELECT t.table_name, count(*) AS n FROM web JOIN {tables} GROUP BY 1"
+
+    assert rows_of(web, sql) == [{"table_name": "web", "n": 50}]
+    assert rows_of(web, f"EXPLAIN {sql}")[0]["QUERY PLAN"].startswith("Dataset web: ")
+
+
+@pytest.mark.parametrize("name", ["information_schema.views", "pg_catalog.pg_class"])
+def test_other_relations_of_the_catalog_are_unsupported(web: Service, name: str) -> None:
+    answer = post(web, query=f"SELECT * FROM {name}")
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "unsupported_sql")
+    assert "information_schema.columns" in answer.json()["hint"]
+
+
+def test_a_mistyped_dataset_is_answered_with_the_nearest_readable_one(web: Service, reader: dict[str, str]) -> None:
+    hint = 'Perhaps you meant the dataset "web".'
+
+    assert post(web, query="SELECT * FROM wep").json()["hint"] == hint
+    assert post(web, query="SELECT 1", streamName="wep").json()["hint"] == hint
+    assert post(web, query="SELECT * FROM wep", headers=reader).json()["hint"] == hint
+
+
+def test_no_hint_names_a_dataset_that_the_caller_may_not_read(web: Service, reader: dict[str, str]) -> None:
+    assert "hidden" in post(web, query="SELECT * FROM hiden").json()["hint"]
+
+    refused = [post(web, query=f"SELECT * FROM {name}", headers=reader).json() for name in ("hiden", "hidden")]
+
+    assert not any("hint" in each for each in refused)

@@ -1,13 +1,16 @@
 """The command line as a script uses it: exit codes, JSON lines into pipes, errors on standard error."""
 
+import gzip
 import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tests.running import ADMIN, ROOT, Service
+from weirctl.demo import QUESTIONS, TRACES, hour
 
 
 def weirctl(service: Service | None, *arguments: str, stdin: str = "", **environment: str) -> Any:
@@ -143,3 +146,179 @@ def test_reader_that_leaves_ends_the_command_quietly(service: Service):
 
     assert done.stdout == '{"n":1}\n'
     assert done.stderr == ""
+
+
+def test_datasets_are_created_described_and_deleted(service: Service):
+    created = weirctl(service, "dataset", "create", "cli-made", "--time-field", "at")
+    service.ingest("cli-made", {"at": "2026-01-02T03:04:05Z"}).raise_for_status()
+    (info,) = rows(weirctl(service, "dataset", "info", "cli-made"))
+    (stats,) = rows(weirctl(service, "dataset", "stats", "cli-made"))
+    (day,) = rows(weirctl(service, "dataset", "stats", "cli-made", "--date", "2026-01-02"))
+    kept = weirctl(service, "dataset", "retention", "cli-made", "36500")
+    forever = weirctl(service, "dataset", "retention", "cli-made", "--forever")
+    refused = weirctl(service, "dataset", "delete", "cli-made", stdin="n\n")
+    deleted = weirctl(service, "dataset", "delete", "cli-made", "--yes")
+
+    assert created.stderr == "dataset cli-made created; its time is at\n"
+    assert (info["timePartition"], info["firstEventAt"]) == ("at", "2026-01-02T03:04:05.000000000Z")
+    assert (stats["name"], stats["events"], day["events"]) == ("cli-made", 1, 1)
+    assert kept.stderr == "events of cli-made are kept 36500d\n"
+    assert forever.stderr == "events of cli-made are kept for ever\n"
+    assert (refused.returncode, "Dataset cli-made, 1 events, " in refused.stderr) == (130, True)
+    assert deleted.returncode == 0
+    assert weirctl(service, "dataset", "info", "cli-made").returncode == 1
+
+
+def test_lookup_dataset_is_in_every_range(service: Service):
+    weirctl(service, "dataset", "create", "cli-owners", "--lookup")
+    service.ingest("cli-owners", {"host": "a", "owner": "ann"}).raise_for_status()
+
+    found = weirctl(service, "query", 'SELECT owner FROM "cli-owners"', "--start", "2020-01-01", "--end", "2020-01-02")
+
+    assert rows(found) == [{"owner": "ann"}]
+
+
+def test_dataset_that_is_not_there_is_no_question(service: Service):
+    done = weirctl(service, "dataset", "delete", "cli-nope")
+
+    assert done.returncode == 1
+    assert "Delete it?" not in done.stderr
+
+
+def test_packed_file_with_its_own_time_is_ingested(service: Service, tmp_path: Path):
+    file = tmp_path / "events.gz"
+    file.write_bytes(gzip.compress(b'{"at": "2026-01-02T03:04:05Z"}\n{"at": "2026-01-02T03:04:06Z"}\n'))
+
+    done = weirctl(service, "ingest", "cli-packed", str(file), "--time-field", "at")
+    damaged = weirctl(service, "ingest", "cli-packed", "-", stdin="")
+
+    assert done.stderr == "2 events are stored in cli-packed\n"
+    assert damaged.stderr == "0 events are stored in cli-packed\n"
+    (info,) = rows(weirctl(service, "dataset", "info", "cli-packed"))
+    assert info["firstEventAt"] == "2026-01-02T03:04:05.000000000Z"
+
+
+def test_damaged_packed_file_is_one_line(service: Service, tmp_path: Path):
+    file = tmp_path / "events.gz"
+    file.write_bytes(gzip.compress(b'{"a": 1}\n' * 1000)[:-12])
+
+    done = weirctl(service, "ingest", "cli-damaged", str(file))
+
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert "is damaged" in done.stderr
+
+
+def test_line_of_bad_input_is_told(service: Service, tmp_path: Path):
+    file = tmp_path / "events.ndjson"
+    file.write_text('{"a": 1}\n' * 200_000 + '{"a": \n')
+
+    done = weirctl(service, "ingest", "cli-bad", str(file))
+
+    assert done.returncode == 1
+    assert "line 200001 (lines before " in done.stderr
+
+
+def test_error_of_a_query_shows_the_place_and_the_hint(service: Service):
+    service.ingest("cli_columns", {"status": 200}).raise_for_status()
+
+    done = weirctl(service, "query", "SELECT stauts\nFROM cli_columns")
+
+    assert 'hint: Perhaps you meant to reference the column "cli_columns.status".' in done.stderr
+    assert done.stderr.endswith("\n  SELECT stauts\n         ^\n")
+
+
+def test_empty_statement_is_wrong_usage(service: Service):
+    done = weirctl(service, "query", "")
+
+    assert (done.returncode, "there is no SQL" in done.stderr) == (2, True)
+
+
+def test_wrong_credentials_are_told_by_where_they_come_from(service: Service):
+    wrong = weirctl(service, "--user", "admin:wrong", "key", "list")
+    key = weirctl(service, "--api-key", "weir_wrong", "key", "list")
+    nobody = weirctl(None, "key", "list", WEIRCTL_URL=service.url)
+
+    assert "wrong user or password: user 'admin' (from the command line)" in wrong.stderr
+    assert "does not take this API key (from the command line)" in key.stderr
+    assert "wants to know who you are" in nobody.stderr
+
+
+def test_profile_is_saved_and_used(service: Service, tmp_path: Path):
+    home = {"XDG_CONFIG_HOME": str(tmp_path)}
+
+    saved = weirctl(service, "profile", "save", **home)
+    listed = rows(weirctl(None, "profile", "list", **home))
+    used = weirctl(None, "query", "SELECT 1 AS a", **home)
+
+    assert saved.returncode == 0
+    assert listed == [{"name": "default", "url": service.url, "as": f"user {ADMIN[0]}", "tenant": None}]
+    assert rows(used) == [{"a": 1}]
+    assert (tmp_path / "weir" / "weirctl.toml").stat().st_mode & 0o777 == 0o600
+
+
+def test_roles_of_a_user_are_added_removed_and_set(service: Service):
+    for name in ("cli-one", "cli-two"):
+        weirctl(service, "role", "put", name, "reader")
+    weirctl(service, "user", "create", "cli-held")
+
+    weirctl(service, "user", "role", "add", "cli-held", "cli-one", "cli-two")
+    both = [each["role"] for each in rows(weirctl(service, "user", "role", "list", "cli-held"))]
+    weirctl(service, "user", "role", "remove", "cli-held", "cli-one")
+    one = [each["role"] for each in rows(weirctl(service, "user", "role", "list", "cli-held"))]
+    weirctl(service, "user", "role", "set", "cli-held")
+    none = rows(weirctl(service, "user", "role", "list", "cli-held"))
+
+    assert (sorted(both), one, none) == (["cli-one", "cli-two"], ["cli-two"], [])
+
+
+def test_dashboards_are_created_from_a_file(service: Service, tmp_path: Path):
+    file = tmp_path / "dashboard.json"
+    file.write_text(json.dumps({"title": "cli dashboard"}))
+
+    (made,) = rows(weirctl(service, "dashboard", "create", str(file)))
+    shown = json.loads(weirctl(service, "dashboard", "show", made["dashboardId"]).stdout)
+    listed = rows(weirctl(service, "dashboard", "list"))
+    deleted = weirctl(service, "dashboard", "delete", made["dashboardId"])
+
+    assert shown["title"] == "cli dashboard"
+    assert made["dashboardId"] in {each["dashboardId"] for each in listed}
+    assert deleted.returncode == 0
+
+
+def test_alerts_and_targets_are_listed_and_refused_in_words(service: Service, tmp_path: Path):
+    file = tmp_path / "bad.json"
+    file.write_text("{")
+
+    assert rows(weirctl(service, "alert", "list")) is not None
+    assert rows(weirctl(service, "target", "list")) is not None
+    assert weirctl(service, "target", "create", str(file)).returncode == 2
+    assert "not_found" in weirctl(service, "alert", "show", "nope").stderr
+
+
+def test_running_queries_are_listed_and_cancelled(service: Service):
+    assert rows(weirctl(service, "queries", "list")) == []
+
+    done = weirctl(service, "queries", "cancel", "nope")
+
+    assert (done.returncode, "query_not_found" in done.stderr) == (1, True)
+
+
+def test_demo_fills_three_datasets_and_its_questions_run(service: Service):
+    done = weirctl(service, "demo")
+
+    assert done.returncode == 0, done.stderr
+    for number, question in enumerate(QUESTIONS, 1):
+        assert f'{number}. {question.text}\n   weirctl query "{question.sql}"' in done.stdout
+        assert rows(weirctl(service, "query", question.sql)), question.text
+    (first, *_) = rows(weirctl(service, "query", QUESTIONS[4].sql))
+    assert first["service"] == "payment"
+    (window,) = rows(weirctl(service, "query", "SELECT count(*) FROM demo_traces", "--start", "2h", "--end", "now"))
+    assert window["count"] > 5000
+
+
+def test_the_same_seed_makes_the_same_hour():
+    end = datetime(2026, 1, 2, tzinfo=UTC)
+
+    assert hour(7, end) == hour(7, end)
+    assert hour(7, end) != hour(8, end)
+    assert all("2026-01-01T23" <= each["start_time"] <= "2026-01-02T00:00:00.000Z" for each in hour(7, end)[TRACES])
