@@ -36,4 +36,4 @@ def test_unknown_kind_is_refused_with_those_that_there_are(body: object):
     with pytest.raises(InvalidRequest, match="alertManager, email, pagerDuty, slack, webhook") as refused:
         registry.asked(body)
 
-    assert refused.value.field == "type"
+    assert refused.value.details["field"] == "type"

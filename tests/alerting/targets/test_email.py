@@ -85,7 +85,7 @@ def test_credentials_go_to_a_server_with_tls_from_the_first_byte(certificate: Pa
         refused = attempt(mailbox(server.port, "smtps", username="weir", password="wrong"))
 
     assert done.error is None
-    assert server.logins == [(b"weir", b"p4ssw0rd"), (b"weir", b"wrong")]
+    assert set(server.logins) == {(b"weir", b"p4ssw0rd"), (b"weir", b"wrong")}
     assert (refused.status, refused.next_at) == (535, None)
 
 
@@ -194,7 +194,7 @@ def test_bad_body_is_refused_by_its_field(members: dict[str, object], field: str
     with pytest.raises(InvalidRequest) as refused:
         KIND.read(load(KIND.schema(), BODY | members), CLOSED)
 
-    assert refused.value.field == field
+    assert refused.value.details["field"] == field
 
 
 def test_shown_is_everything_but_the_password():

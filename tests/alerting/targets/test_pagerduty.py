@@ -99,7 +99,7 @@ def test_bad_body_is_refused_by_its_field(members: dict[str, object], field: str
     with pytest.raises(InvalidRequest) as refused:
         KIND.read(load(KIND.schema(), BODY | members), CLOSED)
 
-    assert refused.value.field == field
+    assert refused.value.details["field"] == field
 
 
 def test_key_alone_makes_a_target_and_is_not_shown():
