@@ -44,6 +44,8 @@ class Endpoint(Generic[D]):
     - `shortcut` is tried first.
     - `success` makes the answer when the events are durable, also that of a partial success.
     - `telemetry_type` of a dataset that is created. None: what X-P-Telemetry-Type says, or logs.
+    - `time_field`: the records' own time, by which ranges go in a dataset that is created here. Records without it get
+      the time of their arrival. None: the time of arrival, unless X-P-Time-Partition names a field.
     - `log_source` has to be in X-P-Log-Source. None: anything may, but what belongs to OTLP.
     - `decode_together`: small bodies wait for each other and are decoded and stored as one batch. The decoder must not
       depend on the media type then.
@@ -55,6 +57,7 @@ class Endpoint(Generic[D]):
     decode: Callable[[bytes, str, int], D]
     success: Callable[[Stored[D]], Answer]
     telemetry_type: str | None = None
+    time_field: str | None = None
     log_source: str | None = None
     must_exist: bool = False
     inline_bytes: int = INLINE_BYTES
