@@ -98,7 +98,8 @@ def test_private_address_is_refused_at_once(ann: Client, url: str):
 
 def test_error_of_a_private_address_names_the_setting_that_lets_it_through(ann: Client):
     assert (
-        "WEIR_ALERT_ALLOWED_HOSTS" in ann("POST", "targets", json=webhook("inside", "http://10.0.0.1/")).json()["error"]
+        "WEIR_ALERT_ALLOWED_HOSTS"
+        in ann("POST", "targets", json=webhook("inside", "http://10.0.0.1/")).json()["message"]
     )
 
 
