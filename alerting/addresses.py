@@ -16,7 +16,8 @@ from errors import InvalidRequest
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-PORTS: Final = {"http": 80, "https": 443}
+PORTS: Final = {"http": 80, "https": 443, "smtp": 587, "smtps": 465}
+HTTP: Final = ("http", "https")
 LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 NAME: Final = re.compile(rf"{LABEL}(?:\.{LABEL})*")
 # As the URL standard has it: a last label of digits, or of 0x and hexadecimal digits, makes the host a number.
@@ -84,15 +85,17 @@ class Policy:
         return any(plain in network for network in self.networks)
 
 
-def check(url: str, policy: Policy) -> Endpoint:
+def check(url: str, policy: Policy, schemes: Sequence[str] = HTTP) -> Endpoint:
     """The endpoint behind a URL, when it may be one. Raises InvalidRequest. Resolves nothing.
 
     >>> check("https://Hooks.example.com/a?b=c", Policy.of(()))
     Endpoint(scheme='https', host='hooks.example.com', port=443, target='/a?b=c')
     """
-    endpoint = _parse(url)
+    endpoint = _parse(url, schemes)
     if _is_address(endpoint.host) and not policy.permits(endpoint.host, ip_address(endpoint.host)):
-        raise _refused("is an address that notices may not be sent to")
+        raise _refused(
+            "is an address that notices may not be sent to; an administrator may name it in WEIR_ALERT_ALLOWED_HOSTS"
+        )
     return endpoint
 
 
@@ -107,7 +110,7 @@ def _may_connect(host: str, address: str, policy: Policy) -> bool:
     return "%" not in address and policy.permits(host, ip_address(address))
 
 
-def _parse(url: str) -> Endpoint:
+def _parse(url: str, schemes: Sequence[str]) -> Endpoint:
     # Parsers disagree on what these mean, and each disagreement is a way around the check.
     if not url.isascii() or not url.isprintable() or set(url) & set(' "<>\\^`{|}'):
         raise _refused("holds characters that a URL cannot")
@@ -116,8 +119,8 @@ def _parse(url: str) -> Endpoint:
         port = parts.port
     except ValueError as error:
         raise _refused("is not a URL") from error
-    if parts.scheme not in PORTS:
-        raise _refused("must start with http:// or https://")
+    if parts.scheme not in schemes:
+        raise _refused(f"must start with {' or '.join(f'{each}://' for each in schemes)}")
     if "@" in parts.netloc or parts.fragment:
         raise _refused("must have no user name and no fragment")
     host = _canonical(parts.hostname or "")

@@ -7,20 +7,12 @@ from its surroundings, wait for ever) is most of what a library does.
 import http.client
 import socket
 import ssl
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
-
-import certifi
 
 from alerting.addresses import Endpoint
+from alerting.connections import WAIT_SECONDS, Undelivered, limited, tls_context, told
 from version import VERSION
-
-# For each wait, and for all of it: a receiver that answers a byte at a time must not hold a thread.
-WAIT_SECONDS: Final = 10.0
-TOTAL_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +21,6 @@ class Reply:
 
     status: int
     retry_after: str | None
-
-
-class Undelivered(Exception):
-    """No answer came; the message says why, without anything of the endpoint's."""
-
-
-def resolve(endpoint: Endpoint) -> list[str]:
-    """The addresses of the host, once. Raises Undelivered."""
-    try:
-        found = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise Undelivered("the host cannot be resolved") from error
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 def post(
@@ -57,15 +36,11 @@ def post(
         "Connection": "close",
     }
     try:
-        with _limited(connection):
+        with told(), limited(lambda: connection.sock):
             connection.request("POST", endpoint.target, body, sent)
             answer = connection.getresponse()
             return Reply(answer.status, answer.getheader("Retry-After"))
-    except ssl.SSLError as error:
-        raise Undelivered(f"TLS failed: {error.reason or 'handshake'}") from error
-    except TimeoutError as error:
-        raise Undelivered("no answer in time") from error
-    except (OSError, http.client.HTTPException, ValueError) as error:
+    except (http.client.HTTPException, ValueError) as error:
         raise Undelivered(f"the connection failed: {type(error).__name__}") from error
     finally:
         connection.close()
@@ -99,33 +74,4 @@ class _PinnedTLS(_Pinned):
 def _connection(endpoint: Endpoint, address: str, *, checks_tls: bool) -> _Pinned:
     if endpoint.scheme == "http":
         return _Pinned(endpoint, address)
-    context = ssl.create_default_context()
-    # The system's authorities, if it has any, and the usual ones.
-    context.load_verify_locations(certifi.where())
-    if not checks_tls:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return _PinnedTLS(endpoint, address, context)
-
-
-@contextmanager
-def _limited(connection: _Pinned) -> Iterator[None]:
-    """Cuts the connection after TOTAL_SECONDS, whatever trickles in meanwhile. Raises TimeoutError."""
-    was_cut = threading.Event()
-
-    def cut() -> None:
-        was_cut.set()
-        if connection.sock is not None:
-            with suppress(OSError):
-                connection.sock.shutdown(socket.SHUT_RDWR)
-
-    timer = threading.Timer(TOTAL_SECONDS, cut)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-    # The client takes an answer that ends among its headers for a whole one.
-    if was_cut.is_set():
-        raise TimeoutError("the answer took too long")
+    return _PinnedTLS(endpoint, address, tls_context(checks_tls=checks_tls))

@@ -19,10 +19,10 @@ from ulid import ULID
 import logs
 from alerting import schedule
 from alerting.addresses import Policy
+from alerting.connections import TOTAL_SECONDS
 from alerting.dispatch import Dispatcher
 from alerting.evaluation import Evaluator
 from alerting.evaluation_groups import group_alerts
-from alerting.outbound import TOTAL_SECONDS
 from alerting.windows import Windows
 from auth.peers import PeerKey
 from auth.secrets import Secrets, master_key

@@ -31,3 +31,12 @@ def latest(alert_id: str, frequency_seconds: int, now: datetime) -> datetime:
 def following(alert_id: str, frequency_seconds: int, now: datetime) -> datetime:
     """The alert's first slot after `now`."""
     return latest(alert_id, frequency_seconds, now) + timedelta(seconds=frequency_seconds)
+
+
+def upcoming_second(now: datetime) -> datetime:
+    """The first whole second after `now`: a window that ends there has all that arrived until now.
+
+    >>> upcoming_second(datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)).isoformat()
+    '2026-01-02T03:04:06+00:00'
+    """
+    return now.replace(microsecond=0) + timedelta(seconds=1)

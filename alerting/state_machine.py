@@ -52,7 +52,7 @@ def evaluate(rows: Sequence[Row], comparison: str, threshold: float) -> Result:
 
     No row, and null, are not beyond anything. Raises InvalidSQL when no column holds numbers.
 
-    >>> judge([{"host": "a", "count": 3}, {"host": "b", "count": 12}], ">", 10)
+    >>> evaluate([{"host": "a", "count": 3}, {"host": "b", "count": 12}], ">", 10)
     Result(value=12, rows=({'host': 'b', 'count': 12},))
     """
     if not rows:

@@ -75,10 +75,9 @@ def enable(alert_id: str) -> Response:
 
 @blueprint.put("/<alert_id>/evaluate_alert")
 def evaluate(alert_id: str) -> Response:
-    """Have it evaluated now, by the alerting process, over the window that ended last."""
+    """Have it evaluated by the alerting process, over the window that ends now."""
     found = kind.changeable(alert_id)
-    slot = schedule.latest(alert_id, found.content.frequency_seconds, now() - schedule.SETTLE)
-    if not alert.hasten(found.origin, slot):
+    if not alert.hasten(found.origin, schedule.upcoming_second(now())):
         raise Conflict("a disabled alert is not evaluated: enable it first")
     return kind.answer(alert_id)
 

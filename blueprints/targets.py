@@ -5,16 +5,12 @@ from typing import Any, cast
 
 from flask import Blueprint, Response
 
-from alerting import sealing
-from alerting.addresses import check
-from alerting.sealing import Destination
-from errors import InvalidRequest, TargetNotFound
+from alerting import registry, sealing
+from errors import TargetNotFound
 from models import target
 from models.authored import Origin
 from models.target import Content, Target
-from models.target import Kind as TargetKind
 from schemas.reading import load
-from schemas.targets import MASK, TargetSchema
 from web.audit import watch
 from web.authentication import access, protect
 from web.authoring import Kind
@@ -33,50 +29,22 @@ def list_all() -> Response:
 
 def _content(body: object, origin: Origin) -> Content:
     """What a body asks for, sealed. A change says everything anew: old secrets must not go to a new address."""
-    asked = cast(Mapping[str, Any], load(TargetSchema(), body))
-    target_kind = TargetKind(asked["kind"])
-    _check(asked["endpoint"], target_kind, skips_tls_check=asked["skip_tls_check"])
-    credentials = asked["auth"] or {}
-    destination = Destination(
-        endpoint=asked["endpoint"],
-        headers=asked["headers"],
-        username=credentials.get("username"),
-        password=credentials.get("password"),
-        skip_tls_check=asked["skip_tls_check"],
-    )
-    return Content(asked["name"], target_kind, sealing.seal(access().secrets, origin.id, destination))
-
-
-def _check(url: str, kind: TargetKind, *, skips_tls_check: bool) -> None:
-    policy = services().target_policy
-    endpoint = check(url, policy)
-    if policy.names(endpoint.host):
-        return
-    if kind is TargetKind.SLACK and endpoint.scheme != "https":
-        raise InvalidRequest("`endpoint` of a Slack target must start with https://", field="endpoint")
-    if skips_tls_check:
-        raise InvalidRequest(
-            "`skipTlsCheck` is only for hosts that an administrator names in WEIR_ALERT_ALLOWED_HOSTS",
-            field="skipTlsCheck",
-        )
+    asked_kind = registry.asked(body)
+    asked = cast(Mapping[str, Any], load(asked_kind.schema(), body))
+    destination = asked_kind.read(asked, services().target_policy)
+    return Content(asked["name"], asked_kind.name, sealing.seal(access().secrets, origin.id, destination))
 
 
 def _as_object(found: Target) -> dict[str, object]:
     """Flat, and once more as `target`: existing clients read either."""
-    destination = sealing.unseal(access().secrets, found)
+    target_kind, destination = sealing.unseal(access().secrets, found)
     shown: dict[str, object] = {
         "id": found.origin.id,
         "name": found.content.name,
-        "type": found.content.kind.value,
-        "endpoint": sealing.mask(destination.endpoint),
+        "type": found.content.kind,
         "author": found.origin.author.name,
+        **target_kind.show(destination),
     }
-    if destination.headers:
-        shown["headers"] = dict.fromkeys(destination.headers, MASK)
-    if destination.username is not None:
-        shown["auth"] = {"username": destination.username, "password": MASK}
-    if found.content.kind is not TargetKind.SLACK:
-        shown["skipTlsCheck"] = destination.skip_tls_check
     return {**shown, "enabled": True, "target": shown}
 
 

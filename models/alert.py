@@ -208,9 +208,13 @@ def set_muting(origin: Origin, until: datetime | None) -> None:
 
 @connection()
 def hasten(origin: Origin, slot: datetime) -> bool:
-    """Let it be due at `slot`, which has passed; whether it is, as disabled ones never are."""
+    """Let it be evaluated up to `slot` next; whether it is, as disabled ones never are.
+
+    An evaluation under way loses its lease: it looks up to an earlier moment, and would put the next one off.
+    """
     is_enabled = AlertRow.next_run_at.is_null(False) & (AlertRow.tenant_id == origin.tenant)
-    return bool(AlertRow.update(next_run_at=slot).where(AlertRow.id == origin.id, is_enabled).execute())
+    due = AlertRow.update(next_run_at=slot, lease=None, leased_until=None)
+    return bool(due.where(AlertRow.id == origin.id, is_enabled).execute())
 
 
 @connection()

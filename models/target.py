@@ -1,10 +1,9 @@
-"""Targets: where alerts are delivered to. Address and credentials are sealed; what is inside is not known here."""
+"""Targets: where alerts are delivered to. Which kinds there are, and what is sealed, is not known here."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from peewee import BlobField, IntegrityError, TextField
 
@@ -12,12 +11,6 @@ from errors import InvalidRequest, TargetInUse, TargetNotFound, TitleTaken
 from models import authored
 from models.authored import Authored, Origin, origin_of
 from models.base import connection, database
-
-
-class Kind(StrEnum):
-    WEBHOOK = "webhook"
-    SLACK = "slack"
-    ALERTMANAGER = "alertManager"
 
 
 class TargetRow(Authored):
@@ -31,10 +24,10 @@ class TargetRow(Authored):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """`sealed`: the address and everything secret, as alerting.sealing reads it."""
+    """`kind`: one of alerting.registry. `sealed`: the address and everything secret, as alerting.sealing reads it."""
 
     name: str
-    kind: Kind
+    kind: str
     sealed: bytes
 
 
@@ -109,8 +102,8 @@ def _unique(content: Content) -> Iterator[None]:
 
 
 def _values(content: Content) -> dict[str, object]:
-    return {"name": content.name, "kind": content.kind.value, "sealed": content.sealed}
+    return {"name": content.name, "kind": content.kind, "sealed": content.sealed}
 
 
 def _target(row: TargetRow) -> Target:
-    return Target(origin_of(row), Content(row.name, Kind(row.kind), bytes(row.sealed)))
+    return Target(origin_of(row), Content(row.name, row.kind, bytes(row.sealed)))

@@ -10,6 +10,7 @@ from typing import Final
 
 from marshmallow import Schema
 
+from alerting.registry import kinds
 from openapi import answers
 from schemas.alerts import AlertListSchema, AlertSchema, LogSchema, MutingSchema
 from schemas.api_keys import NewApiKeySchema
@@ -17,7 +18,6 @@ from schemas.dashboards import DashboardListSchema, DashboardSchema, TileSchema
 from schemas.dataset import RetentionSchema
 from schemas.filters import FilterSchema
 from schemas.query import QuerySchema, RunningQuerySchema
-from schemas.targets import TargetSchema
 from schemas.tenants import NewTenantSchema
 
 JSON: Final = "application/json"
@@ -81,9 +81,7 @@ def _json(shape: Shape) -> Mapping[str, Shape]:
     return {JSON: shape}
 
 
-def _crud(
-    noun: str, plural: str, schema: type[Schema], listed_by: tuple[type[Schema], ...] = ()
-) -> dict[str, Operation]:
+def _crud(noun: str, plural: str, schema: Shape, listed_by: tuple[type[Schema], ...] = ()) -> dict[str, Operation]:
     return {
         f"{plural}.create": Operation(f"Create {_a(noun)}.", body=_json(schema), answer=_json(OBJECT)),
         f"{plural}.list_all": Operation(f"The {plural}.", listed_by, answer=_json(array("object"))),
@@ -258,7 +256,7 @@ AUTHORED: Final = {
     "alerts.mute": Operation("Mute an alert, or not.", body=_json(MutingSchema), answer=_json(OBJECT)),
     "alerts.history": Operation("Changes of an alert's state.", (LogSchema,), answer=_json(array("object"))),
     "alerts.deliveries": Operation("An alert's deliveries.", (LogSchema,), answer=_json(array("object"))),
-    **_crud("target", "targets", TargetSchema),
+    **_crud("target", "targets", {"oneOf": [kind.schema for kind in kinds().values()]}),
 }
 OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
     SYSTEM | INGESTION | QUERIES | DATASETS | IDENTITY | AUTHORED

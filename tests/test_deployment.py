@@ -8,16 +8,19 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import pytest
 import yaml
 
 from config import Settings, variable
 from metrics.meters import Meters
 from tests.running import ROOT
+from tests.test_layering import MAY_IMPORT
 
 DEPLOY = ROOT / "deploy"
 GRAFANA = DEPLOY / "grafana"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text("utf-8")
+KUBERNETES = DEPLOY / "kubernetes.yaml"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
 INSTRUCTIONS = frozenset("FROM WORKDIR COPY RUN ENV USER VOLUME EXPOSE STOPSIGNAL HEALTHCHECK CMD".split())
 
@@ -57,10 +60,60 @@ def test_health_of_the_image_is_asked_by_a_program_that_compiles():
     assert "/api/v1/readiness" in command[2]
 
 
-def test_image_has_neither_data_nor_history():
-    ignored = (ROOT / ".dockerignore").read_text("utf-8").split()
+def test_image_has_what_runs_and_nothing_else():
+    """All is left out but what is named, so that neither passwords nor data get there by being forgotten."""
+    lines = [line for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if not line.startswith("#")]
+    packages = {name for name in MAY_IMPORT if (ROOT / name).is_dir()}
 
-    assert {".git", ".venv", "data"} <= set(ignored)
+    assert lines[0] == "*"
+    assert {line[1:] for line in lines if line.startswith("!")} == packages | {"requirements.lock", "*.py"}
+    # What comes last wins.
+    assert lines.index("**/.env") > max(index for index, line in enumerate(lines) if line.startswith("!"))
+
+
+@pytest.mark.parametrize("path", [".env", "deploy/.env", "alerting/.env"])
+def test_passwords_of_a_deployment_are_no_part_of_the_repository(path: str):
+    asked = subprocess.run(["git", "check-ignore", "-q", path], cwd=ROOT)
+
+    assert asked.returncode == 0
+
+
+def test_services_that_run_for_ever_come_back_and_have_a_limit():
+    services = COMPOSE["services"]
+
+    assert {name: each["restart"] for name, each in services.items()} == {
+        **dict.fromkeys(services, "unless-stopped"),
+        "bucket": "on-failure",
+    }
+    assert all(re.fullmatch(r"\d+[mg]", each["mem_limit"]) for each in services.values())
+
+
+def test_kubernetes_takes_the_manifest():
+    objects = list(yaml.safe_load_all(KUBERNETES.read_text("utf-8")))
+
+    for each in objects:
+        kubernetes_validate.validate(each, "1.32", strict=True)
+    assert [each["kind"] for each in objects] == ["Service", "ConfigMap", "StatefulSet"]
+
+
+def test_pod_runs_what_the_image_is():
+    service, _, stateful = yaml.safe_load_all(KUBERNETES.read_text("utf-8"))
+    (container,) = stateful["spec"]["template"]["spec"]["containers"]
+    image = dict(instructions())
+
+    assert container["ports"] == [{"name": "http", "containerPort": int(image["EXPOSE"])}]
+    assert container["volumeMounts"][0]["mountPath"] == image["VOLUME"]
+    assert f"--uid {stateful['spec']['template']['spec']['securityContext']['runAsUser']} " in DOCKERFILE
+    assert service["spec"]["selector"] == stateful["spec"]["template"]["metadata"]["labels"]
+    # Kubernetes would set WEIR_PORT and others to the service's address, and unknown settings stop the start.
+    assert stateful["spec"]["template"]["spec"]["enableServiceLinks"] is False
+
+
+def test_every_rule_has_a_severity_and_the_outage_is_among_them():
+    (group,) = yaml.safe_load((DEPLOY / "prometheus" / "rules.yml").read_text("utf-8"))["groups"]
+
+    assert {rule["labels"]["severity"] for rule in group["rules"]} == {"critical", "warning"}
+    assert {"WeirIsDown", "WeirGetsNoEvents"} <= {rule["alert"] for rule in group["rules"]}
 
 
 def test_services_of_the_compose_file_refer_to_each_other():
@@ -150,6 +203,14 @@ def test_every_metric_that_is_named_is_exported(page: str):
     known = {f"weir_{name}{suffix}" for name in [*gauges, *counted] for suffix in ("", "_total", "_sum", "_count")}
 
     assert set(re.findall(r"\bweir_[a-z_]+", (ROOT / page).read_text("utf-8"))) <= known
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_rules_fire_when_weir_is_down_and_when_no_events_arrive():
+    command = ["promtool", "test", "rules", str(DEPLOY / "prometheus" / "rules_test.yml")]
+    done = subprocess.run(command, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")

@@ -45,7 +45,9 @@ MAY_IMPORT = {
     | {"storage", "cramjam", "flask", "flask_httpauth", "isal", "orjson", "polars", "werkzeug"},
     # Evaluates alerts and delivers notices in a process of its own, apart from every request: it asks as their
     # authors (auth), by the query processes (query) over snapshots (storage), and knows no HTTP but the client's.
-    "alerting": {"auth", "embedded_postgres", "models", "processes", "query", "storage", "certifi", "orjson", "ulid"},
+    # Each kind of target says what its body looks like, beside how it is told: schemas.
+    "alerting": {"auth", "embedded_postgres", "models", "processes", "query", "schemas", "storage"}
+    | {"certifi", "marshmallow", "orjson", "ulid"},
     "auth": {"models", "argon2", "cryptography", "joserfc", "requests", "ulid"},
     "query": {"processes", "storage", "cramjam", "orjson", "polars", "sqlglot"},
     "storage": {"embedded_postgres", "models", "processes", "isal", "obstore", "polars", "ulid"},
@@ -75,8 +77,8 @@ MAY_IMPORT = {
     # A client of the HTTP contract like any other, but for the commands that look after a data directory, of which
     # the backup asks the other hosts too (auth).
     "weirctl": {"auth", "models", "storage", "click", "requests", "rich"},
-    # Reads the URL map and the schemas; only a blueprint asks for it.
-    "openapi": {"apispec", "flask", "marshmallow", "schemas", "werkzeug"},
+    # Reads the URL map and the schemas, of targets those of their kinds (alerting); only a blueprint asks for it.
+    "openapi": {"alerting", "apispec", "flask", "marshmallow", "schemas", "werkzeug"},
     "columns": {"polars"},
     "config": set(),
     "preflight": set(),

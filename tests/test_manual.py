@@ -47,18 +47,7 @@ def test_configuration_snippets_can_be_parsed(page: Path):
 
 @pytest.mark.parametrize("path", sorted(DEPLOY.rglob("*.y*ml")), ids=lambda path: str(path.relative_to(DEPLOY)))
 def test_deployment_file_is_yaml(path: Path):
-    assert yaml.safe_load(path.read_text("utf-8"))
-
-
-def test_dashboard_asks_what_the_service_answers(service: Service):
-    dashboard = json.loads((DEPLOY / "grafana/dashboards/events.json").read_text("utf-8"))
-    service.ingest("dashboarded", [{"n": 1}]).raise_for_status()
-
-    for panel in dashboard["panels"]:
-        for target in panel["targets"]:
-            body = json.loads(target["url_options"]["data"].replace("${dataset}", "dashboarded"))
-            rows = service.query(body["query"], startTime="1h", endTime="now")
-            assert {column["selector"] for column in target["columns"]} == set(rows[0])
+    assert all(yaml.safe_load_all(path.read_text("utf-8")))
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")

@@ -15,7 +15,6 @@ from config import Settings
 from models import alert, delivery, role, target, user
 from models.alert import Alert, Status
 from models.authored import Author, Origin, fresh
-from models.target import Kind
 from models.user import NewUser
 from query.service import QueryService
 from tests.alerting import samples
@@ -54,8 +53,8 @@ class World:
     def make_target(self, path: str = "/") -> str:
         origin = fresh("default", ANN, self.now)
         secrets = Secrets(master_key(None, self.settings.data_dir))
-        sealed = samples.sealing.seal(secrets, origin.id, samples.Destination(endpoint=self.receiver.url + path))
-        target.create(origin, target.Content(f"hook {origin.id}", Kind.WEBHOOK, sealed))
+        sealed = samples.sealing.seal(secrets, origin.id, samples.HttpDestination(endpoint=self.receiver.url + path))
+        target.create(origin, target.Content(f"hook {origin.id}", "webhook", sealed))
         return origin.id
 
     def make_alert(self, author: Author = ANN, **members: object) -> Origin:

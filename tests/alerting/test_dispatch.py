@@ -3,11 +3,12 @@
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from alerting import addresses, dispatch, notices, outbound, state_machine
+from alerting import addresses, connections, dispatch, http_target, notices, outbound, state_machine
 from alerting.addresses import Policy
 from alerting.dispatch import Dispatcher
 from alerting.outbound import Reply
@@ -15,7 +16,7 @@ from alerting.state_machine import Result
 from auth.secrets import Secrets
 from models.alert import Status
 from models.delivery import Attempt
-from models.target import Kind, Target
+from models.target import Target
 from tests.alerting.receiver import Receiver, receiving
 from tests.alerting.samples import NOON, SECRETS, alert, delivery, target
 
@@ -50,7 +51,7 @@ def test_notice_arrives_with_its_headers(receiver: Receiver):
 
 
 def test_alertmanager_gets_credentials_at_its_usual_path(receiver: Receiver):
-    attempt(target(Kind.ALERTMANAGER, receiver.url, username="u", password="p"))
+    attempt(target("alertManager", receiver.url, username="u", password="p"))
 
     (got,) = receiver.received
     assert (got.path, got.headers["Authorization"]) == ("/api/v2/alerts", "Basic dTpw")
@@ -96,7 +97,8 @@ def test_name_that_resolves_to_a_private_address_is_not_connected_to(receiver: R
     failed = attempt(target(endpoint=f"http://localhost:{receiver.port}/"), CLOSED)
 
     assert receiver.received == []
-    assert failed.error == dispatch.NOT_PERMITTED
+    assert failed.error == connections.NOT_PERMITTED
+    assert "WEIR_ALERT_ALLOWED_HOSTS" in connections.NOT_PERMITTED
 
 
 def test_name_is_looked_up_once_and_the_checked_address_connected_to(
@@ -111,8 +113,8 @@ def test_name_is_looked_up_once_and_the_checked_address_connected_to(
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
 
     endpoint = addresses.check(f"http://rebinding.example.com:{receiver.port}/", OPEN)
-    monkeypatch.setattr(outbound.socket, "getaddrinfo", resolver)
-    address = addresses.choose(endpoint, outbound.resolve(endpoint), OPEN)
+    monkeypatch.setattr(connections.socket, "getaddrinfo", resolver)
+    address = addresses.choose(endpoint, connections.resolve(endpoint), OPEN)
     monkeypatch.undo()
     assert address == "127.0.0.1"
 
@@ -139,7 +141,7 @@ def test_receiver_that_is_away_is_tried_again():
 
 
 def test_answer_that_trickles_is_cut_off(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(outbound, "TOTAL_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "TOTAL_SECONDS", 0.3)
     stop = threading.Event()
 
     def trickle(server: socket.socket) -> None:
@@ -187,7 +189,14 @@ def test_delays_double_up_to_a_quarter_of_an_hour_and_end_after_a_day():
 
 @pytest.mark.parametrize(("header", "least"), [("120", 96), ("99999999", 720), ("soon", 4), ("-5", 4)])
 def test_receiver_may_ask_for_time_within_reason(header: str, least: float):
-    again = dispatch.delivery_outcome(delivery(NOTICE), Reply(429, header), NOON).next_at
+    again = dispatch.delivery_outcome(delivery(NOTICE), http_target.answer(Reply(429, header)), NOON).next_at
 
     assert again is not None
     assert least <= (again - NOON).total_seconds() <= 1080
+
+
+def test_target_of_a_kind_that_this_version_does_not_know_is_given_up():
+    """As after a step back to an older version."""
+    unknown = replace(target(), content=replace(target().content, kind="carrierPigeon"))
+
+    assert attempt(unknown) == Attempt(NOON, None, "this version knows no targets of type carrierPigeon", None)

@@ -31,3 +31,23 @@ def test_tenants_are_never_together():
     theirs = replace(mine, origin=replace(mine.origin, tenant="other"))
 
     assert [group.tenant for group in group_alerts([mine, theirs], "lease", NOON)] == ["default", "other"]
+
+
+def test_alert_that_somebody_asked_for_is_evaluated_up_to_that_moment():
+    """And not up to a slot of its own, which may be a day ago."""
+    asked = NOON - SETTLE - timedelta(seconds=1)
+    (daily,) = alerts(1, frequency_seconds=86_400)
+
+    (group,) = group_alerts([replace(daily, status=replace(daily.status, next_run_at=asked))], "lease", NOON)
+
+    assert group.slot == asked
+
+
+def test_alert_that_waited_for_long_is_evaluated_up_to_its_latest_slot():
+    (late,) = alerts(1, frequency_seconds=60)
+
+    (group,) = group_alerts(
+        [replace(late, status=replace(late.status, next_run_at=NOON - timedelta(days=3)))], "lease", NOON
+    )
+
+    assert timedelta() <= NOON - SETTLE - group.slot < timedelta(seconds=60)

@@ -1,6 +1,7 @@
 """What is said to whom: docs/alerts.md."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -8,9 +9,10 @@ import pytest
 
 from alerting import notices, state_machine
 from alerting.state_machine import Outcome, Result
+from alerting.target_kind import Outgoing
+from alerting.targets import alertmanager, slack, webhook
 from models.alert import Status
-from models.target import Kind
-from tests.alerting.samples import NOON, alert, delivery
+from tests.alerting.samples import NOON, alert, outgoing
 
 ROWS = ({"host": "<!channel> & <https://evil|click>", "count": 12},)
 
@@ -23,12 +25,12 @@ def noticed(verdict: Result = FIRED, **content: Any) -> dict[str, Any]:
     return notices.notice(subject, state_machine.advance(subject, verdict, NOON, NOON), verdict, NOON)
 
 
-def rendered(kind: Kind, notice: dict[str, Any], link: str | None = None) -> Any:
-    return json.loads(notices.render(kind, delivery(notice), link, NOON).body)
+def rendered(render: Callable[[Outgoing], bytes], notice: dict[str, Any], link: str | None = None) -> Any:
+    return json.loads(render(outgoing(notice, link)))
 
 
 def test_webhook_gets_everything_and_the_id_that_tells_repeats():
-    body = rendered(Kind.WEBHOOK, noticed(tags=["web"]), "https://weir.example.com/#/alerts/1")
+    body = rendered(webhook.render, noticed(tags=["web"]), "https://weir.example.com/#/alerts/1")
 
     assert body == {
         "id": "01ARZ3NDEKTSV4RRFFQ69G5FAD",
@@ -56,17 +58,17 @@ def test_webhook_gets_everything_and_the_id_that_tells_repeats():
 
 def test_events_cannot_speak_to_slack():
     """Slack reads <!channel> and <link|text>."""
-    text = rendered(Kind.SLACK, noticed())["text"]
+    text = rendered(slack.render, noticed())["text"]
 
     assert "<" not in text
     assert "&lt;!channel&gt; &amp;" in text
 
 
 def test_alertmanager_gets_one_identity_for_a_whole_life():
-    fired = rendered(Kind.ALERTMANAGER, noticed())[0]
+    fired = rendered(alertmanager.render, noticed())[0]
     status = replace(alert().status, last_triggered_at=NOON)
     resolved = notices.notice(alert(), Outcome(status, notice=state_machine.NoticeKind.RESOLVED), Result(3, ()), NOON)
-    over = rendered(Kind.ALERTMANAGER, resolved)[0]
+    over = rendered(alertmanager.render, resolved)[0]
 
     assert fired["labels"] == over["labels"]
     assert fired["labels"]["alertname"] == "Too many errors"
@@ -90,6 +92,6 @@ def test_notice_has_few_rows(size: int):
 def test_disabled_alert_says_why():
     outcome = state_machine.disable(alert(), "ann may not", NOON)
 
-    body = rendered(Kind.WEBHOOK, notices.notice(alert(), outcome, None, NOON))
+    body = rendered(webhook.render, notices.notice(alert(), outcome, None, NOON))
 
     assert body["message"] == "[high] Too many errors: disabled, ann may not"

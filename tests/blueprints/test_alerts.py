@@ -213,9 +213,11 @@ def test_list_has_the_members_and_the_order_that_clients_expect(ann: Client):
     assert ann("GET", "alerts?limit=1001").json()["field"] == "limit"
 
 
-def test_alert_is_evaluated_when_somebody_asks(ann: Client):
-    """By the service's own alerting process; at its usual turn it would be a minute from now."""
-    path = f"alerts/{make(ann, 'asked', evalConfig=window(evalFrequency=1440)['evalConfig'])['id']}"
+def test_alert_is_evaluated_over_what_is_there_when_somebody_asks(service: Service, ann: Client):
+    """By the service's own alerting process; at its usual turn it would be up to a day from now."""
+    members = {"query": "SELECT count(*) FROM alert_a WHERE mark = 'asked'", **window(evalFrequency=1440)}
+    service.ingest("alert_a", [{"mark": "asked"}])
+    path = f"alerts/{make(ann, 'asked', **members)['id']}"
 
     asked = ann("PUT", f"{path}/evaluate_alert")
     for _ in range(600):
@@ -224,6 +226,6 @@ def test_alert_is_evaluated_when_somebody_asks(ann: Client):
         time.sleep(0.1)
 
     assert asked.status_code == 200
-    assert (shown["state"], shown["lastValue"], shown["lastError"]) == ("not-triggered", 0.0, None)
+    assert (shown["state"], shown["lastValue"], shown["lastError"]) == ("not-triggered", 1.0, None)
     ann("PATCH", f"{path}/disable")
     assert ann("PUT", f"{path}/evaluate_alert").status_code == 409

@@ -96,6 +96,27 @@ def test_private_address_is_refused_at_once(ann: Client, url: str):
     assert (answer.status_code, answer.json()["field"]) == (400, "endpoint"), answer.text
 
 
+def test_error_of_a_private_address_names_the_setting_that_lets_it_through(ann: Client):
+    assert (
+        "WEIR_ALERT_ALLOWED_HOSTS"
+        in ann("POST", "targets", json=webhook("inside", "http://10.0.0.1/")).json()["message"]
+    )
+
+
+def test_contract_has_a_schema_for_each_kind(service: Service):
+    document = service.call("GET", "/api/v1/openapi.json").json()
+
+    body = document["paths"]["/api/v1/targets"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    kinds = [document["components"]["schemas"][each["$ref"].rpartition("/")[2]] for each in body["oneOf"]]
+    assert [each["properties"]["type"]["enum"] for each in kinds] == [
+        ["alertManager"],
+        ["email"],
+        ["pagerDuty"],
+        ["slack"],
+        ["webhook"],
+    ]
+
+
 def test_change_needs_the_secrets_anew(ann: Client):
     path = f"targets/{ann('POST', 'targets', json=webhook('renewed', headers={'X-Auth': 'a'})).json()['id']}"
 

@@ -29,6 +29,7 @@ LoadPlugin write_http
     StoreRates true
     Header "X-API-Key: {key}"
     Header "X-P-Stream: collectd"
+    Header "X-P-Time-Partition: time"
     BufferSize 4096
   </Node>
 </Plugin>
@@ -52,6 +53,7 @@ def test_measurements_arrive_with_their_arrays_and_nulls(service: Service, tmp_p
         daemon.wait(timeout=30)
 
     assert {"load", "memory", "cpu"} <= plugins
+    assert service.call("GET", "/api/v1/logstream/collectd/info").json()["timePartition"] == "time"
     (row,) = service.query("SELECT * FROM collectd WHERE plugin = 'load' LIMIT 1")
     assert (row["host"], row["dsnames"]) == ("test-host", ["shortterm", "midterm", "longterm"])
     # The column itself or a sibling: whose values came first, integers, floats or nulls, depends on collectd.

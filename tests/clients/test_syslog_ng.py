@@ -18,10 +18,10 @@ options {{ stats-freq(0); }};
 source s_lines {{ network(ip("127.0.0.1") port({port}) transport("tcp") flags(no-parse)); }};
 destination d_weir {{ http(
   url("{url}/api/v1/ingest") method("POST")
-  headers("Content-Type: application/json", "X-API-Key: {key}", "X-P-Stream: syslog_ng")
+  headers("Content-Type: application/json", "X-API-Key: {key}", "X-P-Stream: syslog_ng", "X-P-Time-Partition: ISODATE")
   body-prefix("[") delimiter(",") body-suffix("]")
   batch-lines(100) batch-timeout(200) workers(2)
-  body("$(format-json --scope rfc5424 --scope nv-pairs time=$ISODATE)")
+  body("$(format-json --scope rfc5424 --scope nv-pairs --key ISODATE)")
 ); }};
 log {{ source(s_lines); destination(d_weir); }};
 """
@@ -50,6 +50,7 @@ def test_every_line_arrives_once(service: Service, tmp_path: Path):
     assert counted == {"n": LINES, "u": LINES}
     (row,) = service.query("""SELECT "MESSAGE" AS m FROM syslog_ng WHERE "MESSAGE" LIKE 'line 7 %'""")
     assert row["m"] == 'line 7 with "quotes" and \\ and é'
+    assert service.call("GET", "/api/v1/logstream/syslog_ng/info").json()["timePartition"] == "ISODATE"
 
 
 def _send(port: int, lines: list[str]) -> None:
