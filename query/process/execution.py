@@ -62,20 +62,20 @@ class Execution:
         try:
             self._current.clear()
             views = {name: self._view(source) for name, source in request.sources.items()}
-            read = None if prepared.statement.explain else self._memory.fingerprint(views)
-            if read is None:
+            fingerprints = None if prepared.statement.explain else self._memory.fingerprint(views)
+            if fingerprints is None:
                 return self._run(prepared, request, views, RecordingOutput(output))
-            key = key_of(prepared.statement, request, views, read)
-            known = self._memory.recall(key)
-            if known is None:
+            key = key_of(prepared.statement, request, views, fingerprints)
+            cached = self._memory.recall(key)
+            if cached is None:
                 recorded = RecordingOutput(output)
                 answer = self._run(prepared, request, views, recorded)
                 if recorded.is_repeatable:
                     self._memory.keep(key, recorded.remembered(answer))
                 return answer
-            output.note(known.note)
-            output(known.data)
-            return known.answer
+            output.note(cached.note)
+            output(cached.data)
+            return cached.answer
         except (SnapshotExpired, FileNotFoundError):
             return {"expired": True}
         except WeirError:

@@ -103,10 +103,10 @@ def unpack(payload: bytes) -> object:
 
 def fault(error: WeirError) -> bytes:
     """The frame of an error. A class that errors.py does not know travels as its nearest ancestor there."""
-    known = next(kind for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)
+    ancestor = next(kind for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)
     details = {name: _cut(value) if isinstance(value, str) else value for name, value in error.details.items()}
-    said = {"class": known.__name__, "message": _cut(error.message), "details": details}
-    return frame(Kind.FAULT, json.dumps(said).encode())
+    content = {"class": ancestor.__name__, "message": _cut(error.message), "details": details}
+    return frame(Kind.FAULT, json.dumps(content).encode())
 
 
 def _cut(text: str) -> str:
@@ -115,8 +115,8 @@ def _cut(text: str) -> str:
 
 def raised(payload: bytes) -> WeirError:
     """The error behind `fault`'s JSON."""
-    said = json.loads(payload)
-    kind = getattr(errors, said["class"], None)
-    if not (isinstance(kind, type) and issubclass(kind, WeirError)):
+    content = json.loads(payload)
+    error_class = getattr(errors, content["class"], None)
+    if not (isinstance(error_class, type) and issubclass(error_class, WeirError)):
         return InternalError("a query process raised an unknown error")
-    return kind(said["message"], **said["details"])
+    return error_class(content["message"], **content["details"])

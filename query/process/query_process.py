@@ -143,6 +143,10 @@ def _environment(threads: int) -> dict[str, str]:
 
     And without those of Polars' allocator: memory that it keeps would count as the query's.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("WEIR_", "_RJEM_"))}
-    path = [str(ROOT), *filter(None, [kept.get("PYTHONPATH")])]
-    return kept | {"PYTHONPATH": os.pathsep.join(path), "POLARS_MAX_THREADS": str(threads), "RUST_BACKTRACE": "0"}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("WEIR_", "_RJEM_"))}
+    path = [str(ROOT), *filter(None, [environment.get("PYTHONPATH")])]
+    return environment | {
+        "PYTHONPATH": os.pathsep.join(path),
+        "POLARS_MAX_THREADS": str(threads),
+        "RUST_BACKTRACE": "0",
+    }

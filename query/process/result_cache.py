@@ -65,31 +65,31 @@ class ResultCache:
 
     def recall(self, key: Key) -> CachedResult | None:
         """The answer that was kept under the key."""
-        found = self._kept.get(key)
-        if found is not None:
+        result = self._kept.get(key)
+        if result is not None:
             self._kept.move_to_end(key)
-        return found
+        return result
 
-    def keep(self, key: Key, found: CachedResult) -> None:
+    def keep(self, key: Key, result: CachedResult) -> None:
         """Keep an answer if it is small."""
-        if len(found.data) <= LARGEST_BYTES:
-            self._kept[key] = found
+        if len(result.data) <= LARGEST_BYTES:
+            self._kept[key] = result
             if len(self._kept) > MOST_ANSWERS:
                 self._kept.popitem(last=False)
 
     def fingerprint(self, views: Mapping[str, DatasetView]) -> tuple[Fingerprint, ...] | None:
         """What the views read; None unless all that their files and frames hold is in their ranges, or it is much."""
-        found: list[Fingerprint] = []
+        fingerprints: list[Fingerprint] = []
         for view in views.values():
-            known = fingerprint(view.part, self._places)
-            if known is None:
+            view_fingerprint = fingerprint(view.part, self._places)
+            if view_fingerprint is None:
                 return None
-            found.append(known)
-        return tuple(found)
+            fingerprints.append(view_fingerprint)
+        return tuple(fingerprints)
 
 
 def key_of(
-    statement: Statement, request: Execute, views: Mapping[str, DatasetView], read: tuple[Fingerprint, ...]
+    statement: Statement, request: Execute, views: Mapping[str, DatasetView], fingerprints: tuple[Fingerprint, ...]
 ) -> Key:
     """What an answer depends on: the statement, its form, who reads, and what there is to read."""
     return (
@@ -99,5 +99,5 @@ def key_of(
         request.options,
         request.coding,
         *((name, view.visible, view.source.only, view.source.snapshot.root) for name, view in views.items()),
-        read,
+        fingerprints,
     )

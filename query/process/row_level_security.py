@@ -54,21 +54,21 @@ class RowLevelSecurity:
 
         A column that only other rows have would tell that they exist. Raises SnapshotExpired.
         """
-        seen = self._seen.setdefault((whole.schema.dataset_id, only), _Seen())
-        hidden = [column.stored for column in whole.schema.columns if column.stored not in seen.columns]
-        files = tuple(file for file in whole.files if file.path not in seen.paths)
+        columns_seen = self._seen.setdefault((whole.schema.dataset_id, only), _Seen())
+        hidden = [column.stored for column in whole.schema.columns if column.stored not in columns_seen.columns]
+        files = tuple(file for file in whole.files if file.path not in columns_seen.paths)
         if hidden and (files or whole.staged):
             rows = permitted_rows(scan(replace(whole, files=files), self._tails), _stored(only, whole))
-            found = rows.select(selectors.by_name(hidden).is_not_null().any()).collect(engine="streaming")
-            seen.columns.update(name for name in hidden if found[name].item())
-        seen.paths.update(file.path for file in files)
-        return frozenset(seen.columns)
+            has_values = rows.select(selectors.by_name(hidden).is_not_null().any()).collect(engine="streaming")
+            columns_seen.columns.update(name for name in hidden if has_values[name].item())
+        columns_seen.paths.update(file.path for file in files)
+        return frozenset(columns_seen.columns)
 
 
 def _stored(only: Tags, snapshot: Snapshot) -> Tags:
     """The tags by stored columns. One on a column that is not there is on no row."""
-    named = ((snapshot.schema.stored(name), value) for name, value in only)
-    return frozenset((name, value) for name, value in named if name is not None)
+    stored_tags = ((snapshot.schema.stored(name), value) for name, value in only)
+    return frozenset((name, value) for name, value in stored_tags if name is not None)
 
 
 def matching_rows(rows: pl.LazyFrame, conditions: Sequence[Conditions]) -> pl.LazyFrame:

@@ -109,11 +109,11 @@ class SlotTable:
         self._held_shares.discard(number)
         self._set_range(number, fcntl.F_UNLCK)
 
-    def _set_range(self, number: int, kind: int) -> bool:
+    def _set_range(self, number: int, lock_type: int) -> bool:
         if self._shares is None or self._shares.closed:
             return False
         try:
-            fcntl.fcntl(self._shares, fcntl.F_OFD_SETLK, RANGE.pack(kind, os.SEEK_SET, number, 1, 0))
+            fcntl.fcntl(self._shares, fcntl.F_OFD_SETLK, RANGE.pack(lock_type, os.SEEK_SET, number, 1, 0))
         except BlockingIOError:
             return False
         return True
@@ -154,8 +154,8 @@ class SlotTable:
 
     def queries(self, tenant: str) -> list[Query]:
         """The queries of a tenant that wait or run on this host, oldest first."""
-        found = [self._read(path) for path in self._directory.glob("*" + QUERY)]
-        mine = [query for query in found if query is not None and query.tenant == tenant]
+        listed_queries = [self._read(path) for path in self._directory.glob("*" + QUERY)]
+        mine = [query for query in listed_queries if query is not None and query.tenant == tenant]
         return sorted(mine, key=lambda query: (query.started_at, query.id))
 
     def count(self) -> int:

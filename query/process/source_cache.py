@@ -52,12 +52,12 @@ class SourceCache:
         self._kept: list[CachedSource] = []
 
     def of(self, source: Source) -> CachedSource:
-        for each in self._kept:
-            if each.view.source is source:
-                return each
-        made = CachedSource(source)
-        if any(each is source for each in self._seen):
-            self._kept = [made, *self._kept][:MOST_KEPT]
+        for cached in self._kept:
+            if cached.view.source is source:
+                return cached
+        cached_source = CachedSource(source)
+        if any(cached is source for cached in self._seen):
+            self._kept = [cached_source, *self._kept][:MOST_KEPT]
         else:
             self._seen.append(source)
-        return made
+        return cached_source

@@ -55,16 +55,16 @@ class StatementCache:
         """The statement, parsed now or before. Raises InvalidSQL, UnsupportedSQL."""
         # The parameters as text: in Python 1 equals 1.0 and true.
         key = request.sql, repr(request.parameters)
-        found = self._kept.get(key)
-        if found is not None:
+        statement = self._kept.get(key)
+        if statement is not None:
             self._kept.move_to_end(key)
-            return found
-        made = PreparedStatement(parse(request.sql, request.parameters))
+            return statement
+        statement = PreparedStatement(parse(request.sql, request.parameters))
         size = sum(map(len, key))
         if size <= LONGEST_BYTES:
-            self._kept[key] = made
+            self._kept[key] = statement
             self._bytes += size
         while self._bytes > MOST_BYTES:
             gone, _ = self._kept.popitem(last=False)
             self._bytes -= sum(map(len, gone))
-        return made
+        return statement
