@@ -23,20 +23,20 @@ _SLOTS: Final[dict[type[object], tuple[str, ...]]] = {
 
 def children(node: object) -> list[object]:
     """The scalars, sort keys and relations directly under a node."""
-    found: list[object] = []
+    nodes: list[object] = []
     for name in _SLOTS.get(type(node), ()):
-        _gather(getattr(node, name), found)
-    return found
+        _gather(getattr(node, name), nodes)
+    return nodes
 
 
-def _gather(value: object, found: list[object]) -> None:
+def _gather(value: object, nodes: list[object]) -> None:
     if isinstance(value, _NODES):
-        found.append(value)
+        nodes.append(value)
     elif isinstance(value, tuple):
         for item in value:
-            _gather(item, found)
+            _gather(item, nodes)
     elif isinstance(value, _PARTS):
-        found.extend(children(value))
+        nodes.extend(children(value))
 
 
 def inputs(relation: Relation) -> dict[str, Relation]:
@@ -91,17 +91,17 @@ def renamed(node: Node, mapping: Mapping[str, Scalar]) -> Node:
 
 def defined(relation: Relation) -> set[str]:
     """Identifiers of every column made anywhere in a relation."""
-    found = {field.id for field in relation.fields}
+    identifiers = {field.id for field in relation.fields}
     for child in children(relation):
         if isinstance(child, Relation):
-            found |= defined(child)
-    return found
+            identifiers |= defined(child)
+    return identifiers
 
 
 def free_columns(relation: Relation) -> tuple[Column, ...]:
     """Columns of enclosing queries that a relation refers to, each once."""
-    known = defined(relation)
-    return tuple(dict.fromkeys(column for column in columns(relation) if column.id not in known))
+    own = defined(relation)
+    return tuple(dict.fromkeys(column for column in columns(relation) if column.id not in own))
 
 
 def conjuncts(predicate: Scalar) -> list[Scalar]:

@@ -18,5 +18,5 @@ def ahead_of_lookups(relation: Relation) -> Relation:
     late = [part for part in parts if part not in early]
     if not early or not late:
         return relation
-    left = Filter(source.left.fields, source.left, conjunction(early))
-    return replace(relation, input=replace(source, left=left), predicate=conjunction(late))
+    filtered = Filter(source.left.fields, source.left, conjunction(early))
+    return replace(relation, input=replace(source, left=filtered), predicate=conjunction(late))

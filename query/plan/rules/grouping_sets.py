@@ -76,12 +76,12 @@ def _is_decomposable(call: AggregateCall) -> bool:
 
 def _from_groups(part: Aggregate, finest: Aggregate, groups: Relation) -> Relation:
     """The groups of `part` from those of `finest`. Without any group a count is 0, and a sum NULL."""
-    made = _made(finest)
+    grouping = _made(finest)
     calls = tuple(
         AggregateCall(field.type, "sum" if call.function == "count" else call.function, (field.ref(),))
-        for call, field in zip(finest.calls, made, strict=True)
+        for call, field in zip(finest.calls, grouping, strict=True)
     )
-    values = (*part.keys, *(_value(call, field) for call, field in zip(finest.calls, made, strict=True)))
+    values = (*part.keys, *(_value(call, field) for call, field in zip(finest.calls, grouping, strict=True)))
     return Project(part.fields, Aggregate(part.fields, groups, part.keys, calls), values)
 
 

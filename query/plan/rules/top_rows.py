@@ -31,9 +31,9 @@ def first_of_numbered(relation: Relation) -> Relation:
     """`WHERE number <= n` of rows that a window function numbers: the window may leave out what is beyond n."""
     if not isinstance(relation, Filter):
         return relation
-    for made in relation.input.fields:
-        most = _rows_wanted(relation.predicate, made.id) if made.type.name == "int8" else None
-        narrowed = None if most is None else _narrowed(relation.input, made.id, most)
+    for field in relation.input.fields:
+        most = _rows_wanted(relation.predicate, field.id) if field.type.name == "int8" else None
+        narrowed = None if most is None else _narrowed(relation.input, field.id, most)
         if narrowed is not None:
             return replace(relation, input=narrowed)
     return relation
@@ -64,8 +64,8 @@ def first_of_distinct(relation: Relation) -> Relation:
         return relation
     if {key.value for key in source.keys[: len(groups)]} != set(groups):
         return relation
-    kept = TopRows(source.input.fields, source.input, groups, keys[0], 1)
-    return replace(relation, input=replace(source, input=kept))
+    top_rows = TopRows(source.input.fields, source.input, groups, keys[0], 1)
+    return replace(relation, input=replace(source, input=top_rows))
 
 
 def _has_thresholds(groups: Sequence[PgType], key: PgType) -> bool:
@@ -77,7 +77,7 @@ def _rows_wanted(predicate: Scalar, column: str) -> int | None:
     """The number n for which the predicate cannot hold where the column, counted from 1, is beyond n."""
     for part in conjuncts(predicate):
         match part:
-            case Call(function=name, args=(Column(id=found), Constant(value=int(count)))) if found == column:
+            case Call(function=name, args=(Column(id=column_id), Constant(value=int(count)))) if column_id == column:
                 most = {"<=(any, any)": count, "=(any, any)": count, "<(any, any)": count - 1}.get(name)
                 if most is not None and 1 <= most <= _MOST:
                     return most
