@@ -70,20 +70,20 @@ def _over_texts(
 def _places(texts: pl.Series, distinct: pl.Series) -> pl.Series:
     """For each text, where it stands among the distinct ones."""
     numbered = pl.DataFrame({"text": distinct}).with_row_index("place")
-    joined = pl.DataFrame({"text": texts}).join(
+    distinct_texts = pl.DataFrame({"text": texts}).join(
         numbered, on="text", how="left", nulls_equal=True, maintain_order="left"
     )
-    return joined.get_column("place")
+    return distinct_texts.get_column("place")
 
 
 def _tuples(series: pl.Series) -> list[tuple[object, ...] | None]:
     return list(series.struct.unnest().iter_rows())
 
 
-def _key_of(kind: pl.DataType) -> Callable[[object], object]:
+def _key_of(dtype: pl.DataType) -> Callable[[object], object]:
     """By what two rows are known to be the same: themselves, but 0.0 is not -0.0, nor false."""
-    kinds = [field.dtype for field in kind.fields] if isinstance(kind, pl.Struct) else [kind]
-    return repr if any(one.is_float() or one.is_nested() for one in kinds) else lambda row: row
+    dtypes = [field.dtype for field in dtype.fields] if isinstance(dtype, pl.Struct) else [dtype]
+    return repr if any(one.is_float() or one.is_nested() for one in dtypes) else lambda row: row
 
 
 def _applied(
@@ -92,7 +92,7 @@ def _applied(
     position: int | None,
     key_of: Callable[[object], object] = lambda row: row,
 ) -> list[object]:
-    known: dict[object, object] = {}
+    computed: dict[object, object] = {}
     results: list[object] = []
     for row in rows:
         values = row if isinstance(row, tuple) else (row,)
@@ -101,9 +101,9 @@ def _applied(
             continue
         try:
             key = key_of(row)
-            if key not in known:
-                known[key] = function(*values)
-            results.append(known[key])
+            if key not in computed:
+                computed[key] = function(*values)
+            results.append(computed[key])
         except NoCharacter as error:
             raise row_fault("22P05", "unsupported Unicode escape sequence", position) from error
         except BadJson as error:

@@ -24,9 +24,9 @@ def power_of_ten(exponent: int) -> pl.Expr:
     return pl.lit(10**exponent, dtype=pl.Int128)
 
 
-def checked_int(context: CallContext, wide: pl.Expr, kind: PgType) -> pl.Expr:
+def checked_int(context: CallContext, wide: pl.Expr, pg_type: PgType) -> pl.Expr:
     """A 128- or 64-bit result as an integer type, or `integer out of range`."""
-    return context.needed(wide).cast(kind.polars, strict=True)
+    return context.needed(wide).cast(pg_type.polars, strict=True)
 
 
 def rounded_division(value: pl.Expr, unit: int) -> pl.Expr:
@@ -145,5 +145,5 @@ def truncated_quotient(left: pl.Expr, right: pl.Expr) -> pl.Expr:
     return quotient * left.sign() * right.sign()
 
 
-def is_float(kind: PgType) -> bool:
-    return kind.name in FLOATS
+def is_float(pg_type: PgType) -> bool:
+    return pg_type.name in FLOATS

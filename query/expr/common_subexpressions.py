@@ -29,8 +29,8 @@ class Stage:
 
     def keep(self, value: pl.Expr) -> pl.Expr:
         """The helper column that holds `value`."""
-        used = (self._levels.get(name, -1) for name in value.meta.root_names())
-        level, name = max(used, default=-1) + 1, f"h{len(self._levels)}"
+        input_levels = (self._levels.get(name, -1) for name in value.meta.root_names())
+        level, name = max(input_levels, default=-1) + 1, f"h{len(self._levels)}"
         if level == len(self._columns):
             self._columns.append([])
         self._columns[level].append(value.alias(name))
@@ -39,18 +39,18 @@ class Stage:
 
     def remember(self, scalar: Scalar, guard: Guard | None, value: pl.Expr) -> pl.Expr:
         """Keeps the value of a scalar for its next use under this guard or a narrower one."""
-        made = self.keep(value)
-        self._known[scalar, guard] = made
-        return made
+        column = self.keep(value)
+        self._known[scalar, guard] = column
+        return column
 
     def known(self, scalar: Scalar, guard: Guard | None) -> pl.Expr | None:
         """The column of a scalar that was computed for at least the rows of the guard."""
         if not self._known:
             return None
         while True:
-            found = self._known.get((scalar, guard))
-            if found is not None or guard is None:
-                return found
+            column = self._known.get((scalar, guard))
+            if column is not None or guard is None:
+                return column
             guard = guard.outer
 
     def is_deep(self, scalar: Scalar) -> bool:
@@ -71,12 +71,12 @@ class Stage:
         """Levels of calls down to plain columns or to arguments that have a helper column."""
         if isinstance(scalar, Column | Constant) or not isinstance(scalar, Scalar):
             return 0
-        known = self._depths.get(id(scalar))
-        if known is None:
+        entry = self._depths.get(id(scalar))
+        if entry is None:
             below = max((self._depth(child) for child in children(scalar)), default=0)
-            known = scalar, 1 + (0 if below >= _DEEP else below)
-            self._depths[id(scalar)] = known
-        return known[1]
+            entry = scalar, 1 + (0 if below >= _DEEP else below)
+            self._depths[id(scalar)] = entry
+        return entry[1]
 
     def before(self, frame: pl.LazyFrame) -> pl.LazyFrame:
         """The frame with the helper columns."""

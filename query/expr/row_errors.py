@@ -112,11 +112,11 @@ def _failed_conversion(match: "re.Match[str]") -> WeirError:
     source, target, values = match["source"], match["target"], match["values"]
     first = values.split(",")[0].strip()
     if target == "u8" and first.startswith("-") and first[1:].isdigit():
-        kind, position = divmod(int(first[1:]), _PLACES)
-        if 1 <= kind <= len(_FAULTS):
-            sqlstate, message = _FAULTS[kind - 1]
+        fault_number, position = divmod(int(first[1:]), _PLACES)
+        if 1 <= fault_number <= len(_FAULTS):
+            sqlstate, message = _FAULTS[fault_number - 1]
             return _fault(sqlstate, message, position or None)
-    shown = _TYPE_NAMES.get(target, target)
+    type_name = _TYPE_NAMES.get(target, target)
     if source == "str":
-        return fault.invalid(fault.INVALID_TEXT, f"invalid input syntax for type {shown}: {values[:100]}")
-    return fault.invalid(fault.NUMERIC_OUT_OF_RANGE, f"{shown} out of range")
+        return fault.invalid(fault.INVALID_TEXT, f"invalid input syntax for type {type_name}: {values[:100]}")
+    return fault.invalid(fault.NUMERIC_OUT_OF_RANGE, f"{type_name} out of range")
