@@ -20,9 +20,9 @@ from query.plan.tree import Aggregate, AggregateCall, Column, Constant, Field, S
 def aggregate(relation: Aggregate, frame: pl.LazyFrame, statements: Statements) -> pl.LazyFrame:
     """One row per group; without keys exactly one row."""
     keys = [key.id for key in relation.keys]
-    made = relation.fields[len(keys) :]
+    outputs = relation.fields[len(keys) :]
     stage = Stage()
-    plans = _plans([_staged(call, stage) for call in relation.calls], made)
+    plans = _plans([_staged(call, stage) for call in relation.calls], outputs)
     frame = stage.before(frame).with_columns(column for entry in plans for column in entry.columns)
     groups = groups_of(frame, relation.keys)
     if groups.firsts:
@@ -33,17 +33,17 @@ def aggregate(relation: Aggregate, frame: pl.LazyFrame, statements: Statements) 
         grouped = _statement(frame, keys, plans, statements)
     else:
         grouped = _compiled(frame, keys, plans, statements)
-    results = [entry.result.alias(field.id) for entry, field in zip(plans, made, strict=True)]
+    results = [entry.result.alias(field.id) for entry, field in zip(plans, outputs, strict=True)]
     if not relation.fields:
         return grouped
     return grouped.select(*keys, *results)
 
 
-def _plans(calls: Sequence[AggregateCall], made: Sequence[Field]) -> list[Plan]:
+def _plans(calls: Sequence[AggregateCall], outputs: Sequence[Field]) -> list[Plan]:
     """A plan per call. Percentiles of the same values read one list, which is sorted once."""
     first: dict[object, Field] = {}
     plans = []
-    for call, field in zip(calls, made, strict=True):
+    for call, field in zip(calls, outputs, strict=True):
         source = first.setdefault((call.order, call.where), field) if shares_values(call.function) else field
         entry = plan(call, replace(field, id=source.id))
         plans.append(entry if source is field else Plan((), (), entry.result))
@@ -83,9 +83,9 @@ def _compiled(frame: pl.LazyFrame, keys: list[str], plans: list[Plan], statement
     return frame.group_by(keys).agg(aggregates) if keys else frame.select(aggregates)
 
 
-def plan(call: AggregateCall, made: Field) -> Plan:
+def plan(call: AggregateCall, output: Field) -> Plan:
     """How to compute one call."""
     form = aggregate_of(call.function, [arg.type for arg in call.args])
     if form is None:
         raise fault.unsupported(f"aggregate {call.function}", call.position)
-    return form.build(AggregateInputs(call, made, lambda value, holds: expression(value, where=holds)))
+    return form.build(AggregateInputs(call, output, lambda value, holds: expression(value, where=holds)))

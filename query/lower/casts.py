@@ -126,23 +126,23 @@ def _numeric(text: str, target: PgType) -> int:
     return number.at_scale(target.scale)
 
 
-def stored(value: object, kind: PgType) -> object:
+def stored(value: object, pg_type: PgType) -> object:
     """A read value as a Polars series takes it."""
-    if kind.name == "interval" and isinstance(value, tuple):
+    if pg_type.name == "interval" and isinstance(value, tuple):
         return dict(zip(("months", "days", "us"), value, strict=True))
-    if kind.name == "time" and isinstance(value, int):
+    if pg_type.name == "time" and isinstance(value, int):
         return value * 1000
     return list(value) if isinstance(value, tuple) else value
 
 
-def _cut(value: pl.Expr, kind: PgType, digits: int) -> pl.Expr:
+def _cut(value: pl.Expr, pg_type: PgType, digits: int) -> pl.Expr:
     """timestamp(p): rounded to p digits of the second."""
     if digits >= 6:
         return value
-    per_second = 10**9 if kind.unit == "ns" or kind.name == "time" else 10**6
+    per_second = 10**9 if pg_type.unit == "ns" or pg_type.name == "time" else 10**6
     unit: int = per_second // 10**digits
     rounded: pl.Expr = (value.to_physical() + unit // 2) // unit * unit
-    return rounded.cast(kind.polars)
+    return rounded.cast(pg_type.polars)
 
 
 def _date_to_moment(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
@@ -165,8 +165,8 @@ def _unit(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
 def _interval_of_time(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
     us = value.to_physical() // 1000
     zero = pl.lit(0, dtype=pl.Int32)
-    made = pl.struct(zero.alias("months"), zero.alias("days"), us.alias("us"))
-    return pl.when(value.is_not_null()).then(made)
+    interval = pl.struct(zero.alias("months"), zero.alias("days"), us.alias("us"))
+    return pl.when(value.is_not_null()).then(interval)
 
 
 def _time_of_interval(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:

@@ -23,24 +23,24 @@ def is_total(call: WindowCall) -> bool:
     return call.function in _REDUCTIONS and not any(is_keyed(arg.type) for arg in call.args)
 
 
-def total(frame: pl.LazyFrame, call: WindowCall, made: Field) -> pl.LazyFrame:
+def total(frame: pl.LazyFrame, call: WindowCall, output: Field) -> pl.LazyFrame:
     """The frame with an aggregate of all its rows: nothing has to be sorted or numbered for it."""
-    entry = plan(_as_aggregate(call), made)
-    return frame.with_columns(entry.columns).with_columns(entry.aggregates).with_columns(entry.result.alias(made.id))
+    entry = plan(_as_aggregate(call), output)
+    return frame.with_columns(entry.columns).with_columns(entry.aggregates).with_columns(entry.result.alias(output.id))
 
 
-def aggregated(frame: pl.LazyFrame, call: WindowCall, made: Field, bounds: Frame) -> pl.LazyFrame:
+def aggregated(frame: pl.LazyFrame, call: WindowCall, output: Field, bounds: Frame) -> pl.LazyFrame:
     if _is_whole(bounds):
-        return _over_partition(frame, call, made)
+        return _over_partition(frame, call, output)
     if call.function == "count" and not bounds.exclude:
-        return frame.with_columns(_running(_counted(call)).alias(made.id))
+        return frame.with_columns(_running(_counted(call)).alias(output.id))
     exact = call.args and call.args[0].type.name in (*INTEGERS, "numeric")
     if call.function in ("sum", "avg") and exact and not bounds.exclude:
-        return _exact(frame, call, made)
+        return _exact(frame, call, output)
     grows = bounds.start.kind == "unbounded_preceding" and not bounds.exclude
     if grows and call.function in ("sum", "avg", "min", "max") and not is_keyed(call.args[0].type):
-        return _growing(frame, call, made)
-    return _listed(frame, call, made, bounds)
+        return _growing(frame, call, output)
+    return _listed(frame, call, output, bounds)
 
 
 def _is_whole(bounds: Frame) -> bool:
@@ -73,7 +73,7 @@ def _difference(total: pl.Expr) -> pl.Expr:
     return total.gather(upto).fill_null(0) - total.gather(before).fill_null(0)
 
 
-def _exact(frame: pl.LazyFrame, call: WindowCall, made: Field) -> pl.LazyFrame:
+def _exact(frame: pl.LazyFrame, call: WindowCall, output: Field) -> pl.LazyFrame:
     """Sums of whole numbers, by differences of running totals, which lose nothing."""
     value = _masked(call)
     total = _difference(value.cast(pl.Int128).fill_null(0).cum_sum())
@@ -83,12 +83,12 @@ def _exact(frame: pl.LazyFrame, call: WindowCall, made: Field) -> pl.LazyFrame:
         size = _difference(value.cast(pl.Float64).fill_null(0).cum_sum())
         total = trap(total, size.abs() >= LARGEST, "numeric_range", call.position)
     if call.function == "sum":
-        return frame.with_columns(pl.when(count > 0).then(total).cast(call.type.polars).alias(made.id))
+        return frame.with_columns(pl.when(count > 0).then(total).cast(call.type.polars).alias(output.id))
     scale = call.type.scale - call.args[0].type.scale
-    return frame.with_columns(quotient(total, count, scale).alias(made.id))
+    return frame.with_columns(quotient(total, count, scale).alias(output.id))
 
 
-def _growing(frame: pl.LazyFrame, call: WindowCall, made: Field) -> pl.LazyFrame:
+def _growing(frame: pl.LazyFrame, call: WindowCall, output: Field) -> pl.LazyFrame:
     """Frames that start with the partition: running values, read at the frame's last row."""
     frame = frame.with_columns(_masked(call).alias("w_value"))
     source = pl.col("w_value")
@@ -108,7 +108,7 @@ def _growing(frame: pl.LazyFrame, call: WindowCall, made: Field) -> pl.LazyFrame
         result = result / pl.col("w_count")
     if ranked:
         result = pl.col("w_value").sort_by("w_rank", nulls_last=True).gather(result - 1)
-    return frame.with_columns(result.cast(call.type.polars).alias(made.id))
+    return frame.with_columns(result.cast(call.type.polars).alias(output.id))
 
 
 _RANKED: Final = (*FLOATS, "text", "bytea")
@@ -119,21 +119,21 @@ def _as_aggregate(call: WindowCall) -> AggregateCall:
     return AggregateCall(call.type, call.function, call.args, where=call.where, position=call.position)
 
 
-def _over_partition(frame: pl.LazyFrame, call: WindowCall, made: Field) -> pl.LazyFrame:
+def _over_partition(frame: pl.LazyFrame, call: WindowCall, output: Field) -> pl.LazyFrame:
     """One value per partition, repeated for its rows."""
-    entry = plan(_as_aggregate(call), made)
+    entry = plan(_as_aggregate(call), output)
     frame = frame.with_columns(entry.columns)
     frame = (
         frame.with_columns(item.over(FIRST) for item in entry.aggregates)
         if call.function != "array_agg"
         else (frame.with_columns(item.over(FIRST, mapping_strategy="join") for item in entry.aggregates))
     )
-    return frame.with_columns(entry.result.alias(made.id))
+    return frame.with_columns(entry.result.alias(output.id))
 
 
-def _listed(frame: pl.LazyFrame, call: WindowCall, made: Field, bounds: Frame) -> pl.LazyFrame:
+def _listed(frame: pl.LazyFrame, call: WindowCall, output: Field, bounds: Frame) -> pl.LazyFrame:
     """Any aggregate over any frame: the frame's rows are written out and grouped by the row they belong to."""
-    entry = plan(_as_aggregate(call), made)
+    entry = plan(_as_aggregate(call), output)
     # Read three times, by row numbers: computed once, since rows that tie come in another order every time.
     frame = frame.with_columns(entry.columns).cache()
     names = [column.meta.output_name() for column in entry.columns]
@@ -155,7 +155,7 @@ def _listed(frame: pl.LazyFrame, call: WindowCall, made: Field, bounds: Frame) -
     result = entry.result
     if call.function in ("count", "regr_count"):
         result = result.fill_null(0).cast(INT8.polars)
-    return frame.with_columns(result.alias(made.id))
+    return frame.with_columns(result.alias(output.id))
 
 
 def _included(exclude: str) -> pl.Expr:

@@ -55,9 +55,9 @@ def _group_edge(groups: int, is_start: bool) -> pl.Expr:
 def _value_edge(bound: Bound, spec: Spec, sign: int, is_start: bool) -> pl.Expr:
     """RANGE with an offset: where the first row at or beyond value ± offset stands in the sorted partition."""
     key = spec.order[0]
-    kind = key.value.type
+    pg_type = key.value.type
     moved = _moved(key, bound, -sign if key.descending else sign)
-    physical, target = _whole(pl.col("w_o0"), kind), _whole(moved, TIMESTAMP if kind.name == "date" else kind)
+    physical, target = _whole(pl.col("w_o0"), pg_type), _whole(moved, TIMESTAMP if pg_type.name == "date" else pg_type)
     if key.descending:
         zero = pl.lit(0, dtype=pl.Int128)
         physical, target = zero - physical, zero - target
@@ -74,20 +74,20 @@ def _value_edge(bound: Bound, spec: Spec, sign: int, is_start: bool) -> pl.Expr:
 
 def _moved(key: SortKey, bound: Bound, sign: int) -> pl.Expr:
     """The ordering value plus or minus the frame's offset."""
-    kind, offset = key.value.type, bound.offset
+    pg_type, offset = key.value.type, bound.offset
     if offset is None or not isinstance(offset, Constant):
         raise fault.unsupported("this frame offset")
-    if kind.name in INTEGERS and isinstance(offset.value, int) and offset.type.name in INTEGERS:
+    if pg_type.name in INTEGERS and isinstance(offset.value, int) and offset.type.name in INTEGERS:
         return pl.col("w_o0").cast(pl.Int128) + sign * offset.value
-    if kind.name == "numeric" and isinstance(offset.value, int) and kind.scale >= offset.type.scale:
-        factor: int = 10 ** (kind.scale - offset.type.scale)
+    if pg_type.name == "numeric" and isinstance(offset.value, int) and pg_type.scale >= offset.type.scale:
+        factor: int = 10 ** (pg_type.scale - offset.type.scale)
         return pl.col("w_o0") + sign * offset.value * factor
-    if kind.name in ("date", *TIMESTAMPS) and offset.type.name == "interval":
-        name = f"{'+' if sign > 0 else '-'}({kind.name}, interval)"
-        return expression(Call(TIMESTAMP if kind.name == "date" else kind, name, (key.value, offset)))
-    raise fault.unsupported(f"RANGE with an offset over {kind.sql_name}", None, "order by an integer or timestamp")
+    if pg_type.name in ("date", *TIMESTAMPS) and offset.type.name == "interval":
+        name = f"{'+' if sign > 0 else '-'}({pg_type.name}, interval)"
+        return expression(Call(TIMESTAMP if pg_type.name == "date" else pg_type, name, (key.value, offset)))
+    raise fault.unsupported(f"RANGE with an offset over {pg_type.sql_name}", None, "order by an integer or timestamp")
 
 
-def _whole(value: pl.Expr, kind: PgType) -> pl.Expr:
-    value = value.cast(TIMESTAMP.polars) if kind.name == "date" else value
+def _whole(value: pl.Expr, pg_type: PgType) -> pl.Expr:
+    value = value.cast(TIMESTAMP.polars) if pg_type.name == "date" else value
     return value.to_physical().cast(pl.Int128)

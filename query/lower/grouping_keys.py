@@ -62,7 +62,7 @@ def matched_sets(relation: SetOperation, sides: list[pl.LazyFrame]) -> pl.LazyFr
     else:
         difference = (pl.col("n") - pl.col("m")).clip(0, None)
         copies = difference if relation.all else ((pl.col("n") > 0) & (pl.col("m") == 0)).cast(pl.Int64)
-    kept = counted.with_columns(copies.alias("n")).filter(pl.col("n") > 0)
+    pairs = counted.with_columns(copies.alias("n")).filter(pl.col("n") > 0)
     if relation.all:
-        kept = kept.with_columns(pl.int_ranges(0, pl.col("n")).alias("n")).explode("n")
-    return kept.select([made.id for made in relation.fields])
+        pairs = pairs.with_columns(pl.int_ranges(0, pl.col("n")).alias("n")).explode("n")
+    return pairs.select([made.id for made in relation.fields])

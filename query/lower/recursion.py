@@ -17,8 +17,8 @@ def _new(rows: pl.DataFrame, before: list[pl.DataFrame], relation: Recursive) ->
     """Of these rows those that are not among the ones before, each once."""
     groups = groups_of(pl.concat([*before, rows]).with_row_index("n").lazy(), relation.fields)
     unique = groups.frame.unique(groups.names, keep="first", maintain_order=True)
-    known = sum(part.height for part in before)
-    return unique.filter(pl.col("n") >= known).select(rows.columns).collect()
+    height_before = sum(part.height for part in before)
+    return unique.filter(pl.col("n") >= height_before).select(rows.columns).collect()
 
 
 def recursive(base: pl.LazyFrame, step: Step, relation: Recursive) -> pl.LazyFrame:

@@ -59,9 +59,9 @@ class Lowering:
 
     def frame(self, relation: Relation) -> pl.LazyFrame:
         """The rows of a relation: columns named by their identifiers, in the order of its fields."""
-        known = self.done.get(id(relation))
-        if known is not None:
-            return known[1]
+        done = self.done.get(id(relation))
+        if done is not None:
+            return done[1]
         frame = self._lowered(relation)
         self.done[id(relation)] = (relation, frame)
         return frame
@@ -120,13 +120,13 @@ class Lowering:
             transposed = zip(*relation.rows, strict=True)
             return pl.LazyFrame(
                 [
-                    series_of([getattr(item, "value", None) for item in column], made.type).alias(made.id)
-                    for column, made in zip(transposed, relation.fields, strict=True)
+                    series_of([getattr(item, "value", None) for item in column], field.type).alias(field.id)
+                    for column, field in zip(transposed, relation.fields, strict=True)
                 ]
             )
         nothing = pl.LazyFrame({"": pl.Series([0], dtype=pl.Int8)})
         parts = [
-            nothing.select(expression(item).alias(made.id) for item, made in zip(row, relation.fields, strict=True))
+            nothing.select(expression(item).alias(field.id) for item, field in zip(row, relation.fields, strict=True))
             for row in relation.rows
         ]
         return pl.concat(parts)
@@ -137,8 +137,8 @@ class Lowering:
             return frame
         stage = Stage()
         values = [
-            expression(value, stage).alias(made.id)
-            for value, made in zip(relation.values, relation.fields, strict=True)
+            expression(value, stage).alias(field.id)
+            for value, field in zip(relation.values, relation.fields, strict=True)
         ]
         if not any(True for value in relation.values for _ in columns(value)):
             return _constants(stage.before(frame), relation, values)
@@ -218,8 +218,8 @@ class Lowering:
         keys = [sort_value(key.value) for key in relation.ties]
         changed = pl.any_horizontal(key.ne_missing(key.shift(1)) for key in keys) | (pl.col("n") == 0)
         start = pl.when(changed).then(pl.col("n")).forward_fill()
-        kept = frame.filter(start < (relation.count or 0))
-        return kept.drop("n")
+        first_rows = frame.filter(start < (relation.count or 0))
+        return first_rows.drop("n")
 
     def combine(self, relation: SetOperation) -> pl.LazyFrame:
         sides = [self._aligned(side, relation.fields) for side in (relation.left, relation.right)]
@@ -230,24 +230,24 @@ class Lowering:
             return both if relation.all else distinct(both, relation.fields)
         if relation.operator == "union":
             left, right = (self.statements.name(side) for side in sides)
-            shown = _columns(relation.fields)
-            text = f"SELECT {shown} FROM {left} UNION SELECT {shown} FROM {right}"
+            output_columns = _columns(relation.fields)
+            text = f"SELECT {output_columns} FROM {left} UNION SELECT {output_columns} FROM {right}"
             return self.statements.run(text)
         self.statements.note(relation.operator.upper())
         return matched_sets(relation, sides)
 
     def _aligned(self, side: Relation, fields: tuple[Field, ...]) -> pl.LazyFrame:
         return self.frame(side).select(
-            pl.col(made.id).alias(output.id) for made, output in zip(side.fields, fields, strict=False)
+            pl.col(field.id).alias(output.id) for field, output in zip(side.fields, fields, strict=False)
         )
 
     def unnest(self, relation: Unnest) -> pl.LazyFrame:
         """Arrays side by side, the shorter ones padded with NULL."""
         self.statements.note("unnest")
-        made = relation.fields[len(relation.input.fields) :]
+        outputs = relation.fields[len(relation.input.fields) :]
         frame = self.frame(relation.input)
-        names = [field.id for field, _ in zip(made, relation.values, strict=False)]
-        values = zip(made, relation.values, strict=False)
+        names = [field.id for field, _ in zip(outputs, relation.values, strict=False)]
+        values = zip(outputs, relation.values, strict=False)
         frame = computed(frame, {field.id: value for field, value in values})
         longest = pl.max_horizontal(pl.col(name).list.len().fill_null(0) for name in names)
         frame = frame.with_columns(longest.cast(pl.Int64).alias("n"))
@@ -255,27 +255,27 @@ class Lowering:
             frame = frame.filter(pl.col("n") > 0)
         indexes = pl.int_ranges(0, pl.col("n"))
         padded = [pl.col(name).list.gather(indexes, null_on_oob=True) for name in names]
-        counter = [indexes.alias(made[-1].id)] if relation.ordinality else []
+        counter = [indexes.alias(outputs[-1].id)] if relation.ordinality else []
         exploded = frame.with_columns([*(padded if len(names) > 1 else []), *counter])
         exploded = exploded.explode(
-            [*names, *(field.id for field in made[len(names) :])], empty_as_null=True, keep_nulls=True
+            [*names, *(field.id for field in outputs[len(names) :])], empty_as_null=True, keep_nulls=True
         )
         if relation.ordinality:
-            exploded = exploded.with_columns(pl.col(made[-1].id) + 1)
+            exploded = exploded.with_columns(pl.col(outputs[-1].id) + 1)
         return exploded.select([field.id for field in relation.fields])
 
     def recursive(self, relation: Recursive) -> pl.LazyFrame:
         self.statements.note("recursion")
         base = self.frame(relation.base).select(
-            pl.col(source.id).alias(made.id)
-            for source, made in zip(relation.base.fields, relation.fields, strict=False)
+            pl.col(source.id).alias(target.id)
+            for source, target in zip(relation.base.fields, relation.fields, strict=False)
         )
 
         def step(work: pl.LazyFrame) -> pl.LazyFrame:
             inner = Lowering(self.tables, Statements(), {**self.work_tables, relation.table: work}, {})
-            made = relation.step.fields
+            fields = relation.step.fields
             return inner.frame(relation.step).select(
-                pl.col(source.id).alias(field.id) for source, field in zip(made, relation.fields, strict=False)
+                pl.col(source.id).alias(field.id) for source, field in zip(fields, relation.fields, strict=False)
             )
 
         return recursive(base, step, relation)
@@ -291,12 +291,12 @@ class Lowering:
         return frame.select(pl.col(source.id).alias(made.id) for source, made in pairs)
 
 
-def _read(name: str, made: Field) -> pl.Expr:
+def _read(name: str, field: Field) -> pl.Expr:
     """A stored column in the form in which the engine holds its type."""
     column = exactly(name)
-    if made.type.name == "numeric":
-        return column.to_physical().cast(pl.Int128).alias(made.id)
-    return column.alias(made.id)
+    if field.type.name == "numeric":
+        return column.to_physical().cast(pl.Int128).alias(field.id)
+    return column.alias(field.id)
 
 
 def _constants(frame: pl.LazyFrame, relation: Project, values: list[pl.Expr]) -> pl.LazyFrame:

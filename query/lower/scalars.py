@@ -52,8 +52,8 @@ def is_null(call: Call) -> bool:
 def computed(frame: pl.LazyFrame, values: Mapping[str, Scalar]) -> pl.LazyFrame:
     """The frame with the values as further columns."""
     stage = Stage()
-    made = [expression(value, stage).alias(name) for name, value in values.items()]
-    return stage.after(stage.before(frame).with_columns(made))
+    columns = [expression(value, stage).alias(name) for name, value in values.items()]
+    return stage.after(stage.before(frame).with_columns(columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,9 @@ class _Scalars:
         """A value that is about to be used, more than once perhaps; surely if it `is_costly`."""
         if self.stage is None or isinstance(scalar, Column | Constant):
             return self.lower(scalar)
-        known = self.stage.known(scalar, self.guard)
-        if known is not None:
-            return known
+        column = self.stage.known(scalar, self.guard)
+        if column is not None:
+            return column
         value = self.lower(scalar)
         return self.stage.remember(scalar, self.guard, value) if is_costly or self.stage.is_deep(scalar) else value
 
@@ -164,14 +164,14 @@ class _Scalars:
 
     def _among(self, scalar: InList) -> pl.Expr:
         value = self.argument(scalar.value)
-        kind = scalar.value.type
+        pg_type = scalar.value.type
         if not scalar.items:
             return pl.lit(None, dtype=pl.Boolean)
         if len(scalar.items) == 1:
-            found = value == literal(Constant(kind, scalar.items[0]))
+            is_member = value == literal(Constant(pg_type, scalar.items[0]))
         else:
-            found = value.is_in(series_of(scalar.items, kind).implode())
-        return pl.when(found).then(True).otherwise(None) if scalar.has_null else found
+            is_member = value.is_in(series_of(scalar.items, pg_type).implode())
+        return pl.when(is_member).then(True).otherwise(None) if scalar.has_null else is_member
 
     def _array(self, scalar: ArrayOf) -> pl.Expr:
         return pl.concat_list([self.argument(item) for item in scalar.items]).cast(scalar.type.polars)
