@@ -59,13 +59,13 @@ def within_call(node: exp.Expr, block: Block) -> AggregateCall:
     name = str(node.this.this).lower()
     with block.arguments_of(name):
         order = sort_keys(node.args["expression"], block)
-    found = [entry for entry in AGGREGATES.get(name, []) if entry.ordered_set]
-    if not found and name in postgresql_functions():
+    entries = [entry for entry in AGGREGATES.get(name, []) if entry.ordered_set]
+    if not entries and name in postgresql_functions():
         raise fault.unsupported(f"{name} WITHIN GROUP", position_of(node))
-    if not found:
+    if not entries:
         raise fault.invalid("42809", f"{name} is not an ordered-set aggregate", position_of(node))
     direct = tuple(block.bind(argument) for argument in node.this.expressions)
-    entry = found[0]
+    entry = entries[0]
     if name in ("mode", "percentile_disc") and any(_is_bare(key.this) for key in node.args["expression"].expressions):
         raise untyped_argument(name, position_of(node))
     if entry.direct is None or len(direct) != len(entry.direct) or len(order) != 1:
@@ -89,9 +89,14 @@ def _ordered_set(
     fractions = tuple(_fraction(value, position) for value in direct)
     many = bool(fractions) and fractions[0].type.element is not None
     form = aggregate_of(entry.name, [key.value.type]) or entry
-    kind = form.result((key.value.type,))
+    pg_type = form.result((key.value.type,))
     return AggregateCall(
-        array_of(kind) if many else kind, entry.name, (key.value,), order=(key,), direct=fractions, position=position
+        array_of(pg_type) if many else pg_type,
+        entry.name,
+        (key.value,),
+        order=(key,),
+        direct=fractions,
+        position=position,
     )
 
 
@@ -131,10 +136,10 @@ def aggregate_call(node: exp.Expr, block: Block) -> AggregateCall:
     call = _resolved(name, values, position)
     if distinct and order_node is not None:
         untyped_value = any(value.type.name == "unknown" for value in values[:1])
-        for key, written in zip(order, order_node.expressions, strict=True):
+        for key, key_node in zip(order, order_node.expressions, strict=True):
             if untyped_value or key.value not in call.args:
                 message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
-                raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(written))
+                raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(key_node))
     return _checked(replace(call, distinct=distinct, order=order), position)
 
 
@@ -196,23 +201,23 @@ def _fits(entry: Aggregate, types: list[PgType]) -> bool:
     if len(entry.parameters) != len(types):
         return False
     return all(
-        word == "any" or (word == "anyarray" and kind.element is not None) or _implicit(kind, word)
-        for word, kind in zip(entry.parameters, types, strict=True)
+        word == "any" or (word == "anyarray" and pg_type.element is not None) or _implicit(pg_type, word)
+        for word, pg_type in zip(entry.parameters, types, strict=True)
     )
 
 
-def _implicit(kind: PgType, word: str) -> bool:
-    return word not in ("any", "anyarray") and implicit(kind, type_named(word))
+def _implicit(pg_type: PgType, word: str) -> bool:
+    return word not in ("any", "anyarray") and implicit(pg_type, type_named(word))
 
 
 def _score(entry: Aggregate, types: list[PgType]) -> tuple[int, int, int]:
     exact = sum(
-        word not in ("any", "anyarray") and same(type_named(word), kind)
-        for word, kind in zip(entry.parameters, types, strict=True)
+        word not in ("any", "anyarray") and same(type_named(word), pg_type)
+        for word, pg_type in zip(entry.parameters, types, strict=True)
     )
     preferred = sum(word in ("float8", "text") for word in entry.parameters)
     literals = sum(
-        word == "text" and kind.name == "unknown" for word, kind in zip(entry.parameters, types, strict=True)
+        word == "text" and pg_type.name == "unknown" for word, pg_type in zip(entry.parameters, types, strict=True)
     )
     return exact, literals, preferred
 

@@ -43,9 +43,9 @@ class PendingLookup:
 
     def depends_on(self, outer: Relation) -> bool:
         """Whether it refers to columns of these rows."""
-        here = {made.id for made in outer.fields}
-        used = (*free_columns(self.relation), *(column for value, _ in self.keys for column in columns(value)))
-        return any(column.id in here for column in used)
+        outer_ids = {made.id for made in outer.fields}
+        references = (*free_columns(self.relation), *(column for value, _ in self.keys for column in columns(value)))
+        return any(column.id in outer_ids for column in references)
 
 
 _REPEATED: Final = (exp.Subquery, exp.Exists, exp.In)
@@ -174,12 +174,12 @@ class Block:
         if not self.series_allowed or array.type.element is None:
             message = f"set-returning functions are not allowed in {self.clause}"
             raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position)
-        for known, made in (*self.group_series, *self.series):
-            if known == array:
-                return made.ref()
-        made = self.environment.field(array.type.element)
-        self.series.append((array, made))
-        return made.ref()
+        for series, element in (*self.group_series, *self.series):
+            if series == array:
+                return element.ref()
+        element = self.environment.field(array.type.element)
+        self.series.append((array, element))
+        return element.ref()
 
     def look_up(self, pending: PendingLookup) -> None:
         """Notes a subquery; one inside an aggregate's arguments or a group key is needed before grouping."""

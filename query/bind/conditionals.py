@@ -34,12 +34,12 @@ def _case_of(node: exp.Expr, block: Block) -> Scalar:
         else:
             equal = operators.comparison("=", tested, block.bind(branch.this), position_of(branch))
             conditions.append(block.environment.fold(equal))
-    written = [node.args.get("default") or exp.Null(), *(branch.args["true"] for branch in node.args["ifs"])]
-    results = settled([block.bind(result) for result in written])
-    places = list(map(position_of, written))
+    result_nodes = [node.args.get("default") or exp.Null(), *(branch.args["true"] for branch in node.args["ifs"])]
+    results = settled([block.bind(result) for result in result_nodes])
+    places = list(map(position_of, result_nodes))
     target = common([result.type for result in results], "CASE", position_of(node), places)
-    otherwise, *taken = [coerce(result, target) for result in results]
-    return Case(target, tuple(zip(conditions, taken, strict=True)), otherwise)
+    otherwise, *branches = [coerce(result, target) for result in results]
+    return Case(target, tuple(zip(conditions, branches, strict=True)), otherwise)
 
 
 @syntax("coalesce", form="COALESCE(a, b)", summary="The first value that is not NULL.")
@@ -83,7 +83,7 @@ def bind_nullif(node: exp.Expr, block: Block) -> Scalar:
     equal = block.environment.fold(operators.comparison("=", values[0], values[1], position_of(node)))
     result = values[0]
     if not isinstance(result, RowOf):
-        taken, _ = comparable(values[0], values[1], position_of(node), "=")
-        wide = result.type.name in _NARROW and taken.type.name in ("numeric", "float8")
-        result = taken if wide or result.type.name == "unknown" else result
+        comparable_value, _ = comparable(values[0], values[1], position_of(node), "=")
+        wide = result.type.name in _NARROW and comparable_value.type.name in ("numeric", "float8")
+        result = comparable_value if wide or result.type.name == "unknown" else result
     return Case(result.type, ((equal, Constant(result.type, None)),), result)

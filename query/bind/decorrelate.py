@@ -45,8 +45,8 @@ def decorrelated(
     inner: Relation, outer: Relation, environment: Environment
 ) -> tuple[Relation, tuple[tuple[Scalar, Column], ...]]:
     """`inner` without references to `outer`, and the keys that join them: outer column, inner column."""
-    here = {made.id for made in outer.fields}
-    free = [column for column in free_columns(inner) if column.id in here]
+    outer_ids = {made.id for made in outer.fields}
+    free = [column for column in free_columns(inner) if column.id in outer_ids]
     if not free:
         return inner, ()
     pusher = _Pusher(outer, free, environment)
@@ -67,9 +67,9 @@ class _Pusher:
 
     def _domain(self) -> tuple[Relation, Mapping]:
         """The distinct outer values under fresh names."""
-        made = tuple(self._environment.field(column.type) for column in self._free)
-        projected = Project(made, self._outer, tuple(self._free))
-        return Distinct(made, projected), {old.id: new.id for old, new in zip(self._free, made, strict=True)}
+        domain = tuple(self._environment.field(column.type) for column in self._free)
+        projected = Project(domain, self._outer, tuple(self._free))
+        return Distinct(domain, projected), {old.id: new.id for old, new in zip(self._free, domain, strict=True)}
 
     def _fields(self, mapping: Mapping) -> tuple[Field, ...]:
         return tuple(Field(mapping[column.id], column.type) for column in self._free)
@@ -126,9 +126,9 @@ class _Pusher:
         fields = (*relation.fields, *domain.fields)
         union: Relation | None = None
         for row in relation.rows:
-            made = tuple(self._environment.field(field.type) for field in fields)
+            outputs = tuple(self._environment.field(field.type) for field in fields)
             values = (*(renamed(item, refs) for item in row), *(field.ref() for field in domain.fields))
-            branch = Project(made, domain, values)
+            branch = Project(outputs, domain, values)
             merged = tuple(self._environment.field(field.type) for field in fields)
             union = branch if union is None else SetOperation(merged, union, branch, "union", True)
         if union is None:
@@ -170,10 +170,10 @@ class _Pusher:
         """A full join's rows with the outer values of whichever side there is."""
         sides = zip(self._columns(left), self._columns(right), strict=True)
         values = tuple(Coalesce(a.type, (a, b)) for a, b in sides)
-        made = tuple(self._environment.field(value.type) for value in values)
-        kept = tuple(field.ref() for field in joined.fields)
-        fresh = {column.id: field.id for column, field in zip(self._free, made, strict=True)}
-        return Project((*joined.fields, *made), joined, (*kept, *values)), fresh
+        outputs = tuple(self._environment.field(value.type) for value in values)
+        columns = tuple(field.ref() for field in joined.fields)
+        fresh = {column.id: field.id for column, field in zip(self._free, outputs, strict=True)}
+        return Project((*joined.fields, *outputs), joined, (*columns, *values)), fresh
 
     def _joined(
         self, relation: Join, left: Relation, right: Relation, mapping: Mapping, other: Mapping | None
@@ -247,10 +247,10 @@ class _Pusher:
         fresh = tuple(self._environment.field(column.type) for column in self._free)
         values = tuple(renamed(value, self._refs(mapping)) for value in project.values)
         fields = (*project.fields, *hidden, *fresh)
-        made = Project(fields, child, (*values, *(key.value for key in keys), *self._columns(mapping)))
+        projection = Project(fields, child, (*values, *(key.value for key in keys), *self._columns(mapping)))
         renaming = {column.id: new.id for column, new in zip(self._free, fresh, strict=True)}
         sort_keys = tuple(replace(key, value=field.ref()) for key, field in zip(keys, hidden, strict=True))
-        return (made, sort_keys), renaming
+        return (projection, sort_keys), renaming
 
     def _window(self, relation: Window) -> tuple[Relation, Mapping]:
         child, mapping = self.push(relation.input)
@@ -265,9 +265,9 @@ class _Pusher:
         sides = []
         for side in (relation.left, relation.right):
             child, mapping = self.push(side)
-            wanted = (*(made.ref() for made in side.fields), *self._columns(mapping))
-            made = tuple(self._environment.field(column.type) for column in wanted)
-            sides.append(Project(made, child, wanted))
+            values = (*(field.ref() for field in side.fields), *self._columns(mapping))
+            fields = tuple(self._environment.field(column.type) for column in values)
+            sides.append(Project(fields, child, values))
         fresh = tuple(self._environment.field(column.type) for column in self._free)
         combined = SetOperation((*relation.fields, *fresh), sides[0], sides[1], relation.operator, relation.all)
         return combined, {column.id: new.id for column, new in zip(self._free, fresh, strict=True)}
@@ -290,16 +290,16 @@ class _Pusher:
     def _shared(self, relation: CteRef) -> tuple[Relation, Mapping]:
         child, mapping = self.push(relation.input)
         fresh = tuple(self._environment.field(column.type) for column in self._free)
-        wanted = (*(made.ref() for made in relation.input.fields), *self._columns(mapping))
-        return Project((*relation.fields, *fresh), child, wanted), {
-            column.id: made.id for column, made in zip(self._free, fresh, strict=True)
+        values = (*(field.ref() for field in relation.input.fields), *self._columns(mapping))
+        return Project((*relation.fields, *fresh), child, values), {
+            column.id: field.id for column, field in zip(self._free, fresh, strict=True)
         }
 
 
-def _or_zero(call: AggregateCall, made: Field) -> Scalar:
+def _or_zero(call: AggregateCall, output: Field) -> Scalar:
     if call.function in ZERO_WHEN_EMPTY:
-        return Coalesce(made.type, (made.ref(), Constant(made.type, 0)))
-    return made.ref()
+        return Coalesce(output.type, (output.ref(), Constant(output.type, 0)))
+    return output.ref()
 
 
 def same(left: Scalar, right: Scalar) -> Scalar:

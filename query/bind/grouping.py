@@ -100,47 +100,54 @@ class Grouping:
 
     def apply(self, relation: Relation, block: Block) -> tuple[Relation, Replaced]:
         """The grouped relation, and how expressions refer to it."""
-        source = frozenset(made.id for made in relation.fields)
+        source = frozenset(field.id for field in relation.fields)
         relation = unfolded(block.attach(relation, block.inner_lookups), block.group_series)
-        made = tuple(self._field(key, block) for key in self.keys)
-        computed = [(field, key) for field, key in zip(made, self.keys, strict=True) if not isinstance(key, Column)]
+        key_fields = tuple(self._field(key, block) for key in self.keys)
+        computed = [
+            (field, key) for field, key in zip(key_fields, self.keys, strict=True) if not isinstance(key, Column)
+        ]
         if computed:
             fields = (*relation.fields, *(field for field, _ in computed))
             values = (*(field.ref() for field in relation.fields), *(key for _, key in computed))
             relation = Project(fields, relation, values)
-        keys = {key: Column(field.type, field.id) for key, field in zip(self.keys, made, strict=True)}
+        keys = {key: Column(field.type, field.id) for key, field in zip(self.keys, key_fields, strict=True)}
         mapping: dict[Scalar, Scalar] = {key: column for key, column in keys.items() if key != column}
         if self.sets == (tuple(range(len(self.keys))),):
-            grouped = self._one(relation, made, self.sets[0], block)
+            grouped = self._one(relation, key_fields, self.sets[0], block)
             for call in _grouping_calls(block):
                 mapping[call] = Constant(INT4, 0)
         else:
-            grouped = self._many(relation, made, block, mapping)
-        known = frozenset(field.id for field in grouped.fields)
-        return grouped, Replaced(mapping, source, known, _namer(block))
+            grouped = self._many(relation, key_fields, block, mapping)
+        output_ids = frozenset(field.id for field in grouped.fields)
+        return grouped, Replaced(mapping, source, output_ids, _namer(block))
 
     def _field(self, key: Scalar, block: Block) -> Field:
         return Field(key.id, key.type) if isinstance(key, Column) else block.environment.field(key.type)
 
-    def _one(self, relation: Relation, made: tuple[Field, ...], chosen: tuple[int, ...], block: Block) -> Relation:
-        keys = tuple(made[index] for index in chosen)
+    def _one(
+        self, relation: Relation, key_fields: tuple[Field, ...], chosen: tuple[int, ...], block: Block
+    ) -> Relation:
+        keys = tuple(key_fields[index] for index in chosen)
         fields = (*keys, *block.aggregates.values())
         columns_ = tuple(Column(key.type, key.id) for key in keys)
         return Aggregate(fields, relation, columns_, tuple(block.aggregates))
 
     def _many(
-        self, relation: Relation, made: tuple[Field, ...], block: Block, mapping: dict[Scalar, Scalar]
+        self, relation: Relation, key_fields: tuple[Field, ...], block: Block, mapping: dict[Scalar, Scalar]
     ) -> Relation:
         """One aggregation per set, their rows together; keys that a set leaves out are NULL."""
         calls = _grouping_calls(block)
         marks = {call: block.environment.field(INT4) for call in calls}
         mapping.update({call: mark.ref() for call, mark in marks.items()})
-        outputs = (*made, *block.aggregates.values(), *marks.values())
+        outputs = (*key_fields, *block.aggregates.values(), *marks.values())
         union: Relation | None = None
         for chosen in self.sets:
-            grouped = self._one(relation, made, chosen, block)
+            grouped = self._one(relation, key_fields, chosen, block)
             values = (
-                *(field.ref() if index in chosen else Constant(field.type, None) for index, field in enumerate(made)),
+                *(
+                    field.ref() if index in chosen else Constant(field.type, None)
+                    for index, field in enumerate(key_fields)
+                ),
                 *(field.ref() for field in block.aggregates.values()),
                 *(Constant(INT4, self._mark(call, chosen)) for call in calls),
             )
@@ -211,14 +218,14 @@ Element = list[tuple[Scalar, ...]]
 
 
 def _elements(clause: exp.Expr, outputs: Outputs, block: Block) -> list[Element]:
-    found: list[Element] = []
+    elements: list[Element] = []
     parts = [
         *clause.expressions,
         *(part for name in ("rollup", "cube", "grouping_sets") for part in clause.args.get(name) or []),
     ]
     for part in parts:
-        found.append(_element(part, outputs, block))
-    return found
+        elements.append(_element(part, outputs, block))
+    return elements
 
 
 def _element(part: exp.Expr, outputs: Outputs, block: Block) -> Element:

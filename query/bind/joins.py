@@ -53,8 +53,8 @@ def merged(left: FromItem, right: FromItem, side: str, node: exp.Expr, environme
 
 
 def _rows(left: Relation, right: Relation, side: str, condition: Scalar | None, environment: Environment) -> Relation:
-    here = {made.id for made in left.fields}
-    outward = [column for column in free_columns(right) if column.id in here]
+    left_ids = {made.id for made in left.fields}
+    outward = [column for column in free_columns(right) if column.id in left_ids]
     if not outward:
         return _plain(left, right, side, condition)
     if side in ("right", "full"):
@@ -104,14 +104,14 @@ def _common_names(left: FromItem, right: FromItem, node: exp.Expr) -> list[str]:
 
 
 def _only(item: FromItem, name: str, node: exp.Expr, side: str) -> Visible:
-    found = [column for column in item.visible if column.name == name]
-    if not found:
+    columns = [column for column in item.visible if column.name == name]
+    if not columns:
         message = f'column "{name}" specified in USING clause does not exist in {side} table'
         raise fault.invalid(fault.UNDEFINED_COLUMN, message, position_of(node))
-    if len(found) > 1:
+    if len(columns) > 1:
         message = f'common column name "{name}" appears more than once in {side} table'
         raise fault.invalid(fault.AMBIGUOUS_COLUMN, message, position_of(node))
-    return found[0]
+    return columns[0]
 
 
 def _merged(left: Scalar, right: Scalar, test: Scalar, side: str) -> Scalar:

@@ -89,9 +89,9 @@ def _number(node: exp.Expr | None, clause: str, block: Block) -> Scalar:
     position = position_of(node)
     with block.binding(clause):
         value = block.environment.fold(count_of(block.bind(node), f"argument of {clause}", position))
-    used = [*columns(value), *(column for pending in block.lookups for column in free_columns(pending.relation))]
+    references = [*columns(value), *(column for pending in block.lookups for column in free_columns(pending.relation))]
     own = block.scope.item.identifiers()
-    if any(column.id in own for column in used):
+    if any(column.id in own for column in references):
         message = f"argument of {clause} must not contain variables"
         raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position)
     if isinstance(value, Constant) and isinstance(value.value, int) and value.value < 0:

@@ -71,10 +71,10 @@ class Outputs:
         name = bare_name(node)
         if name is None or any(column.name == name for column in self._block.scope.item.visible):
             return None
-        named = self._named.get(name, [])
-        if len(named) > 1 and len({target.bind(self._block) for target in named}) > 1:
+        columns = self._named.get(name, [])
+        if len(columns) > 1 and len({target.bind(self._block) for target in columns}) > 1:
             raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'GROUP BY "{name}" is ambiguous', position_of(node))
-        return named[0] if named else None
+        return columns[0] if columns else None
 
 
 def unwrapped(node: exp.Expr) -> exp.Expr:

@@ -52,8 +52,8 @@ def _matched(node: exp.Expr, block: Block, escape: Scalar) -> Scalar:
             return Constant(BOOL, isinstance(pattern, exp.All))
         negate = bool(node.args.get("negate"))
         parts = tuple(Not(BOOL, part) for part in parts) if negate else parts
-        joined = Logic(BOOL, "or" if isinstance(pattern, exp.Any) else "and", parts)
-        return Not(BOOL, joined) if negate else joined
+        condition = Logic(BOOL, "or" if isinstance(pattern, exp.Any) else "and", parts)
+        return Not(BOOL, condition) if negate else condition
     bound = block.bind(pattern)
     if not isinstance(bound, Constant) and name in _FROM_COLUMN:
         name = _FROM_COLUMN[name]
@@ -98,8 +98,8 @@ def bind_regexp(node: exp.Expr, block: Block) -> Scalar:
     value, pattern, name = block.bind(node.this), quantifier(node.args["expression"]), _NAMES[type(node)]
     position = operator_of(node)
 
-    def matched(one: Scalar) -> Scalar:
-        match = call(name, [value, one], position)
+    def matched(operand: Scalar) -> Scalar:
+        match = call(name, [value, operand], position)
         return _finish(node, match)
 
     if not isinstance(pattern, exp.Any | exp.All):

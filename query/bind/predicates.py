@@ -141,19 +141,19 @@ def queried(node: exp.Expr) -> exp.Expr | None:
 
 def _in_list(value: Scalar, items: list[Scalar], position: int | None) -> Scalar:
     if all(isinstance(item, Constant) for item in items) and not isinstance(value, RowOf | Constant):
-        listed = _among(value, items, position)
-        if listed is not None:
-            return listed
+        in_list = _among(value, items, position)
+        if in_list is not None:
+            return in_list
     check_copies(value, position)
     parts = tuple(comparison("=", value, item, position) for item in items)
     return parts[0] if len(parts) == 1 else Logic(BOOL, "or", parts)
 
 
 def _among(value: Scalar, items: list[Scalar], position: int | None) -> Scalar | None:
-    kinds = [item.type for item in items if item.type.name != "unknown"]
-    if any(kind.category != value.type.category for kind in kinds):
+    known_types = [item.type for item in items if item.type.name != "unknown"]
+    if any(kind.category != value.type.category for kind in known_types):
         return None
-    target = common([value.type, *kinds], "IN", position)
+    target = common([value.type, *known_types], "IN", position)
     if target.name not in _LISTABLE:
         return None
     constants = [coerce(item, target, position) for item in items]
@@ -240,10 +240,10 @@ def bind_scalar_subquery(node: exp.Expr, block: Block) -> Scalar:
     query = block.subquery(node.this if isinstance(node, exp.Subquery) else node)
     if isinstance(node, exp.Subquery) and node.args.get("alias"):
         raise fault.invalid(fault.SYNTAX_ERROR, "a subquery in an expression has no alias", position_of(node))
-    made = _only_column(query, position_of(node))
+    column = _only_column(query, position_of(node))
     node.meta[BOUND_NAME] = query.outputs[0][0]
     block.look_up(PendingLookup(query.relation, single=not _at_most_one_row(query.relation)))
-    return made.ref()
+    return column.ref()
 
 
 def _at_most_one_row(relation: Relation) -> bool:
@@ -264,14 +264,14 @@ def bind_array_subquery(node: exp.Expr, block: Block) -> Scalar:
     if len(node.expressions) != 1 or not isinstance(node.expressions[0], exp.Query):
         return call("array", arguments(node, block), position_of(node))
     query = block.subquery(node.expressions[0])
-    made = _only_column(query, position_of(node.expressions[0]))
-    if made.type.element is not None:
+    column = _only_column(query, position_of(node.expressions[0]))
+    if column.type.element is not None:
         raise fault.unsupported("an array of more than one dimension", position_of(node))
-    kind = array_of(made.type)
-    result = block.environment.field(kind)
-    calls = (AggregateCall(kind, "array_agg", (made.ref(),)),)
+    pg_type = array_of(column.type)
+    result = block.environment.field(pg_type)
+    calls = (AggregateCall(pg_type, "array_agg", (column.ref(),)),)
     block.look_up(PendingLookup(Aggregate((result,), query.relation, (), calls)))
-    return Coalesce(kind, (result.ref(), Constant(kind, ())))
+    return Coalesce(pg_type, (result.ref(), Constant(pg_type, ())))
 
 
 def in_subquery(value: Scalar, query: BoundQuery, block: Block, position: int | None) -> Scalar:
@@ -283,27 +283,27 @@ def in_subquery(value: Scalar, query: BoundQuery, block: Block, position: int | 
     if len(values) > 1:
         return _row_in_subquery(values, query, block, position)
     value, relation, column = _matched(values[0], query, block, position)
-    found = _found(value, relation, column, block)
+    match = _found(value, relation, column, block)
     rows, nulls = _counts(relation, column, block)
     unknown = Logic(BOOL, "or", (IsNull(BOOL, value), Call(BOOL, ">(any, any)", (nulls, Constant(INT8, 0)))))
     empty = Call(BOOL, "=(any, any)", (rows, Constant(INT8, 0)))
-    return Case(BOOL, ((found, truth(True)), (empty, truth(False)), (unknown, truth(None))), truth(False))
+    return Case(BOOL, ((match, truth(True)), (empty, truth(False)), (unknown, truth(None))), truth(False))
 
 
 def _row_in_subquery(values: tuple[Scalar, ...], query: BoundQuery, block: Block, position: int | None) -> Scalar:
     """Found if a row is equal, unknown if one could be, its differences being NULLs."""
     tests = [
-        comparison("=", value, made.ref(), position) for value, (_, made) in zip(values, query.outputs, strict=True)
+        comparison("=", value, field.ref(), position) for value, (_, field) in zip(values, query.outputs, strict=True)
     ]
     for test in tests:
         for side in getattr(test, "args", ()):
             require_hashable(side.type, position)
     perhaps = [
-        Logic(BOOL, "or", (test, IsNull(BOOL, value), IsNull(BOOL, made.ref())))
-        for test, value, (_, made) in zip(tests, values, query.outputs, strict=True)
+        Logic(BOOL, "or", (test, IsNull(BOOL, value), IsNull(BOOL, field.ref())))
+        for test, value, (_, field) in zip(tests, values, query.outputs, strict=True)
     ]
-    found, unknown = (_some(query.relation, Logic(BOOL, "and", tuple(part)), block) for part in (tests, perhaps))
-    return Case(BOOL, ((found, truth(True)), (unknown, truth(None))), truth(False))
+    match, unknown = (_some(query.relation, Logic(BOOL, "and", tuple(part)), block) for part in (tests, perhaps))
+    return Case(BOOL, ((match, truth(True)), (unknown, truth(None))), truth(False))
 
 
 def _some(relation: Relation, predicate: Scalar, block: Block) -> Scalar:
@@ -316,14 +316,14 @@ def _some(relation: Relation, predicate: Scalar, block: Block) -> Scalar:
 
 def _matched(value: Scalar, query: BoundQuery, block: Block, position: int | None) -> tuple[Scalar, Relation, Field]:
     """Value and subquery column in one type."""
-    made = query.outputs[0][1]
-    pair = comparison("=", value, made.ref(), position)
+    field = query.outputs[0][1]
+    pair = comparison("=", value, field.ref(), position)
     if not isinstance(pair, Call):
         raise fault.unsupported("this IN", position)
     left, right = pair.args
     require_hashable(left.type, position)
-    if right == made.ref():
-        return left, query.relation, made
+    if right == field.ref():
+        return left, query.relation, field
     converted = block.environment.field(right.type)
     return left, Project((converted,), query.relation, (right,)), converted
 
@@ -334,8 +334,8 @@ def _found(value: Scalar, relation: Relation, column: Field, block: Block) -> Sc
     key, mark = block.environment.field(column.type), block.environment.field(BOOL)
     single = block.environment.field(column.type)
     distinct = Distinct((single,), Project((single,), present, (column.ref(),)))
-    marked = Project((key, mark), distinct, (single.ref(), truth(True)))
-    block.look_up(PendingLookup(marked, ((value, key.ref()),)))
+    projection = Project((key, mark), distinct, (single.ref(), truth(True)))
+    block.look_up(PendingLookup(projection, ((value, key.ref()),)))
     return Logic(BOOL, "and", (Not(BOOL, IsNull(BOOL, mark.ref())), Not(BOOL, IsNull(BOOL, value))))
 
 

@@ -77,7 +77,7 @@ def _with(node: exp.Expr, environment: Environment, tables: CommonTables, parent
     clause = node.args.get("with_")
     if clause is None:
         return tables
-    known = dict(tables)
+    in_scope = dict(tables)
     own: set[str] = set()
     for entry in clause.expressions:
         name = entry_name(entry)
@@ -89,20 +89,20 @@ def _with(node: exp.Expr, environment: Environment, tables: CommonTables, parent
     for entry in in_order(clause.expressions) if recursive else clause.expressions:
         name = entry_name(entry)
         if recursive and mentions(entry.this, name):
-            known[name] = _recursive(name, entry, environment, known, parent)
+            in_scope[name] = _recursive(name, entry, environment, in_scope, parent)
         else:
-            query = bind_query(entry.this, environment, known, parent)
-            known[name] = CommonTable(query.relation, _names(entry, query))
-    return known
+            query = bind_query(entry.this, environment, in_scope, parent)
+            in_scope[name] = CommonTable(query.relation, _names(entry, query))
+    return in_scope
 
 
 def _names(entry: exp.Expr, query: BoundQuery) -> tuple[str, ...]:
     """The column names of a WITH entry: its column list first, then the query's own names."""
-    listed = [fold(column) for column in entry.args["alias"].args.get("columns") or []]
-    if len(listed) > len(query.outputs):
+    column_names = [fold(column) for column in entry.args["alias"].args.get("columns") or []]
+    if len(column_names) > len(query.outputs):
         message = f'WITH query "{entry_name(entry)}" has {len(query.outputs)} columns available'
         raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(entry))
-    return (*listed, *(name for name, _ in query.outputs[len(listed) :]))
+    return (*column_names, *(name for name, _ in query.outputs[len(column_names) :]))
 
 
 def _recursive(
@@ -111,22 +111,22 @@ def _recursive(
     union = recursive_union(entry)
     base = bind_query(union.this, environment, tables, parent)
     names = _names(entry, base)
-    kinds = [made.type for _, made in base.outputs]
-    source = tuple(environment.field(kind) for kind in kinds)
+    pg_types = [field.type for _, field in base.outputs]
+    source = tuple(environment.field(pg_type) for pg_type in pg_types)
     inner = {**tables, name: CommonTable(WorkTable(source, name, source), names)}
-    step = _typed(bind_query(union.args["expression"], environment, inner, parent), kinds, environment)
-    if len(step.outputs) != len(kinds):
+    step = _typed(bind_query(union.args["expression"], environment, inner, parent), pg_types, environment)
+    if len(step.outputs) != len(pg_types):
         raise _column_count("UNION", position_of(entry))
-    for index, (kind, (_, made)) in enumerate(zip(kinds, step.outputs, strict=True), 1):
-        if not same(kind, made.type) and common([kind, made.type], "UNION") != kind:
+    for index, (pg_type, (_, field)) in enumerate(zip(pg_types, step.outputs, strict=True), 1):
+        if not same(pg_type, field.type) and common([pg_type, field.type], "UNION") != pg_type:
             message = (
-                f'recursive query "{name}" column {index} has type {kind.sql_name} in non-recursive term '
-                f"but type {made.type.sql_name} overall"
+                f'recursive query "{name}" column {index} has type {pg_type.sql_name} in non-recursive term '
+                f"but type {field.type.sql_name} overall"
             )
             raise fault.invalid(fault.DATATYPE_MISMATCH, message, _place(union.this, index - 1))
-    fields = tuple(environment.field(kind) for kind in kinds)
+    fields = tuple(environment.field(pg_type) for pg_type in pg_types)
     every = not union.args.get("distinct")
-    made_step = _converted(step, kinds, environment).relation
+    made_step = _converted(step, pg_types, environment).relation
     return CommonTable(Recursive(fields, base.relation, made_step, name, every), names)
 
 
@@ -135,23 +135,23 @@ def _values(
 ) -> BoundQuery:
     block = Block(environment, tables, Scope(_nothing(), parent), "VALUES")
     rows = [[block.bind(item) for item in _items(row)] for row in node.expressions]
-    for row, written in zip(rows, node.expressions, strict=True):
+    for row, row_node in zip(rows, node.expressions, strict=True):
         if len(row) != len(rows[0]):
-            raise fault.invalid(fault.SYNTAX_ERROR, "VALUES lists must all be the same length", position_of(written))
-    kinds: list[PgType] = []
+            raise fault.invalid(fault.SYNTAX_ERROR, "VALUES lists must all be the same length", position_of(row_node))
+    pg_types: list[PgType] = []
     untyped: dict[int, Constant | None] = {}
     settled_columns = [settled(column, position_of(node)) for column in zip(*rows, strict=True)]
     rows = [list(row) for row in zip(*settled_columns, strict=True)]
     for index, column in enumerate(settled_columns):
         if all(item.type.name == "unknown" for item in column):
             untyped[index] = None
-            kinds.append(hints[index] if hints is not None and index < len(hints) else common([], "VALUES"))
+            pg_types.append(hints[index] if hints is not None and index < len(hints) else common([], "VALUES"))
         else:
             places = [position_of(_items(row)[index]) for row in node.expressions]
-            kinds.append(common([item.type for item in column], "VALUES", position_of(node), places))
-    fields = tuple(environment.field(kind) for kind in kinds)
-    made = tuple(tuple(coerce(item, kind) for item, kind in zip(row, kinds, strict=True)) for row in rows)
-    relation = _computed(fields, made, block) if block.lookups else Values(fields, made)
+            pg_types.append(common([item.type for item in column], "VALUES", position_of(node), places))
+    fields = tuple(environment.field(pg_type) for pg_type in pg_types)
+    constants = tuple(tuple(coerce(item, pg_type) for item, pg_type in zip(row, pg_types, strict=True)) for row in rows)
+    relation = _computed(fields, constants, block) if block.lookups else Values(fields, constants)
     outputs = tuple((f"column{index + 1}", made_field) for index, made_field in enumerate(fields))
     return BoundQuery(relation, outputs, untyped)
 
@@ -189,22 +189,22 @@ def _combined(node: exp.Expr, environment: Environment, tables: CommonTables, pa
     left, right = (bind_query(side, environment, tables, parent) for side in sides)
     if len(left.outputs) != len(right.outputs):
         raise _column_count(operator.upper(), _place(sides[1], 0))
-    kinds = _common_types(left, right, operator, node)
+    pg_types = _common_types(left, right, operator, node)
     if left.untyped or right.untyped:
         left, right = (
-            bind_query(side, environment, tables, parent, kinds)
+            bind_query(side, environment, tables, parent, pg_types)
             if None in query.untyped.values()
-            else _typed(query, kinds, environment)
+            else _typed(query, pg_types, environment)
             for side, query in zip(sides, (left, right), strict=True)
         )
         pairs = zip(left.outputs, right.outputs, strict=True)
-        kinds = [common([a.type, b.type], operator.upper(), position_of(node)) for (_, a), (_, b) in pairs]
+        pg_types = [common([a.type, b.type], operator.upper(), position_of(node)) for (_, a), (_, b) in pairs]
     every = not node.args.get("distinct")
-    for kind in kinds:
+    for pg_type in pg_types:
         if not (operator == "union" and every):
-            require_hashable(kind, position_of(node))
-    left, right = _converted(left, kinds, environment), _converted(right, kinds, environment)
-    fields = tuple(environment.field(kind) for kind in kinds)
+            require_hashable(pg_type, position_of(node))
+    left, right = _converted(left, pg_types, environment), _converted(right, pg_types, environment)
+    fields = tuple(environment.field(pg_type) for pg_type in pg_types)
     combined = SetOperation(fields, left.relation, right.relation, operator, every)
     outputs = tuple((name, made) for (name, _), made in zip(left.outputs, fields, strict=True))
     return BoundQuery(combined, outputs)
@@ -232,40 +232,43 @@ def _place(side: exp.Expr, index: int) -> int | None:
 
 
 def _common_types(left: BoundQuery, right: BoundQuery, operator: str, node: exp.Expr) -> list[PgType]:
-    kinds = []
+    pg_types = []
     for index, ((_, a), (_, b)) in enumerate(zip(left.outputs, right.outputs, strict=True)):
-        known = []
+        literals = []
         if index not in left.untyped:
-            known.append(a.type)
+            literals.append(a.type)
         if index not in right.untyped:
-            known.append(b.type)
-        kinds.append(common(known, operator.upper(), _place(node.args["expression"], index)))
-    return kinds
+            literals.append(b.type)
+        pg_types.append(common(literals, operator.upper(), _place(node.args["expression"], index)))
+    return pg_types
 
 
-def _typed(query: BoundQuery, kinds: Sequence[PgType], environment: Environment) -> BoundQuery:
+def _typed(query: BoundQuery, pg_types: Sequence[PgType], environment: Environment) -> BoundQuery:
     """The query with its bare literals read as these types."""
     if not query.untyped:
         return query
-    values = [made.ref() for _, made in query.outputs]
+    values = [field.ref() for _, field in query.outputs]
     typed = [
-        coerce(query.untyped.get(index) or value, kind) if index in query.untyped else value
-        for index, (value, kind) in enumerate(zip(values, kinds, strict=True))
+        coerce(query.untyped.get(index) or value, pg_type) if index in query.untyped else value
+        for index, (value, pg_type) in enumerate(zip(values, pg_types, strict=True))
     ]
-    made = tuple(environment.field(value.type) for value in typed)
-    outputs = tuple((name, new) for (name, _), new in zip(query.outputs, made, strict=True))
-    return BoundQuery(Project(made, query.relation, tuple(typed)), outputs)
+    fields = tuple(environment.field(value.type) for value in typed)
+    outputs = tuple((name, new) for (name, _), new in zip(query.outputs, fields, strict=True))
+    return BoundQuery(Project(fields, query.relation, tuple(typed)), outputs)
 
 
-def _converted(query: BoundQuery, kinds: Sequence[PgType], environment: Environment) -> BoundQuery:
+def _converted(query: BoundQuery, pg_types: Sequence[PgType], environment: Environment) -> BoundQuery:
     """The query with its outputs, and nothing else, in the given types."""
-    fields = tuple(made for _, made in query.outputs)
-    if all(made.type == kind for made, kind in zip(fields, kinds, strict=True)) and query.relation.fields == fields:
+    fields = tuple(field for _, field in query.outputs)
+    if (
+        all(converted.type == pg_type for converted, pg_type in zip(fields, pg_types, strict=True))
+        and query.relation.fields == fields
+    ):
         return query
-    made = tuple(environment.field(kind) for kind in kinds)
-    values = tuple(coerce(old.ref(), kind) for old, kind in zip(fields, kinds, strict=True))
-    outputs = tuple((name, new) for (name, _), new in zip(query.outputs, made, strict=True))
-    return replace(query, relation=Project(made, query.relation, values), outputs=outputs)
+    converted = tuple(environment.field(pg_type) for pg_type in pg_types)
+    values = tuple(coerce(old.ref(), pg_type) for old, pg_type in zip(fields, pg_types, strict=True))
+    outputs = tuple((name, new) for (name, _), new in zip(query.outputs, converted, strict=True))
+    return replace(query, relation=Project(converted, query.relation, values), outputs=outputs)
 
 
 def _ordered(
@@ -283,27 +286,27 @@ def _ordered(
 
 
 def _output_key(ordered: exp.Expr, query: BoundQuery) -> SortKey:
-    value, made = ordered.this, None
+    value, output = ordered.this, None
     if isinstance(value, exp.Literal) and not value.args.get("is_string"):
         index = int(value.this) if str(value.this).isdigit() else 0
         if not 1 <= index <= len(query.outputs):
             message = f"ORDER BY position {value.this} is not in select list"
             raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(ordered))
-        made = query.outputs[index - 1][1]
+        output = query.outputs[index - 1][1]
     elif isinstance(value, exp.Column) and value.args.get("table") is None:
-        made = _named(query.outputs, fold(value.this), ordered)
-    if made is None:
+        output = _named(query.outputs, fold(value.this), ordered)
+    if output is None:
         raise fault.unsupported(
             "an expression in ORDER BY of a set operation", position_of(ordered), "wrap the query in a subquery"
         )
-    require_sortable(made.type, position_of(ordered))
-    return SortKey(made.ref(), bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first")))
+    require_sortable(output.type, position_of(ordered))
+    return SortKey(output.ref(), bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first")))
 
 
 def _named(outputs: tuple[tuple[str, Field], ...], name: str, node: exp.Expr) -> Field:
-    found = [made for known, made in outputs if known == name]
-    if not found:
+    fields = [field for output_name, field in outputs if output_name == name]
+    if not fields:
         raise fault.invalid(fault.UNDEFINED_COLUMN, f'column "{name}" does not exist', position_of(node))
-    if len(found) > 1:
+    if len(fields) > 1:
         raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'ORDER BY "{name}" is ambiguous', position_of(node))
-    return found[0]
+    return fields[0]

@@ -18,8 +18,8 @@ def shown_quotient(value: Scalar, block: Block) -> Scalar:
     return Call(TEXT, _QUOTIENT, args)
 
 
-def _is_exact(kind: PgType) -> bool:
-    return kind.name in INTEGERS or (kind.name == "numeric" and kind.exact)
+def _is_exact(pg_type: PgType) -> bool:
+    return pg_type.name in INTEGERS or (pg_type.name == "numeric" and pg_type.exact)
 
 
 def _division(value: Scalar) -> tuple[Scalar, ...] | None:
@@ -37,8 +37,8 @@ def _mean(value: Scalar, block: Block) -> tuple[Scalar, ...] | None:
 
 def _total(mean: AggregateCall) -> AggregateCall:
     source = mean.args[0].type
-    kind = source if source.name == "numeric" else NUMERIC if source.name == "int8" else INT8
-    return replace(mean, type=kind, function="sum")
+    pg_type = source if source.name == "numeric" else NUMERIC if source.name == "int8" else INT8
+    return replace(mean, type=pg_type, function="sum")
 
 
 def _count(mean: AggregateCall) -> AggregateCall:

@@ -31,10 +31,10 @@ def mentions(node: exp.Expr, name: str) -> bool:
 
 def in_order(entries: Sequence[exp.Expr]) -> list[exp.Expr]:
     """The entries of WITH RECURSIVE, each behind those that it reads. Raises 0A000 for two that read each other."""
-    named = {entry_name(entry): entry for entry in entries}
-    needed = {name: set(_read(entry.this, frozenset())) & named.keys() - {name} for name, entry in named.items()}
+    by_name = {entry_name(entry): entry for entry in entries}
+    needed = {name: set(_read(entry.this, frozenset())) & by_name.keys() - {name} for name, entry in by_name.items()}
     try:
-        return [named[name] for name in TopologicalSorter(needed).static_order()]
+        return [by_name[name] for name in TopologicalSorter(needed).static_order()]
     except CycleError as error:
         message = "mutual recursion between WITH items is not implemented"
         raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position_of(entries[0])) from error
@@ -65,12 +65,12 @@ def recursive_union(entry: exp.Expr) -> exp.Union:
             raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position_of(union.args[part]))
     for table, _ in _references(union.this, name, ""):
         raise _misplaced(name, "appear within its non-recursive term", table)
-    found = list(_references(union.args["expression"], name, ""))
-    for table, context in found:
+    references = list(_references(union.args["expression"], name, ""))
+    for table, context in references:
         if context:
             raise _misplaced(name, f"appear within {context}", table)
-    if len(found) > 1:
-        raise _misplaced(name, "appear more than once", found[1][0])
+    if len(references) > 1:
+        raise _misplaced(name, "appear more than once", references[1][0])
     return union
 
 

@@ -149,18 +149,22 @@ def _by_name(node: exp.Expr, items: Items, clause: str) -> Scalar | None:
     if index is not None:
         return items.values[index]
     name = bare_name(node)
-    found = list(dict.fromkeys(value for known, value in zip(items.names, items.values, strict=True) if known == name))
-    if len(found) > 1:
+    values = list(
+        dict.fromkeys(
+            value for output_name, value in zip(items.names, items.values, strict=True) if output_name == name
+        )
+    )
+    if len(values) > 1:
         raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'{clause} "{name}" is ambiguous', position_of(node))
-    return found[0] if found else None
+    return values[0] if values else None
 
 
 def _distinct_on(node: exp.Expr, block: Block, items: Items) -> list[Scalar] | None:
     distinct = node.args.get("distinct")
     if distinct is None or distinct.args.get("on") is None:
         return None
-    listed = distinct.args["on"]
-    parts = listed.expressions if isinstance(listed, exp.Tuple) else [listed]
+    key_nodes = distinct.args["on"]
+    parts = key_nodes.expressions if isinstance(key_nodes, exp.Tuple) else [key_nodes]
     if not parts:
         raise fault.invalid(fault.SYNTAX_ERROR, "DISTINCT ON names nothing", position_of(node))
     with block.binding("DISTINCT ON", aggregates=True, windows=True):
@@ -206,9 +210,9 @@ def _finished(
     relation = apply_limit(node, relation, keys, block)
     if extra:
         relation = Project(outputs, relation, tuple(made.ref() for made in outputs))
-    named = tuple(zip(items.names, outputs, strict=True))
+    named_outputs = tuple(zip(items.names, outputs, strict=True))
     compared = {*(key.value for key in order), *(unique or items.values * (distinct is not None)), *block.group_keys}
-    return BoundQuery(relation, named, items.untyped_but(compared))
+    return BoundQuery(relation, named_outputs, items.untyped_but(compared))
 
 
 def _check_distinct_on(unique: list[Scalar], order: list[SortKey], node: exp.Expr) -> None:

@@ -40,9 +40,9 @@ def bind_window(node: exp.Expr, block: Block) -> Scalar:
     return block.window(replace(call, partition=window.partition, order=window.order, frame=window.frame))
 
 
-def _typed(frame: Frame, kind: PgType) -> Frame:
+def _typed(frame: Frame, pg_type: PgType) -> Frame:
     """The frame with its untyped offsets in the type that the ordering value moves by."""
-    target = INTERVAL_TYPE if kind.category == "D" else kind
+    target = INTERVAL_TYPE if pg_type.category == "D" else pg_type
 
     def typed(bound: Bound) -> Bound:
         offset = bound.offset
@@ -89,8 +89,8 @@ def _ranking(name: str, values: list[Scalar], position: int | None) -> WindowCal
         value if word == _ELEMENT else coerce(value, type_named(word), position)
         for word, value in zip(form.parameters, values, strict=True)
     )
-    kind = args[form.parameters.index(_ELEMENT)].type if form.result == _ELEMENT else type_named(form.result)
-    return WindowCall(kind, name, args, (), (), None, None, position)
+    pg_type = args[form.parameters.index(_ELEMENT)].type if form.result == _ELEMENT else type_named(form.result)
+    return WindowCall(pg_type, name, args, (), (), None, None, position)
 
 
 def _same_element(form: WindowFunction, values: list[Scalar], position: int | None) -> list[Scalar]:
@@ -101,8 +101,8 @@ def _same_element(form: WindowFunction, values: list[Scalar], position: int | No
         raise untyped_argument(form.name, position)
     if len(alike) > 1:
         alike = settled(alike)
-        kind = common([value.type for value in alike], form.name, position)
-        alike = [coerce(value, kind) for value in alike]
+        pg_type = common([value.type for value in alike], form.name, position)
+        alike = [coerce(value, pg_type) for value in alike]
     typed = dict(zip(places, alike, strict=True))
     return [typed.get(place, value) for place, value in enumerate(values)]
 
@@ -165,14 +165,14 @@ def _frame(spec: exp.Expr, block: Block) -> Frame:
     end_node = spec.args.get("end")
     start = _bound(spec.args["start"], spec.args.get("start_side"), mode, block)
     end = Bound("current") if end_node is None else _bound(end_node, spec.args.get("end_side"), mode, block)
-    shown = [bound.kind.replace("current", "current_row").replace("_", " ").upper() for bound in (start, end)]
+    bound_names = [bound.kind.replace("current", "current_row").replace("_", " ").upper() for bound in (start, end)]
     message = ""
     if start.kind == "unbounded_following":
         message = "frame start cannot be UNBOUNDED FOLLOWING"
     elif end.kind == "unbounded_preceding":
         message = "frame end cannot be UNBOUNDED PRECEDING"
     elif _ORDER.index(start.kind) > _ORDER.index(end.kind):
-        message = f"frame starting from {shown[0]} cannot end with {shown[1]}"
+        message = f"frame starting from {bound_names[0]} cannot end with {bound_names[1]}"
     if message:
         raise fault.invalid(fault.WINDOWING_ERROR, message, position_of(spec))
     return Frame(mode, start, end, "" if excluded == "no others" else excluded)
@@ -213,19 +213,19 @@ def _check_frame(frame: Frame, order: tuple[SortKey, ...], spec: exp.Expr, posit
         _check_offset(bound.offset, f"{name}ing")
 
 
-def _check_range(offset: PgType, kind: PgType, position: int | None) -> None:
-    fits = offset.name in NUMBERS if kind.name in NUMBERS else offset == INTERVAL_TYPE
+def _check_range(offset: PgType, pg_type: PgType, position: int | None) -> None:
+    fits = offset.name in NUMBERS if pg_type.name in NUMBERS else offset == INTERVAL_TYPE
     if not fits and offset.name != "unknown":
         message = (
-            f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {kind.sql_name} "
+            f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {pg_type.sql_name} "
             f"and offset type {offset.sql_name}"
         )
         raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position)
 
 
-def _check_offset(offset: Scalar, which: str) -> None:
+def _check_offset(offset: Scalar, bound_name: str) -> None:
     value = offset.value if isinstance(offset, Constant) else None
     if value is None:
-        raise fault.invalid("22004", f"frame {which} offset must not be null")
+        raise fault.invalid("22004", f"frame {bound_name} offset must not be null")
     if value < 0 if isinstance(value, int | float) else isinstance(value, tuple) and min(value) < 0:
-        raise fault.invalid("22013", f"frame {which} offset must not be negative")
+        raise fault.invalid("22013", f"frame {bound_name} offset must not be negative")
