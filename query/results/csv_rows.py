@@ -43,10 +43,10 @@ class Csv:
         return _harmless(text) if self._escape and kind.removesuffix("[]") in TEXTS else text
 
 
-def value_text(value: pl.Expr, dtype: pl.DataType, kind: str) -> pl.Expr:
-    """PostgreSQL's text of each value; null stays null. `kind` is the PostgreSQL type."""
+def value_text(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
+    """PostgreSQL's text of each value; null stays null. `type_name` is the PostgreSQL type."""
     if isinstance(dtype, pl.List):
-        return _array_text(value, dtype, kind)
+        return _array_text(value, dtype, type_name)
     if isinstance(dtype, pl.Boolean):
         return pl.when(value).then(pl.lit("t")).when(~value).then(pl.lit("f"))
     if isinstance(dtype, pl.Datetime):
@@ -59,10 +59,10 @@ def value_text(value: pl.Expr, dtype: pl.DataType, kind: str) -> pl.Expr:
     return _float_text(value) if dtype.is_float() else value.cast(pl.String)
 
 
-def _array_text(value: pl.Expr, dtype: pl.List, kind: str) -> pl.Expr:
+def _array_text(value: pl.Expr, dtype: pl.List, type_name: str) -> pl.Expr:
     """`{a,"b c",NULL}`: PostgreSQL's array output, quoted where its input would need it."""
     inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
-    text = value_text(pl.element(), inner, kind.removesuffix("[]"))
+    text = value_text(pl.element(), inner, type_name.removesuffix("[]"))
     special = text.str.contains(r'(?i)^$|^null$|[{}",\\\s]')
     escaped = text.str.replace_all("\\", "\\\\", literal=True).str.replace_all('"', '\\"', literal=True)
     quoted = pl.when(special).then(pl.concat_str(pl.lit('"'), escaped, pl.lit('"'))).otherwise(text)

@@ -77,14 +77,14 @@ def stream(
         sink = cast(IO[bytes], _Emitter(emit))
         for_interchange(frame).sink_parquet(sink, compression="zstd", engine="streaming")
         return
-    held = _Held(emit)
+    head = _Held(emit)
     try:
-        _render(_renderer(options, columns, frame), partial(_streamed, frame), held)
+        _render(_renderer(options, columns, frame), partial(_streamed, frame), head)
     except pl.exceptions.PanicException:
-        if not held.drop():
+        if not head.drop():
             raise
-        _render(_renderer(options, columns, frame), partial(_in_memory, frame), held)
-    held.release()
+        _render(_renderer(options, columns, frame), partial(_in_memory, frame), head)
+    head.release()
 
 
 def _renderer(options: Options, columns: Sequence[ResultColumn], frame: pl.LazyFrame) -> Renderer:
@@ -150,8 +150,8 @@ class _Held:
 
     def release(self) -> None:
         """Emits what is kept, and from now on everything at once."""
-        kept, self._kept = self._kept or [], None
-        for data in kept:
+        pieces, self._kept = self._kept or [], None
+        for data in pieces:
             self._emit(data)
 
     def drop(self) -> bool:

@@ -73,32 +73,32 @@ def _names(names: Sequence[str]) -> str:
     return json.dumps(names, ensure_ascii=False, separators=(",", ":"))
 
 
-def _is_raw(dtype: pl.DataType, kind: str) -> bool:
+def _is_raw(dtype: pl.DataType, type_name: str) -> bool:
     """Whether the prepared column holds JSON text rather than a value to be written as JSON."""
     if isinstance(dtype, pl.List):
-        return _is_raw(_inner(dtype), kind.removesuffix("[]"))
-    return isinstance(dtype, pl.Decimal) or kind in ("json", "jsonb", "numeric")
+        return _is_raw(_inner(dtype), type_name.removesuffix("[]"))
+    return isinstance(dtype, pl.Decimal) or type_name in ("json", "jsonb", "numeric")
 
 
 def _inner(dtype: pl.List) -> pl.DataType:
     return dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
 
 
-def _prepared(value: pl.Expr, dtype: pl.DataType, kind: str) -> pl.Expr:
+def _prepared(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
     """The column in a form whose native JSON is ours, or as JSON text when it is raw."""
     if isinstance(dtype, pl.List):
         inner = _inner(dtype)
-        elements = value.list.eval(_prepared(pl.element(), inner, kind.removesuffix("[]")))
-        if not _is_raw(dtype, kind):
+        elements = value.list.eval(_prepared(pl.element(), inner, type_name.removesuffix("[]")))
+        if not _is_raw(dtype, type_name):
             return elements
-        joined = elements.list.eval(pl.element().fill_null("null")).list.join(",")
-        return pl.concat_str(pl.lit("["), joined, pl.lit("]"))
+        items = elements.list.eval(pl.element().fill_null("null")).list.join(",")
+        return pl.concat_str(pl.lit("["), items, pl.lit("]"))
     if isinstance(dtype, pl.Datetime):
-        return value.dt.strftime(LOCAL if kind == "timestamp" else INSTANT)
-    if kind in ("json", "jsonb"):
+        return value.dt.strftime(LOCAL if type_name == "timestamp" else INSTANT)
+    if type_name in ("json", "jsonb"):
         # Outside its strings, where it cannot stand, a line feed in a JSON document is white space.
         return value.str.replace_all("\n", " ", literal=True)
-    if isinstance(dtype, pl.Decimal) or kind == "numeric":
+    if isinstance(dtype, pl.Decimal) or type_name == "numeric":
         return _number(value.cast(pl.String))
     if isinstance(dtype, pl.Binary):
         return pl.format("\\x{}", value.bin.encode("hex"))
