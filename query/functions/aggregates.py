@@ -37,29 +37,29 @@ def _average(types: tuple[PgType, ...]) -> PgType:
 
 @aggregate("count() -> int8", "Number of rows.")
 def _count_rows(inputs: AggregateInputs) -> Plan:
-    made, name = inputs.made.id, inputs.name("a0")
+    output, name = inputs.made.id, inputs.name("a0")
     if inputs.call.where is None:
-        return Plan((), (pl.len().cast(pl.Int64).alias(made),), pl.col(made), (f'COUNT(*) AS "{made}"',))
+        return Plan((), (pl.len().cast(pl.Int64).alias(output),), pl.col(output), (f'COUNT(*) AS "{output}"',))
     column = inputs.value(inputs.call.where).alias(name)
-    total = pl.col(name).sum().alias(made)
-    return Plan((column,), (total,), pl.col(made).cast(pl.Int64).fill_null(0), (f'SUM("{name}") AS "{made}"',))
+    total = pl.col(name).sum().alias(output)
+    return Plan((column,), (total,), pl.col(output).cast(pl.Int64).fill_null(0), (f'SUM("{name}") AS "{output}"',))
 
 
 @aggregate("count(any) -> int8", "Number of rows where the argument is not NULL.")
 def _count(inputs: AggregateInputs) -> Plan:
-    call, made, name, kind = inputs.call, inputs.made.id, inputs.name("a0"), inputs.type
-    column, result = inputs.masked(call.args[0]).alias(name), pl.col(made).cast(pl.Int64)
-    every_row = kind.name == "record" and call.where is None
+    call, output, name, pg_type = inputs.call, inputs.made.id, inputs.name("a0"), inputs.type
+    column, result = inputs.masked(call.args[0]).alias(name), pl.col(output).cast(pl.Int64)
+    every_row = pg_type.name == "record" and call.where is None
     if call.distinct:
-        values = match_key(pl.col(name), kind)
+        values = match_key(pl.col(name), pg_type)
         present = values if every_row else values.drop_nulls()
-        plain = not is_keyed(kind) and kind.name != "record"
-        sql = (f'COUNT(DISTINCT "{name}") AS "{made}"',) if plain else ()
-        return Plan((column,), (present.n_unique().cast(pl.Int64).alias(made),), result, sql)
+        plain = not is_keyed(pg_type) and pg_type.name != "record"
+        sql = (f'COUNT(DISTINCT "{name}") AS "{output}"',) if plain else ()
+        return Plan((column,), (present.n_unique().cast(pl.Int64).alias(output),), result, sql)
     if every_row:
-        return Plan((column,), (pl.len().cast(pl.Int64).alias(made),), pl.col(made))
-    counted = pl.col(name).count().cast(pl.Int64).alias(made)
-    return Plan((column,), (counted,), result, (f'COUNT("{name}") AS "{made}"',))
+        return Plan((column,), (pl.len().cast(pl.Int64).alias(output),), pl.col(output))
+    counted = pl.col(name).count().cast(pl.Int64).alias(output)
+    return Plan((column,), (counted,), result, (f'COUNT("{name}") AS "{output}"',))
 
 
 @aggregate("sum(int2) -> int8; sum(int4) -> int8; sum(int8) -> numeric", _SUM)
@@ -75,19 +75,19 @@ def _float_sum(inputs: AggregateInputs) -> Plan:
 
 @aggregate("sum(numeric) -> numeric", _SUM, result=_argument)
 def _numeric_sum(inputs: AggregateInputs) -> Plan:
-    plan, (size, text), made = _total(inputs), _size(inputs), inputs.name("f")
-    result = trap(plan.result, pl.col(made).abs() >= LARGEST, "numeric_range", inputs.call.position)
+    plan, (size, text), float_name = _total(inputs), _size(inputs), inputs.name("f")
+    result = trap(plan.result, pl.col(float_name).abs() >= LARGEST, "numeric_range", inputs.call.position)
     return Plan(plan.columns, (*plan.aggregates, size), result, (*plan.sql, text) if plan.sql else ())
 
 
 def _total(inputs: AggregateInputs, wide: pl.DataType | None = None) -> Plan:
     """The sum and the number of values, without any of which it is NULL. Values are cast to `wide` first."""
-    name, made, count = inputs.name("a0"), inputs.made.id, inputs.name("n")
+    name, output, count = inputs.name("a0"), inputs.made.id, inputs.name("n")
     column, value = inputs.column(), inputs.values()
     column = column if wide is None else column.cast(wide)
-    aggregates = (pl.when(value.count() > 0).then(value.sum()).alias(made), value.count().alias(count))
-    sql = () if inputs.call.distinct else (f'SUM("{name}") AS "{made}"', f'COUNT("{name}") AS "{count}"')
-    result = pl.when(pl.col(count) > 0).then(pl.col(made)).cast(inputs.made.type.polars)
+    aggregates = (pl.when(value.count() > 0).then(value.sum()).alias(output), value.count().alias(count))
+    sql = () if inputs.call.distinct else (f'SUM("{name}") AS "{output}"', f'COUNT("{name}") AS "{count}"')
+    result = pl.when(pl.col(count) > 0).then(pl.col(output)).cast(inputs.made.type.polars)
     return Plan((column,), aggregates, result, sql)
 
 
@@ -168,9 +168,9 @@ def _greatest(inputs: AggregateInputs) -> Plan:
 def _greatest_float(inputs: AggregateInputs) -> Plan:
     """NaN is the greatest float, which Polars leaves out."""
     column = inputs.column()
-    value, made, nan = pl.col(inputs.name("a0")), inputs.made.id, inputs.name("x")
-    result = pl.when(pl.col(nan)).then(float("nan")).otherwise(pl.col(made))
-    return Plan((column,), (value.max().alias(made), value.is_nan().any().alias(nan)), result)
+    value, output, nan = pl.col(inputs.name("a0")), inputs.made.id, inputs.name("x")
+    result = pl.when(pl.col(nan)).then(float("nan")).otherwise(pl.col(output))
+    return Plan((column,), (value.max().alias(output), value.is_nan().any().alias(nan)), result)
 
 
 @aggregate(_forms("max", *_KEYED), _GREATEST, result=_argument)
@@ -182,9 +182,9 @@ def _greatest_by_key(inputs: AggregateInputs) -> Plan:
 def _reduced(inputs: AggregateInputs, value: pl.Expr, sql: str = "") -> Plan:
     """One value of the argument's column, by an aggregate that SQLContext calls `sql`, if it has it."""
     column = inputs.column()
-    made = inputs.made.id
-    text = (f'{sql}("{inputs.name("a0")}") AS "{made}"',) if sql else ()
-    return Plan((column,), (value.alias(made),), pl.col(made), text)
+    output = inputs.made.id
+    text = (f'{sql}("{inputs.name("a0")}") AS "{output}"',) if sql else ()
+    return Plan((column,), (value.alias(output),), pl.col(output), text)
 
 
 @aggregate("bool_and(bool) -> bool; every(bool) -> bool", "True if every value is true.")

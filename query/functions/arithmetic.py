@@ -66,16 +66,16 @@ def _aligned(context: CallContext, left: pl.Expr, right: pl.Expr) -> tuple[pl.Ex
 
 @define(_with_mixed("+"), "Sum.", family=_FAMILY, result=_sum_type)
 def add(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    kind = context.result
-    if kind.name in FLOATS:
+    pg_type = context.result
+    if pg_type.name in FLOATS:
         return _float(context, left + right, "+", left, right)
-    if kind.name == "numeric":
+    if pg_type.name == "numeric":
         a, b = _aligned(context, left, right)
         return bounded(context, a + b)
     varying, shift = _with_constant(context, left, right)
-    if kind.name == "int8" and shift is not None:
+    if pg_type.name == "int8" and shift is not None:
         return within(context, left + right, varying, shift_bounds(shift))
-    return checked_int(context, _wide(left, kind) + _wide(right, kind), kind)
+    return checked_int(context, _wide(left, pg_type) + _wide(right, pg_type), pg_type)
 
 
 def _float(context: CallContext, result: pl.Expr, operator: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
@@ -103,23 +103,23 @@ def _with_constant(context: CallContext, left: pl.Expr, right: pl.Expr) -> tuple
     return right, first if isinstance(first, int) else None
 
 
-def _wide(value: pl.Expr, kind: PgType) -> pl.Expr:
+def _wide(value: pl.Expr, pg_type: PgType) -> pl.Expr:
     """A type in which no sum of two values overflows."""
-    return value.cast(pl.Int128 if kind.name == "int8" else pl.Int64)
+    return value.cast(pl.Int128 if pg_type.name == "int8" else pl.Int64)
 
 
 @define(_with_mixed("-"), "Difference.", family=_FAMILY, result=_sum_type)
 def subtract(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    kind = context.result
-    if kind.name in FLOATS:
+    pg_type = context.result
+    if pg_type.name in FLOATS:
         return _float(context, left - right, "-", left, right)
-    if kind.name == "numeric":
+    if pg_type.name == "numeric":
         a, b = _aligned(context, left, right)
         return bounded(context, a - b)
     shift = context.constant(1)
-    if kind.name == "int8" and isinstance(shift, int):
+    if pg_type.name == "int8" and isinstance(shift, int):
         return within(context, left - right, left, shift_bounds(-shift))
-    return checked_int(context, _wide(left, kind) - _wide(right, kind), kind)
+    return checked_int(context, _wide(left, pg_type) - _wide(right, pg_type), pg_type)
 
 
 def _product_type(types: tuple[PgType, ...]) -> PgType:
@@ -132,15 +132,15 @@ def _product_type(types: tuple[PgType, ...]) -> PgType:
 
 @define(_with_mixed("*"), "Product.", family=_FAMILY, result=_product_type)
 def multiply(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    kind = context.result
-    if kind.name in FLOATS:
+    pg_type = context.result
+    if pg_type.name in FLOATS:
         return _float(context, left * right, "*", left, right)
-    if kind.name == "numeric":
+    if pg_type.name == "numeric":
         return _numeric_product(context, left, right)
     varying, factor = _with_constant(context, left, right)
-    if kind.name == "int8" and factor is not None:
+    if pg_type.name == "int8" and factor is not None:
         return within(context, left * right, varying, factor_bounds(factor))
-    return checked_int(context, _wide(left, kind) * _wide(right, kind), kind)
+    return checked_int(context, _wide(left, pg_type) * _wide(right, pg_type), pg_type)
 
 
 def _numeric_product(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
@@ -165,21 +165,21 @@ def _quotient_type(types: tuple[PgType, ...]) -> PgType:
 
 @define(_with_mixed("/"), "Quotient; of integers cut towards zero.", family=_FAMILY, result=_quotient_type)
 def divide(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    kind = context.result
-    whole = constant_divisor(context, kind)
+    pg_type = context.result
+    whole = constant_divisor(context, pg_type)
     if whole is not None:
-        return quotient_by(left, whole, kind)
+        return quotient_by(left, whole, pg_type)
     divisor = _divisor(context, left, right)
-    if kind.name in FLOATS:
+    if pg_type.name in FLOATS:
         quotient = float_quotient(left, right) if context.constant(1) else left / divisor
         return _float(context, quotient, "/", left, right)
-    if kind.name == "numeric":
+    if pg_type.name == "numeric":
         return _numeric_quotient(context, left, divisor)
-    if kind.name == "int8":
+    if pg_type.name == "int8":
         wide = truncated_quotient(left.cast(pl.Int128), divisor.cast(pl.Int128))
     else:
         wide = truncated_quotient(left.cast(pl.Int64), divisor.cast(pl.Int64))
-    return checked_int(context, wide, kind)
+    return checked_int(context, wide, pg_type)
 
 
 def _divisor(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:

@@ -133,6 +133,6 @@ def array_cat(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     return pl.when(left.is_not_null() | right.is_not_null()).then(joined)
 
 
-def _present(context: CallContext, array: pl.Expr, kind: PgType) -> pl.Expr:
+def _present(context: CallContext, array: pl.Expr, pg_type: PgType) -> pl.Expr:
     """A NULL array counts as empty when something is added to it."""
-    return pl.coalesce(array, pl.lit(pl.Series([[]], dtype=kind.polars)).first())
+    return pl.coalesce(array, pl.lit(pl.Series([[]], dtype=pg_type.polars)).first())

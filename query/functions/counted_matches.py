@@ -64,15 +64,15 @@ def _nth(
 ) -> pl.Expr:  # fmt: skip
     """What `build` makes of the n-th match and the number of the group that is asked for."""
     first, number = (_least(context, name, place, 1) for name, place in zip(("start", "n"), places, strict=True))
-    wanted = _least(context, "subexpr", group, 0)
+    group_number = _least(context, "subexpr", group, 0)
     compiled = _compiled(context, pattern, flags)
-    if compiled.groups == 0 and wanted == 1:
-        wanted = 0  # A pattern without groups is its own first one.
+    if compiled.groups == 0 and group_number == 1:
+        group_number = 0  # A pattern without groups is its own first one.
 
     def found(text: str) -> object:
         matches = compiled.finditer(text, first - 1) if first - 1 <= len(text) else iter(())
         match = next(islice(matches, number - 1, None), None)
-        return build(match if wanted <= compiled.groups else None, wanted)
+        return build(match if group_number <= compiled.groups else None, group_number)
 
     return context.rowwise(found, value)
 
@@ -88,8 +88,8 @@ def regexp_substr(
     context: CallContext, value: pl.Expr, pattern: object, start: object = 1, number: object = 1, flags: object = "",
     group: object = 0,
 ) -> pl.Expr:  # fmt: skip
-    def build(match: Match | None, wanted: int) -> object:
-        return None if match is None else match[wanted]
+    def build(match: Match | None, group_number: int) -> object:
+        return None if match is None else match[group_number]
 
     return _nth(context, value, pattern, flags, (start, number), group, build)
 
@@ -133,13 +133,13 @@ def regexp_replace_nth(
     number: object = 1,
     flags: object = "",
 ) -> pl.Expr:
-    first, wanted = _least(context, "start", start, 1) - 1, _least(context, "n", number, 0)
+    first, match_number = _least(context, "start", start, 1) - 1, _least(context, "n", number, 0)
     regex = parsed(context, pattern, checked_flags(context, flags, allow_global=True))
     compiled, replacement = interpreted(context, regex), replacement_of(str(new), regex.groups)
 
     def replaced(text: str) -> str:
         matches = _from(compiled, text, first)
-        chosen = matches if wanted == 0 else matches[wanted - 1 : wanted]
+        chosen = matches if match_number == 0 else matches[match_number - 1 : match_number]
         parts, place = [], 0
         for match in chosen:
             parts += [text[place : match.start()], replacement.render(match)]

@@ -104,12 +104,12 @@ def date_bin(context: CallContext, stride: object, value: pl.Expr, origin: pl.Ex
     if width <= 0:
         message = "stride must be greater than zero"
         raise fault.invalid(fault.DATETIME_OVERFLOW, message, context.position)
-    kind = context.types[1]
-    scale = 1000 if kind.unit == "ns" else 1
+    pg_type = context.types[1]
+    scale = 1000 if pg_type.unit == "ns" else 1
     start = origin.to_physical().cast(pl.Int64) * (scale if context.types[2].unit != "ns" else 1)
     distance = value.to_physical().cast(pl.Int64) - start
     step: int = width * scale
-    return shown_moment(context, (start + (distance // step) * step).cast(kind.polars), kind)
+    return shown_moment(context, (start + (distance // step) * step).cast(pg_type.polars), pg_type)
 
 
 # --- arithmetic ----------------------------------------------------------------------------------------------------
@@ -127,20 +127,20 @@ _NEVER_MONTHS: Final = 12 * 300_000
 def _near(context: CallContext, months: pl.Expr) -> pl.Expr:
     """Months that Polars can add to a time."""
     size = months.abs()
-    kept = pl.when(size <= _FAR_MONTHS).then(months).otherwise(0)
-    kept = context.trap(kept, size > _NEVER_MONTHS, "timestamp_range")
-    return context.trap(kept, (size > _FAR_MONTHS) & (size <= _NEVER_MONTHS), "far_date")
+    in_range = pl.when(size <= _FAR_MONTHS).then(months).otherwise(0)
+    in_range = context.trap(in_range, size > _NEVER_MONTHS, "timestamp_range")
+    return context.trap(in_range, (size > _FAR_MONTHS) & (size <= _NEVER_MONTHS), "far_date")
 
 
-def _moved(context: CallContext, value: pl.Expr, amount: pl.Expr, sign: int, kind: PgType) -> pl.Expr:
+def _moved(context: CallContext, value: pl.Expr, amount: pl.Expr, sign: int, pg_type: PgType) -> pl.Expr:
     """Months first (the day cut to the month's length), then days, then microseconds."""
     months, days, us = (amount.struct.field(part).cast(pl.Int64) * sign for part in ("months", "days", "us"))
     months = _near(context, months)
     text = pl.concat_str([months.cast(pl.String), pl.lit("mo")])
     shifted = pl.when(months == 0).then(value).otherwise(value.dt.offset_by(text))
-    scale = 1000 if kind.unit == "ns" else 1
+    scale = 1000 if pg_type.unit == "ns" else 1
     wide = shifted.to_physical().cast(pl.Int128) + (days.cast(pl.Int128) * DAY + us) * scale
-    return checked_moment(context, wide, kind)
+    return checked_moment(context, wide, pg_type)
 
 
 @define(
@@ -176,9 +176,9 @@ def date_subtract_interval(context: CallContext, value: pl.Expr, amount: pl.Expr
 
 def _day(context: CallContext, days: pl.Expr) -> pl.Expr:
     beyond = (days < FIRST_US // DAY) | (days >= LAST_US // DAY)
-    made = pl.when(~beyond).then(days).cast(pl.Int32).cast(pl.Date)
-    made = context.trap(made, (days < _FIRST_DAY) | (days >= _LAST_DAY), "date_range")
-    return context.trap(made, beyond, "far_date")
+    day = pl.when(~beyond).then(days).cast(pl.Int32).cast(pl.Date)
+    day = context.trap(day, (days < _FIRST_DAY) | (days >= _LAST_DAY), "date_range")
+    return context.trap(day, beyond, "far_date")
 
 
 @define("+(date, int4) -> date", "Later by days.", family=_FAMILY, mirrored="+")
@@ -268,8 +268,8 @@ def age(context: CallContext, later: pl.Expr, earlier: pl.Expr) -> pl.Expr:
     forward = later >= earlier
     high = pl.when(forward).then(later).otherwise(earlier)
     low = pl.when(forward).then(earlier).otherwise(later)
-    kind = context.types[0]
-    us = microseconds(high, kind) % DAY - microseconds(low, kind) % DAY
+    pg_type = context.types[0]
+    us = microseconds(high, pg_type) % DAY - microseconds(low, pg_type) % DAY
     borrow_day = (us < 0).cast(pl.Int64)
     days = high.dt.day().cast(pl.Int64) - low.dt.day().cast(pl.Int64) - borrow_day
     borrow_month = (days < 0).cast(pl.Int64)
@@ -321,10 +321,10 @@ def make_date(context: CallContext, year: pl.Expr, month: pl.Expr, day: pl.Expr)
     last = pl.when(month == 2).then(28 + ((year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))).cast(pl.Int32))
     bad = bad | (day > last.when(month.is_in([4, 6, 9, 11])).then(30).otherwise(31))
     far = (year < 0) | (year > 9999)
-    known = ~bad & ~far
-    made = pl.date(*(pl.when(known).then(part) for part in (year, month, day)))
-    made = context.trap(made, (year < -4713) | (year > 5_874_897), "date_range")
-    return context.trap(context.trap(made, bad, "field_range"), far & ~bad, "far_date")
+    is_valid = ~bad & ~far
+    day_value = pl.date(*(pl.when(is_valid).then(part) for part in (year, month, day)))
+    day_value = context.trap(day_value, (year < -4713) | (year > 5_874_897), "date_range")
+    return context.trap(context.trap(day_value, bad, "field_range"), far & ~bad, "far_date")
 
 
 def _clock(context: CallContext, hour: pl.Expr, minute: pl.Expr, second: pl.Expr) -> pl.Expr:

@@ -239,8 +239,8 @@ def _read_field(field: str, text: str, place: int, fields: dict[str, int], adjac
         width = _WIDTHS[field] if adjacent or field != "YYYY" else 9
         match = re.compile(rf"[-+]?\d{{1,{width}}}").match(text, place)
     if match is None:
-        shown = text[place : place + 4]
-        raise BadLiteral(fault.INVALID_DATETIME, f'invalid value "{shown}" for "{field}"')
+        field_text = text[place : place + 4]
+        raise BadLiteral(fault.INVALID_DATETIME, f'invalid value "{field_text}" for "{field}"')
     fields[field] = int(match[0].ljust(width, "0")) if field in ("MS", "US") else int(match[0])
     return match.end()
 

@@ -30,7 +30,7 @@ def _item(context: CallContext, index: int, value: pl.Expr) -> pl.Expr:
 def _normalised(context: CallContext, text: pl.Expr) -> pl.Expr:
     if context.result.name != "jsonb":
         return text
-    return context.rowwise(lambda written: jsonb_text(parse_json(written)), text)
+    return context.rowwise(lambda document: jsonb_text(parse_json(document)), text)
 
 
 def _built(parts: list[pl.Expr], opening: str, closing: str) -> pl.Expr:

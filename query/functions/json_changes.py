@@ -177,8 +177,8 @@ def _deleted(value: Json, path: list[str | None], depth: int = 0) -> Json:
     index = _index_of(step, len(value), depth)
     if not 0 <= index < len(value):
         return value
-    kept = [] if last else [_deleted(value[index], path, depth + 1)]
-    return [*value[:index], *kept, *value[index + 1 :]]
+    replacement = [] if last else [_deleted(value[index], path, depth + 1)]
+    return [*value[:index], *replacement, *value[index + 1 :]]
 
 
 @define("#-(jsonb, text[]) -> jsonb; jsonb_delete_path(jsonb, text[]) -> jsonb", "Without a path.", family=_FAMILY)

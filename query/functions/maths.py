@@ -226,9 +226,9 @@ def log(context: CallContext, value: pl.Expr) -> pl.Expr:
     if context.result.name == "numeric":
         return _decimal(context, Decimal.log10, value)
     # Polars divides logarithms: 2.9999999999999996 for 1000. What is one digit off a whole number is that number.
-    found = value.log10()
-    near = found.round(0)
-    return pl.when((found - near).abs() <= near.abs() * _LAST_DIGIT).then(near).otherwise(found)
+    logarithm = value.log10()
+    near = logarithm.round(0)
+    return pl.when((logarithm - near).abs() <= near.abs() * _LAST_DIGIT).then(near).otherwise(logarithm)
 
 
 _LAST_DIGIT: Final = 2.3e-16
@@ -334,12 +334,12 @@ def atan2(context: CallContext, y: pl.Expr, x: pl.Expr) -> pl.Expr:
 
 def _whole_number(context: CallContext, function: Callable[[int, int], int], left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """An integer of two, or `integer out of range`."""
-    kind = context.result
+    pg_type = context.result
 
     def over(a: int, b: int) -> int:
         result = function(a, b)
-        if result >= INTEGER_LIMITS[kind.name]:
-            raise row_fault(fault.NUMERIC_OUT_OF_RANGE, f"{kind.sql_name} out of range", context.position)
+        if result >= INTEGER_LIMITS[pg_type.name]:
+            raise row_fault(fault.NUMERIC_OUT_OF_RANGE, f"{pg_type.sql_name} out of range", context.position)
         return result
 
     return context.rowwise(over, left, right)

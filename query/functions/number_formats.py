@@ -104,11 +104,13 @@ def _digits(digits: str, form: Template) -> str:
     """The digits before the point, right-aligned: a zero only where the template has one, or nothing else is there."""
     places = form.whole.replace(",", "")
     digits = "" if digits == "0" and "0" not in places and form.fraction else digits
-    shown = digits.rjust(len(places))
+    padded = digits.rjust(len(places))
     first_zero = places.find("0")
     if first_zero >= 0:
-        shown = "".join("0" if letter == " " and index >= first_zero else letter for index, letter in enumerate(shown))
-    return _grouped(shown, form.whole)
+        padded = "".join(
+            "0" if letter == " " and index >= first_zero else letter for index, letter in enumerate(padded)
+        )
+    return _grouped(padded, form.whole)
 
 
 def _fraction(decimals: str, form: Template) -> str:
@@ -118,8 +120,8 @@ def _fraction(decimals: str, form: Template) -> str:
     return "." + decimals
 
 
-def _grouped(shown: str, whole: str) -> str:
-    letters = iter(shown)
+def _grouped(padded: str, whole: str) -> str:
+    letters = iter(padded)
     result = ""
     for mark in whole:
         if mark == ",":

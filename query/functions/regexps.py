@@ -117,16 +117,16 @@ def _like_column(context: CallContext, value: pl.Expr, pattern: pl.Expr, escape:
     """Each distinct pattern becomes an expression once, which Polars looks for in linear time."""
     texts = replace(context, types=(TEXT,), result=TEXT)
 
-    def parsed(one: str) -> Like:
+    def parsed(pattern_text: str) -> Like:
         try:
-            return like(one, str(escape), ignore_case)
+            return like(pattern_text, str(escape), ignore_case)
         except BadPattern as error:
             raise row_fault(fault.INVALID_ESCAPE, str(error), context.position) from error
 
-    asked = pl.when(value.is_not_null()).then(pattern)
-    found = value.str.contains(texts.rowwise(lambda one: parsed(one).search, asked))
-    fails = value.str.contains(texts.rowwise(lambda one: parsed(one).fails or NOTHING, asked))
-    return context.trap(found, fails, "like_escape")
+    patterns = pl.when(value.is_not_null()).then(pattern)
+    matches = value.str.contains(texts.rowwise(lambda pattern_text: parsed(pattern_text).search, patterns))
+    fails = value.str.contains(texts.rowwise(lambda pattern_text: parsed(pattern_text).fails or NOTHING, patterns))
+    return context.trap(matches, fails, "like_escape")
 
 
 @define("like(text, text, text!) -> bool", "LIKE a pattern from a column.", family=_FAMILY)
@@ -323,8 +323,8 @@ def regexp_matches_flags(context: CallContext, value: pl.Expr, pattern: object, 
     text_flags = str(flags)
 
     def build(compiled: "re.Pattern[str]", text: str) -> object:
-        found = [_groups(match) for match in compiled.finditer(text)]
-        return found if "g" in text_flags else found[:1]
+        matches = [_groups(match) for match in compiled.finditer(text)]
+        return matches if "g" in text_flags else matches[:1]
 
     return _over_matches(context, value, pattern, checked_flags(context, flags, allow_global=True), build)
 

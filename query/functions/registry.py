@@ -105,11 +105,13 @@ def define(
 
     def register(build: Builder) -> Builder:
         for signature in signatures.split(";"):
-            made = _parsed(signature.strip(), build, summary, family)
-            made = replace(made, result=result or made.result, volatile=volatile, strict=strict, guarded=guarded)
-            REGISTRY.add(made)
+            function = _parsed(signature.strip(), build, summary, family)
+            function = replace(
+                function, result=result or function.result, volatile=volatile, strict=strict, guarded=guarded
+            )
+            REGISTRY.add(function)
             if mirrored:
-                REGISTRY.add(_mirror(made, mirrored))
+                REGISTRY.add(_mirror(function, mirrored))
         return build
 
     return register
@@ -218,9 +220,9 @@ def aggregate(
 
     def register(build: AggregateBuilder) -> AggregateBuilder:
         for signature in signatures.split(";"):
-            made = _parsed_aggregate(signature.strip(), build, summary)
-            made = replace(made, result=result or made.result, shares_values=shares_values)
-            AGGREGATES.setdefault(made.name, []).append(made)
+            aggregate = _parsed_aggregate(signature.strip(), build, summary)
+            aggregate = replace(aggregate, result=result or aggregate.result, shares_values=shares_values)
+            AGGREGATES.setdefault(aggregate.name, []).append(aggregate)
         return build
 
     return register
@@ -246,8 +248,8 @@ def _rule(returned: str) -> ResultRule:
         return lambda types: types[0]
     if returned == "anyarray":
         return lambda types: array_of(types[0])
-    kind = type_named(returned)
-    return lambda types: kind
+    pg_type = type_named(returned)
+    return lambda types: pg_type
 
 
 def aggregate_of(name: str, types: Sequence[PgType]) -> Aggregate | None:
@@ -262,8 +264,8 @@ def shares_values(name: str) -> bool:
     return any(form.shares_values for form in AGGREGATES.get(name, ()))
 
 
-def _has_type(word: str, kind: PgType) -> bool:
-    return word == "any" or (word == "anyarray" and kind.element is not None) or word == kind.name
+def _has_type(word: str, pg_type: PgType) -> bool:
+    return word == "any" or (word == "anyarray" and pg_type.element is not None) or word == pg_type.name
 
 
 WindowBuilder = Callable[[WindowCall], pl.Expr]
@@ -293,8 +295,8 @@ def window(signatures: str, summary: str, *, framed: bool = False) -> Callable[[
             if match is None:
                 raise ValueError(f"bad signature {signature!r}")
             name, inside, returned = match.groups()
-            made = WindowFunction(name, _words(inside), returned, build, summary, framed)
-            WINDOW_FUNCTIONS.setdefault(name, []).append(made)
+            function = WindowFunction(name, _words(inside), returned, build, summary, framed)
+            WINDOW_FUNCTIONS.setdefault(name, []).append(function)
         return build
 
     return register

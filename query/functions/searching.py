@@ -23,17 +23,17 @@ _PLAIN = ("interval", "json", "jsonb", "record")
 Key = Callable[[object], object]
 
 
-def _key(kind: PgType, position: int | None) -> Key:
+def _key(pg_type: PgType, position: int | None) -> Key:
     """What values of a type compare by, in Python."""
-    if kind.name == "json":
+    if pg_type.name == "json":
         message = "could not identify an equality operator for type json"
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position)
-    if kind.name == "record":
+    if pg_type.name == "record":
         raise fault.unsupported("searching an array of records", position)
-    if kind.name in FLOATS:
+    if pg_type.name in FLOATS:
         return _float_key
     keys: dict[str, Key] = {"interval": _interval_key, "jsonb": lambda value: comparison_key(str(value))}
-    return keys.get(kind.name, lambda value: value)
+    return keys.get(pg_type.name, lambda value: value)
 
 
 def _float_key(value: object) -> object:
@@ -62,9 +62,9 @@ def equal_any(context: CallContext, value: pl.Expr, array: pl.Expr) -> pl.Expr:
     if context.types[0].name in _PLAIN:
         return _quantified(context, value, array, "=", any_of=True)
     size = array.list.len()
-    found = array.list.contains(value)
+    contains = array.list.contains(value)
     unknown = value.is_null() | (array.list.drop_nulls().list.len() < size)
-    result = pl.when(found & value.is_not_null()).then(True).when(size == 0).then(False)
+    result = pl.when(contains & value.is_not_null()).then(True).when(size == 0).then(False)
     return pl.when(array.is_not_null()).then(result.when(unknown).then(None).otherwise(False))
 
 
@@ -92,9 +92,13 @@ def _quantified(context: CallContext, value: pl.Expr, array: pl.Expr, symbol: st
     key = _key(context.types[0], context.position)
 
     def test(boxed: list[object], items: list[object]) -> bool | None:
-        (one,) = _keys(boxed, key)
+        (element_key,) = _keys(boxed, key)
         return _nullable(
-            [None if item is None or one is None else _holds(symbol, one, item) for item in _keys(items, key)], any_of
+            [
+                None if item is None or element_key is None else _holds(symbol, element_key, item)
+                for item in _keys(items, key)
+            ],
+            any_of,
         )
 
     return context.rowwise(test, _boxed(value), array)
@@ -129,8 +133,8 @@ def array_remove(context: CallContext, array: pl.Expr, value: pl.Expr) -> pl.Exp
     key = _key(context.types[1], context.position)
 
     def remove(items: list[object], boxed: list[object]) -> list[object]:
-        (one,) = _keys(boxed, key)
-        return [item for item, known in zip(items, _keys(items, key), strict=True) if known != one]
+        (element_key,) = _keys(boxed, key)
+        return [item for item, known in zip(items, _keys(items, key), strict=True) if known != element_key]
 
     return context.rowwise(remove, array, _boxed(value))
 
@@ -145,8 +149,8 @@ def array_replace(context: CallContext, array: pl.Expr, old: pl.Expr, new: pl.Ex
     key = _key(context.types[1], context.position)
 
     def replace(items: list[object], boxed: list[object], by: list[object]) -> list[object]:
-        (one,) = _keys(boxed, key)
-        return [by[0] if known == one else item for item, known in zip(items, _keys(items, key), strict=True)]
+        (element_key,) = _keys(boxed, key)
+        return [by[0] if known == element_key else item for item, known in zip(items, _keys(items, key), strict=True)]
 
     return context.rowwise(replace, array, _boxed(old), _boxed(new))
 
@@ -156,8 +160,8 @@ def _places(context: CallContext, array: pl.Expr, value: pl.Expr, start: pl.Expr
     key = _key(context.types[1], context.position)
 
     def find(items: list[object], boxed: list[object], low: int = 1) -> object:
-        (one,) = _keys(boxed, key)
-        places = [place for place, known in enumerate(_keys(items, key), 1) if known == one and place >= low]
+        (element_key,) = _keys(boxed, key)
+        places = [place for place, known in enumerate(_keys(items, key), 1) if known == element_key and place >= low]
         return places if not first else places[0] if places else None
 
     return context.rowwise(find, array, _boxed(value), *([] if start is None else [start]))
@@ -207,8 +211,8 @@ def contains(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     key = _key(context.types[0].element or context.types[0], context.position)
 
     def holds(whole: list[object], part: list[object]) -> bool:
-        known = _keys(whole, key)
-        return all(item is not None and item in known for item in _keys(part, key))
+        keys = _keys(whole, key)
+        return all(item is not None and item in keys for item in _keys(part, key))
 
     return context.rowwise(holds, left, right)
 
@@ -217,8 +221,8 @@ def contains(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 def overlaps(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     key = _key(context.types[0].element or context.types[0], context.position)
 
-    def meet(one: list[object], other: list[object]) -> bool:
-        known = _keys(other, key)
-        return any(item is not None and item in known for item in _keys(one, key))
+    def meet(items: list[object], other: list[object]) -> bool:
+        keys = _keys(other, key)
+        return any(item is not None and item in keys for item in _keys(items, key))
 
     return context.rowwise(meet, left, right)

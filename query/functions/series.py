@@ -71,17 +71,17 @@ def _constant_count(context: CallContext, by: int) -> int | None:
 
 def _moment_series(context: CallContext, start: pl.Expr, end: pl.Expr, step: object) -> pl.Expr:
     months, days, us = step if isinstance(step, tuple) else (0, 0, 0)
-    kind = context.types[0]
+    pg_type = context.types[0]
     if months:
         return _calendar_series(context, start, end, (months, days, us))
     width = days * 86_400_000_000 + us
     if width == 0:
         raise fault.invalid(fault.INVALID_PARAMETER, "step size cannot equal zero", context.position)
-    scale = 1000 if kind.unit == "ns" else 1
-    first, last = start.to_physical().cast(pl.Int64), end.cast(kind.polars).to_physical().cast(pl.Int64)
+    scale = 1000 if pg_type.unit == "ns" else 1
+    first, last = start.to_physical().cast(pl.Int64), end.cast(pg_type.polars).to_physical().cast(pl.Int64)
     by = pl.lit(width * scale, dtype=pl.Int64)
-    known = _constant_count(context, width * scale)
-    count = _count(context, first, last, by) if known is None else pl.lit(known, dtype=pl.Int64)
+    constant_count = _constant_count(context, width * scale)
+    count = _count(context, first, last, by) if constant_count is None else pl.lit(constant_count, dtype=pl.Int64)
     return pl.int_ranges(first, first + by * count, width * scale).cast(context.result.polars)
 
 
@@ -90,13 +90,13 @@ def _calendar_series(context: CallContext, start: pl.Expr, end: pl.Expr, step: t
     months, days, us = step
 
     def walk(first: int, last: int) -> list[int]:
-        current, found, rising = first, [], (months, days, us) > (0, 0, 0)
+        current, moments, rising = first, [], (months, days, us) > (0, 0, 0)
         while current <= last if rising else current >= last:
-            found.append(current)
-            if len(found) > MAX_SERIES_ROWS:
+            moments.append(current)
+            if len(moments) > MAX_SERIES_ROWS:
                 raise row_fault(fault.PROGRAM_LIMIT, "generate_series would make too many rows", context.position)
             current = _later(current, months) + days * 86_400_000_000 + us
-        return found
+        return moments
 
     if context.types[0].unit == "ns" or context.types[1].unit == "ns":
         raise fault.unsupported("generate_series by months over nanoseconds", context.position)

@@ -30,19 +30,19 @@ def _float_spread(inputs: AggregateInputs) -> Plan:
     name = inputs.call.function
     column, value = inputs.column(), inputs.values()
     value, ddof = value.drop_nulls(), 0 if name.endswith("_pop") else 1
-    found = value.std(ddof=ddof) if name.startswith("stddev") else value.var(ddof=ddof)
-    return Plan((column,), (pl.when(value.count() > ddof).then(found).alias(inputs.made.id),), pl.col(inputs.made.id))
+    spread = value.std(ddof=ddof) if name.startswith("stddev") else value.var(ddof=ddof)
+    return Plan((column,), (pl.when(value.count() > ddof).then(spread).alias(inputs.made.id),), pl.col(inputs.made.id))
 
 
 @aggregate(
-    "; ".join(f"{name}({kind}) -> numeric" for name in _SPREADS for kind in (*INTEGERS, "numeric")),
+    "; ".join(f"{name}({pg_type}) -> numeric" for name in _SPREADS for pg_type in (*INTEGERS, "numeric")),
     "Spread of the values around their mean.",
     result=lambda types: numeric(_SPREAD_SCALE, exact=False),
 )
 def _exact_spread(inputs: AggregateInputs) -> Plan:
     """(n * sum(x * x) - sum(x) ** 2) / (n * (n - 1)), and its root, with every digit."""
-    call, made, kind = inputs.call, inputs.made, inputs.type
-    scale = made.type.scale
+    call, output, pg_type = inputs.call, inputs.made, inputs.type
+    scale = output.type.scale
     column, value = inputs.column(), inputs.values()
     population, root = call.function.endswith("_pop"), call.function.startswith("stddev")
     total, squares, count = map(inputs.name, ("s", "q", "n"))
@@ -60,11 +60,11 @@ def _exact_spread(inputs: AggregateInputs) -> Plan:
             return None
         with localcontext() as context:
             context.prec = 2 * NUMERIC_DIGITS
-            variance = (Decimal(n * q - s * s) / Decimal(divisor)).scaleb(-2 * kind.scale)
+            variance = (Decimal(n * q - s * s) / Decimal(divisor)).scaleb(-2 * pg_type.scale)
             result = variance.sqrt() if root else variance
             return int(result.scaleb(scale).to_integral_value("ROUND_HALF_UP"))
 
-    context = CallContext((kind,), made.type, call.position)
+    context = CallContext((pg_type,), output.type, call.position)
     result = context.rowwise(compute, pl.col(count), pl.col(total), pl.col(squares))
     return Plan((column.cast(pl.Int128),), aggregates, result)
 
@@ -113,8 +113,8 @@ def _of_pairs(name: str, summary: str, returned: str = "float8") -> Callable[[St
             both = y.is_not_null() & x.is_not_null()
             names = inputs.name("y"), inputs.name("x")
             columns = tuple(pl.when(both).then(value).alias(name) for value, name in zip((y, x), names, strict=True))
-            found = statistic(_Pairs(pl.col(names[0]), pl.col(names[1])))
-            return Plan(columns, (found.alias(inputs.made.id),), pl.col(inputs.made.id))
+            result = statistic(_Pairs(pl.col(names[0]), pl.col(names[1])))
+            return Plan(columns, (result.alias(inputs.made.id),), pl.col(inputs.made.id))
 
         aggregate(f"{name}(float8, float8) -> {returned}", summary)(build)
         return statistic
@@ -185,8 +185,8 @@ def _regr_intercept(pairs: _Pairs) -> pl.Expr:
 @_of_pairs("regr_r2", _LINE)
 def _regr_r2(pairs: _Pairs) -> pl.Expr:
     share = pairs.sxy * pairs.sxy / (pairs.sxx * pairs.syy)
-    known = (pairs.n > 0) & (pairs.sxx > 0)
-    return pl.when(known).then(pl.when(pairs.syy == 0).then(1.0).otherwise(share))
+    is_defined = (pairs.n > 0) & (pairs.sxx > 0)
+    return pl.when(is_defined).then(pl.when(pairs.syy == 0).then(1.0).otherwise(share))
 
 
 @aggregate("sum(interval) -> interval", "Sum; NULL for no values.")
@@ -201,7 +201,7 @@ def _mean_of_intervals(inputs: AggregateInputs) -> Plan:
 
 def _interval_sum(inputs: AggregateInputs, average: bool) -> Plan:
     """Months, days and microseconds, each summed; a mean carries what a part leaves down to the next."""
-    call, made = inputs.call, inputs.made
+    call, output = inputs.call, inputs.made
     column, value = inputs.column(), inputs.values()
     parts = {name: value.struct.field(name).cast(pl.Int128).sum().alias(inputs.name(name)) for name in _PARTS}
     count = pl.col(inputs.name("n"))
@@ -214,7 +214,7 @@ def _interval_sum(inputs: AggregateInputs, average: bool) -> Plan:
         whole_days = _toward_zero(day_total, count)
         us = _rounded(us + (day_total - whole_days * count) * DAY, count)
         months, days = whole, whole_days
-    context = CallContext((made.type,), made.type, call.position)
+    context = CallContext((output.type,), output.type, call.position)
     result = pl.when(count > 0).then(checked_interval(context, months, days, us))
     return Plan((column,), (*parts.values(), value.count().cast(pl.Int64).alias(inputs.name("n"))), result)
 

@@ -95,8 +95,8 @@ def substring_count(context: CallContext, value: pl.Expr, start: pl.Expr, count:
     count = context.trap(count, count < 0, "negative_length").cast(pl.Int64)
     start = start.cast(pl.Int64)
     first = pl.max_horizontal(start, pl.lit(1, dtype=pl.Int64))
-    kept = pl.max_horizontal(start + count - first, pl.lit(0, dtype=pl.Int64))
-    return value.str.slice(first - 1, kept)
+    length = pl.max_horizontal(start + count - first, pl.lit(0, dtype=pl.Int64))
+    return value.str.slice(first - 1, length)
 
 
 @define(

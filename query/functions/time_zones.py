@@ -131,12 +131,12 @@ def timezone_offset(context: CallContext, offset: object, value: pl.Expr) -> pl.
 )
 def date_trunc_zone(context: CallContext, field: object, value: pl.Expr, zone: object) -> pl.Expr:
     """A reading of the clock that occurs twice is cut to the hour that it was in; a day and more is read anew."""
-    name, known = field_named(context, field), _zone(context, zone)
+    name, zone_offset = field_named(context, field), _zone(context, zone)
     naive = PgType("timestamp", unit=context.types[1].unit)
-    local = _to_local(CallContext(context.types, naive, context.position), value, known)
+    local = _to_local(CallContext(context.types, naive, context.position), value, zone_offset)
     cut = truncated(context, name, local)
     if name not in _OF_A_DAY:
-        return shown_moment(context, _to_utc(context, cut, known), context.result)
+        return shown_moment(context, _to_utc(context, cut, zone_offset), context.result)
     instant = value.to_physical() - (local.to_physical() - cut.to_physical())
     return shown_moment(context, instant.cast(context.result.polars), context.result)
 

@@ -80,8 +80,8 @@ def _neighbour(call: WindowCall, place: pl.Expr) -> pl.Expr:
     """The value at a place of the partition; outside of it the call's default."""
     default = argument(2) if len(call.args) > 2 else pl.lit(None, dtype=call.type.polars)
     inside = (place >= pl.col(FIRST)) & (place < pl.col(LAST))
-    found = argument(0).gather(pl.when(inside).then(place))
-    return pl.when(inside).then(found).when(place.is_not_null()).then(default)
+    neighbour = argument(0).gather(pl.when(inside).then(place))
+    return pl.when(inside).then(neighbour).when(place.is_not_null()).then(default)
 
 
 @window("first_value(anyelement) -> anyelement", "Value of the first row of the frame.", framed=True)
