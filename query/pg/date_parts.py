@@ -58,14 +58,14 @@ def parts_of(text: str) -> list[tuple[str, str]]:
         match = _TOKEN.match(rest, place)
         if match is None:
             raise BadMoment(text)
-        kind, part, place = match.lastgroup or "", match[0], match.end()
+        part_type, part, place = match.lastgroup or "", match[0], match.end()
         if match["date"]:
-            kind = "date"
-        if kind == "word" and _is_name(rest, place, part):
+            part_type = "date"
+        if part_type == "word" and _is_name(rest, place, part):
             more = _NAME_REST.match(rest, place)
-            part, place, kind = part + (more[0] if more else ""), more.end() if more else place, "date"
-        if kind != "blank":
-            parts.append((kind, part))
+            part, place, part_type = part + (more[0] if more else ""), more.end() if more else place, "date"
+        if part_type != "blank":
+            parts.append((part_type, part))
     return parts
 
 

@@ -66,7 +66,7 @@ def parse_interval(text: str, default_unit: str = "second") -> Interval:
     if stripped[:1] == "P":
         return _iso(stripped)
     total = [Fraction(0), Fraction(0), Fraction(0)]
-    place, ago, found = 0, False, set[str]()
+    place, ago, fields_found = 0, False, set[str]()
     while place < len(stripped):
         match = _TOKEN.match(stripped, place)
         if match is None or ago:
@@ -79,10 +79,10 @@ def parse_interval(text: str, default_unit: str = "second") -> Interval:
         if match["number"] and not match["unit"] and not before_clock and place < len(stripped):
             raise BadInterval(text)
         filled = _add(total, match, "day" if before_clock else default_unit, text)
-        if filled & found:
+        if filled & fields_found:
             raise BadInterval(text)
-        found |= filled
-    if not found:
+        fields_found |= filled
+    if not fields_found:
         raise BadInterval(text)
     return _whole([-part for part in total] if ago else total)
 

@@ -49,10 +49,10 @@ def parse_binary(text: str) -> Json:
     """The document, whose strings have to be texts. Raises NoCharacter, and BadJson for half of a surrogate pair."""
     value = parse_json(text)
     if "\\u" in text:
-        written = jsonb_text(value)
-        if _SURROGATE.search(written):
+        text_form = jsonb_text(value)
+        if _SURROGATE.search(text_form):
             raise BadJson(text)
-        if "\\u0000" in written.replace("\\\\", ""):
+        if "\\u0000" in text_form.replace("\\\\", ""):
             raise NoCharacter(text)
     return value
 

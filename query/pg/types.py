@@ -194,16 +194,16 @@ def numeric(scale: int, exact: bool = True) -> PgType:
     return PgType("numeric", scale=scale, exact=exact)
 
 
-def is_json(kind: PgType) -> bool:
-    return kind.name in ("json", "jsonb")
+def is_json(pg_type: PgType) -> bool:
+    return pg_type.name in ("json", "jsonb")
 
 
 _KEYED: Final = ("interval", "array", "jsonb")
 
 
-def is_keyed(kind: PgType) -> bool:
+def is_keyed(pg_type: PgType) -> bool:
     """True for a type whose values sort by something else than themselves: query.expr.sort_keys."""
-    return kind.name in _KEYED
+    return pg_type.name in _KEYED
 
 
 def same(left: PgType, right: PgType) -> bool:

@@ -74,8 +74,8 @@ def _is_apart(edge: Node, other: Node, regex: Regex) -> bool:
     points = _points(edge) if isinstance(edge, Chars) else None
     if points is None:
         return False
-    found = re.compile(python(Regex(other, 0, regex.ignore_case, regex.newline_stops, regex.newline_anchors)))
-    return not any(found.fullmatch(chr(point)) for point in points)
+    overlap = re.compile(python(Regex(other, 0, regex.ignore_case, regex.newline_stops, regex.newline_anchors)))
+    return not any(overlap.fullmatch(chr(point)) for point in points)
 
 
 def _points(chars: Chars) -> list[int] | None:

@@ -59,7 +59,7 @@ def like(pattern: str, escape: str = "\\", ignore_case: bool = False) -> Like:
     ('a', 'b')
     """
     pieces, regex, single, place = [""], "", False, 0
-    written = _either_case if ignore_case else re.escape
+    literal = _either_case if ignore_case else re.escape
     while place < len(pattern):
         letter = pattern[place]
         if escape and letter == escape:
@@ -70,7 +70,7 @@ def like(pattern: str, escape: str = "\\", ignore_case: bool = False) -> Like:
                 return Like(NOTHING, NOTHING, None, f"(?s)^{_rust(regex)}.")
             letter = pattern[place]
             pieces[-1] += letter
-            regex += written(letter)
+            regex += literal(letter)
         elif letter == "%":
             pieces.append("")
             regex += ".*"
@@ -79,7 +79,7 @@ def like(pattern: str, escape: str = "\\", ignore_case: bool = False) -> Like:
             regex += "."
         else:
             pieces[-1] += letter
-            regex += written(letter)
+            regex += literal(letter)
         place += 1
     inner = _rust(regex)
     return Like(f"(?s)^{inner}$", f"(?s){_sought(inner)}", None if single else tuple(pieces))

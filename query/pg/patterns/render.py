@@ -136,14 +136,14 @@ class _Renderer:
             bounds = f"{{{node.low}}}" if node.high == node.low else f"{{{node.low},{high}}}"
         return inner + bounds + ("" if node.greedy else "?")
 
-    def _assertion(self, kind: str) -> str:
-        if kind == "start":
+    def _assertion(self, assertion: str) -> str:
+        if assertion == "start":
             return "(?m:^)" if self.regex.newline_anchors else "\\A"
-        if kind == "end":
+        if assertion == "end":
             if self.regex.newline_anchors:
                 return "(?m:$)"
             return "\\z" if self.for_rust else "\\Z"
-        return (_RUST_ASSERTIONS if self.for_rust else _PYTHON_ASSERTIONS)[kind]
+        return (_RUST_ASSERTIONS if self.for_rust else _PYTHON_ASSERTIONS)[assertion]
 
     def _chars(self, node: Chars) -> str:
         if len(node.ranges) == 1 and node.ranges[0][0] == node.ranges[0][1] and not node.classes and not node.negated:

@@ -218,11 +218,11 @@ class _Parser:
         return _one(ord(letter))
 
     def _group(self) -> Node:
-        for prefix, kind in (("?:", ""), ("?=", "="), ("?!", "!"), ("?<=", "<="), ("?<!", "<!")):
+        for prefix, group_type in (("?:", ""), ("?=", "="), ("?!", "!"), ("?<=", "<="), ("?<!", "<!")):
             if self._peek(len(prefix)) == prefix:
                 self.place += len(prefix)
                 inner = self._closed()
-                return Look(inner, kind) if kind else Group(inner, 0)
+                return Look(inner, group_type) if group_type else Group(inner, 0)
         if self._peek() == "?":
             raise BadRegex("invalid regular expression: quantifier operand invalid")
         self.groups += 1
