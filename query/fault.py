@@ -43,9 +43,9 @@ def invalid(sqlstate: str, message: str, position: int | None = None, hint: str 
     return InvalidSQL(message, sqlstate=sqlstate, position=position, hint=hint)
 
 
-def nearest(kind: str, name: str, known: Iterable[str]) -> str | None:
-    """A hint at the name that was meant; None when none is near. `known` must hold what the caller may see only."""
-    near = difflib.get_close_matches(name, list(known), 1)
+def nearest(kind: str, name: str, names: Iterable[str]) -> str | None:
+    """A hint at the name that was meant; None when none is near. `names` must hold what the caller may see only."""
+    near = difflib.get_close_matches(name, list(names), 1)
     return f'Perhaps you meant the {kind} "{near[0]}".' if near else None
 
 

@@ -97,14 +97,14 @@ class QueryService:
             for _ in range(MOST_SNAPSHOTS):
                 sources = resolve(datasets, columns)
                 lease.send(self._execute(question, sources))
-                held = _hold(lease)
-                if held is not None:
+                beginning = _hold(lease)
+                if beginning is not None:
                     break
             else:
                 raise StorageUnavailable("what the query has to read kept moving; try again")
             scanned = _scanned(sources, lease.note)
-            rest = (lease, stack.pop_all()) if held.coding is None else None
-        return Result(held, rest, question.coding, scanned, time.monotonic() - started)
+            rest = (lease, stack.pop_all()) if beginning.coding is None else None
+        return Result(beginning, rest, question.coding, scanned, time.monotonic() - started)
 
     @contextmanager
     def checking(self, question: Question, is_gone: Callable[[], bool]) -> Iterator[Check]:
@@ -172,18 +172,18 @@ class Result:
 
     def __init__(
         self,
-        held: _Held,
+        beginning: _Held,
         rest: tuple[Lease, ExitStack] | None,
         coding: str,
         scanned: Scanned | None,
         elapsed_seconds: float,
     ) -> None:
-        self._held, self._rest = held.data, rest
-        self.coding = held.coding or coding
-        self.repeatable = held.repeatable
+        self._held, self._rest = beginning.data, rest
+        self.coding = beginning.coding or coding
+        self.repeatable = beginning.repeatable
         self.scanned = scanned
         self.elapsed_seconds = elapsed_seconds
-        self.length = len(held.data) if rest is None else None
+        self.length = len(beginning.data) if rest is None else None
 
     def __iter__(self) -> Iterator[bytes]:
         """The pieces in order. Raises what ended the query half-way; then the result is not whole."""
@@ -191,9 +191,9 @@ class Result:
             yield self._held
             if self._rest is not None:
                 lease, _ = self._rest
-                while isinstance(found := lease.receive(), bytes):
-                    yield found
-                if found["expired"]:
+                while isinstance(reply := lease.receive(), bytes):
+                    yield reply
+                if reply["expired"]:
                     raise InternalError("a file of the query vanished while it was read")
         finally:
             self.close()
@@ -230,11 +230,11 @@ def _named(answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _hold(lease: Lease) -> _Held | None:
     """None when the snapshot has expired."""
     data = bytearray()
-    while isinstance(found := lease.receive(), bytes):
-        data += found
+    while isinstance(reply := lease.receive(), bytes):
+        data += reply
         if len(data) >= HELD_BYTES:
             return _Held(bytes(data), None)
-    return None if found["expired"] else _Held(bytes(data), str(found["coding"]), found["repeatable"] is True)
+    return None if reply["expired"] else _Held(bytes(data), str(reply["coding"]), reply["repeatable"] is True)
 
 
 def _scanned(sources: Mapping[str, Source], note: Answer) -> Scanned | None:
