@@ -47,7 +47,7 @@ def within(context: CallContext, result: pl.Expr, value: pl.Expr, bounds: Bounds
         outside.append(value < pl.lit(least, dtype=pl.Int64))
     if most < _MOST:
         outside.append(value > pl.lit(most, dtype=pl.Int64))
-    return context.trap(result, pl.any_horizontal(outside), "int8_range") if outside else result
+    return context.fail_where(result, pl.any_horizontal(outside), "int8_range") if outside else result
 
 
 def constant_divisor(context: CallContext, pg_type: PgType) -> int | None:

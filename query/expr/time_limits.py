@@ -22,7 +22,9 @@ def checked_moment(context: CallContext, wide: pl.Expr, pg_type: PgType) -> pl.E
     first, last = (FIRST_US, LAST_US) if scale == 1 else (-(2**63), 2**63)
     moved = wide.cast(pl.Int64, strict=False).cast(pg_type.polars)
     never = _outside(wide, _FIRST_MOMENT * scale, _LAST_MOMENT * scale)
-    return context.trap(context.trap(moved, never, "timestamp_range"), _outside(wide, first, last), "far_date")
+    return context.fail_where(
+        context.fail_where(moved, never, "timestamp_range"), _outside(wide, first, last), "far_date"
+    )
 
 
 def shown_moment(context: CallContext, moment: pl.Expr, pg_type: PgType) -> pl.Expr:
@@ -30,7 +32,7 @@ def shown_moment(context: CallContext, moment: pl.Expr, pg_type: PgType) -> pl.E
     if pg_type.unit == "ns":
         return moment
     us = moment.to_physical()
-    return context.trap(moment, (us < FIRST_US) | (us >= LAST_US), "far_date")
+    return context.fail_where(moment, (us < FIRST_US) | (us >= LAST_US), "far_date")
 
 
 def _outside(wide: pl.Expr, first: int, last: int) -> pl.Expr:

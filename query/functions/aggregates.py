@@ -8,7 +8,7 @@ from query.expr.aggregate_inputs import AggregateInputs, quotient
 from query.expr.aggregate_plans import Plan
 from query.expr.checked_arithmetic import LARGEST
 from query.expr.equality import match_key
-from query.expr.row_errors import trap
+from query.expr.row_errors import fail_where
 from query.expr.sort_keys import sort_key
 from query.functions.registry import aggregate
 from query.pg.types import AVERAGE_SCALE, INTEGERS, NUMERIC_DIGITS, PgType, is_keyed, numeric
@@ -76,7 +76,7 @@ def _float_sum(inputs: AggregateInputs) -> Plan:
 @aggregate("sum(numeric) -> numeric", _SUM, result=_argument)
 def _numeric_sum(inputs: AggregateInputs) -> Plan:
     plan, (size, text), float_name = _total(inputs), _size(inputs), inputs.name("f")
-    result = trap(plan.result, pl.col(float_name).abs() >= LARGEST, "numeric_range", inputs.call.position)
+    result = fail_where(plan.result, pl.col(float_name).abs() >= LARGEST, "numeric_range", inputs.call.position)
     return Plan(plan.columns, (*plan.aggregates, size), result, (*plan.sql, text) if plan.sql else ())
 
 
@@ -138,7 +138,7 @@ def _bounded(inputs: AggregateInputs, plan: Plan, total: pl.Expr) -> Plan:
     count = pl.col(inputs.name("n"))
     most = 10.0 ** (NUMERIC_DIGITS - inputs.made.type.scale + inputs.type.scale)
     beyond = (total.abs() / count.cast(pl.Float64) >= most) | (total.abs() >= LARGEST)
-    result = trap(plan.result, (count > 0) & beyond, "numeric_range", None)
+    result = fail_where(plan.result, (count > 0) & beyond, "numeric_range", None)
     return Plan(plan.columns, plan.aggregates, result, plan.sql)
 
 

@@ -89,7 +89,7 @@ def _float(context: CallContext, result: pl.Expr, operator: str, left: pl.Expr, 
     varying = [value for value, constant in zip((left, right), constants, strict=True) if constant is None]
     limit = finite_limit(operator, constants, context.result)
     if limit is not None and len(varying) == 1:
-        return context.trap(result, (varying[0].abs() > limit) & varying[0].is_finite(), "float_overflow")
+        return context.fail_where(result, (varying[0].abs() > limit) & varying[0].is_finite(), "float_overflow")
     # An infinite dividend is the only operand that makes a quotient infinite without an overflow.
     operands = [left] if operator == "/" and constants[0] is None else varying or [left, right]
     return checked_float(context, result, *operands)
@@ -188,7 +188,7 @@ def _divisor(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
         return right
     zero = right == 0
     divided = left.is_not_nan() if context.result.name in FLOATS else left.is_not_null()
-    return context.trap(pl.when(zero).then(1).otherwise(right), zero & divided, "division_by_zero")
+    return context.fail_where(pl.when(zero).then(1).otherwise(right), zero & divided, "division_by_zero")
 
 
 def _numeric_quotient(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
@@ -200,7 +200,7 @@ def _numeric_quotient(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl
         return scaled_quotient(left, right * 10**-digits, 0)
     room = (left.cast(pl.Float64) / right.cast(pl.Float64)).abs() >= 1.0e38 / 10.0**digits
     wide_rest = right.cast(pl.Float64).abs() >= 1.0e38 / 10.0**digits
-    return context.trap(scaled_quotient(left, right, digits), room | wide_rest, "numeric_range")
+    return context.fail_where(scaled_quotient(left, right, digits), room | wide_rest, "numeric_range")
 
 
 @define(

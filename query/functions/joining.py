@@ -9,11 +9,11 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.row_errors import row_error
+from query.expr.row_errors import declare_row_error
 from query.expr.text_output import output_text, to_text
 from query.functions.registry import define
 
-row_error("null_identifier", "22004", "null values cannot be formatted as an SQL identifier")
+declare_row_error("null_identifier", "22004", "null values cannot be formatted as an SQL identifier")
 
 _FAMILY = "Text"
 _QUOTED_WORDS: Final = Path(__file__).with_name("quoted_words.txt")
@@ -95,7 +95,7 @@ def _formatted(context: CallContext, directive: str, value: pl.Expr) -> pl.Expr:
     if directive == "L":
         return context.rowwise(quoted_literal, value).fill_null("NULL")
     if directive == "I":
-        return context.rowwise(quoted_identifier, context.trap(value, value.is_null(), "null_identifier"))
+        return context.rowwise(quoted_identifier, context.fail_where(value, value.is_null(), "null_identifier"))
     raise fault.unsupported(f"format directive %{directive}", context.position, "use %s, %I or %L")
 
 

@@ -5,11 +5,11 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.expr.json_values import quoted, to_json
-from query.expr.row_errors import row_error
+from query.expr.row_errors import declare_row_error
 from query.functions.registry import define
 from query.pg.json_text import jsonb_text, parse_json
 
-row_error("null_jsonb_key", fault.INVALID_PARAMETER, "key must not be null")
+declare_row_error("null_jsonb_key", fault.INVALID_PARAMETER, "key must not be null")
 
 _FAMILY = "JSON"
 
@@ -69,6 +69,6 @@ def build_object(context: CallContext, *values: pl.Expr) -> pl.Expr:
             raise fault.unsupported("a key that is not text", context.position)
         parts += [pl.lit(", ")] if index else []
         error = "null_jsonb_key" if context.result.name == "jsonb" else "null_json_key"
-        key = context.trap(values[index], values[index].is_null(), error)
+        key = context.fail_where(values[index], values[index].is_null(), error)
         parts += [context.rowwise(quoted, key), pl.lit(" : "), _item(context, index + 1, values[index + 1])]
     return _normalised(context, _built(parts, "{", "}"))

@@ -9,7 +9,7 @@ from query.expr.call_context import CallContext
 from query.expr.equality import once
 from query.expr.json_values import quoted as quoted_text
 from query.expr.json_values import to_json
-from query.expr.row_errors import row_error
+from query.expr.row_errors import declare_row_error
 from query.expr.sort_keys import sort_key
 from query.expr.text_output import to_text
 from query.functions.registry import aggregate
@@ -17,7 +17,7 @@ from query.pg.json_text import normalised
 from query.pg.types import TEXT, is_keyed
 from query.plan.tree import SortKey
 
-row_error("null_jsonb_name", fault.INVALID_PARAMETER, "field name must not be null")
+declare_row_error("null_jsonb_name", fault.INVALID_PARAMETER, "field name must not be null")
 
 
 def _sorted_values(value: pl.Expr, inputs: AggregateInputs) -> tuple[tuple[pl.Expr, ...], pl.Expr]:
@@ -113,7 +113,7 @@ def _json_object(inputs: AggregateInputs) -> Plan:
     missing = (
         name_text.is_null() if call.where is None else name_text.is_null() & inputs.value(call.where).fill_null(False)
     )
-    name_text = key_site.trap(name_text, missing, "null_jsonb_name" if binary else "null_json_key")
+    name_text = key_site.fail_where(name_text, missing, "null_jsonb_name" if binary else "null_json_key")
     key = key_site.rowwise(quoted_text, name_text)
     item = to_json(item_site, inputs.value(call.args[1]), call.args[1].type, binary).fill_null("null")
     columns, members = _list(inputs, pl.concat_str([key, pl.lit(" : "), item]))

@@ -88,7 +88,7 @@ def _like(context: CallContext, value: pl.Expr, pattern: object, escape: object,
     pieces = parsed.pieces
     if parsed.fails:
         never = pl.when(value.is_not_null()).then(False)
-        return context.trap(never, value.str.contains(parsed.fails), "like_escape")
+        return context.fail_where(never, value.str.contains(parsed.fails), "like_escape")
     if ignore_case:
         return value.str.contains(parsed.search)
     if pieces is None or len(pieces) > 3 or (len(pieces) == 3 and any(pieces[::2])):
@@ -126,7 +126,7 @@ def _like_column(context: CallContext, value: pl.Expr, pattern: pl.Expr, escape:
     patterns = pl.when(value.is_not_null()).then(pattern)
     matches = value.str.contains(texts.rowwise(lambda pattern_text: parsed(pattern_text).search, patterns))
     fails = value.str.contains(texts.rowwise(lambda pattern_text: parsed(pattern_text).fails or NOTHING, patterns))
-    return context.trap(matches, fails, "like_escape")
+    return context.fail_where(matches, fails, "like_escape")
 
 
 @define("like(text, text, text!) -> bool", "LIKE a pattern from a column.", family=_FAMILY)

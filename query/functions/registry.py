@@ -32,7 +32,7 @@ class Parameter:
 @dataclass(frozen=True, slots=True)
 class Function:
     """One form of a function. `strict`: NULL where an argument is, the others not looked at (PostgreSQL's proisstrict).
-    `guarded`: strict, but what `build` makes of a NULL is not, so the lowering keeps such rows from it and its errors.
+    `skips_null_rows`: strict, but the expression that `build` makes is not, so the lowering keeps NULLs from it.
     Every function is tried with NULL at every place: tests/oracle/test_functions.py."""
 
     key: str
@@ -46,7 +46,7 @@ class Function:
     family: str
     volatile: bool = False
     strict: bool = True
-    guarded: bool = False
+    skips_null_rows: bool = False
 
     def parameter(self, index: int) -> Parameter:
         return self.parameters[min(index, len(self.parameters) - 1)]
@@ -96,7 +96,7 @@ def define(
     result: ResultRule | None = None,
     volatile: bool = False,
     strict: bool = True,
-    guarded: bool = False,
+    skips_null_rows: bool = False,
     mirrored: str = "",
 ) -> Callable[[Builder], Builder]:
     """Registers a builder for every signature in `signatures`, separated by `;`. `result` overrides the type after
@@ -107,7 +107,11 @@ def define(
         for signature in signatures.split(";"):
             function = _parsed(signature.strip(), build, summary, family)
             function = replace(
-                function, result=result or function.result, volatile=volatile, strict=strict, guarded=guarded
+                function,
+                result=result or function.result,
+                volatile=volatile,
+                strict=strict,
+                skips_null_rows=skips_null_rows,
             )
             REGISTRY.add(function)
             if mirrored:
@@ -120,7 +124,7 @@ def define(
 class _CallContext(Protocol):
     """query.expr.call_context.CallContext, as far as it matters here."""
 
-    def mirrored(self) -> "_CallContext": ...
+    def swapped(self) -> "_CallContext": ...
 
 
 def _mirror(function: Function, name: str) -> Function:
@@ -129,7 +133,7 @@ def _mirror(function: Function, name: str) -> Function:
     result = function.result
 
     def build(context: _CallContext, first: pl.Expr, second: pl.Expr) -> pl.Expr:
-        return function.build(context.mirrored(), second, first)
+        return function.build(context.swapped(), second, first)
 
     return replace(
         function,

@@ -11,12 +11,12 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.row_errors import row_error
+from query.expr.row_errors import declare_row_error
 from query.functions.registry import define
 from query.pg.json_order import comparison_key
 from query.pg.types import FLOATS, PgType
 
-row_error("null_position", "22004", "initial position must not be null")
+declare_row_error("null_position", "22004", "initial position must not be null")
 
 _FAMILY = "Arrays"
 _PLAIN = ("interval", "json", "jsonb", "record")
@@ -187,7 +187,7 @@ def array_position_from(context: CallContext, array: pl.Expr, value: pl.Expr, st
     """Raises 22004 for a starting index that is NULL, where there is something to look for."""
     sought = value.is_not_null() | (array.list.drop_nulls().list.len() < array.list.len())
     missing = (array.list.len() > 0) & sought & start.is_null()
-    return _places(context, array, value, context.trap(start, missing, "null_position"), first=True)
+    return _places(context, array, value, context.fail_where(start, missing, "null_position"), first=True)
 
 
 @define(

@@ -7,15 +7,17 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.row_errors import row_error, row_fault
+from query.expr.row_errors import declare_row_error, row_fault
 from query.functions.registry import define
 from query.limits import MAX_SERIES_ROWS
 from query.pg.timestamps import EPOCH, to_datetime
 from query.pg.types import PgType, array_of, widest
 
-row_error("step_zero", fault.INVALID_PARAMETER, "step size cannot equal zero")
-row_error("series_size", fault.PROGRAM_LIMIT, "generate_series would make too many rows")
-row_error("series_limit", fault.FEATURE_NOT_SUPPORTED, "generate_series up to the limits of bigint is not supported")
+declare_row_error("step_zero", fault.INVALID_PARAMETER, "step size cannot equal zero")
+declare_row_error("series_size", fault.PROGRAM_LIMIT, "generate_series would make too many rows")
+declare_row_error(
+    "series_limit", fault.FEATURE_NOT_SUPPORTED, "generate_series up to the limits of bigint is not supported"
+)
 
 _FAMILY = "Arrays"
 
@@ -42,10 +44,10 @@ def generate_series(context: CallContext, start: pl.Expr, end: pl.Expr) -> pl.Ex
 )
 def generate_series_step(context: CallContext, start: pl.Expr, end: pl.Expr, step: pl.Expr) -> pl.Expr:
     first, last, by = (value.cast(pl.Int64) for value in (start, end, step))
-    by = context.trap(by, (by == 0) & first.is_not_null() & last.is_not_null(), "step_zero")
+    by = context.fail_where(by, (by == 0) & first.is_not_null() & last.is_not_null(), "step_zero")
     count = _count(context, first, last, by)
     beyond = first.cast(pl.Int128) + by.cast(pl.Int128) * count
-    end = context.trap(beyond, ~beyond.is_between(-(2**63), 2**63 - 1), "series_limit").cast(pl.Int64)
+    end = context.fail_where(beyond, ~beyond.is_between(-(2**63), 2**63 - 1), "series_limit").cast(pl.Int64)
     result = pl.when(count.is_not_null()).then(pl.int_ranges(first, end, by))
     return result.cast(context.result.polars)
 
@@ -57,7 +59,7 @@ def _count(context: CallContext, first: pl.Expr, last: pl.Expr, by: pl.Expr) -> 
     too_many = steps > MAX_SERIES_ROWS
     count = pl.when(too_many).then(0).otherwise(steps)
     count = pl.when(distance.is_not_null() & by.is_not_null()).then(count)
-    return context.trap(count, too_many, "series_size").cast(pl.Int64)
+    return context.fail_where(count, too_many, "series_size").cast(pl.Int64)
 
 
 def _constant_count(context: CallContext, by: int) -> int | None:

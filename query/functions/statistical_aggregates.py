@@ -11,7 +11,7 @@ from query.expr.aggregate_inputs import AggregateInputs
 from query.expr.aggregate_plans import Plan
 from query.expr.call_context import CallContext
 from query.expr.intervals import checked_interval
-from query.expr.row_errors import trap
+from query.expr.row_errors import fail_where
 from query.functions.registry import aggregate
 from query.pg.intervals import DAY
 from query.pg.types import INTEGERS, NUMERIC_DIGITS, numeric
@@ -47,7 +47,7 @@ def _exact_spread(inputs: AggregateInputs) -> Plan:
     population, root = call.function.endswith("_pop"), call.function.startswith("stddev")
     total, squares, count = map(inputs.name, ("s", "q", "n"))
     wide = value.cast(pl.Int128)
-    square = trap(wide * wide, value.cast(pl.Float64).abs() >= _LARGEST_SQUARED, "numeric_range", call.position)
+    square = fail_where(wide * wide, value.cast(pl.Float64).abs() >= _LARGEST_SQUARED, "numeric_range", call.position)
     aggregates = (
         wide.sum().alias(total),
         square.sum().alias(squares),

@@ -147,7 +147,12 @@ _OF_A_DAY: Final = ("hour", "minute", "second", "milliseconds", "microseconds")
 _FIELDS: Final = "int4, int4, int4, int4, int4, float8"
 
 
-@define(f"make_timestamptz({_FIELDS}) -> timestamptz", "An instant of its fields in UTC.", family=_FAMILY, guarded=True)
+@define(
+    f"make_timestamptz({_FIELDS}) -> timestamptz",
+    "An instant of its fields in UTC.",
+    family=_FAMILY,
+    skips_null_rows=True,
+)
 def make_instant(context: CallContext, *fields: pl.Expr) -> pl.Expr:
     return make_timestamp(context, *fields).dt.replace_time_zone("UTC")
 
@@ -156,7 +161,7 @@ def make_instant(context: CallContext, *fields: pl.Expr) -> pl.Expr:
     f"make_timestamptz({_FIELDS}, text!) -> timestamptz",
     "An instant of its fields on a time zone's clock.",
     family=_FAMILY,
-    guarded=True,
+    skips_null_rows=True,
 )
 def make_instant_in_zone(context: CallContext, *fields: pl.Expr) -> pl.Expr:
     *parts, zone = fields

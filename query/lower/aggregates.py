@@ -8,7 +8,7 @@ import polars as pl
 from query import fault
 from query.expr.aggregate_inputs import AggregateInputs
 from query.expr.aggregate_plans import Plan
-from query.expr.common_subexpressions import Stage
+from query.expr.common_subexpressions import CommonSubexpressions
 from query.functions.registry import aggregate_of, shares_values
 from query.lower.grouping_keys import groups_of
 from query.lower.scalars import expression
@@ -21,9 +21,9 @@ def aggregate(relation: Aggregate, frame: pl.LazyFrame, statements: Statements) 
     """One row per group; without keys exactly one row."""
     keys = [key.id for key in relation.keys]
     outputs = relation.fields[len(keys) :]
-    stage = Stage()
-    plans = _plans([_staged(call, stage) for call in relation.calls], outputs)
-    frame = stage.before(frame).with_columns(column for entry in plans for column in entry.columns)
+    subexpressions = CommonSubexpressions()
+    plans = _plans([_staged(call, subexpressions) for call in relation.calls], outputs)
+    frame = subexpressions.add_to(frame).with_columns(column for entry in plans for column in entry.columns)
     groups = groups_of(frame, relation.keys)
     if groups.firsts:
         statements.note("aggregation by intervals")
@@ -50,17 +50,19 @@ def _plans(calls: Sequence[AggregateCall], outputs: Sequence[Field]) -> list[Pla
     return plans
 
 
-def _staged(call: AggregateCall, stage: Stage) -> AggregateCall:
+def _staged(call: AggregateCall, subexpressions: CommonSubexpressions) -> AggregateCall:
     """The call with its condition and its deeper arguments computed ahead."""
     where = call.where
     if where is not None and not isinstance(where, Column | Constant):
-        where = Column(BOOL, stage.keep(expression(where, stage)).meta.output_name())
+        where = Column(BOOL, subexpressions.add_column(expression(where, subexpressions)).meta.output_name())
     holds = None if where is None else expression(where).fill_null(False)
 
     def ahead(value: Scalar) -> Scalar:
-        if not stage.is_nested(value):
+        if not subexpressions.is_nested(value):
             return value
-        return Column(value.type, stage.keep(expression(value, stage, holds)).meta.output_name())
+        return Column(
+            value.type, subexpressions.add_column(expression(value, subexpressions, holds)).meta.output_name()
+        )
 
     order = tuple(replace(key, value=ahead(key.value)) for key in call.order)
     return replace(call, args=tuple(ahead(arg) for arg in call.args), order=order, where=where)

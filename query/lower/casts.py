@@ -9,7 +9,7 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.expr.checked_arithmetic import checked_int, rescale, to_float, to_numeric
-from query.expr.row_errors import row_error
+from query.expr.row_errors import declare_row_error
 from query.expr.text_output import to_text
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.json_text import parse_json
@@ -18,7 +18,7 @@ from query.pg.types import FLOATS, INTEGERS, NUMBERS, TIMESTAMPS, PgType
 from query.plan.tree import Cast
 
 _OUT_OF_RANGE: Final = {"int2": "int2_range", "int4": "int4_range", "int8": "int8_range"}
-row_error("numeric_field", fault.NUMERIC_OUT_OF_RANGE, "numeric field overflow")
+declare_row_error("numeric_field", fault.NUMERIC_OUT_OF_RANGE, "numeric field overflow")
 
 
 def convert(context: CallContext, value: pl.Expr, cast: Cast) -> pl.Expr:
@@ -32,7 +32,7 @@ def convert(context: CallContext, value: pl.Expr, cast: Cast) -> pl.Expr:
         return result.str.pad_end(cast.modifiers[0], " ") if cast.character == "bpchar" else result
     if target.name == "numeric" and cast.modifiers:
         limit = pl.lit(10 ** cast.modifiers[0], dtype=pl.Int128)
-        return context.trap(result, result.abs() >= limit, "numeric_field") if cast.modifiers[0] < 38 else result
+        return context.fail_where(result, result.abs() >= limit, "numeric_field") if cast.modifiers[0] < 38 else result
     if cast.modifiers and target.name in (*TIMESTAMPS, "time"):
         return _cut(result, target, cast.modifiers[0])
     return result
@@ -42,13 +42,15 @@ def _to_tens(context: CallContext, value: pl.Expr, source: PgType, precision: in
     """numeric(precision, -n): rounded to the n-th digit before the point."""
     limit = pl.lit(10**precision, dtype=pl.Int128)
     tens = rescale(context, value, source.scale - scale, 0)
-    return context.trap(tens, tens.abs() >= limit, "numeric_field") * pl.lit(10**-scale, dtype=pl.Int128)
+    return context.fail_where(tens, tens.abs() >= limit, "numeric_field") * pl.lit(10**-scale, dtype=pl.Int128)
 
 
 def _converted(context: CallContext, value: pl.Expr, source: PgType, target: PgType, cast: Cast) -> pl.Expr:
     if source.element is not None and target.element is not None:
         inner = CallContext((source.element,), target.element, context.position)
-        return context.needed(value).list.eval(_converted(inner, pl.element(), source.element, target.element, cast))
+        return context.nullify_unneeded(value).list.eval(
+            _converted(inner, pl.element(), source.element, target.element, cast)
+        )
     if source == target:
         return value
     if target.name in ("text", "bpchar"):
@@ -74,7 +76,7 @@ def _number(context: CallContext, value: pl.Expr, source: PgType, target: PgType
         value = rescale(context, value, source.scale, 0)
     elif source.name in FLOATS:
         value = value.round(0, mode="half_to_even")
-        value = context.trap(value, value.is_nan() | value.is_infinite(), _OUT_OF_RANGE[target.name])
+        value = context.fail_where(value, value.is_nan() | value.is_infinite(), _OUT_OF_RANGE[target.name])
     return value.cast(target.polars, strict=False) if lenient else checked_int(context, value, target)
 
 

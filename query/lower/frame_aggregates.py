@@ -6,7 +6,7 @@ import polars as pl
 
 from query.expr.aggregate_inputs import quotient
 from query.expr.checked_arithmetic import LARGEST
-from query.expr.row_errors import trap
+from query.expr.row_errors import fail_where
 from query.expr.window_columns import END, FIRST, PEER, ROW, START, argument
 from query.lower.aggregates import plan
 from query.lower.window_specs import WHOLE
@@ -81,7 +81,7 @@ def _exact(frame: pl.LazyFrame, call: WindowCall, output: Field) -> pl.LazyFrame
     total, count = pl.col("w_total"), pl.col("w_count")
     if call.args[0].type.name == "numeric":
         size = _difference(value.cast(pl.Float64).fill_null(0).cum_sum())
-        total = trap(total, size.abs() >= LARGEST, "numeric_range", call.position)
+        total = fail_where(total, size.abs() >= LARGEST, "numeric_range", call.position)
     if call.function == "sum":
         return frame.with_columns(pl.when(count > 0).then(total).cast(call.type.polars).alias(output.id))
     scale = call.type.scale - call.args[0].type.scale

@@ -7,14 +7,16 @@ import polars as pl
 
 from query import fault
 from query.expr.equality import is_matched_by_key, match_key
-from query.expr.row_errors import row_error, trap
+from query.expr.row_errors import declare_row_error, fail_where
 from query.lower.filters import filtered
 from query.lower.scalars import computed
 from query.lower.statements import Statements
 from query.plan.traverse import columns, conjuncts
 from query.plan.tree import Aggregate, Call, Field, Join, LookupJoin, Project, Relation, Scalar
 
-row_error("many_rows", fault.CARDINALITY_VIOLATION, "more than one row returned by a subquery used as an expression")
+declare_row_error(
+    "many_rows", fault.CARDINALITY_VIOLATION, "more than one row returned by a subquery used as an expression"
+)
 
 _EQUAL = "=(any, any)"
 _SAME = "is not distinct from(any, any)"
@@ -224,6 +226,6 @@ def _single(right: pl.LazyFrame, relation: LookupJoin) -> pl.LazyFrame:
     """At most one row per key, or the error PostgreSQL gives for more."""
     keys = [inner for _, inner in relation.keys]
     count = pl.len().over(match_key(pl.col(key.id), key.type) for key in keys) if keys else pl.len()
-    marker = trap(pl.lit(True), count > 1, "many_rows", None)
+    marker = fail_where(pl.lit(True), count > 1, "many_rows", None)
     counted = right.with_columns(marker.alias("one")).filter(pl.col("one"))
     return counted.select([made.id for made in relation.right.fields])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from query import fault
-from query.expr.common_subexpressions import Stage
+from query.expr.common_subexpressions import CommonSubexpressions
 from query.expr.literals import series_of
 from query.lower.aggregates import aggregate
 from query.lower.filters import filtered
@@ -135,14 +135,14 @@ class Lowering:
         frame = self.frame(relation.input)
         if not relation.fields:
             return frame
-        stage = Stage()
+        subexpressions = CommonSubexpressions()
         values = [
-            expression(value, stage).alias(field.id)
+            expression(value, subexpressions).alias(field.id)
             for value, field in zip(relation.values, relation.fields, strict=True)
         ]
         if not any(True for value in relation.values for _ in columns(value)):
-            return _constants(stage.before(frame), relation, values)
-        return stage.before(frame).select(values)
+            return _constants(subexpressions.add_to(frame), relation, values)
+        return subexpressions.add_to(frame).select(values)
 
     def filter(self, relation: Filter) -> pl.LazyFrame:
         """Predicates are compiled, so that literals are plain and reach the scan's statistics."""
@@ -187,16 +187,16 @@ class Lowering:
     def _sorted(
         self, frame: pl.LazyFrame, fields: tuple[Field, ...], keys: tuple[SortKey, ...], tail: str
     ) -> pl.LazyFrame:
-        stage = Stage()
+        subexpressions = CommonSubexpressions()
         helpers, terms = [], []
         for index, key in enumerate(keys):
             column = getattr(key.value, "id", "")
             if not column or is_keyed(key.value.type):
                 column = f"s{index}"
-                helpers.append(sort_value(key.value, stage).alias(column))
+                helpers.append(sort_value(key.value, subexpressions).alias(column))
             direction = "DESC" if key.descending else "ASC"
             terms.append(f"{quoted(column)} {direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}")
-        name = self.statements.name(stage.before(frame).with_columns(helpers) if helpers else frame)
+        name = self.statements.name(subexpressions.add_to(frame).with_columns(helpers) if helpers else frame)
         return self.statements.run(f"SELECT {_columns(fields)} FROM {name} ORDER BY {', '.join(terms)}{tail}")
 
     def limit(self, relation: Limit) -> pl.LazyFrame:

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from query.expr.common_subexpressions import Stage
+from query.expr.common_subexpressions import CommonSubexpressions
 from query.expr.window_columns import FIRST, LAST, NEW_PARTITION, NEW_PEERS, PEER, PEER_END, ROW
 from query.lower.scalars import computed, sort_value
 from query.lower.top_n_filter import top_n_filter
@@ -15,12 +15,12 @@ def marked(frame: pl.LazyFrame, spec: Spec, first_rows: int | None, stored: bool
     """Sorted rows with their number and the bounds of their partition and peer group."""
     partition = [f"w_p{index}" for index in range(len(spec.partition))]
     order = [f"w_o{index}" for index in range(len(spec.order))]
-    stage = Stage()
+    subexpressions = CommonSubexpressions()
     values = [
-        *(sort_value(value, stage).alias(name) for value, name in zip(spec.partition, partition, strict=True)),
-        *(sort_value(key.value, stage).alias(name) for key, name in zip(spec.order, order, strict=True)),
+        *(sort_value(value, subexpressions).alias(name) for value, name in zip(spec.partition, partition, strict=True)),
+        *(sort_value(key.value, subexpressions).alias(name) for key, name in zip(spec.order, order, strict=True)),
     ]
-    frame = stage.after(stage.before(frame).with_columns(values))
+    frame = subexpressions.drop_from(subexpressions.add_to(frame).with_columns(values))
     if first_rows is not None:
         frame = top_n_filter(frame, partition, pl.col(order[0]), spec.order[0], first_rows, stored)
     if partition or order:
