@@ -91,18 +91,18 @@ class QueryService:
         """
         started = time.monotonic()
         with ExitStack() as stack:
-            lease = stack.enter_context(self._pool.lease(_listed(question), is_gone))
+            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone))
             lease.send(Parse(question.sql, question.parameters))
-            datasets, columns = _named(_answered(lease))
+            datasets, columns = _datasets_and_columns(_receive_answer(lease))
             for _ in range(MOST_SNAPSHOTS):
                 sources = resolve(datasets, columns)
                 lease.send(self._execute(question, sources))
-                beginning = _hold(lease)
+                beginning = _receive_beginning(lease)
                 if beginning is not None:
                     break
             else:
                 raise StorageUnavailable("what the query has to read kept moving; try again")
-            scanned = _scanned(sources, lease.note)
+            scanned = _scan_size(sources, lease.note)
             rest = (lease, stack.pop_all()) if beginning.coding is None else None
         return Result(beginning, rest, question.coding, scanned, time.monotonic() - started)
 
@@ -113,12 +113,12 @@ class QueryService:
         `question` says who asks, and what the list of running queries shows. The function raises InvalidSQL,
         UnsupportedSQL and as `run` does.
         """
-        with self._pool.lease(_listed(question), is_gone, CHECK_SECONDS) as lease:
+        with self._pool.lease(_query_entry(question), is_gone, CHECK_SECONDS) as lease:
 
             def check(sql: str) -> Checked:
                 lease.send(Parse(sql))
-                answer = _answered(lease)
-                return Checked(_named(answer)[0], answer["explain"] is True)
+                answer = _receive_answer(lease)
+                return Checked(_datasets_and_columns(answer)[0], answer["explain"] is True)
 
             yield check
 
@@ -156,7 +156,7 @@ class Scanned:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Beginning:
     """The beginning of the data; `coding` is known when it is all of it, and so is whether it is `repeatable`."""
 
     data: bytes
@@ -172,7 +172,7 @@ class Result:
 
     def __init__(
         self,
-        beginning: _Held,
+        beginning: _Beginning,
         rest: tuple[Lease, ExitStack] | None,
         coding: str,
         scanned: Scanned | None,
@@ -206,13 +206,13 @@ class Result:
             stack.close()
 
 
-def _listed(question: Question) -> Query:
+def _query_entry(question: Question) -> Query:
     started_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     by = question.tenant, question.identity
     return Query(uuid.uuid4().hex, *by, question.sql, started_at, question.privileged)
 
 
-def _answered(lease: Lease) -> Answer:
+def _receive_answer(lease: Lease) -> Answer:
     """What a request without data is answered with."""
     answer = lease.receive()
     if isinstance(answer, bytes):
@@ -220,26 +220,26 @@ def _answered(lease: Lease) -> Answer:
     return answer
 
 
-def _named(answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _datasets_and_columns(answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The datasets of the statement, and the columns that its conditions are about."""
     if not all(isinstance(answer.get(key), list) for key in ("datasets", "columns")):
         raise InternalError("a query process answered out of order")
     return tuple(map(str, answer["datasets"])), tuple(map(str, answer["columns"]))
 
 
-def _hold(lease: Lease) -> _Held | None:
+def _receive_beginning(lease: Lease) -> _Beginning | None:
     """None when the snapshot has expired."""
     data = bytearray()
     while isinstance(reply := lease.receive(), bytes):
         data += reply
         if len(data) >= HELD_BYTES:
-            return _Held(bytes(data), None)
-    return None if reply["expired"] else _Held(bytes(data), str(reply["coding"]), reply["repeatable"] is True)
+            return _Beginning(bytes(data), None)
+    return None if reply["expired"] else _Beginning(bytes(data), str(reply["coding"]), reply["repeatable"] is True)
 
 
-def _scanned(sources: Mapping[str, Source], note: Answer) -> Scanned | None:
-    """None for a narrowed reader, whom the sizes would tell of rows that are not theirs."""
-    if any(source.only is not None for source in sources.values()):
+def _scan_size(sources: Mapping[str, Source], note: Answer) -> Scanned | None:
+    """None under row-level security: the sizes would tell the reader of hidden rows."""
+    if any(source.permitted_tags is not None for source in sources.values()):
         return None
     outside = note.get("outsideRange")
     names = tuple(map(str, outside)) if isinstance(outside, list) else ()

@@ -10,7 +10,7 @@ from dataclasses import replace
 from query import fault
 from query.pg.types import BOOL, INT8
 from query.plan.environment import Environment
-from query.plan.traverse import free_columns, renamed
+from query.plan.traverse import free_columns, substitute_columns
 from query.plan.tree import (
     Aggregate,
     AggregateCall,
@@ -127,7 +127,7 @@ class _Pusher:
         union: Relation | None = None
         for row in relation.rows:
             outputs = tuple(self._environment.field(field.type) for field in fields)
-            values = (*(renamed(item, refs) for item in row), *(field.ref() for field in domain.fields))
+            values = (*(substitute_columns(item, refs) for item in row), *(field.ref() for field in domain.fields))
             branch = Project(outputs, domain, values)
             merged = tuple(self._environment.field(field.type) for field in fields)
             union = branch if union is None else SetOperation(merged, union, branch, "union", True)
@@ -139,7 +139,7 @@ class _Pusher:
 
     def _project(self, relation: Project) -> tuple[Relation, Mapping]:
         child, mapping = self.push(relation.input)
-        values = tuple(renamed(value, self._refs(mapping)) for value in relation.values)
+        values = tuple(substitute_columns(value, self._refs(mapping)) for value in relation.values)
         fresh = tuple(self._environment.field(column.type) for column in self._free)
         renaming = {column.id: made.id for column, made in zip(self._free, fresh, strict=True)}
         return Project((*relation.fields, *fresh), child, (*values, *self._columns(mapping))), renaming
@@ -147,11 +147,11 @@ class _Pusher:
     def _filter(self, relation: Filter) -> tuple[Relation, Mapping]:
         if not self._depends(relation.input):
             domain, mapping = self._domain()
-            predicate = renamed(relation.predicate, self._refs(mapping))
+            predicate = substitute_columns(relation.predicate, self._refs(mapping))
             fields = (*relation.input.fields, *domain.fields)
             return Join(fields, relation.input, domain, "inner", predicate), mapping
         child, mapping = self.push(relation.input)
-        return Filter(child.fields, child, renamed(relation.predicate, self._refs(mapping))), mapping
+        return Filter(child.fields, child, substitute_columns(relation.predicate, self._refs(mapping))), mapping
 
     def _join(self, relation: Join) -> tuple[Relation, Mapping]:
         left_depends, right_depends = self._depends(relation.left), self._depends(relation.right)
@@ -178,7 +178,9 @@ class _Pusher:
     def _joined(
         self, relation: Join, left: Relation, right: Relation, mapping: Mapping, other: Mapping | None
     ) -> Relation:
-        condition = renamed(relation.condition, self._refs(mapping)) if relation.condition is not None else None
+        condition = (
+            substitute_columns(relation.condition, self._refs(mapping)) if relation.condition is not None else None
+        )
         if other is not None:
             equal = [same(a, b) for a, b in zip(self._columns(mapping), self._columns(other), strict=True)]
             condition = Logic(BOOL, "and", (*equal, *([condition] if condition is not None else [])))
@@ -187,7 +189,7 @@ class _Pusher:
 
     def _aggregate(self, relation: Aggregate) -> tuple[Relation, Mapping]:
         child, mapping = self.push(relation.input)
-        calls = tuple(renamed(call, self._refs(mapping)) for call in relation.calls)
+        calls = tuple(substitute_columns(call, self._refs(mapping)) for call in relation.calls)
         keys = (*self._columns(mapping), *relation.keys)
         grouped = Aggregate((*self._fields(mapping), *relation.fields), child, keys, calls)
         return (grouped, mapping) if relation.keys else self._with_empty_groups(relation, grouped, mapping)
@@ -211,7 +213,9 @@ class _Pusher:
 
     def _sort(self, relation: Sort) -> tuple[Relation, Mapping]:
         child, mapping = self.push(relation.input)
-        return Sort(child.fields, child, tuple(renamed(key, self._refs(mapping)) for key in relation.keys)), mapping
+        return Sort(
+            child.fields, child, tuple(substitute_columns(key, self._refs(mapping)) for key in relation.keys)
+        ), mapping
 
     def _limit(self, relation: Limit) -> tuple[Relation, Mapping]:
         """LIMIT per outer value: a row number in the sort order within each."""
@@ -223,7 +227,7 @@ class _Pusher:
             child = pushed[0]
         elif isinstance(source, Sort):
             child, mapping = self.push(source.input)
-            keys = tuple(renamed(key, self._refs(mapping)) for key in source.keys)
+            keys = tuple(substitute_columns(key, self._refs(mapping)) for key in source.keys)
         else:
             child, mapping = self.push(source)
         names = ("row_number", "rank") if relation.ties else ("row_number",)
@@ -242,10 +246,10 @@ class _Pusher:
 
     def _project_over_sort(self, project: Project, sort: Sort) -> tuple[tuple[Relation, tuple[SortKey, ...]], Mapping]:
         child, mapping = self.push(sort.input)
-        keys = tuple(renamed(key, self._refs(mapping)) for key in sort.keys)
+        keys = tuple(substitute_columns(key, self._refs(mapping)) for key in sort.keys)
         hidden = tuple(self._environment.field(key.value.type) for key in keys)
         fresh = tuple(self._environment.field(column.type) for column in self._free)
-        values = tuple(renamed(value, self._refs(mapping)) for value in project.values)
+        values = tuple(substitute_columns(value, self._refs(mapping)) for value in project.values)
         fields = (*project.fields, *hidden, *fresh)
         projection = Project(fields, child, (*values, *(key.value for key in keys), *self._columns(mapping)))
         renaming = {column.id: new.id for column, new in zip(self._free, fresh, strict=True)}
@@ -256,7 +260,8 @@ class _Pusher:
         child, mapping = self.push(relation.input)
         domain = self._columns(mapping)
         calls = tuple(
-            replace(renamed(call, self._refs(mapping)), partition=(*domain, *call.partition)) for call in relation.calls
+            replace(substitute_columns(call, self._refs(mapping)), partition=(*domain, *call.partition))
+            for call in relation.calls
         )
         added = relation.fields[len(relation.input.fields) :]
         return Window((*child.fields, *added), child, calls), mapping
@@ -275,12 +280,12 @@ class _Pusher:
     def _unnest(self, relation: Unnest) -> tuple[Relation, Mapping]:
         child, mapping = self.push(relation.input)
         added = relation.fields[len(relation.input.fields) :]
-        values = tuple(renamed(value, self._refs(mapping)) for value in relation.values)
+        values = tuple(substitute_columns(value, self._refs(mapping)) for value in relation.values)
         return replace(relation, fields=(*child.fields, *added), input=child, values=values), mapping
 
     def _lookup(self, relation: LookupJoin) -> tuple[Relation, Mapping]:
         left, mapping = self.push(relation.left)
-        keys = tuple((renamed(a, self._refs(mapping)), b) for a, b in relation.keys)
+        keys = tuple((substitute_columns(a, self._refs(mapping)), b) for a, b in relation.keys)
         right = relation.right
         if self._depends(right):
             right, other = self.push(right)

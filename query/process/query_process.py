@@ -1,4 +1,4 @@
-"""One query process as its owner sees it: started, asked, measured, killed. Knows nothing of queries."""
+"""One query process as its owner sees it: start, send, receive, measure, kill. Knows nothing of queries."""
 
 import contextlib
 import json
@@ -71,17 +71,17 @@ class QueryProcess:
         """A piece of data, or the answer that ends the request. Raises the request's error, ConnectionLost."""
         kind, payload = protocol.receive(self._connection)
         while kind is Kind.NOTE:
-            self.note = _loaded(payload)
+            self.note = _parse_answer(payload)
             kind, payload = protocol.receive(self._connection)
         if kind is Kind.DATA:
             return payload
         self._owes_answer = False
         if kind is Kind.FAULT:
-            raise protocol.raised(payload)
-        return _loaded(payload)
+            raise protocol.to_error(payload)
+        return _parse_answer(payload)
 
     def charged_bytes(self) -> int:
-        """Memory that this process holds and nobody else can have."""
+        """The memory that this process holds and no other can use."""
         try:
             status = Path(f"/proc/{self.pid}/status").read_text("ascii", "replace")
         except OSError:
@@ -130,7 +130,7 @@ class QueryProcess:
         return self._ended
 
 
-def _loaded(payload: bytes) -> Answer:
+def _parse_answer(payload: bytes) -> Answer:
     try:
         answer: Answer = json.loads(payload)
     except ValueError as error:

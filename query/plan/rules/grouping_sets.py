@@ -33,13 +33,13 @@ def from_the_finest(relation: Relation) -> Relation:
     finest = max(parts, key=lambda part: len(part.keys))
     if not all(_is_coarser(part, finest) for part in parts) or not all(map(_is_decomposable, finest.calls)):
         return relation
-    return _regrouped(relation, finest, Materialized(finest.fields, finest))
+    return _regroup(relation, finest, Materialized(finest.fields, finest))
 
 
-def _regrouped(relation: Relation, finest: Aggregate, groups: Materialized) -> Relation:
+def _regroup(relation: Relation, finest: Aggregate, groups: Materialized) -> Relation:
     """The union over the kept groups, each of its aggregations being of the finest's groups or these themselves."""
     if isinstance(relation, SetOperation):
-        left, right = (_regrouped(side, finest, groups) for side in (relation.left, relation.right))
+        left, right = (_regroup(side, finest, groups) for side in (relation.left, relation.right))
         return replace(relation, left=left, right=right)
     if not isinstance(relation, Project) or not isinstance(relation.input, Aggregate):
         return relation
@@ -57,11 +57,15 @@ def _branches(relation: Relation) -> Iterator[Relation]:
 
 def _is_coarser(part: Aggregate, finest: Aggregate) -> bool:
     """True for an aggregation of the same rows, to the same columns, by some of the keys."""
-    same = part.input is finest.input and part.calls == finest.calls and _made(part) == _made(finest)
-    return same and set(part.keys) <= set(finest.keys)
+    alike = (
+        part.input is finest.input
+        and part.calls == finest.calls
+        and _aggregate_fields(part) == _aggregate_fields(finest)
+    )
+    return alike and set(part.keys) <= set(finest.keys)
 
 
-def _made(part: Aggregate) -> tuple[Field, ...]:
+def _aggregate_fields(part: Aggregate) -> tuple[Field, ...]:
     return part.fields[len(part.keys) :]
 
 
@@ -76,7 +80,7 @@ def _is_decomposable(call: AggregateCall) -> bool:
 
 def _from_groups(part: Aggregate, finest: Aggregate, groups: Relation) -> Relation:
     """The groups of `part` from those of `finest`. Without any group a count is 0, and a sum NULL."""
-    grouping = _made(finest)
+    grouping = _aggregate_fields(finest)
     calls = tuple(
         AggregateCall(field.type, "sum" if call.function == "count" else call.function, (field.ref(),))
         for call, field in zip(finest.calls, grouping, strict=True)

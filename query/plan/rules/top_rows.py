@@ -32,26 +32,26 @@ def first_of_numbered(relation: Relation) -> Relation:
     if not isinstance(relation, Filter):
         return relation
     for field in relation.input.fields:
-        most = _rows_wanted(relation.predicate, field.id) if field.type.name == "int8" else None
-        narrowed = None if most is None else _narrowed(relation.input, field.id, most)
-        if narrowed is not None:
-            return replace(relation, input=narrowed)
+        most = _row_limit(relation.predicate, field.id) if field.type.name == "int8" else None
+        reduced = None if most is None else _with_first(relation.input, field.id, most)
+        if reduced is not None:
+            return replace(relation, input=reduced)
     return relation
 
 
-def _narrowed(relation: Relation, column: str, most: int) -> Relation | None:
+def _with_first(relation: Relation, column: str, most: int) -> Relation | None:
     """A relation without some of the rows whose number, which is the column, is beyond `most`."""
-    place = [made.id for made in relation.fields].index(column)
+    index = [made.id for made in relation.fields].index(column)
     match relation:
         case CteRef():
-            narrowed = _narrowed(relation.input, relation.input.fields[place].id, most)
+            reduced = _with_first(relation.input, relation.input.fields[index].id, most)
         case Project() if all(isinstance(value, Column) for value in relation.values):
-            narrowed = _narrowed(relation.input, getattr(relation.values[place], "id", ""), most)
-        case Window() if place >= len(relation.input.fields) and _ranks_only(relation):
+            reduced = _with_first(relation.input, getattr(relation.values[index], "id", ""), most)
+        case Window() if index >= len(relation.input.fields) and _ranks_only(relation):
             return replace(relation, first=most)
         case _:
             return None
-    return None if narrowed is None else replace(relation, input=narrowed)
+    return None if reduced is None else replace(relation, input=reduced)
 
 
 def first_of_distinct(relation: Relation) -> Relation:
@@ -70,10 +70,10 @@ def first_of_distinct(relation: Relation) -> Relation:
 
 def _has_thresholds(groups: Sequence[PgType], key: PgType) -> bool:
     """True for types whose thresholds Polars finds as PostgreSQL orders them."""
-    return key.name in _ORDERED and all(kind.name in _GROUPED for kind in groups)
+    return key.name in _ORDERED and all(pg_type.name in _GROUPED for pg_type in groups)
 
 
-def _rows_wanted(predicate: Scalar, column: str) -> int | None:
+def _row_limit(predicate: Scalar, column: str) -> int | None:
     """The number n for which the predicate cannot hold where the column, counted from 1, is beyond n."""
     for part in conjuncts(predicate):
         match part:
