@@ -7,7 +7,7 @@ from sqlglot import exp
 from query import fault
 from query.bind.block import Block
 from query.bind.operators import require_hashable, require_sortable
-from query.bind.type_resolution import coerce, untyped
+from query.bind.type_resolution import coerce, unknown_to_text
 from query.functions.postgres_names import postgresql_functions
 from query.functions.registry import AGGREGATES, SYNTAX, Aggregate, aggregate_of, syntax, type_named
 from query.pg.types import FLOAT8, TEXT, PgType, array_of, implicit, same
@@ -133,14 +133,14 @@ def aggregate_call(node: exp.Expr, block: Block) -> AggregateCall:
         order = sort_keys(order_node, block) if order_node is not None else ()
     if name in _POLYMORPHIC and any(value.type.name == "unknown" for value in values):
         raise untyped_argument(name, position)
-    call = _resolved(name, values, position)
+    call = _resolve(name, values, position)
     if distinct and order_node is not None:
         untyped_value = any(value.type.name == "unknown" for value in values[:1])
         for key, key_node in zip(order, order_node.expressions, strict=True):
             if untyped_value or key.value not in call.args:
                 message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
                 raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(key_node))
-    return _checked(replace(call, distinct=distinct, order=order), position)
+    return _check(replace(call, distinct=distinct, order=order), position)
 
 
 def _parts(node: exp.Expr) -> tuple[list[exp.Expr], bool, exp.Expr | None]:
@@ -166,13 +166,13 @@ def sort_keys(node: exp.Expr, block: Block) -> tuple[SortKey, ...]:
     """The keys of an ORDER BY inside a call or window: expressions only, no output names or positions."""
     keys = []
     for ordered in node.expressions:
-        value = untyped(block.bind(ordered.this))
+        value = unknown_to_text(block.bind(ordered.this))
         require_sortable(value.type, position_of(ordered))
         keys.append(SortKey(value, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first"))))
     return tuple(keys)
 
 
-def _resolved(name: str, values: list[Scalar], position: int | None) -> AggregateCall:
+def _resolve(name: str, values: list[Scalar], position: int | None) -> AggregateCall:
     types = [value.type for value in values]
     fitting = [entry for entry in AGGREGATES[name] if not entry.ordered_set and _fits(entry, types)]
     if not fitting and any(kind.name == "record" for kind in types):
@@ -180,7 +180,7 @@ def _resolved(name: str, values: list[Scalar], position: int | None) -> Aggregat
     if not fitting:
         raise _no_such(name, types, position)
     best = max(fitting, key=lambda entry: _score(entry, types))
-    converted = tuple(_converted(word, value, position) for word, value in zip(best.parameters, values, strict=True))
+    converted = tuple(_convert(word, value, position) for word, value in zip(best.parameters, values, strict=True))
     if best.name in ("array_agg", "json_agg", "jsonb_agg") and types[0].element is not None:
         raise fault.unsupported(f"{best.name} of arrays", position)
     return AggregateCall(best.result(tuple(value.type for value in converted)), best.name, converted, position=position)
@@ -222,7 +222,7 @@ def _score(entry: Aggregate, types: list[PgType]) -> tuple[int, int, int]:
     return exact, literals, preferred
 
 
-def _converted(word: str, value: Scalar, position: int | None) -> Scalar:
+def _convert(word: str, value: Scalar, position: int | None) -> Scalar:
     if word in ("any", "anyarray"):
         return coerce(value, TEXT) if value.type.name == "unknown" else value
     return coerce(value, type_named(word), position)
@@ -233,7 +233,7 @@ def _no_such(name: str, types: list[PgType], position: int | None) -> Exception:
     return fault.invalid(fault.UNDEFINED_FUNCTION, f"function {name}({shown}) does not exist", position)
 
 
-def _checked(call: AggregateCall, position: int | None) -> AggregateCall:
+def _check(call: AggregateCall, position: int | None) -> AggregateCall:
     if call.distinct:
         for value in call.args:
             require_hashable(value.type, position)

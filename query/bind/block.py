@@ -8,7 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from query import fault
-from query.bind.decorrelate import decorrelated
+from query.bind.decorrelate import decorrelate
 from query.bind.scope import Scope
 from query.bind.type_resolution import coerce
 from query.pg.types import BOOL, PgType
@@ -190,7 +190,7 @@ class Block:
         """`relation` joined with the subqueries its next expressions use."""
         outer = relation
         for pending in lookups:
-            inner, keys = decorrelated(pending.relation, outer, self.environment)
+            inner, keys = decorrelate(pending.relation, outer, self.environment)
             fields = (*relation.fields, *inner.fields)
             relation = LookupJoin(fields, relation, inner, (*keys, *pending.keys), "left", pending.single)
         lookups.clear()
@@ -221,7 +221,7 @@ class Block:
         return self.environment.bind_query(node, self.environment, self.tables, self.scope)
 
 
-def unfolded(relation: Relation, series: Sequence[tuple[Scalar, Field]]) -> Relation:
+def unfold_series(relation: Relation, series: Sequence[tuple[Scalar, Field]]) -> Relation:
     """`relation` with set-returning functions unfolded into rows, side by side."""
     if not series:
         return relation

@@ -9,7 +9,7 @@ from query.bind import operators
 from query.bind.arguments import arguments
 from query.bind.block import Block
 from query.bind.operand_size import check_copies
-from query.bind.type_resolution import coerce, common, comparable, settled, untyped
+from query.bind.type_resolution import coerce, common, comparable, read_numeric_literals, unknown_to_text
 from query.functions.registry import syntax
 from query.pg.types import INTEGERS
 from query.plan.tree import Call, Case, Coalesce, Constant, RowOf, Scalar
@@ -24,7 +24,7 @@ def bind_case(node: exp.Expr, block: Block) -> Scalar:
 
 
 def _case_of(node: exp.Expr, block: Block) -> Scalar:
-    tested = untyped(block.bind(node.this)) if node.this is not None else None
+    tested = unknown_to_text(block.bind(node.this)) if node.this is not None else None
     if tested is not None:
         check_copies(tested, position_of(node))
     conditions: list[Scalar] = []
@@ -35,7 +35,7 @@ def _case_of(node: exp.Expr, block: Block) -> Scalar:
             equal = operators.comparison("=", tested, block.bind(branch.this), position_of(branch))
             conditions.append(block.environment.fold(equal))
     result_nodes = [node.args.get("default") or exp.Null(), *(branch.args["true"] for branch in node.args["ifs"])]
-    results = settled([block.bind(result) for result in result_nodes])
+    results = read_numeric_literals([block.bind(result) for result in result_nodes])
     places = list(map(position_of, result_nodes))
     target = common([result.type for result in results], "CASE", position_of(node), places)
     otherwise, *branches = [coerce(result, target) for result in results]
@@ -46,7 +46,7 @@ def _case_of(node: exp.Expr, block: Block) -> Scalar:
 def bind_coalesce(node: exp.Expr, block: Block) -> Scalar:
     """The first value that is not NULL."""
     with block.without_series("COALESCE"):
-        values = settled(arguments(node, block))
+        values = read_numeric_literals(arguments(node, block))
     if not values:
         raise fault.invalid(fault.SYNTAX_ERROR, "COALESCE needs an argument", position_of(node))
     places = list(map(position_of, node.expressions))
@@ -60,7 +60,7 @@ def bind_coalesce(node: exp.Expr, block: Block) -> Scalar:
 def bind_extremum(node: exp.Expr, block: Block) -> Scalar:
     """GREATEST and LEAST of the values that are not NULL."""
     name = str(node.this).lower()
-    values = settled(arguments(node, block))
+    values = read_numeric_literals(arguments(node, block))
     if not values:
         raise fault.invalid(fault.SYNTAX_ERROR, f"{name} needs an argument", position_of(node))
     places = list(map(position_of, node.expressions))

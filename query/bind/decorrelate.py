@@ -41,7 +41,7 @@ from query.plan.tree import (
 ZERO_WHEN_EMPTY = ("count", "regr_count", "approx_count_distinct")
 
 
-def decorrelated(
+def decorrelate(
     inner: Relation, outer: Relation, environment: Environment
 ) -> tuple[Relation, tuple[tuple[Scalar, Column], ...]]:
     """`inner` without references to `outer`, and the keys that join them: outer column, inner column."""
@@ -115,7 +115,7 @@ class _Pusher:
             case LookupJoin():
                 return self._lookup(relation)
             case CteRef():
-                return self._shared(relation)
+                return self._push_shared(relation)
             case _:
                 raise fault.unsupported(f"a correlated subquery over {type(relation).__name__.lower()}")
 
@@ -157,13 +157,13 @@ class _Pusher:
         left_depends, right_depends = self._depends(relation.left), self._depends(relation.right)
         if relation.kind in ("inner", "left", "semi", "anti") and not right_depends:
             left, mapping = self.push(relation.left)
-            return self._joined(relation, left, relation.right, mapping, None), mapping
+            return self._join_on_domain(relation, left, relation.right, mapping, None), mapping
         if relation.kind == "inner" and not left_depends:
             right, mapping = self.push(relation.right)
-            return self._joined(relation, relation.left, right, mapping, None), mapping
+            return self._join_on_domain(relation, relation.left, right, mapping, None), mapping
         left, mapping = self.push(relation.left)
         right, right_mapping = self.push(relation.right)
-        joined = self._joined(relation, left, right, mapping, right_mapping)
+        joined = self._join_on_domain(relation, left, right, mapping, right_mapping)
         return self._whole(joined, mapping, right_mapping) if relation.kind == "full" else (joined, mapping)
 
     def _whole(self, joined: Relation, left: Mapping, right: Mapping) -> tuple[Relation, Mapping]:
@@ -175,7 +175,7 @@ class _Pusher:
         fresh = {column.id: field.id for column, field in zip(self._free, outputs, strict=True)}
         return Project((*joined.fields, *outputs), joined, (*columns, *values)), fresh
 
-    def _joined(
+    def _join_on_domain(
         self, relation: Join, left: Relation, right: Relation, mapping: Mapping, other: Mapping | None
     ) -> Relation:
         condition = (
@@ -292,7 +292,7 @@ class _Pusher:
             keys = (*keys, *zip(self._columns(mapping), self._columns(other), strict=True))
         return replace(relation, fields=(*left.fields, *right.fields), left=left, right=right, keys=keys), mapping
 
-    def _shared(self, relation: CteRef) -> tuple[Relation, Mapping]:
+    def _push_shared(self, relation: CteRef) -> tuple[Relation, Mapping]:
         child, mapping = self.push(relation.input)
         fresh = tuple(self._environment.field(column.type) for column in self._free)
         values = (*(field.ref() for field in relation.input.fields), *self._columns(mapping))

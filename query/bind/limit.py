@@ -45,7 +45,7 @@ def apply_limit(node: exp.Expr, relation: Relation, keys: tuple[SortKey, ...], b
             message = "row count cannot be null in FETCH FIRST ... WITH TIES clause"
             raise fault.invalid(fault.INVALID_LIMIT, message)
         return Limit(relation.fields, relation, _whole(count), _whole(skipped) or 0, ties)
-    return _filtered(relation, count, skipped, keys, bool(ties), block)
+    return _filter_numbered(relation, count, skipped, keys, bool(ties), block)
 
 
 def _whole(constant: Constant) -> int | None:
@@ -99,7 +99,7 @@ def _number(node: exp.Expr | None, clause: str, block: Block) -> Scalar:
     return value if isinstance(value, Constant) else call(f"rows of {clause}", [value], position)
 
 
-def _filtered(
+def _filter_numbered(
     relation: Relation, count: Scalar, skipped: Scalar, keys: tuple[SortKey, ...], ties: bool, block: Block
 ) -> Relation:
     """The rows whose number in the order, or whose first peer's, is in the range."""

@@ -37,10 +37,10 @@ def _finish(node: exp.Expr, result: Scalar) -> Scalar:
 )
 def bind_like(node: exp.Expr, block: Block) -> Scalar:
     """`text [NOT] LIKE pattern`, also against ANY or ALL items of an array."""
-    return _finish(node, _matched(node, block, Constant(TEXT, "\\")))
+    return _finish(node, _match_pattern(node, block, Constant(TEXT, "\\")))
 
 
-def _matched(node: exp.Expr, block: Block, escape: Scalar) -> Scalar:
+def _match_pattern(node: exp.Expr, block: Block, escape: Scalar) -> Scalar:
     value, pattern = block.bind(node.this), node.args["expression"]
     name = _NAMES[type(node)]
     if isinstance(pattern, exp.Any | exp.All):
@@ -73,7 +73,7 @@ def bind_escape(node: exp.Expr, block: Block) -> Scalar:
     inner = inner.this if negated else inner
     if not isinstance(inner, exp.Like | exp.ILike | exp.SimilarTo):
         raise fault.unsupported("ESCAPE here", operator_of(node))
-    result = _finish(inner, _matched(inner, block, Constant(TEXT, str(escape.value))))
+    result = _finish(inner, _match_pattern(inner, block, Constant(TEXT, str(escape.value))))
     return Not(BOOL, result) if negated else result
 
 
@@ -84,7 +84,7 @@ def bind_escape(node: exp.Expr, block: Block) -> Scalar:
 )
 def bind_similar(node: exp.Expr, block: Block) -> Scalar:
     """`text SIMILAR TO pattern`."""
-    return _finish(node, _matched(node, block, Constant(TEXT, "\\")))
+    return _finish(node, _match_pattern(node, block, Constant(TEXT, "\\")))
 
 
 @syntax(

@@ -52,7 +52,7 @@ def bind_comparison(node: exp.Expr, block: Block) -> Scalar:
     """`a < b`, also `a < ANY (array)` and `a < ALL (SELECT ...)`."""
     symbol, right = COMPARISONS[type(node)], quantifier(node.args["expression"])
     if isinstance(right, exp.Any | exp.All):
-        return _quantified(symbol, node, right, block)
+        return _bind_quantified(symbol, node, right, block)
     if isinstance(node.this, exp.Any | exp.All):
         raise fault.invalid(fault.SYNTAX_ERROR, "ANY and ALL stand on the right side", operator_of(node))
     left = block.bind(node.this)
@@ -121,7 +121,7 @@ def _between(value: Scalar, low: Scalar, high: Scalar, position: int | None) -> 
 def bind_in(node: exp.Expr, block: Block) -> Scalar:
     """`a [NOT] IN (list)` or `(SELECT ...)`."""
     value = block.bind(node.this)
-    query = queried(node)
+    query = subquery_of(node)
     if query is not None:
         result = in_subquery(value, block.subquery(query), block, operator_of(node))
     else:
@@ -129,7 +129,7 @@ def bind_in(node: exp.Expr, block: Block) -> Scalar:
     return Not(BOOL, result) if node.args.get("negate") else result
 
 
-def queried(node: exp.Expr) -> exp.Expr | None:
+def subquery_of(node: exp.Expr) -> exp.Expr | None:
     """The query that IN looks into: also VALUES, and a query in brackets of its own. None for a list."""
     items = node.expressions
     if len(items) == 1 and isinstance(items[0], exp.Query | exp.Values):
@@ -184,7 +184,7 @@ def written_items(value: Scalar) -> list[Scalar] | None:
     return None
 
 
-def _quantified(symbol: str, node: exp.Expr, right: exp.Expr, block: Block) -> Scalar:
+def _bind_quantified(symbol: str, node: exp.Expr, right: exp.Expr, block: Block) -> Scalar:
     value, position = block.bind(node.this), operator_of(node)
     any_of = isinstance(right, exp.Any)
     inner = right.this
@@ -282,8 +282,8 @@ def in_subquery(value: Scalar, query: BoundQuery, block: Block, position: int | 
         raise fault.invalid(fault.SYNTAX_ERROR, f"subquery has {side} columns", position)
     if len(values) > 1:
         return _row_in_subquery(values, query, block, position)
-    value, relation, column = _matched(values[0], query, block, position)
-    match = _found(value, relation, column, block)
+    value, relation, column = _to_common_type(values[0], query, block, position)
+    match = _look_up_match(value, relation, column, block)
     rows, nulls = _counts(relation, column, block)
     unknown = Logic(BOOL, "or", (IsNull(BOOL, value), Call(BOOL, ">(any, any)", (nulls, Constant(INT8, 0)))))
     empty = Call(BOOL, "=(any, any)", (rows, Constant(INT8, 0)))
@@ -314,7 +314,9 @@ def _some(relation: Relation, predicate: Scalar, block: Block) -> Scalar:
     return Call(BOOL, ">(any, any)", (count.ref(), Constant(INT8, 0)))
 
 
-def _matched(value: Scalar, query: BoundQuery, block: Block, position: int | None) -> tuple[Scalar, Relation, Field]:
+def _to_common_type(
+    value: Scalar, query: BoundQuery, block: Block, position: int | None
+) -> tuple[Scalar, Relation, Field]:
     """Value and subquery column in one type."""
     field = query.outputs[0][1]
     pair = comparison("=", value, field.ref(), position)
@@ -328,7 +330,7 @@ def _matched(value: Scalar, query: BoundQuery, block: Block, position: int | Non
     return left, Project((converted,), query.relation, (right,)), converted
 
 
-def _found(value: Scalar, relation: Relation, column: Field, block: Block) -> Scalar:
+def _look_up_match(value: Scalar, relation: Relation, column: Field, block: Block) -> Scalar:
     """True where the value is among the subquery's values."""
     present = Filter(relation.fields, relation, Not(BOOL, IsNull(BOOL, column.ref())))
     key, mark = block.environment.field(column.type), block.environment.field(BOOL)
@@ -357,7 +359,7 @@ def _quantified_subquery(
         return Not(BOOL, in_subquery(value, query, block, position))
     if isinstance(value, RowOf):
         raise fault.unsupported("ANY or ALL over rows", position)
-    value, relation, column = _matched(value, query, block, position)
+    value, relation, column = _to_common_type(value, query, block, position)
     require_sortable(value.type, position)
     if any_of:
         return Not(BOOL, _all(_NEGATED[symbol], value, relation, column, block))

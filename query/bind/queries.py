@@ -13,7 +13,7 @@ from query.bind.operators import require_hashable, require_sortable
 from query.bind.recursion import entry_name, in_order, mentions, recursive_union
 from query.bind.scope import FromItem, Scope
 from query.bind.select import bind_select
-from query.bind.type_resolution import coerce, common, settled
+from query.bind.type_resolution import coerce, common, read_numeric_literals
 from query.pg.types import PgType, same
 from query.plan.environment import BoundQuery, CommonTable, CommonTables, Environment
 from query.plan.tree import (
@@ -48,11 +48,13 @@ def bind_query(
     if isinstance(node, exp.Select):
         return bind_select(node, environment, tables, parent)
     if isinstance(node, exp.Values) and node.args.get("order") is not None:
-        return bind_select(_selected(node), environment, tables, parent)
+        return bind_select(_select_from_values(node), environment, tables, parent)
     if isinstance(node, exp.Values):
-        return _ordered(node, _values(node, environment, tables, parent, hints), environment, tables, parent)
+        return _order_and_limit(node, _values(node, environment, tables, parent, hints), environment, tables, parent)
     if isinstance(node, exp.SetOperation):
-        return _ordered(node, _combined(node, environment, tables, parent), environment, tables, parent)
+        return _order_and_limit(
+            node, _bind_set_operation(node, environment, tables, parent), environment, tables, parent
+        )
     raise fault.unsupported(type(node).__name__, position_of(node))
 
 
@@ -114,7 +116,7 @@ def _recursive(
     pg_types = [field.type for _, field in base.outputs]
     source = tuple(environment.field(pg_type) for pg_type in pg_types)
     inner = {**tables, name: CommonTable(WorkTable(source, name, source), names)}
-    step = _typed(bind_query(union.args["expression"], environment, inner, parent), pg_types, environment)
+    step = _apply_types(bind_query(union.args["expression"], environment, inner, parent), pg_types, environment)
     if len(step.outputs) != len(pg_types):
         raise _column_count("UNION", position_of(entry))
     for index, (pg_type, (_, field)) in enumerate(zip(pg_types, step.outputs, strict=True), 1):
@@ -123,10 +125,10 @@ def _recursive(
                 f'recursive query "{name}" column {index} has type {pg_type.sql_name} in non-recursive term '
                 f"but type {field.type.sql_name} overall"
             )
-            raise fault.invalid(fault.DATATYPE_MISMATCH, message, _place(union.this, index - 1))
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, _output_position(union.this, index - 1))
     fields = tuple(environment.field(pg_type) for pg_type in pg_types)
     every = not union.args.get("distinct")
-    made_step = _converted(step, pg_types, environment).relation
+    made_step = _convert_outputs(step, pg_types, environment).relation
     return CommonTable(Recursive(fields, base.relation, made_step, name, every), names)
 
 
@@ -140,7 +142,7 @@ def _values(
             raise fault.invalid(fault.SYNTAX_ERROR, "VALUES lists must all be the same length", position_of(row_node))
     pg_types: list[PgType] = []
     untyped: dict[int, Constant | None] = {}
-    settled_columns = [settled(column, position_of(node)) for column in zip(*rows, strict=True)]
+    settled_columns = [read_numeric_literals(column, position_of(node)) for column in zip(*rows, strict=True)]
     rows = [list(row) for row in zip(*settled_columns, strict=True)]
     for index, column in enumerate(settled_columns):
         if all(item.type.name == "unknown" for item in column):
@@ -151,12 +153,12 @@ def _values(
             pg_types.append(common([item.type for item in column], "VALUES", position_of(node), places))
     fields = tuple(environment.field(pg_type) for pg_type in pg_types)
     constants = tuple(tuple(coerce(item, pg_type) for item, pg_type in zip(row, pg_types, strict=True)) for row in rows)
-    relation = _computed(fields, constants, block) if block.lookups else Values(fields, constants)
+    relation = _compute_rows(fields, constants, block) if block.lookups else Values(fields, constants)
     outputs = tuple((f"column{index + 1}", made_field) for index, made_field in enumerate(fields))
     return BoundQuery(relation, outputs, untyped)
 
 
-def _computed(fields: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]], block: Block) -> Relation:
+def _compute_rows(fields: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]], block: Block) -> Relation:
     """Values that subqueries take part in, one after the other."""
     base = block.attach(_nothing().relation, block.lookups)
     relation: Relation = Project(fields, base, rows[0])
@@ -167,7 +169,7 @@ def _computed(fields: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]], blo
     return Project(fields, relation, tuple(made.ref() for made in relation.fields)) if len(rows) > 1 else relation
 
 
-def _selected(node: exp.Expr) -> exp.Expr:
+def _select_from_values(node: exp.Expr) -> exp.Expr:
     """VALUES with an order, as a SELECT from them: any expression over their columns may order them."""
     bare = node.copy()
     tail = {part: bare.args.pop(part) for part in _TAIL if part in bare.args}
@@ -182,19 +184,21 @@ def _nothing() -> FromItem:
     return FromItem(Values((), ((),)), (), ())
 
 
-def _combined(node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None) -> BoundQuery:
+def _bind_set_operation(
+    node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None
+) -> BoundQuery:
     operator = _OPERATORS[type(node)]
     sides = [node.this, node.args["expression"]]
     _check_bracketed(sides, operator)
     left, right = (bind_query(side, environment, tables, parent) for side in sides)
     if len(left.outputs) != len(right.outputs):
-        raise _column_count(operator.upper(), _place(sides[1], 0))
+        raise _column_count(operator.upper(), _output_position(sides[1], 0))
     pg_types = _common_types(left, right, operator, node)
     if left.untyped or right.untyped:
         left, right = (
             bind_query(side, environment, tables, parent, pg_types)
             if None in query.untyped.values()
-            else _typed(query, pg_types, environment)
+            else _apply_types(query, pg_types, environment)
             for side, query in zip(sides, (left, right), strict=True)
         )
         pairs = zip(left.outputs, right.outputs, strict=True)
@@ -203,7 +207,7 @@ def _combined(node: exp.Expr, environment: Environment, tables: CommonTables, pa
     for pg_type in pg_types:
         if not (operator == "union" and every):
             require_hashable(pg_type, position_of(node))
-    left, right = _converted(left, pg_types, environment), _converted(right, pg_types, environment)
+    left, right = _convert_outputs(left, pg_types, environment), _convert_outputs(right, pg_types, environment)
     fields = tuple(environment.field(pg_type) for pg_type in pg_types)
     combined = SetOperation(fields, left.relation, right.relation, operator, every)
     outputs = tuple((name, made) for (name, _), made in zip(left.outputs, fields, strict=True))
@@ -223,7 +227,7 @@ def _column_count(operator: str, position: int | None) -> Exception:
     return fault.invalid(fault.SYNTAX_ERROR, f"each {operator} query must have the same number of columns", position)
 
 
-def _place(side: exp.Expr, index: int) -> int | None:
+def _output_position(side: exp.Expr, index: int) -> int | None:
     """Where a branch of a set operation says what its n-th column is."""
     while isinstance(side, exp.Subquery | exp.SetOperation):
         side = side.this
@@ -239,11 +243,11 @@ def _common_types(left: BoundQuery, right: BoundQuery, operator: str, node: exp.
             literals.append(a.type)
         if index not in right.untyped:
             literals.append(b.type)
-        pg_types.append(common(literals, operator.upper(), _place(node.args["expression"], index)))
+        pg_types.append(common(literals, operator.upper(), _output_position(node.args["expression"], index)))
     return pg_types
 
 
-def _typed(query: BoundQuery, pg_types: Sequence[PgType], environment: Environment) -> BoundQuery:
+def _apply_types(query: BoundQuery, pg_types: Sequence[PgType], environment: Environment) -> BoundQuery:
     """The query with its bare literals read as these types."""
     if not query.untyped:
         return query
@@ -257,7 +261,7 @@ def _typed(query: BoundQuery, pg_types: Sequence[PgType], environment: Environme
     return BoundQuery(Project(fields, query.relation, tuple(typed)), outputs)
 
 
-def _converted(query: BoundQuery, pg_types: Sequence[PgType], environment: Environment) -> BoundQuery:
+def _convert_outputs(query: BoundQuery, pg_types: Sequence[PgType], environment: Environment) -> BoundQuery:
     """The query with its outputs, and nothing else, in the given types."""
     fields = tuple(field for _, field in query.outputs)
     if (
@@ -271,7 +275,7 @@ def _converted(query: BoundQuery, pg_types: Sequence[PgType], environment: Envir
     return replace(query, relation=Project(converted, query.relation, values), outputs=outputs)
 
 
-def _ordered(
+def _order_and_limit(
     node: exp.Expr, query: BoundQuery, environment: Environment, tables: CommonTables, parent: Scope | None
 ) -> BoundQuery:
     """ORDER BY and LIMIT after a set operation, VALUES or brackets: by output name or position."""
@@ -294,7 +298,7 @@ def _output_key(ordered: exp.Expr, query: BoundQuery) -> SortKey:
             raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(ordered))
         output = query.outputs[index - 1][1]
     elif isinstance(value, exp.Column) and value.args.get("table") is None:
-        output = _named(query.outputs, fold(value.this), ordered)
+        output = _output_named(query.outputs, fold(value.this), ordered)
     if output is None:
         raise fault.unsupported(
             "an expression in ORDER BY of a set operation", position_of(ordered), "wrap the query in a subquery"
@@ -303,7 +307,7 @@ def _output_key(ordered: exp.Expr, query: BoundQuery) -> SortKey:
     return SortKey(output.ref(), bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first")))
 
 
-def _named(outputs: tuple[tuple[str, Field], ...], name: str, node: exp.Expr) -> Field:
+def _output_named(outputs: tuple[tuple[str, Field], ...], name: str, node: exp.Expr) -> Field:
     fields = [field for output_name, field in outputs if output_name == name]
     if not fields:
         raise fault.invalid(fault.UNDEFINED_COLUMN, f'column "{name}" does not exist', position_of(node))

@@ -64,17 +64,17 @@ def recursive_union(entry: exp.Expr) -> exp.Union:
             message = f"{clause} in a recursive query is not implemented"
             raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position_of(union.args[part]))
     for table, _ in _references(union.this, name, ""):
-        raise _misplaced(name, "appear within its non-recursive term", table)
+        raise _misplaced_error(name, "appear within its non-recursive term", table)
     references = list(_references(union.args["expression"], name, ""))
     for table, context in references:
         if context:
-            raise _misplaced(name, f"appear within {context}", table)
+            raise _misplaced_error(name, f"appear within {context}", table)
     if len(references) > 1:
-        raise _misplaced(name, "appear more than once", references[1][0])
+        raise _misplaced_error(name, "appear more than once", references[1][0])
     return union
 
 
-def _misplaced(name: str, what: str, table: exp.Expr) -> Exception:
+def _misplaced_error(name: str, what: str, table: exp.Expr) -> Exception:
     return fault.invalid(RECURSION, f'recursive reference to query "{name}" must not {what}', position_of(table))
 
 

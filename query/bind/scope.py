@@ -60,7 +60,7 @@ class Scope:
     def column(self, node: exp.Column) -> Scalar:
         """What a column reference means. Raises 42703, 42702, 42P01."""
         if node.args.get("table") is not None:
-            return self._qualified(node)
+            return self._find_qualified(node)
         name, position = fold(node.this), position_of(node)
         for pick in (_exact, _whole_row, _nearly):
             for scope in self._chain():
@@ -86,12 +86,12 @@ class Scope:
             yield scope
             scope = scope.parent
 
-    def _qualified(self, node: exp.Column) -> Scalar:
+    def _find_qualified(self, node: exp.Column) -> Scalar:
         table, name = fold(node.args["table"]), fold(node.this)
         source = self.table(table, position_of(node))
         if isinstance(node.this, exp.Star):
             return _whole(replace(source, scalar=False), position_of(node))
-        column = _picked(source.columns, node) or _picked(source.columns, node, by_case=False)
+        column = _pick(source.columns, node) or _pick(source.columns, node, by_case=False)
         if column is not None:
             return column
         message, hint = f"column {table}.{name} does not exist", _near(name, [source])
@@ -109,12 +109,12 @@ class Scope:
 
 
 def _exact(item: FromItem, node: exp.Column) -> Scalar | None:
-    return _picked(item.visible, node)
+    return _pick(item.visible, node)
 
 
 def _nearly(item: FromItem, node: exp.Column) -> Scalar | None:
     """Our own addition: an unquoted name that is nowhere exactly may differ in case, if only one column does."""
-    return _picked(item.visible, node, by_case=False)
+    return _pick(item.visible, node, by_case=False)
 
 
 def _whole_row(item: FromItem, node: exp.Column) -> Scalar | None:
@@ -148,7 +148,7 @@ def _near(name: str, sources: Iterable[Source]) -> str | None:
     return f'Perhaps you meant to reference the column "{qualified_name}".'
 
 
-def _picked(visible: tuple[Visible, ...], node: exp.Column, by_case: bool = True) -> Scalar | None:
+def _pick(visible: tuple[Visible, ...], node: exp.Column, by_case: bool = True) -> Scalar | None:
     """The column of this name. Raises 42702 for several."""
     name = fold(node.this)
     if by_case:

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from query import fault
-from query.bind.block import Block, unfolded
+from query.bind.block import Block, unfold_series
 from query.bind.filters import bind_where
 from query.bind.grouping import Grouping, bind_grouping
 from query.bind.limit import apply_limit
 from query.bind.operators import require_hashable, require_sortable
-from query.bind.outputs import bare_name, place, targets
+from query.bind.outputs import bare_name, output_position, targets
 from query.bind.scope import Scope
 from query.bind.sources import FromBinder
-from query.bind.type_resolution import coerce, untyped
+from query.bind.type_resolution import coerce, unknown_to_text
 from query.bind.windows import bind_named
 from query.limits import MAX_SELECT_ITEMS
 from query.pg.types import TEXT
@@ -89,8 +89,8 @@ def bind_select(node: exp.Expr, environment: Environment, tables: CommonTables, 
     if having is not None:
         relation = Filter(relation.fields, relation, having)
     relation = _windows(relation, block)
-    relation = unfolded(relation, block.series)
-    return _finished(node, relation, items, order, unique, block)
+    relation = unfold_series(relation, block.series)
+    return _finish(node, relation, items, order, unique, block)
 
 
 def _recurs(relation: Relation) -> bool:
@@ -137,7 +137,7 @@ def _order(node: exp.Expr, block: Block, items: Items) -> list[SortKey]:
     keys = []
     with block.binding("ORDER BY", aggregates=True, windows=True, series=True):
         for ordered in clause.expressions:
-            value = untyped(_by_name(ordered.this, items, "ORDER BY") or block.bind(ordered.this))
+            value = unknown_to_text(_by_name(ordered.this, items, "ORDER BY") or block.bind(ordered.this))
             require_sortable(value.type, position_of(ordered))
             keys.append(SortKey(value, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first"))))
     return keys
@@ -145,7 +145,7 @@ def _order(node: exp.Expr, block: Block, items: Items) -> list[SortKey]:
 
 def _by_name(node: exp.Expr, items: Items, clause: str) -> Scalar | None:
     """The output that a position or a bare name stands for."""
-    index = place(node, len(items.values), clause)
+    index = output_position(node, len(items.values), clause)
     if index is not None:
         return items.values[index]
     name = bare_name(node)
@@ -168,10 +168,10 @@ def _distinct_on(node: exp.Expr, block: Block, items: Items) -> list[Scalar] | N
     if not parts:
         raise fault.invalid(fault.SYNTAX_ERROR, "DISTINCT ON names nothing", position_of(node))
     with block.binding("DISTINCT ON", aggregates=True, windows=True):
-        return [untyped(_by_name(part, items, "DISTINCT ON") or block.bind(part)) for part in parts]
+        return [unknown_to_text(_by_name(part, items, "DISTINCT ON") or block.bind(part)) for part in parts]
 
 
-def _finished(
+def _finish(
     node: exp.Expr,
     relation: Relation,
     items: Items,

@@ -10,7 +10,7 @@ from query import fault
 from query.bind import type_resolution
 from query.bind.arguments import SERIES_FUNCTIONS, arguments, series
 from query.bind.block import Block
-from query.bind.joins import beside, is_comma, joined, merged
+from query.bind.joins import beside, is_comma, join_items, merge_using
 from query.bind.scope import FromItem, Scope, Source, Visible
 from query.bind.type_resolution import coerce
 from query.pg.types import INT8, TEXT, PgType, array_of
@@ -40,9 +40,9 @@ class FromBinder:
         if select.args.get("laterals"):
             raise fault.unsupported("LATERAL VIEW", position_of(select))
         item: FromItem | None = None
-        for first, joins in _listed(clause.this, select.args.get("joins") or []):
+        for first, joins in _split_items(clause.this, select.args.get("joins") or []):
             part = self._chain(first, joins, item or NOTHING)
-            item = part if item is None else joined(item, part, "", None, self._environment)
+            item = part if item is None else join_items(item, part, "", None, self._environment)
         _check_aliases(item or NOTHING, clause)
         return item or NOTHING
 
@@ -62,9 +62,9 @@ class FromBinder:
             raise fault.unsupported(f"{method} join", position_of(node))
         right = self._chain(node.this, (), beside(lateral, left) if lateral is not NOTHING else left)
         if method or node.args.get("using"):
-            return merged(left, right, side, node, self._environment)
+            return merge_using(left, right, side, node, self._environment)
         if node.args.get("on") is None:
-            return joined(left, right, side, None, self._environment)
+            return join_items(left, right, side, None, self._environment)
         scope = Scope(beside(left, right), self._parent)
         block = Block(self._environment, self._tables, scope, "JOIN conditions")
         condition = block.bind_boolean(node.args["on"], "JOIN/ON")
@@ -76,7 +76,7 @@ class FromBinder:
             else:
                 construct = "a subquery over both sides in a join condition"
                 raise fault.unsupported(construct, position_of(node), "move it to WHERE")
-        return joined(left, right, side, condition, self._environment)
+        return join_items(left, right, side, condition, self._environment)
 
     # --- items -------------------------------------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ class FromBinder:
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             return self._table(node)
         if isinstance(node, exp.Subquery) and _is_bracketed(node):
-            return self._bracketed(node, lateral)
+            return self._bind_brackets(node, lateral)
         if isinstance(node, exp.Subquery | exp.Values):
             return self._subquery(node, node.args.get("alias"), self._parent)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Values):
@@ -95,7 +95,7 @@ class FromBinder:
             return self._function(node, lateral)
         raise fault.unsupported(f"{type(node).__name__} in FROM", position_of(node))
 
-    def _bracketed(self, node: exp.Subquery, lateral: FromItem) -> FromItem:
+    def _bind_brackets(self, node: exp.Subquery, lateral: FromItem) -> FromItem:
         """A join in brackets; an alias hides the names of what is joined."""
         if not node.this.args.get("joins"):
             raise fault.invalid(fault.SYNTAX_ERROR, "brackets in FROM hold a query or a join", position_of(node))
@@ -104,7 +104,7 @@ class FromBinder:
         alias = node.args.get("alias")
         if alias is None:
             return item
-        columns = _renamed(item.visible, alias, fold(alias.this))
+        columns = _rename_columns(item.visible, alias, fold(alias.this))
         return FromItem(item.relation, (Source(fold(alias.this), columns),), columns)
 
     def _table(self, node: exp.Table) -> FromItem:
@@ -116,28 +116,28 @@ class FromBinder:
             raise fault.invalid(fault.UNDEFINED_TABLE, f'relation "{name}" does not exist', position_of(node))
         fields = tuple(self._environment.field(kind) for _, kind in schema.columns)
         names = tuple(shown for shown, _ in schema.columns)
-        return _named(Scan(fields, name, schema.stored or names), names, fields, node.args.get("alias"), name)
+        return _item_named(Scan(fields, name, schema.stored or names), names, fields, node.args.get("alias"), name)
 
     def _common(self, name: str, table: CommonTable, node: exp.Table) -> FromItem:
         fields = tuple(self._environment.field(field.type) for field in table.relation.fields)
         relation: Relation = CteRef(fields, table.relation)
         if isinstance(table.relation, WorkTable):
             relation = WorkTable(fields, table.relation.table, table.relation.source)
-        return _named(relation, table.names, fields[: len(table.names)], node.args.get("alias"), name)
+        return _item_named(relation, table.names, fields[: len(table.names)], node.args.get("alias"), name)
 
     def _subquery(self, node: exp.Expr, alias: exp.Expr | None, scope: Scope | None) -> FromItem:
         bare = node.this if isinstance(node, exp.Subquery) and not _has_tail(node) else node
         query = self._environment.bind_query(bare, self._environment, self._tables, scope)
         names = tuple(name for name, _ in query.outputs)
         fields = tuple(made for _, made in query.outputs)
-        return _named(query.relation, names, fields, alias, "")
+        return _item_named(query.relation, names, fields, alias, "")
 
     # --- functions ---------------------------------------------------------------------------------------------
 
     def _function(self, node: exp.Expr, lateral: FromItem) -> FromItem:
         """The rows of a function, whose arguments may name what stands before it."""
         block = Block(self._environment, self._tables, Scope(lateral, self._parent), "functions in FROM")
-        call = _called(node)
+        call = _function_call(node)
         arrays, names = self._arrays(call, block)
         base = block.attach(NOTHING.relation, block.lookups)
         ordinality = bool(node.args.get("ordinality")) or bool(_offset(node))
@@ -149,7 +149,7 @@ class FromBinder:
             names = [fold(alias.this)]
         item_names = [*names, *(["ordinality"] if ordinality else [])]
         relation = Unnest((*base.fields, *fields, *counter), base, tuple(arrays), ordinality)
-        item = _named(relation, item_names, (*fields, *counter), alias, default)
+        item = _item_named(relation, item_names, (*fields, *counter), alias, default)
         if len(fields) + len(counter) > 1:
             return item
         return replace(item, sources=tuple(replace(source, scalar=True) for source in item.sources))
@@ -181,7 +181,7 @@ class FromBinder:
         ]
 
 
-def _listed(first: exp.Expr, joins: Sequence[exp.Expr]) -> Iterator[tuple[exp.Expr, list[exp.Expr]]]:
+def _split_items(first: exp.Expr, joins: Sequence[exp.Expr]) -> Iterator[tuple[exp.Expr, list[exp.Expr]]]:
     """The items between the commas of FROM, each with its joins: JOIN binds tighter than the comma."""
     item, own = first, []
     for join in joins:
@@ -204,17 +204,17 @@ def _has_tail(node: exp.Expr) -> bool:
     return any(node.args.get(part) for part in _TAILS)
 
 
-def _named(
+def _item_named(
     relation: Relation, names: Sequence[str], fields: Sequence[Field], alias: exp.Expr | None, default: str
 ) -> FromItem:
     """A table under its alias, its columns renamed by the alias's list."""
     name = fold(alias.this) if alias is not None and alias.this is not None else default
     columns = tuple(Visible(column, made.ref()) for column, made in zip(names, fields, strict=True))
-    columns = columns if alias is None else _renamed(columns, alias, name)
+    columns = columns if alias is None else _rename_columns(columns, alias, name)
     return FromItem(relation, (Source(name, columns),), columns)
 
 
-def _renamed(columns: tuple[Visible, ...], alias: exp.Expr, table: str) -> tuple[Visible, ...]:
+def _rename_columns(columns: tuple[Visible, ...], alias: exp.Expr, table: str) -> tuple[Visible, ...]:
     """The columns with the names that an alias lists, those that it leaves out under their own."""
     column_names = [fold(column) for column in alias.args.get("columns") or []]
     if len(column_names) > len(columns):
@@ -226,7 +226,7 @@ def _renamed(columns: tuple[Visible, ...], alias: exp.Expr, table: str) -> tuple
     )
 
 
-def _called(node: exp.Expr) -> exp.Expr:
+def _function_call(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Unnest):
         return node
     called: exp.Expr = node.this

@@ -208,7 +208,7 @@ def _subscript(node: exp.Expr, block: Block) -> Scalar:
 
 
 @syntax("round", "trunc", form="round(a [, places]), trunc(a [, places])", summary="The number of so many digits.")
-def rounded(node: exp.Expr, block: Block) -> Scalar:
+def round_or_trunc(node: exp.Expr, block: Block) -> Scalar:
     """round and trunc; to a number of digits, the result has exactly those digits."""
     values = [block.bind(argument) for argument in node.expressions]
     rounding = call(str(node.this).lower(), values, position_of(node))

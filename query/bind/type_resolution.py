@@ -123,7 +123,7 @@ def choose(name: str, types: Sequence[PgType], position: int | None) -> Function
     if best:
         return best[0]
     best = _most(fitting, [_matches(function, types) for function in fitting])
-    best = _most(best, [_preferred(function, types) for function in best])
+    best = _most(best, [_preference_score(function, types) for function in best])
     if len(best) > 1:
         best = _by_unknowns(best, types)
     if len(best) > 1:
@@ -212,7 +212,7 @@ def _is_exact(parameter: str, pg_type: PgType) -> bool:
     return same(pg_type, type_named(parameter))
 
 
-def _preferred(function: Function, types: Sequence[PgType]) -> int:
+def _preference_score(function: Function, types: Sequence[PgType]) -> int:
     """How many arguments are exact or become their category's preferred type."""
     score = 0
     for index, pg_type in enumerate(types):
@@ -306,7 +306,7 @@ def _as_shown(pg_types: Sequence[PgType], chosen: PgType) -> PgType:
     return replace(chosen, exact=False) if chosen.name == "numeric" and chosen.scale and shorter else chosen
 
 
-def settled(values: Sequence[Scalar], position: int | None = None) -> list[Scalar]:
+def read_numeric_literals(values: Sequence[Scalar], position: int | None = None) -> list[Scalar]:
     """The values, untyped literals among numerics read, so that their digits count for the common type."""
     pg_types = [value.type for value in values if value.type.name != "unknown"]
     if not any(pg_type.name == "numeric" for pg_type in pg_types) or any(
@@ -360,7 +360,7 @@ def _constant(value: Constant, target: PgType, position: int | None) -> Constant
     if value.value is None:
         return Constant(target, None)
     if value.type.name == "unknown":
-        return _spelled(parse_literal(str(value.value), target, value.position or position), target)
+        return _pad_scale(parse_literal(str(value.value), target, value.position or position), target)
     if value.type.name in INTEGERS and isinstance(value.value, int):
         if target.name in INTEGERS:
             return Constant(target, value.value) if abs(value.value) < INTEGER_LIMITS[target.name] else None
@@ -377,7 +377,7 @@ def _constant(value: Constant, target: PgType, position: int | None) -> Constant
     return None
 
 
-def _spelled(constant: Constant, target: PgType) -> Constant:
+def _pad_scale(constant: Constant, target: PgType) -> Constant:
     """A numeric that was read, with at least as many digits after the point as the target."""
     if target.name != "numeric" or constant.type.scale >= target.scale or not isinstance(constant.value, int):
         return constant
@@ -409,6 +409,6 @@ def comparable(left: Scalar, right: Scalar, position: int | None, operator: str)
     return coerce(left, target, position), coerce(right, target, position)
 
 
-def untyped(value: Scalar) -> Scalar:
+def unknown_to_text(value: Scalar) -> Scalar:
     """An untyped literal that reached the answer is text."""
     return coerce(value, TEXT) if value.type.name == UNKNOWN.name else value

@@ -11,7 +11,7 @@ from query import fault
 from query.bind.aggregates import aggregate_call, filtered_call, sort_keys, untyped_argument
 from query.bind.block import Block, WindowDefinition
 from query.bind.limit import count_of
-from query.bind.type_resolution import coerce, common, settled, untyped
+from query.bind.type_resolution import coerce, common, read_numeric_literals, unknown_to_text
 from query.functions.registry import AGGREGATES, SYNTAX, WINDOW_FUNCTIONS, WindowFunction, syntax, type_named
 from query.pg.types import INTERVAL_TYPE, NUMBERS, PgType
 from query.plan.traverse import columns
@@ -40,7 +40,7 @@ def bind_window(node: exp.Expr, block: Block) -> Scalar:
     return block.window(replace(call, partition=window.partition, order=window.order, frame=window.frame))
 
 
-def _typed(frame: Frame, pg_type: PgType) -> Frame:
+def _resolve_offsets(frame: Frame, pg_type: PgType) -> Frame:
     """The frame with its untyped offsets in the type that the ordering value moves by."""
     target = INTERVAL_TYPE if pg_type.category == "D" else pg_type
 
@@ -100,7 +100,7 @@ def _same_element(form: WindowFunction, values: list[Scalar], position: int | No
     if len(alike) == 1 and alike[0].type.name == "unknown":
         raise untyped_argument(form.name, position)
     if len(alike) > 1:
-        alike = settled(alike)
+        alike = read_numeric_literals(alike)
         pg_type = common([value.type for value in alike], form.name, position)
         alike = [coerce(value, pg_type) for value in alike]
     typed = dict(zip(places, alike, strict=True))
@@ -126,7 +126,7 @@ def bind_named(windows: Sequence[exp.Expr], block: Block) -> None:
 
 def _definition(node: exp.Expr, block: Block) -> WindowDefinition:
     if node.args.get("alias") is None:
-        return _extended(node, WindowDefinition(), block)
+        return _extend_window(node, WindowDefinition(), block)
     name, position = fold(node.args["alias"]), definition_of(node)
     base = block.window_names.get(name)
     if base is None:
@@ -140,20 +140,20 @@ def _definition(node: exp.Expr, block: Block) -> WindowDefinition:
     elif base.frame is not None:
         message = f'cannot copy window "{name}" because it has a frame clause'
     else:
-        return _extended(node, base, block)
+        return _extend_window(node, base, block)
     raise fault.invalid(fault.WINDOWING_ERROR, message, position)
 
 
-def _extended(node: exp.Expr, base: WindowDefinition, block: Block) -> WindowDefinition:
+def _extend_window(node: exp.Expr, base: WindowDefinition, block: Block) -> WindowDefinition:
     """The window with what the node adds to `base`; its offsets in the type that the ordering value moves by."""
     parts, order_node, spec = (node.args.get(name) for name in ("partition_by", "order", "spec"))
-    partition = tuple(untyped(block.bind(part)) for part in parts) if parts else base.partition
+    partition = tuple(unknown_to_text(block.bind(part)) for part in parts) if parts else base.partition
     order = sort_keys(order_node, block) if order_node is not None else base.order
     if spec is None:
         return WindowDefinition(partition, order)
     frame = _frame(spec, block)
     if frame.mode == "range" and len(order) == 1:
-        frame = _typed(frame, order[0].value.type)
+        frame = _resolve_offsets(frame, order[0].value.type)
     _check_frame(frame, order, spec, definition_of(node))
     return WindowDefinition(partition, order, frame)
 
@@ -163,8 +163,8 @@ def _frame(spec: exp.Expr, block: Block) -> Frame:
     exclude = spec.args.get("exclude")
     excluded = "" if exclude is None else str(getattr(exclude, "name", exclude)).lower()
     end_node = spec.args.get("end")
-    start = _bound(spec.args["start"], spec.args.get("start_side"), mode, block)
-    end = Bound("current") if end_node is None else _bound(end_node, spec.args.get("end_side"), mode, block)
+    start = _bind_bound(spec.args["start"], spec.args.get("start_side"), mode, block)
+    end = Bound("current") if end_node is None else _bind_bound(end_node, spec.args.get("end_side"), mode, block)
     bound_names = [bound.kind.replace("current", "current_row").replace("_", " ").upper() for bound in (start, end)]
     message = ""
     if start.kind == "unbounded_following":
@@ -181,7 +181,7 @@ def _frame(spec: exp.Expr, block: Block) -> Frame:
 _ORDER: Final = ("unbounded_preceding", "preceding", "current", "following", "unbounded_following")
 
 
-def _bound(value: object, side: object, mode: str, block: Block) -> Bound:
+def _bind_bound(value: object, side: object, mode: str, block: Block) -> Bound:
     if isinstance(value, str):
         if value.upper() == "CURRENT ROW":
             return Bound("current")

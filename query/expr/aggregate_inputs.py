@@ -22,7 +22,7 @@ class AggregateInputs:
     """
 
     call: AggregateCall
-    made: Field
+    output: Field
     compute: Compute
 
     @property
@@ -32,7 +32,7 @@ class AggregateInputs:
 
     def name(self, suffix: str) -> str:
         """A column that no other call has: the call's own identifier and the suffix."""
-        return f"{self.made.id}{suffix}"
+        return f"{self.output.id}{suffix}"
 
     def value(self, scalar: Scalar) -> pl.Expr:
         """A value before grouping, whatever FILTER says."""
@@ -46,14 +46,14 @@ class AggregateInputs:
         """What a value sorts by."""
         return sort_key(self.value(scalar), scalar.type)
 
-    def masked(self, scalar: Scalar) -> pl.Expr:
+    def mask(self, scalar: Scalar) -> pl.Expr:
         """The value where FILTER holds, else null; aggregates that skip nulls need no more."""
         holds = self.holds()
         return self.value(scalar) if holds is None else pl.when(holds).then(self.compute(scalar, holds))
 
     def column(self, index: int = 0) -> pl.Expr:
         """The column that an argument is computed as before grouping."""
-        return self.masked(self.call.args[index]).alias(self.name(f"a{index}"))
+        return self.mask(self.call.args[index]).alias(self.name(f"a{index}"))
 
     def values(self, index: int = 0) -> pl.Expr:
         """The values of that column in the aggregate, each once for DISTINCT."""

@@ -133,7 +133,7 @@ def without_underflow(context: CallContext, result: pl.Expr, cannot_be_zero: pl.
     return context.fail_where(result, (result == 0) & cannot_be_zero, "float_underflow")
 
 
-def bounded(context: CallContext, total: pl.Expr) -> pl.Expr:
+def check_digits(context: CallContext, total: pl.Expr) -> pl.Expr:
     """The sum of two numerics, each of at most 38 digits: one that wrapped around has 39, too."""
     limit = pl.lit(10**NUMERIC_DIGITS, dtype=pl.Int128)
     return context.fail_where(total, (total >= limit) | (total <= -limit), "numeric_range")

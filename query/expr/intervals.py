@@ -8,7 +8,7 @@ from query import fault
 from query.expr.call_context import CallContext
 from query.expr.interval_fields import interval, interval_parts
 from query.expr.row_errors import declare_row_error, declared_error
-from query.pg.intervals import DAY, DAYS_PER_MONTH, scaled
+from query.pg.intervals import DAY, DAYS_PER_MONTH, scale_interval
 
 declare_row_error("infinite_interval", fault.FEATURE_NOT_SUPPORTED, "an infinite interval is not supported")
 
@@ -36,7 +36,9 @@ def scaled_interval(context: CallContext, value: pl.Expr, number: pl.Expr, divid
 
     def over(months: int, days: int, us: int, by: float) -> dict[str, int]:
         try:
-            parts = scaled((months, days, us), (lambda part: part / by) if divides else (lambda part: part * by))
+            parts = scale_interval(
+                (months, days, us), (lambda part: part / by) if divides else (lambda part: part * by)
+            )
         except OverflowError as error:
             endless = not divides and by in (math.inf, -math.inf) and (months * DAYS_PER_MONTH + days) * DAY + us
             name = "infinite_interval" if endless else "interval_range"

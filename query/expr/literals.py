@@ -43,7 +43,7 @@ def _whole(value: int, pg_type: PgType) -> pl.Expr:
     if pg_type.name in ("timestamp", "timestamptz"):
         # Folded while the plan is optimised; a tenth of what it costs to make it from a datetime.
         return pl.lit(value, dtype=pl.Int64).cast(pg_type.polars)
-    stored = _stored(value, pg_type)
+    stored = _to_stored(value, pg_type)
     if isinstance(stored, int) and pg_type.name == "date":
         return pl.lit(stored, dtype=pl.Int32).cast(pg_type.polars)
     return pl.lit(stored, dtype=pg_type.polars)
@@ -53,13 +53,13 @@ def series_of(values: Iterable[object], pg_type: PgType) -> pl.Series:
     """A column of constants of one type."""
     if pg_type.name in ("date", "timestamp", "timestamptz"):
         return pl.Series(values, dtype=pl.Int32 if pg_type.name == "date" else pl.Int64).cast(pg_type.polars)
-    return pl.Series([_stored(value, pg_type) for value in values], dtype=pg_type.polars)
+    return pl.Series([_to_stored(value, pg_type) for value in values], dtype=pg_type.polars)
 
 
-def _stored(value: object, pg_type: PgType) -> object:
+def _to_stored(value: object, pg_type: PgType) -> object:
     """A constant's value as a Polars series takes it."""
     if pg_type.element is not None and isinstance(value, tuple):
-        return [_stored(item, pg_type.element) for item in value]
+        return [_to_stored(item, pg_type.element) for item in value]
     if pg_type.name == "interval" and isinstance(value, tuple):
         return dict(zip(("months", "days", "us"), value, strict=True))
     if value is None or not isinstance(value, int) or isinstance(value, bool):

@@ -7,7 +7,7 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.pg.intervals import format_interval
-from query.pg.json_text import normalised
+from query.pg.json_text import normalise
 from query.pg.types import TEXT, PgType
 
 
@@ -26,7 +26,7 @@ def float_text(value: float) -> str:
     digits, exponent = _shortest(value)
     sign = "-" if value < 0 else ""
     if -4 <= exponent < 15:
-        return sign + _fixed(digits, exponent)
+        return sign + _fixed_notation(digits, exponent)
     mantissa = digits[0] + (f".{digits[1:]}" if len(digits) > 1 else "")
     return f"{sign}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
 
@@ -42,7 +42,7 @@ def _shortest(value: float) -> tuple[str, int]:
     return digits.rstrip("0") or "0", exponent
 
 
-def _fixed(digits: str, exponent: int) -> str:
+def _fixed_notation(digits: str, exponent: int) -> str:
     if exponent < 0:
         return "0." + "0" * (-exponent - 1) + digits
     whole = digits[: exponent + 1].ljust(exponent + 1, "0")
@@ -93,7 +93,7 @@ def to_text(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
         case "text" | "unknown" | "json":
             return value
         case "jsonb":
-            return context.rowwise(normalised, value)
+            return context.rowwise(normalise, value)
         case "bpchar":
             return value.str.strip_chars_end(" ")
         case "bool":

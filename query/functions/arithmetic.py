@@ -5,7 +5,7 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.expr.checked_arithmetic import (
-    bounded,
+    check_digits,
     checked_float,
     checked_int,
     float_quotient,
@@ -59,7 +59,7 @@ def _sum_type(types: tuple[PgType, ...]) -> PgType:
     return numeric(max(types[0].scale, types[1].scale), exact)
 
 
-def _aligned(context: CallContext, left: pl.Expr, right: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+def _align(context: CallContext, left: pl.Expr, right: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     scale = max(context.types[0].scale, context.types[1].scale)
     return rescale(context, left, context.types[0].scale, scale), rescale(context, right, context.types[1].scale, scale)
 
@@ -70,8 +70,8 @@ def add(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     if pg_type.name in FLOATS:
         return _float(context, left + right, "+", left, right)
     if pg_type.name == "numeric":
-        a, b = _aligned(context, left, right)
-        return bounded(context, a + b)
+        a, b = _align(context, left, right)
+        return check_digits(context, a + b)
     varying, shift = _with_constant(context, left, right)
     if pg_type.name == "int8" and shift is not None:
         return within(context, left + right, varying, shift_bounds(shift))
@@ -114,8 +114,8 @@ def subtract(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     if pg_type.name in FLOATS:
         return _float(context, left - right, "-", left, right)
     if pg_type.name == "numeric":
-        a, b = _aligned(context, left, right)
-        return bounded(context, a - b)
+        a, b = _align(context, left, right)
+        return check_digits(context, a - b)
     shift = context.constant(1)
     if pg_type.name == "int8" and isinstance(shift, int):
         return within(context, left - right, left, shift_bounds(-shift))
@@ -211,7 +211,7 @@ def _numeric_quotient(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl
 )
 def modulo(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     if context.result.name == "numeric":
-        left, right = _aligned(context, left, right)
+        left, right = _align(context, left, right)
     whole = constant_divisor(context, context.result)
     if whole is not None:
         return remainder_by(left, whole, context.result)
@@ -223,7 +223,7 @@ def modulo(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 @define("div(numeric, numeric) -> numeric", "Quotient cut towards zero.", family=_FAMILY)
 def integer_quotient(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    a, b = _aligned(context, left, right)
+    a, b = _align(context, left, right)
     return truncated_quotient(a, _divisor(context, a, b))
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.functions.regexps import checked_flags, interpreted, parsed, replacement_of, searchable
+from query.functions.regexps import checked_flags, compile_rowwise, parse_pattern, replacement_of, searchable
 from query.functions.registry import argument_names, define
 from query.pg.patterns.render import needs_python, rust
 
@@ -19,8 +19,8 @@ _FAMILY = "Patterns"
 Match = re.Match[str]
 
 
-def _compiled(context: CallContext, pattern: object, flags: object) -> re.Pattern[str]:
-    return interpreted(context, parsed(context, pattern, checked_flags(context, flags)))
+def _compile(context: CallContext, pattern: object, flags: object) -> re.Pattern[str]:
+    return compile_rowwise(context, parse_pattern(context, pattern, checked_flags(context, flags)))
 
 
 def _least(context: CallContext, name: str, value: object, least: int) -> int:
@@ -45,12 +45,12 @@ def regexp_count_from(
     context: CallContext, value: pl.Expr, pattern: object, start: object, flags: object = ""
 ) -> pl.Expr:
     first = _least(context, "start", start, 1) - 1
-    regex = parsed(context, pattern, checked_flags(context, flags))
+    regex = parse_pattern(context, pattern, checked_flags(context, flags))
     compiled = searchable(context, regex)
     # Rust does not see the empty match behind a match that was not empty.
     if not needs_python(regex.root) and first == 0 and not compiled.fullmatch(""):
         return value.str.count_matches(rust(regex)).cast(pl.Int32)
-    compiled = interpreted(context, regex)
+    compiled = compile_rowwise(context, regex)
     return context.rowwise(lambda text: sum(1 for _ in _from(compiled, text, first)), value)
 
 
@@ -65,7 +65,7 @@ def _nth(
     """What `build` makes of the n-th match and the number of the group that is asked for."""
     first, number = (_least(context, name, place, 1) for name, place in zip(("start", "n"), places, strict=True))
     group_number = _least(context, "subexpr", group, 0)
-    compiled = _compiled(context, pattern, flags)
+    compiled = _compile(context, pattern, flags)
     if compiled.groups == 0 and group_number == 1:
         group_number = 0  # A pattern without groups is its own first one.
 
@@ -134,8 +134,8 @@ def regexp_replace_nth(
     flags: object = "",
 ) -> pl.Expr:
     first, match_number = _least(context, "start", start, 1) - 1, _least(context, "n", number, 0)
-    regex = parsed(context, pattern, checked_flags(context, flags, allow_global=True))
-    compiled, replacement = interpreted(context, regex), replacement_of(str(new), regex.groups)
+    regex = parse_pattern(context, pattern, checked_flags(context, flags, allow_global=True))
+    compiled, replacement = compile_rowwise(context, regex), replacement_of(str(new), regex.groups)
 
     def replaced(text: str) -> str:
         matches = _from(compiled, text, first)

@@ -13,7 +13,7 @@ from query.expr.row_errors import declare_row_error
 from query.expr.time_limits import FIRST_US, LAST_US, checked_moment, shown_moment
 from query.functions.registry import argument_names, define
 from query.functions.time_fields import field_named, microseconds, no_unit, quotient, rest
-from query.pg.intervals import DAY, HOUR, MINUTE, Interval, days_justified, hours_justified, justified
+from query.pg.intervals import DAY, HOUR, MINUTE, Interval, days_justified, hours_justified, justify
 from query.pg.types import PgType
 
 declare_row_error("date_range", fault.DATETIME_OVERFLOW, "date out of range")
@@ -52,10 +52,10 @@ def _second_kind(types: tuple[PgType, ...]) -> PgType:
     result=_second_kind,
 )
 def date_trunc(context: CallContext, field: object, value: pl.Expr) -> pl.Expr:
-    return truncated(context, field_named(context, field), value)
+    return truncate(context, field_named(context, field), value)
 
 
-def truncated(context: CallContext, name: str, value: pl.Expr) -> pl.Expr:
+def truncate(context: CallContext, name: str, value: pl.Expr) -> pl.Expr:
     """A time cut to a field."""
     every = _TRUNCATIONS.get(name)
     if every is not None:
@@ -132,7 +132,7 @@ def _near(context: CallContext, months: pl.Expr) -> pl.Expr:
     return context.fail_where(in_range, (size > _FAR_MONTHS) & (size <= _NEVER_MONTHS), "far_date")
 
 
-def _moved(context: CallContext, value: pl.Expr, amount: pl.Expr, sign: int, pg_type: PgType) -> pl.Expr:
+def _shift(context: CallContext, value: pl.Expr, amount: pl.Expr, sign: int, pg_type: PgType) -> pl.Expr:
     """Months first (the day cut to the month's length), then days, then microseconds."""
     months, days, us = (amount.struct.field(part).cast(pl.Int64) * sign for part in ("months", "days", "us"))
     months = _near(context, months)
@@ -151,7 +151,7 @@ def _moved(context: CallContext, value: pl.Expr, amount: pl.Expr, sign: int, pg_
     mirrored="+",
 )
 def add_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(context, value, amount, 1, context.types[0])
+    return _shift(context, value, amount, 1, context.types[0])
 
 
 @define(
@@ -161,17 +161,17 @@ def add_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Ex
     result=_left_kind,
 )
 def subtract_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(context, value, amount, -1, context.types[0])
+    return _shift(context, value, amount, -1, context.types[0])
 
 
 @define("+(date, interval) -> timestamp", "Later by an interval.", family=_FAMILY, mirrored="+")
 def date_add_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(context, value.cast(pl.Datetime("us")), amount, 1, context.result)
+    return _shift(context, value.cast(pl.Datetime("us")), amount, 1, context.result)
 
 
 @define("-(date, interval) -> timestamp", "Earlier by an interval.", family=_FAMILY)
 def date_subtract_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(context, value.cast(pl.Datetime("us")), amount, -1, context.result)
+    return _shift(context, value.cast(pl.Datetime("us")), amount, -1, context.result)
 
 
 def _day(context: CallContext, days: pl.Expr) -> pl.Expr:
@@ -281,7 +281,7 @@ def age(context: CallContext, later: pl.Expr, earlier: pl.Expr) -> pl.Expr:
     return interval(months * sign, days * sign, (us + borrow_day * DAY) * sign)
 
 
-def _justified(context: CallContext, value: pl.Expr, rule: Callable[[int, int, int], Interval]) -> pl.Expr:
+def _justify(context: CallContext, value: pl.Expr, rule: Callable[[int, int, int], Interval]) -> pl.Expr:
     def parts(months: int, days: int, us: int) -> dict[str, int]:
         return dict(zip(("months", "days", "us"), rule(months, days, us), strict=True))
 
@@ -290,17 +290,17 @@ def _justified(context: CallContext, value: pl.Expr, rule: Callable[[int, int, i
 
 @define("justify_hours(interval) -> interval", "24 hours become a day.", family=_FAMILY)
 def justify_hours(context: CallContext, value: pl.Expr) -> pl.Expr:
-    return _justified(context, value, hours_justified)
+    return _justify(context, value, hours_justified)
 
 
 @define("justify_interval(interval) -> interval", "justify_days and justify_hours.", family=_FAMILY)
 def justify_interval(context: CallContext, value: pl.Expr) -> pl.Expr:
-    return _justified(context, value, justified)
+    return _justify(context, value, justify)
 
 
 @define("justify_days(interval) -> interval", "30 days become a month.", family=_FAMILY)
 def justify_days(context: CallContext, value: pl.Expr) -> pl.Expr:
-    return _justified(context, value, days_justified)
+    return _justify(context, value, days_justified)
 
 
 @define("to_timestamp(float8) -> timestamptz", "The instant so many seconds after 1970.", family=_FAMILY)

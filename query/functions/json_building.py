@@ -4,7 +4,7 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.json_values import quoted, to_json
+from query.expr.json_values import json_string, to_json
 from query.expr.row_errors import declare_row_error
 from query.functions.registry import define
 from query.pg.json_text import jsonb_text, parse_json
@@ -27,7 +27,7 @@ def _item(context: CallContext, index: int, value: pl.Expr) -> pl.Expr:
     return to_json(context, value, context.types[index], context.result.name == "jsonb").fill_null("null")
 
 
-def _normalised(context: CallContext, text: pl.Expr) -> pl.Expr:
+def _normalise(context: CallContext, text: pl.Expr) -> pl.Expr:
     if context.result.name != "jsonb":
         return text
     return context.rowwise(lambda document: jsonb_text(parse_json(document)), text)
@@ -49,7 +49,7 @@ def build_array(context: CallContext, *values: pl.Expr) -> pl.Expr:
     for index, value in enumerate(values):
         parts += [pl.lit(", ")] if index else []
         parts.append(_item(context, index, value))
-    return _normalised(context, _built(parts, "[", "]"))
+    return _normalise(context, _built(parts, "[", "]"))
 
 
 @define(
@@ -70,5 +70,5 @@ def build_object(context: CallContext, *values: pl.Expr) -> pl.Expr:
         parts += [pl.lit(", ")] if index else []
         error = "null_jsonb_key" if context.result.name == "jsonb" else "null_json_key"
         key = context.fail_where(values[index], values[index].is_null(), error)
-        parts += [context.rowwise(quoted, key), pl.lit(" : "), _item(context, index + 1, values[index + 1])]
-    return _normalised(context, _built(parts, "{", "}"))
+        parts += [context.rowwise(json_string, key), pl.lit(" : "), _item(context, index + 1, values[index + 1])]
+    return _normalise(context, _built(parts, "{", "}"))

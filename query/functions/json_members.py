@@ -48,7 +48,7 @@ def _binary_member(text: str, key: str | int) -> object:
     return _MISSING
 
 
-def _shown(value: object) -> str | None:
+def _member_text(value: object) -> str | None:
     """A member as ->> gives it."""
     if value is _MISSING or value is None:
         return None
@@ -92,7 +92,7 @@ def member(context: CallContext, value: pl.Expr, key: pl.Expr) -> pl.Expr:
 )
 def member_text(context: CallContext, value: pl.Expr, key: pl.Expr) -> pl.Expr:
     if _binary(context):
-        return _by_key(context, lambda text, name: _shown(_binary_member(text, name)), value, key)
+        return _by_key(context, lambda text, name: _member_text(_binary_member(text, name)), value, key)
     return _by_key(context, lambda text, name: text_of(_member(text, name)), value, key)
 
 
@@ -138,7 +138,7 @@ def _path_json(context: CallContext, text: str, path: list[str | None]) -> str |
 
 
 def _path_text(context: CallContext, text: str, path: list[str | None]) -> str | None:
-    return _shown(_walk(text, path)) if _binary(context) else text_of(_walk_raw(text, path))
+    return _member_text(_walk(text, path)) if _binary(context) else text_of(_walk_raw(text, path))
 
 
 @define("#>(json, text[]) -> json; #>(jsonb, text[]) -> jsonb", "Member by path as JSON.", family=_FAMILY)

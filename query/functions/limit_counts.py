@@ -14,10 +14,10 @@ _FAMILY = "Rows"
 
 
 @define("rows of LIMIT(int8) -> int8", "A computed count: NULL is all rows, a negative one fails.", family=_FAMILY)
-def limited(context: CallContext, count: pl.Expr) -> pl.Expr:
+def check_limit(context: CallContext, count: pl.Expr) -> pl.Expr:
     return context.fail_where(count, count < 0, "limit_negative")
 
 
 @define("rows of OFFSET(int8) -> int8", "A computed count: NULL is none, a negative one fails.", family=_FAMILY)
-def skipped(context: CallContext, count: pl.Expr) -> pl.Expr:
+def check_offset(context: CallContext, count: pl.Expr) -> pl.Expr:
     return context.fail_where(count, count < 0, "offset_negative").fill_null(0)

@@ -7,13 +7,13 @@ from query.expr.aggregate_inputs import AggregateInputs
 from query.expr.aggregate_plans import Plan
 from query.expr.call_context import CallContext
 from query.expr.equality import once
-from query.expr.json_values import quoted as quoted_text
+from query.expr.json_values import json_string as quoted_text
 from query.expr.json_values import to_json
 from query.expr.row_errors import declare_row_error
 from query.expr.sort_keys import sort_key
 from query.expr.text_output import to_text
 from query.functions.registry import aggregate
-from query.pg.json_text import normalised
+from query.pg.json_text import normalise
 from query.pg.types import TEXT, is_keyed
 from query.plan.tree import SortKey
 
@@ -65,7 +65,7 @@ def _list(inputs: AggregateInputs, argument: pl.Expr) -> tuple[tuple[pl.Expr, ..
 
 @aggregate("array_agg(any) -> anyarray", "The values as an array, NULLs included.")
 def _array_agg(inputs: AggregateInputs) -> Plan:
-    call, output = inputs.call, inputs.made
+    call, output = inputs.call, inputs.output
     columns, values = _list(inputs, inputs.value(call.args[0]))
     result = pl.when(pl.col(output.id).list.len() > 0).then(pl.col(output.id))
     return Plan(columns, (values.implode().alias(output.id),), result)
@@ -73,7 +73,7 @@ def _array_agg(inputs: AggregateInputs) -> Plan:
 
 @aggregate("string_agg(text, text) -> text", "The values that are not NULL, joined.")
 def _string_agg(inputs: AggregateInputs) -> Plan:
-    call, output = inputs.call, inputs.made
+    call, output = inputs.call, inputs.output
     delimiter = getattr(call.args[1], "value", None)
     if not isinstance(delimiter, str):
         raise fault.unsupported("string_agg with a delimiter that is not a constant", call.position)
@@ -85,7 +85,7 @@ def _string_agg(inputs: AggregateInputs) -> Plan:
 
 @aggregate("json_agg(any) -> json; jsonb_agg(any) -> jsonb", "The values as a JSON array.")
 def _json_list(inputs: AggregateInputs) -> Plan:
-    call, output = inputs.call, inputs.made
+    call, output = inputs.call, inputs.output
     pg_type = call.args[0].type
     context = CallContext((pg_type,), output.type, call.position)
     columns, values = _list(inputs, inputs.value(call.args[0]))
@@ -103,7 +103,7 @@ def _json_list(inputs: AggregateInputs) -> Plan:
 )
 def _json_object(inputs: AggregateInputs) -> Plan:
     """Of jsonb the last value of a key stays."""
-    call, output = inputs.call, inputs.made
+    call, output = inputs.call, inputs.output
     if call.distinct:
         raise fault.unsupported(f"DISTINCT in {call.function}", call.position)
     binary = output.type.name == "jsonb"
@@ -119,4 +119,4 @@ def _json_object(inputs: AggregateInputs) -> Plan:
     columns, members = _list(inputs, pl.concat_str([key, pl.lit(" : "), item]))
     document = pl.when(members.len() > 0).then(members.str.join(", ")).alias(output.id)
     whole = pl.concat_str([pl.lit("{ "), pl.col(output.id), pl.lit(" }")])
-    return Plan(columns, (document,), item_site.rowwise(normalised, whole) if binary else whole)
+    return Plan(columns, (document,), item_site.rowwise(normalise, whole) if binary else whole)

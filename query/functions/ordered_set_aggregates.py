@@ -13,7 +13,7 @@ from query.functions.registry import aggregate
 from query.pg.types import INTERVAL_TYPE, is_keyed
 
 
-def _ordered(inputs: AggregateInputs) -> tuple[pl.Expr, pl.Expr]:
+def _sort_values(inputs: AggregateInputs) -> tuple[pl.Expr, pl.Expr]:
     """The column of the ordering value, and its present values in order."""
     key = inputs.call.order[0]
     name = inputs.name("a0")
@@ -22,7 +22,7 @@ def _ordered(inputs: AggregateInputs) -> tuple[pl.Expr, pl.Expr]:
         ordered = value.sort_by(sort_key(value, key.value.type), descending=key.descending)
     else:
         ordered = value.sort(descending=key.descending)
-    return inputs.masked(key.value).alias(name), ordered
+    return inputs.mask(key.value).alias(name), ordered
 
 
 @aggregate(
@@ -68,8 +68,8 @@ def _percentile_cont(inputs: AggregateInputs) -> Plan:
 
 def _fractions(inputs: AggregateInputs, pick: Callable[[pl.Expr, pl.Expr, float], pl.Expr]) -> Plan:
     """Each group's values are sorted once, into a list; the fractions are read from it after grouping."""
-    call, output = inputs.call, inputs.made
-    column, ordered = _ordered(inputs)
+    call, output = inputs.call, inputs.output
+    column, ordered = _sort_values(inputs)
     name, fractions = inputs.name("l"), getattr(call.direct[0], "value", None)
     values, count = pl.col(name), pl.col(name).list.len().cast(pl.Int64)
     aggregates = (ordered.implode().alias(name),)
@@ -85,8 +85,8 @@ def _fractions(inputs: AggregateInputs, pick: Callable[[pl.Expr, pl.Expr, float]
 @aggregate("mode() WITHIN GROUP (ORDER BY any) -> anyelement", "Most frequent value.")
 def _mode(inputs: AggregateInputs) -> Plan:
     """The most frequent value; of several the first in the order."""
-    call, output = inputs.call, inputs.made
-    column, ordered = _ordered(inputs)
+    call, output = inputs.call, inputs.output
+    column, ordered = _sort_values(inputs)
     pg_type = call.order[0].value.type
     if is_keyed(pg_type):
         runs = sort_key(ordered, pg_type).rle().struct.field("len")

@@ -105,7 +105,7 @@ def define(
 
     def register(build: Builder) -> Builder:
         for signature in signatures.split(";"):
-            function = _parsed(signature.strip(), build, summary, family)
+            function = _parse_signature(signature.strip(), build, summary, family)
             function = replace(
                 function,
                 result=result or function.result,
@@ -137,7 +137,7 @@ def _mirror(function: Function, name: str) -> Function:
 
     return replace(
         function,
-        key=f"{name}({_shown(right)}, {_shown(left)})",
+        key=f"{name}({_parameter_text(right)}, {_parameter_text(left)})",
         name=name,
         parameters=(right, left),
         result=result if isinstance(result, str) else lambda types: result(types[::-1]),
@@ -145,7 +145,7 @@ def _mirror(function: Function, name: str) -> Function:
     )
 
 
-def _shown(parameter: Parameter) -> str:
+def _parameter_text(parameter: Parameter) -> str:
     return parameter.type + ("!" if parameter.constant else "")
 
 
@@ -169,7 +169,7 @@ def argument_names(functions: str, names: str, short: str = "", default: int | N
         ARGUMENT_NAMES[function] = ArgumentNames(_words(names), _words(short), default)
 
 
-def _parsed(signature: str, build: Builder, summary: str, family: str) -> Function:
+def _parse_signature(signature: str, build: Builder, summary: str, family: str) -> Function:
     match = _SIGNATURE.match(signature)
     if match is None:
         raise ValueError(f"bad signature {signature!r}")

@@ -51,7 +51,7 @@ def _keys(items: Sequence[object], key: Key) -> list[object]:
     return [None if item is None else key(item) for item in items]
 
 
-def _boxed(value: pl.Expr) -> pl.Expr:
+def _box(value: pl.Expr) -> pl.Expr:
     """A value in a list, which is not NULL where the value is."""
     return pl.concat_list([value])
 
@@ -60,7 +60,7 @@ def _boxed(value: pl.Expr) -> pl.Expr:
 def equal_any(context: CallContext, value: pl.Expr, array: pl.Expr) -> pl.Expr:
     """NULL unless found, when the value or an element is NULL."""
     if context.types[0].name in _PLAIN:
-        return _quantified(context, value, array, "=", any_of=True)
+        return _quantify(context, value, array, "=", any_of=True)
     size = array.list.len()
     contains = array.list.contains(value)
     unknown = value.is_null() | (array.list.drop_nulls().list.len() < size)
@@ -88,7 +88,7 @@ def _holds(symbol: str, value: object, item: object) -> bool:
     return results[symbol]
 
 
-def _quantified(context: CallContext, value: pl.Expr, array: pl.Expr, symbol: str, any_of: bool) -> pl.Expr:
+def _quantify(context: CallContext, value: pl.Expr, array: pl.Expr, symbol: str, any_of: bool) -> pl.Expr:
     key = _key(context.types[0], context.position)
 
     def test(boxed: list[object], items: list[object]) -> bool | None:
@@ -101,7 +101,7 @@ def _quantified(context: CallContext, value: pl.Expr, array: pl.Expr, symbol: st
             any_of,
         )
 
-    return context.rowwise(test, _boxed(value), array)
+    return context.rowwise(test, _box(value), array)
 
 
 def _define_quantifier(symbol: str, any_of: bool) -> None:
@@ -114,7 +114,7 @@ def _define_quantifier(symbol: str, any_of: bool) -> None:
         strict=False,
     )
     def quantified(context: CallContext, value: pl.Expr, array: pl.Expr) -> pl.Expr:
-        return _quantified(context, value, array, symbol, any_of)
+        return _quantify(context, value, array, symbol, any_of)
 
 
 for _symbol in ("<", "<=", ">", ">=", "<>"):
@@ -136,7 +136,7 @@ def array_remove(context: CallContext, array: pl.Expr, value: pl.Expr) -> pl.Exp
         (element_key,) = _keys(boxed, key)
         return [item for item, known in zip(items, _keys(items, key), strict=True) if known != element_key]
 
-    return context.rowwise(remove, array, _boxed(value))
+    return context.rowwise(remove, array, _box(value))
 
 
 @define(
@@ -152,7 +152,7 @@ def array_replace(context: CallContext, array: pl.Expr, old: pl.Expr, new: pl.Ex
         (element_key,) = _keys(boxed, key)
         return [by[0] if known == element_key else item for item, known in zip(items, _keys(items, key), strict=True)]
 
-    return context.rowwise(replace, array, _boxed(old), _boxed(new))
+    return context.rowwise(replace, array, _box(old), _box(new))
 
 
 def _places(context: CallContext, array: pl.Expr, value: pl.Expr, start: pl.Expr | None, first: bool) -> pl.Expr:
@@ -164,7 +164,7 @@ def _places(context: CallContext, array: pl.Expr, value: pl.Expr, start: pl.Expr
         places = [place for place, known in enumerate(_keys(items, key), 1) if known == element_key and place >= low]
         return places if not first else places[0] if places else None
 
-    return context.rowwise(find, array, _boxed(value), *([] if start is None else [start]))
+    return context.rowwise(find, array, _box(value), *([] if start is None else [start]))
 
 
 @define(

@@ -31,7 +31,9 @@ def _float_spread(inputs: AggregateInputs) -> Plan:
     column, value = inputs.column(), inputs.values()
     value, ddof = value.drop_nulls(), 0 if name.endswith("_pop") else 1
     spread = value.std(ddof=ddof) if name.startswith("stddev") else value.var(ddof=ddof)
-    return Plan((column,), (pl.when(value.count() > ddof).then(spread).alias(inputs.made.id),), pl.col(inputs.made.id))
+    return Plan(
+        (column,), (pl.when(value.count() > ddof).then(spread).alias(inputs.output.id),), pl.col(inputs.output.id)
+    )
 
 
 @aggregate(
@@ -41,7 +43,7 @@ def _float_spread(inputs: AggregateInputs) -> Plan:
 )
 def _exact_spread(inputs: AggregateInputs) -> Plan:
     """(n * sum(x * x) - sum(x) ** 2) / (n * (n - 1)), and its root, with every digit."""
-    call, output, pg_type = inputs.call, inputs.made, inputs.type
+    call, output, pg_type = inputs.call, inputs.output, inputs.type
     scale = output.type.scale
     column, value = inputs.column(), inputs.values()
     population, root = call.function.endswith("_pop"), call.function.startswith("stddev")
@@ -109,12 +111,12 @@ def _of_pairs(name: str, summary: str, returned: str = "float8") -> Callable[[St
 
     def register(statistic: Statistic) -> Statistic:
         def build(inputs: AggregateInputs) -> Plan:
-            y, x = (inputs.masked(arg).cast(pl.Float64) for arg in inputs.call.args)
+            y, x = (inputs.mask(arg).cast(pl.Float64) for arg in inputs.call.args)
             both = y.is_not_null() & x.is_not_null()
             names = inputs.name("y"), inputs.name("x")
             columns = tuple(pl.when(both).then(value).alias(name) for value, name in zip((y, x), names, strict=True))
             result = statistic(_Pairs(pl.col(names[0]), pl.col(names[1])))
-            return Plan(columns, (result.alias(inputs.made.id),), pl.col(inputs.made.id))
+            return Plan(columns, (result.alias(inputs.output.id),), pl.col(inputs.output.id))
 
         aggregate(f"{name}(float8, float8) -> {returned}", summary)(build)
         return statistic
@@ -201,7 +203,7 @@ def _mean_of_intervals(inputs: AggregateInputs) -> Plan:
 
 def _interval_sum(inputs: AggregateInputs, average: bool) -> Plan:
     """Months, days and microseconds, each summed; a mean carries what a part leaves down to the next."""
-    call, output = inputs.call, inputs.made
+    call, output = inputs.call, inputs.output
     column, value = inputs.column(), inputs.values()
     parts = {name: value.struct.field(name).cast(pl.Int128).sum().alias(inputs.name(name)) for name in _PARTS}
     count = pl.col(inputs.name("n"))
@@ -212,7 +214,7 @@ def _interval_sum(inputs: AggregateInputs, average: bool) -> Plan:
         extra_days = rest * 30
         day_total = days + extra_days
         whole_days = _toward_zero(day_total, count)
-        us = _rounded(us + (day_total - whole_days * count) * DAY, count)
+        us = _round(us + (day_total - whole_days * count) * DAY, count)
         months, days = whole, whole_days
     context = CallContext((output.type,), output.type, call.position)
     result = pl.when(count > 0).then(checked_interval(context, months, days, us))
@@ -223,5 +225,5 @@ def _toward_zero(total: pl.Expr, count: pl.Expr) -> pl.Expr:
     return (total.abs() // count) * total.sign()
 
 
-def _rounded(total: pl.Expr, count: pl.Expr) -> pl.Expr:
+def _round(total: pl.Expr, count: pl.Expr) -> pl.Expr:
     return ((total.abs() + count // 2) // count) * total.sign()

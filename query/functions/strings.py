@@ -135,7 +135,7 @@ def right(context: CallContext, value: pl.Expr, count: pl.Expr) -> pl.Expr:
     return value.str.slice(first.cast(pl.Int64).clip(0, None))
 
 
-def _repeated(value: pl.Expr, times: pl.Expr) -> pl.Expr:
+def _repeat(value: pl.Expr, times: pl.Expr) -> pl.Expr:
     return pl.when(value.is_not_null()).then(value.repeat_by(times.clip(0, None)).list.join(""))
 
 
@@ -144,7 +144,7 @@ def repeat(context: CallContext, value: pl.Expr, count: pl.Expr) -> pl.Expr:
     size = value.str.len_bytes().cast(pl.Int64) * count.cast(pl.Int64)
     too_long = size > MAX_TEXT_CHARACTERS
     bounded = context.fail_where(pl.when(~too_long).then(count).otherwise(0), too_long, "text_size")
-    return _repeated(value, bounded)
+    return _repeat(value, bounded)
 
 
 def _padding(context: CallContext, value: pl.Expr, width: pl.Expr, fill: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
@@ -154,7 +154,7 @@ def _padding(context: CallContext, value: pl.Expr, width: pl.Expr, fill: pl.Expr
     missing = (width - value.str.len_chars().cast(pl.Int64)).clip(0, None)
     size = fill.str.len_chars().cast(pl.Int64)
     times = pl.when(size > 0).then(missing // pl.max_horizontal(size, pl.lit(1, dtype=pl.Int64)) + 1).otherwise(0)
-    return width, _repeated(fill, times).str.slice(0, missing)
+    return width, _repeat(fill, times).str.slice(0, missing)
 
 
 @define(

@@ -12,7 +12,7 @@ from query.expr.common_subexpressions import CommonSubexpressions
 from query.functions.registry import aggregate_of, shares_values
 from query.lower.grouping_keys import groups_of
 from query.lower.scalars import expression
-from query.lower.statements import Statements, listed, quoted
+from query.lower.statements import Statements, quote, quote_all
 from query.pg.types import BOOL
 from query.plan.tree import Aggregate, AggregateCall, Column, Constant, Field, Scalar
 
@@ -22,7 +22,7 @@ def aggregate(relation: Aggregate, frame: pl.LazyFrame, statements: Statements) 
     keys = [key.id for key in relation.keys]
     outputs = relation.fields[len(keys) :]
     subexpressions = CommonSubexpressions()
-    plans = _plans([_staged(call, subexpressions) for call in relation.calls], outputs)
+    plans = _plans([_with_argument_columns(call, subexpressions) for call in relation.calls], outputs)
     frame = subexpressions.add_to(frame).with_columns(column for entry in plans for column in entry.columns)
     groups = groups_of(frame, relation.keys)
     if groups.firsts:
@@ -32,7 +32,7 @@ def aggregate(relation: Aggregate, frame: pl.LazyFrame, statements: Statements) 
     elif all(entry.sql for entry in plans) or not plans:
         grouped = _statement(frame, keys, plans, statements)
     else:
-        grouped = _compiled(frame, keys, plans, statements)
+        grouped = _aggregate_frame(frame, keys, plans, statements)
     results = [entry.result.alias(field.id) for entry, field in zip(plans, outputs, strict=True)]
     if not relation.fields:
         return grouped
@@ -50,7 +50,7 @@ def _plans(calls: Sequence[AggregateCall], outputs: Sequence[Field]) -> list[Pla
     return plans
 
 
-def _staged(call: AggregateCall, subexpressions: CommonSubexpressions) -> AggregateCall:
+def _with_argument_columns(call: AggregateCall, subexpressions: CommonSubexpressions) -> AggregateCall:
     """The call with its condition and its deeper arguments computed ahead."""
     where = call.where
     if where is not None and not isinstance(where, Column | Constant):
@@ -73,13 +73,13 @@ def _statement(frame: pl.LazyFrame, keys: list[str], plans: list[Plan], statemen
     if not plans:
         if not keys:
             return frame.select(pl.len().alias(""))
-        return statements.run(f"SELECT DISTINCT {listed(keys)} FROM {name}")
-    items = ", ".join([*(quoted(key) for key in keys), *(text for entry in plans for text in entry.sql)])
-    group = f" GROUP BY {listed(keys)}" if keys else ""
+        return statements.run(f"SELECT DISTINCT {quote_all(keys)} FROM {name}")
+    items = ", ".join([*(quote(key) for key in keys), *(text for entry in plans for text in entry.sql)])
+    group = f" GROUP BY {quote_all(keys)}" if keys else ""
     return statements.run(f"SELECT {items} FROM {name}{group}")
 
 
-def _compiled(frame: pl.LazyFrame, keys: list[str], plans: list[Plan], statements: Statements) -> pl.LazyFrame:
+def _aggregate_frame(frame: pl.LazyFrame, keys: list[str], plans: list[Plan], statements: Statements) -> pl.LazyFrame:
     statements.note("aggregation")
     aggregates = [item for entry in plans for item in entry.aggregates]
     return frame.group_by(keys).agg(aggregates) if keys else frame.select(aggregates)

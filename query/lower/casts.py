@@ -26,7 +26,7 @@ def convert(context: CallContext, value: pl.Expr, cast: Cast) -> pl.Expr:
     source, target = cast.value.type, cast.type
     if target.name == "numeric" and cast.modifiers and cast.modifiers[1] < 0:
         return _to_tens(context, value, source, *cast.modifiers)
-    result = _converted(context, value, source, target, cast)
+    result = _convert(context, value, source, target, cast)
     if cast.character:
         result = result.str.slice(0, cast.modifiers[0])
         return result.str.pad_end(cast.modifiers[0], " ") if cast.character == "bpchar" else result
@@ -45,11 +45,11 @@ def _to_tens(context: CallContext, value: pl.Expr, source: PgType, precision: in
     return context.fail_where(tens, tens.abs() >= limit, "numeric_field") * pl.lit(10**-scale, dtype=pl.Int128)
 
 
-def _converted(context: CallContext, value: pl.Expr, source: PgType, target: PgType, cast: Cast) -> pl.Expr:
+def _convert(context: CallContext, value: pl.Expr, source: PgType, target: PgType, cast: Cast) -> pl.Expr:
     if source.element is not None and target.element is not None:
         inner = CallContext((source.element,), target.element, context.position)
         return context.nullify_unneeded(value).list.eval(
-            _converted(inner, pl.element(), source.element, target.element, cast)
+            _convert(inner, pl.element(), source.element, target.element, cast)
         )
     if source == target:
         return value
@@ -110,7 +110,7 @@ def _reader(target: PgType, lenient: bool) -> Callable[[str], object]:
     def strict(text: str) -> object:
         if target.name == "numeric":
             return _numeric(text, target)
-        return stored(read(text, target), target)
+        return to_stored(read(text, target), target)
 
     def forgiving(text: str) -> object:
         try:
@@ -128,7 +128,7 @@ def _numeric(text: str, target: PgType) -> int:
     return number.at_scale(target.scale)
 
 
-def stored(value: object, pg_type: PgType) -> object:
+def to_stored(value: object, pg_type: PgType) -> object:
     """A read value as a Polars series takes it."""
     if pg_type.name == "interval" and isinstance(value, tuple):
         return dict(zip(("months", "days", "us"), value, strict=True))

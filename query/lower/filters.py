@@ -13,7 +13,7 @@ from query.plan.tree import Scalar
 _HOLDS: Final = "holds"
 
 
-def filtered(frame: pl.LazyFrame, predicate: Scalar) -> pl.LazyFrame:
+def filter_rows(frame: pl.LazyFrame, predicate: Scalar) -> pl.LazyFrame:
     """The rows for which the predicate is true.
 
     A scan tries its predicate on minimum and maximum values, which need not be rows (long texts are cut). A function

@@ -29,18 +29,18 @@ def total(frame: pl.LazyFrame, call: WindowCall, output: Field) -> pl.LazyFrame:
     return frame.with_columns(entry.columns).with_columns(entry.aggregates).with_columns(entry.result.alias(output.id))
 
 
-def aggregated(frame: pl.LazyFrame, call: WindowCall, output: Field, bounds: Frame) -> pl.LazyFrame:
+def aggregate_over_frame(frame: pl.LazyFrame, call: WindowCall, output: Field, bounds: Frame) -> pl.LazyFrame:
     if _is_whole(bounds):
         return _over_partition(frame, call, output)
     if call.function == "count" and not bounds.exclude:
-        return frame.with_columns(_running(_counted(call)).alias(output.id))
+        return frame.with_columns(_running(_count_mask(call)).alias(output.id))
     exact = call.args and call.args[0].type.name in (*INTEGERS, "numeric")
     if call.function in ("sum", "avg") and exact and not bounds.exclude:
         return _exact(frame, call, output)
     grows = bounds.start.kind == "unbounded_preceding" and not bounds.exclude
     if grows and call.function in ("sum", "avg", "min", "max") and not is_keyed(call.args[0].type):
         return _growing(frame, call, output)
-    return _listed(frame, call, output, bounds)
+    return _over_lists(frame, call, output, bounds)
 
 
 def _is_whole(bounds: Frame) -> bool:
@@ -49,14 +49,14 @@ def _is_whole(bounds: Frame) -> bool:
     return ends == ("unbounded_preceding", "unbounded_following") and not bounds.exclude
 
 
-def _masked(call: WindowCall) -> pl.Expr:
+def _value_where(call: WindowCall) -> pl.Expr:
     value = argument(0)
     return value if call.where is None else pl.when(pl.col("w_where")).then(value)
 
 
-def _counted(call: WindowCall) -> pl.Expr:
+def _count_mask(call: WindowCall) -> pl.Expr:
     if call.args:
-        return _masked(call).is_not_null()
+        return _value_where(call).is_not_null()
     if call.where is not None:
         return pl.col("w_where")
     return pl.col(ROW).is_not_null()
@@ -75,7 +75,7 @@ def _difference(total: pl.Expr) -> pl.Expr:
 
 def _exact(frame: pl.LazyFrame, call: WindowCall, output: Field) -> pl.LazyFrame:
     """Sums of whole numbers, by differences of running totals, which lose nothing."""
-    value = _masked(call)
+    value = _value_where(call)
     total = _difference(value.cast(pl.Int128).fill_null(0).cum_sum())
     frame = frame.with_columns(total.alias("w_total"), _running(value.is_not_null()).alias("w_count"))
     total, count = pl.col("w_total"), pl.col("w_count")
@@ -90,7 +90,7 @@ def _exact(frame: pl.LazyFrame, call: WindowCall, output: Field) -> pl.LazyFrame
 
 def _growing(frame: pl.LazyFrame, call: WindowCall, output: Field) -> pl.LazyFrame:
     """Frames that start with the partition: running values, read at the frame's last row."""
-    frame = frame.with_columns(_masked(call).alias("w_value"))
+    frame = frame.with_columns(_value_where(call).alias("w_value"))
     source = pl.col("w_value")
     ranked = call.function in ("min", "max") and call.args[0].type.name in _RANKED
     if ranked:
@@ -131,7 +131,7 @@ def _over_partition(frame: pl.LazyFrame, call: WindowCall, output: Field) -> pl.
     return frame.with_columns(entry.result.alias(output.id))
 
 
-def _listed(frame: pl.LazyFrame, call: WindowCall, output: Field, bounds: Frame) -> pl.LazyFrame:
+def _over_lists(frame: pl.LazyFrame, call: WindowCall, output: Field, bounds: Frame) -> pl.LazyFrame:
     """Any aggregate over any frame: the frame's rows are written out and grouped by the row they belong to."""
     entry = plan(_as_aggregate(call), output)
     # Read three times, by row numbers: computed once, since rows that tie come in another order every time.
@@ -149,7 +149,7 @@ def _listed(frame: pl.LazyFrame, call: WindowCall, output: Field, bounds: Frame)
     source = frame.select(pl.col(ROW).alias("w_member"), pl.col(PEER).alias("w_member_peer"), *names)
     members = members.join(source, on="w_member", how="left", maintain_order="left")
     if bounds.exclude:
-        members = members.filter(_included(bounds.exclude))
+        members = members.filter(_inclusion_mask(bounds.exclude))
     grouped = members.group_by("w_owner").agg(entry.aggregates)
     frame = frame.join(grouped, left_on=ROW, right_on="w_owner", how="left", maintain_order="left")
     result = entry.result
@@ -158,7 +158,7 @@ def _listed(frame: pl.LazyFrame, call: WindowCall, output: Field, bounds: Frame)
     return frame.with_columns(result.alias(output.id))
 
 
-def _included(exclude: str) -> pl.Expr:
+def _inclusion_mask(exclude: str) -> pl.Expr:
     itself = pl.col("w_member") == pl.col("w_owner")
     peer = pl.col("w_member_peer") == pl.col("w_owner_peer")
     if exclude == "current row":

@@ -10,7 +10,7 @@ from query.pg.types import INTEGERS, TIMESTAMP, TIMESTAMPS, PgType
 from query.plan.tree import Bound, Call, Constant, Frame, SortKey
 
 
-def framed(frame: pl.LazyFrame, bounds: Frame, spec: Spec) -> pl.LazyFrame:
+def with_frame_bounds(frame: pl.LazyFrame, bounds: Frame, spec: Spec) -> pl.LazyFrame:
     """Rows [w_start, w_end) of each row's frame, never empty backwards."""
     start = _edge(bounds.mode, bounds.start, spec, is_start=True)
     end = _edge(bounds.mode, bounds.end, spec, is_start=False)
@@ -56,7 +56,7 @@ def _value_edge(bound: Bound, spec: Spec, sign: int, is_start: bool) -> pl.Expr:
     """RANGE with an offset: where the first row at or beyond value ± offset stands in the sorted partition."""
     key = spec.order[0]
     pg_type = key.value.type
-    moved = _moved(key, bound, -sign if key.descending else sign)
+    moved = _shift_value(key, bound, -sign if key.descending else sign)
     physical, target = _whole(pl.col("w_o0"), pg_type), _whole(moved, TIMESTAMP if pg_type.name == "date" else pg_type)
     if key.descending:
         zero = pl.lit(0, dtype=pl.Int128)
@@ -72,7 +72,7 @@ def _value_edge(bound: Bound, spec: Spec, sign: int, is_start: bool) -> pl.Expr:
     return pl.when(physical.is_null()).then(peer).otherwise(place)
 
 
-def _moved(key: SortKey, bound: Bound, sign: int) -> pl.Expr:
+def _shift_value(key: SortKey, bound: Bound, sign: int) -> pl.Expr:
     """The ordering value plus or minus the frame's offset."""
     pg_type, offset = key.value.type, bound.offset
     if offset is None or not isinstance(offset, Constant):

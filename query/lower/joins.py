@@ -8,8 +8,8 @@ import polars as pl
 from query import fault
 from query.expr.equality import is_matched_by_key, match_key
 from query.expr.row_errors import declare_row_error, fail_where
-from query.lower.filters import filtered
-from query.lower.scalars import computed
+from query.lower.filters import filter_rows
+from query.lower.scalars import with_values
 from query.lower.statements import Statements
 from query.plan.traverse import columns, conjuncts
 from query.plan.tree import Aggregate, Call, Field, Join, LookupJoin, Project, Relation, Scalar
@@ -33,7 +33,7 @@ class Condition:
     rest: list[Scalar] = field(default_factory=list)
 
 
-def _analysed(relation: Join) -> Condition:
+def _split_condition(relation: Join) -> Condition:
     condition = Condition()
     left = {field.id for field in relation.left.fields}
     right = {field.id for field in relation.right.fields}
@@ -56,22 +56,22 @@ def _analysed(relation: Join) -> Condition:
 
 def join(relation: Join, left: pl.LazyFrame, right: pl.LazyFrame, statements: Statements) -> pl.LazyFrame:
     """The joined rows, their columns those of the relation."""
-    condition = _analysed(relation)
+    condition = _split_condition(relation)
     if relation.kind == "inner":
         joined = _equal(left, right, condition, "inner", statements)
-        return _selected(_checked(joined, condition.rest), relation.fields)
+        return _select_fields(_filter_all(joined, condition.rest), relation.fields)
     if not condition.rest and condition.left:
-        return _selected(_equal(left, right, condition, relation.kind, statements), relation.fields)
+        return _select_fields(_equal(left, right, condition, relation.kind, statements), relation.fields)
     return _outer(relation, left, right, condition, statements)
 
 
-def _selected(frame: pl.LazyFrame, fields: tuple[Field, ...]) -> pl.LazyFrame:
+def _select_fields(frame: pl.LazyFrame, fields: tuple[Field, ...]) -> pl.LazyFrame:
     return frame.select([made.id for made in fields]) if fields else frame
 
 
-def _checked(frame: pl.LazyFrame, rest: list[Scalar]) -> pl.LazyFrame:
+def _filter_all(frame: pl.LazyFrame, rest: list[Scalar]) -> pl.LazyFrame:
     for part in rest:
-        frame = filtered(frame, part)
+        frame = filter_rows(frame, part)
     return frame
 
 
@@ -82,8 +82,8 @@ def _equal(
     if not condition.left:
         return _cross(left, right, statements)
     names = [f"k{index}" for index in range(len(condition.left))]
-    left = _keyed(left, {f"l{name}": value for value, name in zip(condition.left, names, strict=True)})
-    right = _keyed(right, {f"r{name}": value for value, name in zip(condition.right, names, strict=True)})
+    left = _add_keys(left, {f"l{name}": value for value, name in zip(condition.left, names, strict=True)})
+    right = _add_keys(right, {f"r{name}": value for value, name in zip(condition.right, names, strict=True)})
     if any(condition.null_safe) or join_type not in _SQL_KINDS:
         return _null_safe(left, right, names, condition, join_type, statements)
     terms = " AND ".join(f'a."l{name}" = b."r{name}"' for name in names)
@@ -115,9 +115,9 @@ def _null_safe(
     )
 
 
-def _keyed(frame: pl.LazyFrame, values: Mapping[str, Scalar]) -> pl.LazyFrame:
+def _add_keys(frame: pl.LazyFrame, values: Mapping[str, Scalar]) -> pl.LazyFrame:
     """The frame with what it is joined by."""
-    frame = computed(frame, values)
+    frame = with_values(frame, values)
     return frame.with_columns(
         match_key(pl.col(name), value.type).alias(name)
         for name, value in values.items()
@@ -144,17 +144,20 @@ def _outer(
     left, right = left.with_row_index("ln").cache(), right.with_row_index("rn")
     if relation.kind == "full":
         right = right.cache()
-    matches = _checked(_equal(left, right, condition, "inner", statements), condition.rest)
+    matches = _filter_all(_equal(left, right, condition, "inner", statements), condition.rest)
     if relation.kind in ("semi", "anti"):
         matched = matches.select("ln").unique()
-        return _selected(left.join(matched, on="ln", how=relation.kind), relation.fields)  # type: ignore[arg-type]
-    parts = [_selected(matches, relation.fields), _unmatched(left, relation.left, matches, "ln", relation.fields)]
+        return _select_fields(left.join(matched, on="ln", how=relation.kind), relation.fields)  # type: ignore[arg-type]
+    parts = [
+        _select_fields(matches, relation.fields),
+        _unmatched_rows(left, relation.left, matches, "ln", relation.fields),
+    ]
     if relation.kind == "full":
-        parts.append(_unmatched(right, relation.right, matches, "rn", relation.fields))
+        parts.append(_unmatched_rows(right, relation.right, matches, "rn", relation.fields))
     return pl.concat(parts)
 
 
-def _unmatched(
+def _unmatched_rows(
     frame: pl.LazyFrame, side: Relation, matches: pl.LazyFrame, number: str, fields: tuple[Field, ...]
 ) -> pl.LazyFrame:
     """Rows of one side without a match, the other side's columns null."""
@@ -173,11 +176,11 @@ def lookup(relation: LookupJoin, left: pl.LazyFrame, right: pl.LazyFrame, statem
     if relation.single:
         right = _single(right, relation)
     if not names and _is_one_row(relation):
-        return _selected(_beside(left, right, relation.right.fields), relation.fields)
+        return _select_fields(_beside(left, right, relation.right.fields), relation.fields)
     if not names:
-        return _selected(_constant_lookup(relation, left, right), relation.fields)
-    left = _keyed(left, {f"l{name}": value for (value, _), name in zip(relation.keys, names, strict=True)})
-    right = _keyed(right, {f"r{name}": inner for (_, inner), name in zip(relation.keys, names, strict=True)})
+        return _select_fields(_constant_lookup(relation, left, right), relation.fields)
+    left = _add_keys(left, {f"l{name}": value for (value, _), name in zip(relation.keys, names, strict=True)})
+    right = _add_keys(right, {f"r{name}": inner for (_, inner), name in zip(relation.keys, names, strict=True)})
     joined = left.join(
         right,
         left_on=[f"l{name}" for name in names],
@@ -187,7 +190,7 @@ def lookup(relation: LookupJoin, left: pl.LazyFrame, right: pl.LazyFrame, statem
         coalesce=False,
         maintain_order="left",
     )
-    return _selected(joined, relation.fields)
+    return _select_fields(joined, relation.fields)
 
 
 def _is_one_row(relation: LookupJoin) -> bool:

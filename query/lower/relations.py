@@ -9,12 +9,12 @@ from query import fault
 from query.expr.common_subexpressions import CommonSubexpressions
 from query.expr.literals import series_of
 from query.lower.aggregates import aggregate
-from query.lower.filters import filtered
+from query.lower.filters import filter_rows
 from query.lower.grouping_keys import distinct, first_rows, matched_sets
 from query.lower.joins import join, lookup
 from query.lower.recursion import recursive
-from query.lower.scalars import computed, expression, sort_value
-from query.lower.statements import Statements, listed, quoted
+from query.lower.scalars import expression, sort_value, with_values
+from query.lower.statements import Statements, quote, quote_all
 from query.lower.top_n_filter import is_stored, top_n_filter
 from query.lower.windows import window
 from query.pg.types import is_keyed
@@ -62,11 +62,11 @@ class Lowering:
         done = self.done.get(id(relation))
         if done is not None:
             return done[1]
-        frame = self._lowered(relation)
+        frame = self._lower(relation)
         self.done[id(relation)] = (relation, frame)
         return frame
 
-    def _lowered(self, relation: Relation) -> pl.LazyFrame:
+    def _lower(self, relation: Relation) -> pl.LazyFrame:
         match relation:
             case Scan():
                 return self.scan(relation)
@@ -147,7 +147,7 @@ class Lowering:
     def filter(self, relation: Filter) -> pl.LazyFrame:
         """Predicates are compiled, so that literals are plain and reach the scan's statistics."""
         self.statements.note("predicate")
-        return filtered(self.frame(relation.input), relation.predicate)
+        return filter_rows(self.frame(relation.input), relation.predicate)
 
     def join(self, relation: Join) -> pl.LazyFrame:
         return join(relation, self.frame(relation.left), self.frame(relation.right), self.statements)
@@ -182,9 +182,9 @@ class Lowering:
         return self.frame(relation.input).cache()
 
     def sort(self, relation: Sort) -> pl.LazyFrame:
-        return self._sorted(self.frame(relation.input), relation.fields, relation.keys, "")
+        return self._sort(self.frame(relation.input), relation.fields, relation.keys, "")
 
-    def _sorted(
+    def _sort(
         self, frame: pl.LazyFrame, fields: tuple[Field, ...], keys: tuple[SortKey, ...], tail: str
     ) -> pl.LazyFrame:
         subexpressions = CommonSubexpressions()
@@ -195,7 +195,7 @@ class Lowering:
                 column = f"s{index}"
                 helpers.append(sort_value(key.value, subexpressions).alias(column))
             direction = "DESC" if key.descending else "ASC"
-            terms.append(f"{quoted(column)} {direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}")
+            terms.append(f"{quote(column)} {direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}")
         name = self.statements.name(subexpressions.add_to(frame).with_columns(helpers) if helpers else frame)
         return self.statements.run(f"SELECT {_columns(fields)} FROM {name} ORDER BY {', '.join(terms)}{tail}")
 
@@ -206,7 +206,7 @@ class Lowering:
         tail += f" OFFSET {relation.offset}" if relation.offset else ""
         source = relation.input
         if isinstance(source, Sort) and tail and source.fields:
-            return self._sorted(self.frame(source.input), source.fields, source.keys, tail)
+            return self._sort(self.frame(source.input), source.fields, source.keys, tail)
         frame = self.frame(source)
         if not tail or not relation.fields:
             return frame.slice(relation.offset, relation.count)
@@ -222,7 +222,7 @@ class Lowering:
         return first_rows.drop("n")
 
     def combine(self, relation: SetOperation) -> pl.LazyFrame:
-        sides = [self._aligned(side, relation.fields) for side in (relation.left, relation.right)]
+        sides = [self._align(side, relation.fields) for side in (relation.left, relation.right)]
         keyed = any(is_keyed(made.type) for made in relation.fields)
         if relation.operator == "union" and (relation.all or keyed):
             both = pl.concat(sides)
@@ -236,7 +236,7 @@ class Lowering:
         self.statements.note(relation.operator.upper())
         return matched_sets(relation, sides)
 
-    def _aligned(self, side: Relation, fields: tuple[Field, ...]) -> pl.LazyFrame:
+    def _align(self, side: Relation, fields: tuple[Field, ...]) -> pl.LazyFrame:
         return self.frame(side).select(
             pl.col(field.id).alias(output.id) for field, output in zip(side.fields, fields, strict=False)
         )
@@ -248,7 +248,7 @@ class Lowering:
         frame = self.frame(relation.input)
         names = [field.id for field, _ in zip(outputs, relation.values, strict=False)]
         values = zip(outputs, relation.values, strict=False)
-        frame = computed(frame, {field.id: value for field, value in values})
+        frame = with_values(frame, {field.id: value for field, value in values})
         longest = pl.max_horizontal(pl.col(name).list.len().fill_null(0) for name in names)
         frame = frame.with_columns(longest.cast(pl.Int64).alias("n"))
         if not relation.outer:
@@ -307,4 +307,4 @@ def _constants(frame: pl.LazyFrame, relation: Project, values: list[pl.Expr]) ->
 
 
 def _columns(fields: tuple[Field, ...]) -> str:
-    return listed([made.id for made in fields])
+    return quote_all([made.id for made in fields])

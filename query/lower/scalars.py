@@ -51,7 +51,7 @@ def is_null(call: Call) -> bool:
     )
 
 
-def computed(frame: pl.LazyFrame, values: Mapping[str, Scalar]) -> pl.LazyFrame:
+def with_values(frame: pl.LazyFrame, values: Mapping[str, Scalar]) -> pl.LazyFrame:
     """The frame with the values as further columns."""
     subexpressions = CommonSubexpressions()
     columns = [expression(value, subexpressions).alias(name) for name, value in values.items()]

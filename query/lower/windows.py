@@ -8,11 +8,11 @@ import polars as pl
 
 from query import fault
 from query.functions.registry import WINDOW_FUNCTIONS
-from query.lower.frame_aggregates import aggregated, is_total, total
-from query.lower.frames import framed
+from query.lower.frame_aggregates import aggregate_over_frame, is_total, total
+from query.lower.frames import with_frame_bounds
 from query.lower.statements import Statements
 from query.lower.top_n_filter import is_stored
-from query.lower.window_rows import marked, with_arguments
+from query.lower.window_rows import with_arguments, with_window_columns
 from query.lower.window_specs import DEFAULT, WHOLE, Spec
 from query.plan.tree import Column, Field, Window, WindowCall
 
@@ -31,9 +31,9 @@ def window(relation: Window, frame: pl.LazyFrame, statements: Statements) -> pl.
                 frame = total(frame, call, field)
         else:
             statements.note(f"{len(calls)} window functions over one sorting")
-            frame = marked(frame, spec, relation.first, _is_stored(relation, spec))
+            frame = with_window_columns(frame, spec, relation.first, _is_stored(relation, spec))
             for call, field in calls:
-                frame = _computed(frame, call, field, spec)
+                frame = _compute(frame, call, field, spec)
         column_ids += [field.id for _, field in calls]
         frame = frame.select(column_ids)
     output_ids = [field.id for field in relation.fields]
@@ -44,15 +44,15 @@ def _is_stored(relation: Window, spec: Spec) -> bool:
     return is_stored(relation.input) and all(isinstance(value, Column) for value in spec.values)
 
 
-def _computed(frame: pl.LazyFrame, call: WindowCall, output: Field, spec: Spec) -> pl.LazyFrame:
+def _compute(frame: pl.LazyFrame, call: WindowCall, output: Field, spec: Spec) -> pl.LazyFrame:
     frame = with_arguments(frame, call)
     function = next(iter(WINDOW_FUNCTIONS.get(call.function, ())), None)
     if function is not None and not function.framed:
         return frame.with_columns(function.build(call).alias(output.id))
     bounds = call.frame or (DEFAULT if spec.order else WHOLE)
-    frame = framed(frame, bounds, spec)
+    frame = with_frame_bounds(frame, bounds, spec)
     if function is None:
-        return aggregated(frame, call, output, bounds)
+        return aggregate_over_frame(frame, call, output, bounds)
     if bounds.exclude:
         raise fault.unsupported(f"{call.function} with EXCLUDE", call.position)
     return frame.with_columns(function.build(call).alias(output.id))

@@ -277,7 +277,7 @@ def _date_field(moment: Moment, date_fields: frozenset[str], part: str) -> str:
 
 
 def _read_word(moment: Moment, part: str) -> None:
-    zone = _abbreviated(part)
+    zone = _zone_abbreviation(part)
     word_type, value = ("zone", 0) if zone is not None else WORDS.get(part[:10], ("zone name", 0))
     if word_type == "ignored":
         return
@@ -319,7 +319,7 @@ def _read_month_name(moment: Moment, value: int) -> None:
 
 
 @cache
-def _abbreviated(word: str) -> Zone | None:
+def _zone_abbreviation(word: str) -> Zone | None:
     """The zone of a word that is no word of the calendar."""
     if word in WORDS:
         return None

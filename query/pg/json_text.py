@@ -64,7 +64,7 @@ def number_text(value: int | Decimal) -> str:
     return format(abs(value) if value.is_zero() else value, "f")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\x7f")
 
 
@@ -75,7 +75,7 @@ def jsonb_text(value: Json) -> str:
     '{"a": [true, null], "bb": 1}'
     """
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_quoted(key)}: {jsonb_text(item)}" for key, item in stored_order(value)) + "}"
+        return "{" + ", ".join(f"{_quote(key)}: {jsonb_text(item)}" for key, item in stored_order(value)) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(jsonb_text(item) for item in value) + "]"
     return scalar_text(value)
@@ -94,10 +94,10 @@ def scalar_text(value: Json) -> str:
         return "true" if value else "false"
     if isinstance(value, int | Decimal):
         return number_text(value)
-    return _quoted(str(value))
+    return _quote(str(value))
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """`text` as jsonb shows it. Raises BadJson, NoCharacter."""
     return jsonb_text(parse_binary(text))
 

@@ -10,7 +10,7 @@ from query import fault
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.date_parts import BadMoment, MomentOutOfRange, UnsupportedMoment, ZoneOutOfRange
 from query.pg.intervals import BadInterval, IntervalOutOfRange, parse_interval
-from query.pg.json_text import BadJson, NoCharacter, normalised, parse_json
+from query.pg.json_text import BadJson, NoCharacter, normalise, parse_json
 from query.pg.time_zones import UnknownZone, UnsupportedZone
 from query.pg.timestamps import US_PER_DAY, parse_date, parse_moment, parse_time
 from query.pg.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType
@@ -180,7 +180,7 @@ def _read_interval(text: str, target: PgType) -> tuple[int, int, int]:
 def _read_json(text: str, target: PgType) -> str:
     try:
         if target.name == "jsonb":
-            return normalised(text)
+            return normalise(text)
         parse_json(text)
     except NoCharacter as error:
         raise BadLiteral("22P05", "unsupported Unicode escape sequence") from error

@@ -47,30 +47,30 @@ def _scans(relation: Relation, required: Conditions) -> Iterator[tuple[str, Cond
     match relation:
         case Scan():
             names = {made.id: name for name, made in zip(relation.names, relation.fields, strict=True)}
-            yield relation.dataset, _renamed(required, names)
+            yield relation.dataset, _rename(required, names)
         case Filter():
             conditions = tuple(each for part in conjuncts(relation.predicate) for each in _conditions(part))
             yield from _scans(relation.input, (*required, *conditions))
         case Project():
             pairs = zip(relation.fields, relation.values, strict=True)
             names = {made.id: value.id for made, value in pairs if isinstance(value, Column)}
-            yield from _scans(relation.input, _renamed(required, names))
+            yield from _scans(relation.input, _rename(required, names))
         case CteRef():
             sources = zip(relation.fields, relation.input.fields, strict=True)
-            yield from _scans(relation.input, _renamed(required, {made.id: source.id for made, source in sources}))
+            yield from _scans(relation.input, _rename(required, {made.id: source.id for made, source in sources}))
         case Sort():
             yield from _scans(relation.input, required)
         case Join(kind="inner" | "left" | "semi" | "anti") | LookupJoin():
-            yield from _scans(relation.left, _renamed(required, {made.id: made.id for made in relation.left.fields}))
+            yield from _scans(relation.left, _rename(required, {made.id: made.id for made in relation.left.fields}))
             inner = relation.right.fields if relation.kind == "inner" else ()
-            yield from _scans(relation.right, _renamed(required, {made.id: made.id for made in inner}))
+            yield from _scans(relation.right, _rename(required, {made.id: made.id for made in inner}))
         case _:
             for child in children(relation):
                 if isinstance(child, Relation):
                     yield from _scans(child, ())
 
 
-def _renamed(conditions: Conditions, names: Mapping[str, str]) -> Conditions:
+def _rename(conditions: Conditions, names: Mapping[str, str]) -> Conditions:
     """The conditions under other names of their columns; those of columns without one are dropped."""
     return tuple(
         Condition(names[condition.column], condition.operation, condition.value)

@@ -50,10 +50,10 @@ def value_text(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
     if isinstance(dtype, pl.Boolean):
         return pl.when(value).then(pl.lit("t")).when(~value).then(pl.lit("f"))
     if isinstance(dtype, pl.Datetime):
-        text = _trimmed(value.dt.strftime(TIMESTAMP))
+        text = _trim(value.dt.strftime(TIMESTAMP))
         return pl.concat_str(text, pl.lit("+00")) if dtype.time_zone else text
     if isinstance(dtype, pl.Time):
-        return _trimmed(value.dt.strftime("%H:%M:%S%.f"))
+        return _trim(value.dt.strftime("%H:%M:%S%.f"))
     if isinstance(dtype, pl.Binary):
         return pl.format("\\x{}", value.bin.encode("hex"))
     return _float_text(value) if dtype.is_float() else value.cast(pl.String)
@@ -70,7 +70,7 @@ def _array_text(value: pl.Expr, dtype: pl.List, type_name: str) -> pl.Expr:
     return pl.concat_str(pl.lit("{"), joined, pl.lit("}"))
 
 
-def _trimmed(text: pl.Expr) -> pl.Expr:
+def _trim(text: pl.Expr) -> pl.Expr:
     """A time without the zeros that end its fraction."""
     return text.str.replace(r"(\.[0-9]*[1-9])0+$", "${1}")
 

@@ -77,9 +77,9 @@ def stream(
         sink = cast(IO[bytes], _Emitter(emit))
         for_interchange(frame).sink_parquet(sink, compression="zstd", engine="streaming")
         return
-    head = _Held(emit)
+    head = _ResultHead(emit)
     try:
-        _render(_renderer(options, columns, frame), partial(_streamed, frame), head)
+        _render(_renderer(options, columns, frame), partial(_stream_batches, frame), head)
     except pl.exceptions.PanicException:
         if not head.drop():
             raise
@@ -113,7 +113,7 @@ def _render(renderer: Renderer, run: Callable[[Rows], None], emit: Callable[[byt
     emit(renderer.end())
 
 
-def _streamed(frame: pl.LazyFrame, rows: Rows) -> None:
+def _stream_batches(frame: pl.LazyFrame, rows: Rows) -> None:
     """The rows in order, batch by batch. Polars' other way, `collect_batches`, keeps a panic of its threads to itself:
     the rows that came before it would pass for the whole answer (Polars 2.1)."""
     frame.sink_batches(rows, engine="streaming", chunk_size=BATCH_ROWS, maintain_order=True)
@@ -131,7 +131,7 @@ def _pieces(batch: pl.DataFrame) -> Iterator[pl.DataFrame]:
         yield from batch.iter_slices(rows)
 
 
-class _Held:
+class _ResultHead:
     """Keeps the first bytes back, so that a small answer can begin anew when its plan fails."""
 
     def __init__(self, emit: Callable[[bytes], None]) -> None:

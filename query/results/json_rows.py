@@ -60,7 +60,7 @@ def lines(frame: pl.DataFrame, types: Sequence[str], *, send_null: bool) -> byte
         return b"{}\n" * frame.height
     columns = list(zip(frame.schema.items(), types, strict=True))
     raw = [name for (name, dtype), kind in columns if _is_raw(dtype, kind)]
-    prepared = frame.select(_prepared(exactly(name), dtype, kind).alias(name) for (name, dtype), kind in columns)
+    prepared = frame.select(_to_json_value(exactly(name), dtype, kind).alias(name) for (name, dtype), kind in columns)
     if send_null and not raw:
         return prepared.write_ndjson().encode()
     members = _all_members(prepared.columns, raw) if send_null else _present_members(prepared.columns, raw)
@@ -84,11 +84,11 @@ def _inner(dtype: pl.List) -> pl.DataType:
     return dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
 
 
-def _prepared(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
+def _to_json_value(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
     """The column in a form whose native JSON is ours, or as JSON text when it is raw."""
     if isinstance(dtype, pl.List):
         inner = _inner(dtype)
-        elements = value.list.eval(_prepared(pl.element(), inner, type_name.removesuffix("[]")))
+        elements = value.list.eval(_to_json_value(pl.element(), inner, type_name.removesuffix("[]")))
         if not _is_raw(dtype, type_name):
             return elements
         items = elements.list.eval(pl.element().fill_null("null")).list.join(",")
@@ -119,26 +119,28 @@ def _all_members(names: Sequence[str], raw: Sequence[str]) -> pl.Expr:
             run.append(name)
             continue
         if run:
-            parts.append(_encoded(run))
+            parts.append(_encode_names(run))
         run = []
-        parts.append(_pasted(name, exactly(name).fill_null("null")))
+        parts.append(_paste_member(name, exactly(name).fill_null("null")))
     if run:
-        parts.append(_encoded(run))
+        parts.append(_encode_names(run))
     return pl.concat_str(parts, separator=",")
 
 
 def _present_members(names: Sequence[str], raw: Sequence[str]) -> pl.Expr:
     """The members that are not null, each written on its own."""
     parts = [
-        pl.when(exactly(name).is_not_null()).then(_pasted(name, exactly(name)) if name in raw else _encoded([name]))
+        pl.when(exactly(name).is_not_null()).then(
+            _paste_member(name, exactly(name)) if name in raw else _encode_names([name])
+        )
         for name in names
     ]
     return pl.concat_str(parts, separator=",", ignore_nulls=True)
 
 
-def _encoded(names: Sequence[str]) -> pl.Expr:
+def _encode_names(names: Sequence[str]) -> pl.Expr:
     return pl.struct([exactly(name) for name in names]).struct.json_encode().str.strip_prefix("{").str.strip_suffix("}")
 
 
-def _pasted(name: str, text: pl.Expr) -> pl.Expr:
+def _paste_member(name: str, text: pl.Expr) -> pl.Expr:
     return pl.concat_str(pl.lit(json.dumps(name, ensure_ascii=False) + ":"), text)

@@ -13,7 +13,7 @@ from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from query.limits import MAX_REREAD, REREAD_ANYWAY, too_complex
-from query.syntax.positions import BRACKETED, DEFINITION, OPERATOR, START, Placing, marked
+from query.syntax.positions import BRACKETED, DEFINITION, OPERATOR, START, Placing, mark_position
 
 _SPECIAL_SYNTAX = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "OVERLAY", "TRY_CAST")
 """Calls with keywords between the arguments; all others are ordinary."""
@@ -55,14 +55,14 @@ def _start_of(node: exp.Expr | None) -> int | None:
     return next((each.meta[START] for each in (node, inner) if isinstance(each, exp.Expr) and START in each.meta), None)
 
 
-def _placed(parse: Any) -> Any:
+def _with_position(parse: Any) -> Any:
     """A call with keywords between its arguments, marked with the place of its name."""
 
-    def placed(parser: "WeirParser") -> Any:
+    def parse_with_position(parser: "WeirParser") -> Any:
         start = parser._tokens[parser._index - 2].start
-        return marked(marked(parse(parser), start, START), start, OPERATOR)
+        return mark_position(mark_position(parse(parser), start, START), start, OPERATOR)
 
-    return placed
+    return parse_with_position
 
 
 class WeirParser(PostgresParser):
@@ -74,7 +74,9 @@ class WeirParser(PostgresParser):
 
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-        name: _placed(parser) for name, parser in PostgresParser.FUNCTION_PARSERS.items() if name in _SPECIAL_SYNTAX
+        name: _with_position(parser)
+        for name, parser in PostgresParser.FUNCTION_PARSERS.items()
+        if name in _SPECIAL_SYNTAX
     }
     JSON_OPERATORS: ClassVar[dict[TokenType, Any]] = {
         TokenType.ARROW: _arrow("->"),
@@ -158,7 +160,7 @@ class WeirParser(PostgresParser):
     def _parse_paren(self) -> Any:
         start = self._curr.start if self._curr else 0
         parsed = super()._parse_paren()
-        return marked(parsed, start, START) if isinstance(parsed, exp.Subquery) else parsed
+        return mark_position(parsed, start, START) if isinstance(parsed, exp.Subquery) else parsed
 
     def _negate_range(self, this: exp.Expr | None = None) -> Any:
         """`!~` is one operator: against ANY it is each match that it negates, where NOT negates the whole."""
@@ -187,12 +189,12 @@ class WeirParser(PostgresParser):
 
     def _parse_case(self) -> Any:
         start = self._prev.start
-        return marked(super()._parse_case(), start, START)
+        return mark_position(super()._parse_case(), start, START)
 
     def _parse_bracket(self, this: exp.Expr | None = None) -> Any:
         start = _start_of(this)
         bracket = super()._parse_bracket(this)
-        return marked(bracket, start, START) if isinstance(bracket, exp.Array) and start is not None else bracket
+        return mark_position(bracket, start, START) if isinstance(bracket, exp.Array) and start is not None else bracket
 
     def _parse_is(self, this: exp.Expr | None) -> Any:
         """`value IS [NOT] [form] NORMALIZED`, as a call; every other test is sqlglot's."""

@@ -22,7 +22,7 @@ from query.syntax.dialect_checks import check_strictness
 from query.syntax.identifiers import fold
 from query.syntax.parameters import Parameter, substitute
 from query.syntax.positions import position_of
-from query.syntax.token_rewrites import reworded
+from query.syntax.token_rewrites import rewrite_tokens
 
 _EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
 _OPEN: Final = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
@@ -84,7 +84,7 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> Statement:
 def _tree(sql: str) -> exp.Expr:
     dialect = WeirPostgres()
     try:
-        tokens = reworded(dialect.tokenize(sql), sql)
+        tokens = rewrite_tokens(dialect.tokenize(sql), sql)
         _check_tokens(tokens)
         check_strictness(tokens)
         statements = [statement for statement in dialect.parser().parse(tokens, sql) if statement is not None]

@@ -69,13 +69,13 @@ class Placing(dict[TokenType, Any]):
 
 
 def _marking(build: Build, start: int, mark: str) -> Build:
-    def made(*args: Any, **options: Any) -> Any:
-        return marked(build(*args, **options), start, mark)
+    def build_with_position(*args: Any, **options: Any) -> Any:
+        return mark_position(build(*args, **options), start, mark)
 
-    return made
+    return build_with_position
 
 
-def marked(node: Any, start: int, mark: str) -> Any:
+def mark_position(node: Any, start: int, mark: str) -> Any:
     """The node with its place, and so the operator that it negates or escapes; one that has a place keeps it."""
     inner = node
     while isinstance(inner, exp.Expr) and mark not in inner.meta:

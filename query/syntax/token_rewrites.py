@@ -34,20 +34,20 @@ _LIST_ENDS: Final = (TokenType.COMMA, TokenType.FROM, TokenType.R_PAREN)
 _SORTS: Final = {TokenType.LT: TokenType.ASC, TokenType.GT: TokenType.DESC}
 
 
-def reworded(tokens: Sequence[Token], sql: str) -> list[Token]:
+def rewrite_tokens(tokens: Sequence[Token], sql: str) -> list[Token]:
     """The tokens as the parser reads them."""
-    return _named(_sorts(_scales(_labels(_numbers(tokens, sql)))))
+    return _name_arguments(_sorts(_scales(_labels(_numbers(tokens, sql)))))
 
 
-def _named(tokens: list[Token]) -> list[Token]:
+def _name_arguments(tokens: list[Token]) -> list[Token]:
     """`name := value`, the older way to write `name => value`."""
     return [
-        _made(TokenType.FARROW, "=>", token, token.end) if token.token_type == TokenType.COLON_EQ else token
+        _new_token(TokenType.FARROW, "=>", token, token.end) if token.token_type == TokenType.COLON_EQ else token
         for token in tokens
     ]
 
 
-def _made(kind: TokenType, text: str, first: Token, end: int) -> Token:
+def _new_token(kind: TokenType, text: str, first: Token, end: int) -> Token:
     return Token(kind, text, first.line, first.col, first.start, end, first.comments)
 
 
@@ -66,7 +66,7 @@ def _numbers(tokens: Sequence[Token], sql: str) -> list[Token]:
             rewritten.append(token)
             continue
         end = match.end() - 1
-        rewritten.append(_made(TokenType.NUMBER, _decimal(match[0].replace("_", "")), token, end))
+        rewritten.append(_new_token(TokenType.NUMBER, _decimal(match[0].replace("_", "")), token, end))
     return rewritten
 
 
@@ -84,7 +84,7 @@ def _labels(tokens: list[Token]) -> list[Token]:
         if before is not None and token.text.upper() in _RESERVED and token_type != TokenType.IDENTIFIER:
             after = tokens[index + 1] if index + 1 < len(tokens) else None
             if _is_name(before, token_type, after, in_list[-1]):
-                rewritten.append(_made(TokenType.VAR, token.text, token, token.end))
+                rewritten.append(_new_token(TokenType.VAR, token.text, token, token.end))
                 continue
         if in_list[-1] and token.text.upper() in _AFTER_AS and token_type != TokenType.IDENTIFIER:
             _check_label(tokens, index)
@@ -130,7 +130,7 @@ def _scales(tokens: list[Token]) -> list[Token]:
             len(rewritten) >= 5 and rewritten[-1].token_type == TokenType.DASH and token.token_type == TokenType.NUMBER
         )
         if signed and rewritten[-5].token_type == TokenType.DECIMAL and rewritten[-2].token_type == TokenType.COMMA:
-            rewritten[-1] = _made(TokenType.NUMBER, f"-{token.text}", rewritten[-1], token.end)
+            rewritten[-1] = _new_token(TokenType.NUMBER, f"-{token.text}", rewritten[-1], token.end)
         else:
             rewritten.append(token)
     return rewritten
@@ -141,7 +141,7 @@ def _sorts(tokens: list[Token]) -> list[Token]:
     rewritten: list[Token] = []
     for token in tokens:
         if rewritten and rewritten[-1].token_type == TokenType.USING and token.token_type in _SORTS:
-            rewritten[-1] = _made(
+            rewritten[-1] = _new_token(
                 _SORTS[token.token_type], "ASC" if token.text == "<" else "DESC", rewritten[-1], token.end
             )
             continue

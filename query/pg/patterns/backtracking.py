@@ -22,15 +22,15 @@ def explodes(regex: Regex) -> bool:
     It can where each round has one part of a variable length, of single characters, and begins or ends with another
     one: `([^,]*,)+`.
     """
-    return any(_varies(node.inner) and not _is_delimited(node.inner, regex) for node in _repeated(regex.root))
+    return any(_varies(node.inner) and not _is_delimited(node.inner, regex) for node in _repetitions(regex.root))
 
 
-def _repeated(node: Node) -> Iterator[Repeat]:
+def _repetitions(node: Node) -> Iterator[Repeat]:
     """Every repetition of more than one round."""
     if isinstance(node, Repeat) and (node.high is None or node.high > 1):
         yield node
     for part in _parts(node):
-        yield from _repeated(part)
+        yield from _repetitions(part)
 
 
 def _parts(node: Node) -> tuple[Node, ...]:

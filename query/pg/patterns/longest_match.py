@@ -42,7 +42,7 @@ def same_match(regex: Regex) -> bool:
     if False in greedy:
         return _lazy(regex)
     try:
-        return _ordered(regex)
+        return _is_ordered(regex)
     except _Unknown:
         return False
 
@@ -72,7 +72,7 @@ def _has_choice(node: Node) -> bool:
     return isinstance(node, Choice) or any(_has_choice(inner) for inner in _inner(node))
 
 
-def _ordered(regex: Regex) -> bool:
+def _is_ordered(regex: Regex) -> bool:
     automaton = _Automaton()
     start, end = automaton.state(), automaton.state()
     _build(automaton, regex.root, start, end)

@@ -44,7 +44,7 @@ def tokens(template: str) -> list[Token]:
     place, fill = 0, True
     while place < len(template):
         if template[place] == '"':
-            text, place = _quoted(template, place + 1)
+            text, place = _quote(template, place + 1)
             result.append(Token("", text))
         elif template[place] == "\\" and template[place + 1 : place + 2] == '"':
             result.append(Token("", '"'))
@@ -69,7 +69,7 @@ def tokens(template: str) -> list[Token]:
     return result
 
 
-def _quoted(template: str, place: int) -> tuple[str, int]:
+def _quote(template: str, place: int) -> tuple[str, int]:
     text = ""
     while place < len(template) and template[place] != '"':
         if template[place] == "\\":
