@@ -43,7 +43,7 @@ class PendingLookup:
 
     def depends_on(self, outer: Relation) -> bool:
         """Whether it refers to columns of these rows."""
-        outer_ids = {made.id for made in outer.fields}
+        outer_ids = {field.id for field in outer.fields}
         references = (*free_columns(self.relation), *(column for value, _ in self.keys for column in columns(value)))
         return any(column.id in outer_ids for column in references)
 
@@ -225,4 +225,4 @@ def unfold_series(relation: Relation, series: Sequence[tuple[Scalar, Field]]) ->
     """`relation` with set-returning functions unfolded into rows, side by side."""
     if not series:
         return relation
-    return Unnest((*relation.fields, *(made for _, made in series)), relation, tuple(array for array, _ in series))
+    return Unnest((*relation.fields, *(field for _, field in series)), relation, tuple(array for array, _ in series))

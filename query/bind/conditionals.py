@@ -36,8 +36,8 @@ def _case_of(node: exp.Expr, block: Block) -> Scalar:
             conditions.append(block.environment.fold(equal))
     result_nodes = [node.args.get("default") or exp.Null(), *(branch.args["true"] for branch in node.args["ifs"])]
     results = read_numeric_literals([block.bind(result) for result in result_nodes])
-    places = list(map(position_of, result_nodes))
-    target = common([result.type for result in results], "CASE", position_of(node), places)
+    positions = list(map(position_of, result_nodes))
+    target = common([result.type for result in results], "CASE", position_of(node), positions)
     otherwise, *branches = [coerce(result, target) for result in results]
     return Case(target, tuple(zip(conditions, branches, strict=True)), otherwise)
 
@@ -49,8 +49,8 @@ def bind_coalesce(node: exp.Expr, block: Block) -> Scalar:
         values = read_numeric_literals(arguments(node, block))
     if not values:
         raise fault.invalid(fault.SYNTAX_ERROR, "COALESCE needs an argument", position_of(node))
-    places = list(map(position_of, node.expressions))
-    target = common([value.type for value in values], "COALESCE", position_of(node), places)
+    positions = list(map(position_of, node.expressions))
+    target = common([value.type for value in values], "COALESCE", position_of(node), positions)
     return Coalesce(target, tuple(coerce(value, target) for value in values))
 
 
@@ -63,8 +63,8 @@ def bind_extremum(node: exp.Expr, block: Block) -> Scalar:
     values = read_numeric_literals(arguments(node, block))
     if not values:
         raise fault.invalid(fault.SYNTAX_ERROR, f"{name} needs an argument", position_of(node))
-    places = list(map(position_of, node.expressions))
-    target = common([value.type for value in values], name.upper(), position_of(node), places)
+    positions = list(map(position_of, node.expressions))
+    target = common([value.type for value in values], name.upper(), position_of(node), positions)
     operators.require_sortable(target, position_of(node))
     return Call(target, f"{name}(any...)", tuple(coerce(value, target) for value in values))
 

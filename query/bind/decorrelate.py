@@ -45,7 +45,7 @@ def decorrelate(
     inner: Relation, outer: Relation, environment: Environment
 ) -> tuple[Relation, tuple[tuple[Scalar, Column], ...]]:
     """`inner` without references to `outer`, and the keys that join them: outer column, inner column."""
-    outer_ids = {made.id for made in outer.fields}
+    outer_ids = {field.id for field in outer.fields}
     free = [column for column in free_columns(inner) if column.id in outer_ids]
     if not free:
         return inner, ()
@@ -141,7 +141,7 @@ class _Pusher:
         child, mapping = self.push(relation.input)
         values = tuple(substitute_columns(value, self._refs(mapping)) for value in relation.values)
         fresh = tuple(self._environment.field(column.type) for column in self._free)
-        renaming = {column.id: made.id for column, made in zip(self._free, fresh, strict=True)}
+        renaming = {column.id: field.id for column, field in zip(self._free, fresh, strict=True)}
         return Project((*relation.fields, *fresh), child, (*values, *self._columns(mapping))), renaming
 
     def _filter(self, relation: Filter) -> tuple[Relation, Mapping]:
@@ -199,11 +199,11 @@ class _Pusher:
         domain, outer_mapping = self._domain()
         keys = tuple(zip(self._columns(outer_mapping), self._columns(mapping), strict=True))
         looked_up = LookupJoin((*domain.fields, *grouped.fields), domain, grouped, keys, "left", False)
-        fresh = tuple(self._environment.field(made.type) for made in relation.fields)
-        values = [_or_zero(call, made) for call, made in zip(relation.calls, relation.fields, strict=True)]
+        fresh = tuple(self._environment.field(field.type) for field in relation.fields)
+        values = [_or_zero(call, field) for call, field in zip(relation.calls, relation.fields, strict=True)]
         renamed_fields = (*fresh, *domain.fields)
         projected = Project(renamed_fields, looked_up, (*values, *self._columns(outer_mapping)))
-        back = Project((*relation.fields, *domain.fields), projected, tuple(made.ref() for made in renamed_fields))
+        back = Project((*relation.fields, *domain.fields), projected, tuple(field.ref() for field in renamed_fields))
         return back, outer_mapping
 
     def _distinct(self, relation: Distinct) -> tuple[Relation, Mapping]:

@@ -70,7 +70,7 @@ def _push_down(relation: Relation, predicate: Scalar) -> Relation:
     """The filtered relation. What needs only the rows before an unnest is checked there: its function may fail on
     rows that the predicate drops."""
     if isinstance(relation, Unnest):
-        before = {made.id for made in relation.input.fields}
+        before = {field.id for field in relation.input.fields}
         if all(column.id in before for column in columns(predicate)):
             return replace(relation, input=_push_down(relation.input, predicate))
     if isinstance(relation, Filter):
@@ -115,7 +115,7 @@ def _join_subquery(
     relation: Relation, join_type: str, inner: Relation, condition: Scalar | None, block: Block
 ) -> Relation:
     """A semi or anti join. A condition under the subquery's projection that refers outwards becomes the join's."""
-    relation_ids = {made.id for made in relation.fields}
+    relation_ids = {field.id for field in relation.fields}
     lifted = _lift(inner, relation_ids)
     if lifted is not None:
         inner, predicate = lifted

@@ -55,7 +55,7 @@ def merge_using(left: FromItem, right: FromItem, side: str, node: exp.Expr, envi
 
 
 def _rows(left: Relation, right: Relation, side: str, condition: Scalar | None, environment: Environment) -> Relation:
-    left_ids = {made.id for made in left.fields}
+    left_ids = {field.id for field in left.fields}
     outward = [column for column in free_columns(right) if column.id in left_ids]
     if not outward:
         return _plain(left, right, side, condition)
@@ -78,7 +78,7 @@ def _plain(left: Relation, right: Relation, side: str, condition: Scalar | None)
     fields = (*left.fields, *right.fields)
     if side == "right":
         flipped = Join((*right.fields, *left.fields), right, left, "left", condition)
-        return Project(fields, flipped, tuple(made.ref() for made in fields))
+        return Project(fields, flipped, tuple(field.ref() for field in fields))
     return Join(fields, left, right, side or "inner", condition)
 
 

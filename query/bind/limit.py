@@ -115,7 +115,7 @@ def _filter_numbered(
         within = Call(BOOL, "<=(any, any)", (call("-", [numbers[-1].ref(), first]), count))
         tests.append(Logic(BOOL, "or", (IsNull(BOOL, count), within)))
     numbered = Filter(numbered.fields, numbered, Logic(BOOL, "and", tuple(tests)))
-    cut = Project(fields, numbered, tuple(made.ref() for made in fields))
+    cut = Project(fields, numbered, tuple(field.ref() for field in fields))
     return Sort(fields, cut, keys) if keys else cut
 
 

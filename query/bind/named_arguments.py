@@ -18,7 +18,7 @@ def in_order(node: exp.Expr) -> list[exp.Expr]:
     """The arguments as the function's parameters stand. Raises 42601 for a positional argument behind a named one or a
     name used twice, 42883 for a name that the function has not."""
     arguments: list[exp.Expr] = list(node.expressions)
-    first = next((place for place, one in enumerate(arguments) if isinstance(one, _NAMED)), len(arguments))
+    first = next((position for position, one in enumerate(arguments) if isinstance(one, _NAMED)), len(arguments))
     function = str(node.this).lower()
     parameter_names = ARGUMENT_NAMES.get(function, _NAMELESS)
     fills = parameter_names.default is not None

@@ -69,7 +69,7 @@ def _row_subquery(node: exp.Subquery, columns: int, block: Block, position: int 
         side = "too many" if len(query.outputs) > columns else "too few"
         raise fault.invalid(fault.SYNTAX_ERROR, f"subquery has {side} columns", position)
     block.look_up(PendingLookup(query.relation, single=not _at_most_one_row(query.relation)))
-    items = tuple(made.ref() for _, made in query.outputs)
+    items = tuple(field.ref() for _, field in query.outputs)
     return RowOf(PgType("record", fields=tuple(item.type for item in items)), items)
 
 

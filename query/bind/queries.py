@@ -149,8 +149,8 @@ def _values(
             untyped[index] = None
             pg_types.append(hints[index] if hints is not None and index < len(hints) else common([], "VALUES"))
         else:
-            places = [position_of(_items(row)[index]) for row in node.expressions]
-            pg_types.append(common([item.type for item in column], "VALUES", position_of(node), places))
+            positions = [position_of(_items(row)[index]) for row in node.expressions]
+            pg_types.append(common([item.type for item in column], "VALUES", position_of(node), positions))
     fields = tuple(environment.field(pg_type) for pg_type in pg_types)
     constants = tuple(tuple(coerce(item, pg_type) for item, pg_type in zip(row, pg_types, strict=True)) for row in rows)
     relation = _compute_rows(fields, constants, block) if block.lookups else Values(fields, constants)
@@ -163,10 +163,10 @@ def _compute_rows(fields: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]],
     base = block.attach(_nothing().relation, block.lookups)
     relation: Relation = Project(fields, base, rows[0])
     for row in rows[1:]:
-        branch = Project(tuple(block.environment.field(made.type) for made in fields), base, row)
-        merged = tuple(block.environment.field(made.type) for made in fields)
+        branch = Project(tuple(block.environment.field(field.type) for field in fields), base, row)
+        merged = tuple(block.environment.field(field.type) for field in fields)
         relation = SetOperation(merged, relation, branch, "union", True)
-    return Project(fields, relation, tuple(made.ref() for made in relation.fields)) if len(rows) > 1 else relation
+    return Project(fields, relation, tuple(field.ref() for field in relation.fields)) if len(rows) > 1 else relation
 
 
 def _select_from_values(node: exp.Expr) -> exp.Expr:
@@ -210,7 +210,7 @@ def _bind_set_operation(
     left, right = _convert_outputs(left, pg_types, environment), _convert_outputs(right, pg_types, environment)
     fields = tuple(environment.field(pg_type) for pg_type in pg_types)
     combined = SetOperation(fields, left.relation, right.relation, operator, every)
-    outputs = tuple((name, made) for (name, _), made in zip(left.outputs, fields, strict=True))
+    outputs = tuple((name, field) for (name, _), field in zip(left.outputs, fields, strict=True))
     return BoundQuery(combined, outputs)
 
 

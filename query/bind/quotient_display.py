@@ -30,7 +30,7 @@ def _mean(value: Scalar, block: Block) -> tuple[Scalar, ...] | None:
     """The sum and the number of values behind a mean that the block has computed."""
     if not isinstance(value, Column) or value.type.name != "numeric":
         return None
-    calls = (call for call, made in block.aggregates.items() if made.id == value.id)
+    calls = (call for call, field in block.aggregates.items() if field.id == value.id)
     mean = next((call for call in calls if call.function == "avg"), None)
     return None if mean is None else (block.aggregate(_total(mean)), block.aggregate(_count(mean)))
 

@@ -44,7 +44,7 @@ class FromItem:
     def identifiers(self) -> set[str]:
         """Of every column that its names stand for."""
         own_columns = (*self.visible, *(column for source in self.sources for column in source.columns))
-        return {column.id for each in own_columns for column in columns(each.value)}
+        return {column.id for visible in own_columns for column in columns(visible.value)}
 
 
 @dataclass(slots=True)

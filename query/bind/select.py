@@ -80,10 +80,10 @@ def bind_select(node: exp.Expr, environment: Environment, tables: CommonTables, 
         order = [replace(key, value=replaced(key.value)) for key in order]
         unique = [replaced(value) for value in unique] if unique is not None else None
         having = replaced(having) if having is not None else None
-        block.windows = {replaced.window(call): made for call, made in block.windows.items()}
+        block.windows = {replaced.window(call): field for call, field in block.windows.items()}
         for window in block.window_names.values():
             replaced.check(window.partition, window.order)
-        block.series = [(replaced(array), made) for array, made in block.series]
+        block.series = [(replaced(array), field) for array, field in block.series]
         block.lookups = [replaced.lookup(pending) for pending in block.lookups]
     relation = block.attach(block.attach(relation, block.inner_lookups), block.lookups)
     if having is not None:
@@ -209,7 +209,7 @@ def _finish(
         relation = Sort(relation.fields, relation, keys)
     relation = apply_limit(node, relation, keys, block)
     if extra:
-        relation = Project(outputs, relation, tuple(made.ref() for made in outputs))
+        relation = Project(outputs, relation, tuple(field.ref() for field in outputs))
     named_outputs = tuple(zip(items.names, outputs, strict=True))
     compared = {*(key.value for key in order), *(unique or items.values * (distinct is not None)), *block.group_keys}
     return BoundQuery(relation, named_outputs, items.untyped_but(compared))

@@ -129,7 +129,7 @@ class FromBinder:
         bare = node.this if isinstance(node, exp.Subquery) and not _has_tail(node) else node
         query = self._environment.bind_query(bare, self._environment, self._tables, scope)
         names = tuple(name for name, _ in query.outputs)
-        fields = tuple(made for _, made in query.outputs)
+        fields = tuple(field for _, field in query.outputs)
         return _item_named(query.relation, names, fields, alias, "")
 
     # --- functions ---------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def _item_named(
 ) -> FromItem:
     """A table under its alias, its columns renamed by the alias's list."""
     name = fold(alias.this) if alias is not None and alias.this is not None else default
-    columns = tuple(Visible(column, made.ref()) for column, made in zip(names, fields, strict=True))
+    columns = tuple(Visible(column, field.ref()) for column, field in zip(names, fields, strict=True))
     columns = columns if alias is None else _rename_columns(columns, alias, name)
     return FromItem(relation, (Source(name, columns),), columns)
 

@@ -272,26 +272,26 @@ def _function_names() -> list[str]:
 
 
 def common(
-    types: Sequence[PgType], construct: str, position: int | None = None, places: Sequence[int | None] = ()
+    types: Sequence[PgType], construct: str, position: int | None = None, positions: Sequence[int | None] = ()
 ) -> PgType:
-    """The type of UNION, CASE, VALUES, ARRAY and the like (10.5). `places` are those of the values, for the error."""
+    """The type of UNION, CASE, VALUES, ARRAY and the like (10.5). `positions` are the values', for errors."""
     known_types = [pg_type for pg_type in types if pg_type.name != "unknown"]
     if not known_types:
         return TEXT
     chosen = known_types[0]
-    for pg_type, place in zip(types, places or [position] * len(types), strict=True):
+    for pg_type, own_position in zip(types, positions or [position] * len(types), strict=True):
         if pg_type.name == "unknown":
             continue
         if same(pg_type, chosen):
             chosen = widest(chosen, pg_type)
         elif pg_type.category != chosen.category:
             message = f"{construct} types {chosen.sql_name} and {pg_type.sql_name} cannot be matched"
-            raise fault.invalid(fault.DATATYPE_MISMATCH, message, place or position)
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, own_position or position)
         elif implicit(chosen, pg_type):
             chosen = pg_type
         elif not implicit(pg_type, chosen):
             message = f"{construct} types {chosen.sql_name} and {pg_type.sql_name} cannot be matched"
-            raise fault.invalid(fault.DATATYPE_MISMATCH, message, place or position)
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, own_position or position)
     for pg_type in known_types:
         chosen = widest(natural(pg_type, chosen), chosen) if implicit(pg_type, chosen) else chosen
     return _as_shown(known_types, chosen)

@@ -95,16 +95,16 @@ def _ranking(name: str, values: list[Scalar], position: int | None) -> WindowCal
 
 def _same_element(form: WindowFunction, values: list[Scalar], position: int | None) -> list[Scalar]:
     """The arguments with those for `anyelement` in their common type."""
-    places = [place for place, word in enumerate(form.parameters) if word == _ELEMENT]
-    alike = [values[place] for place in places]
+    positions = [index for index, word in enumerate(form.parameters) if word == _ELEMENT]
+    alike = [values[index] for index in positions]
     if len(alike) == 1 and alike[0].type.name == "unknown":
         raise untyped_argument(form.name, position)
     if len(alike) > 1:
         alike = read_numeric_literals(alike)
         pg_type = common([value.type for value in alike], form.name, position)
         alike = [coerce(value, pg_type) for value in alike]
-    typed = dict(zip(places, alike, strict=True))
-    return [typed.get(place, value) for place, value in enumerate(values)]
+    typed = dict(zip(positions, alike, strict=True))
+    return [typed.get(index, value) for index, value in enumerate(values)]
 
 
 def _no_such(name: str, count: int, position: int | None) -> WeirError:

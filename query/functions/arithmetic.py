@@ -266,8 +266,8 @@ def bit_not(context: CallContext, value: pl.Expr) -> pl.Expr:
 def _shift(context: CallContext, value: pl.Expr, count: pl.Expr, left: bool) -> pl.Expr:
     """Shifts as the machine does: the count modulo the width, bits lost at the end."""
     width = {"int2": 32, "int4": 32, "int8": 64}[context.result.name]
-    places = (count % width).cast(pl.Int64)
-    factor = table(places, [2**n for n in range(64)])
+    distance = (count % width).cast(pl.Int64)
+    factor = table(distance, [2**n for n in range(64)])
     wide = value.cast(pl.Int128)
     if not left:
         return (wide // factor).cast(context.result.polars)

@@ -12,8 +12,8 @@ _FAMILY = "Arrays"
 
 
 @define("array element(anyarray, int4) -> anyelement", "`a[n]`: NULL outside of the array.", family=_FAMILY)
-def element(context: CallContext, array: pl.Expr, place: pl.Expr) -> pl.Expr:
-    index = pl.when(place >= 1).then(place.cast(pl.Int64) - 1)
+def element(context: CallContext, array: pl.Expr, position: pl.Expr) -> pl.Expr:
+    index = pl.when(position >= 1).then(position.cast(pl.Int64) - 1)
     return array.list.get(index, null_on_oob=True)
 
 

@@ -59,11 +59,11 @@ def _from(compiled: re.Pattern[str], text: str, first: int) -> "list[Match]":
 
 
 def _nth(
-    context: CallContext, value: pl.Expr, pattern: object, flags: object, places: tuple[object, object], group: object,
+    context: CallContext, value: pl.Expr, pattern: object, flags: object, counts: tuple[object, object], group: object,
     build: Callable[[Match | None, int], object],
 ) -> pl.Expr:  # fmt: skip
     """What `build` makes of the n-th match and the number of the group that is asked for."""
-    first, number = (_least(context, name, place, 1) for name, place in zip(("start", "n"), places, strict=True))
+    first, number = (_least(context, name, count, 1) for name, count in zip(("start", "n"), counts, strict=True))
     group_number = _least(context, "subexpr", group, 0)
     compiled = _compile(context, pattern, flags)
     if compiled.groups == 0 and group_number == 1:
@@ -140,11 +140,11 @@ def regexp_replace_nth(
     def replaced(text: str) -> str:
         matches = _from(compiled, text, first)
         chosen = matches if match_number == 0 else matches[match_number - 1 : match_number]
-        parts, place = [], 0
+        parts, position = [], 0
         for match in chosen:
-            parts += [text[place : match.start()], replacement.render(match)]
-            place = match.end()
-        return "".join([*parts, text[place:]])
+            parts += [text[position : match.start()], replacement.render(match)]
+            position = match.end()
+        return "".join([*parts, text[position:]])
 
     return context.rowwise(replaced, value)
 

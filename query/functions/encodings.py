@@ -60,7 +60,7 @@ def encode(context: CallContext, value: pl.Expr, form: object) -> pl.Expr:
 def _base64(data: bytes) -> str:
     """PostgreSQL breaks lines after 76 characters."""
     text = base64.b64encode(data).decode()
-    return "\n".join(text[place : place + 76] for place in range(0, len(text), 76))
+    return "\n".join(text[position : position + 76] for position in range(0, len(text), 76))
 
 
 @define("decode(text, text!) -> bytea", "Bytes from base64 or hex.", family=_FAMILY)

@@ -72,10 +72,10 @@ _DIRECTIVE = re.compile(r"%(?:(\d+)\$)?(.|$)", re.DOTALL)
 )
 def format_text(context: CallContext, pattern: object, *values: pl.Expr) -> pl.Expr:
     parts: list[pl.Expr] = []
-    text, place, number = str(pattern), 0, 0
+    text, position, number = str(pattern), 0, 0
     for match in _DIRECTIVE.finditer(text):
-        parts.append(pl.lit(text[place : match.start()]))
-        place = match.end()
+        parts.append(pl.lit(text[position : match.start()]))
+        position = match.end()
         if match[2] == "%":
             parts.append(pl.lit("%"))
             continue
@@ -85,7 +85,7 @@ def format_text(context: CallContext, pattern: object, *values: pl.Expr) -> pl.E
         if not 1 <= number <= len(values):
             raise fault.invalid(fault.INVALID_PARAMETER, "too few arguments for format()", context.position)
         parts.append(_format(context, match[2], _argument_text(context, number, values[number - 1])))
-    parts.append(pl.lit(text[place:]))
+    parts.append(pl.lit(text[position:]))
     return pl.concat_str(parts)
 
 

@@ -85,7 +85,7 @@ def _without(text: str, key: str | int) -> str:
         return jsonb_text([item for item in value if item != key])
     if isinstance(value, list) and isinstance(key, int):
         index = key if key >= 0 else len(value) + key
-        return jsonb_text([item for place, item in enumerate(value) if place != index])
+        return jsonb_text([item for position, item in enumerate(value) if position != index])
     noun = "object using integer index" if isinstance(value, dict) else "scalar"
     raise BadLiteral(fault.INVALID_PARAMETER, f"cannot delete from {noun}")
 

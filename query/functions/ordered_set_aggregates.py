@@ -50,9 +50,9 @@ def _percentile_cont(inputs: AggregateInputs) -> Plan:
     spans = call.order[0].value.type.name == "interval"
 
     def pick(values: pl.Expr, count: pl.Expr, fraction: float) -> pl.Expr:
-        place = (count - 1) * fraction
-        low, high = place.floor(), place.ceil()
-        share = place - low
+        position = (count - 1) * fraction
+        low, high = position.floor(), position.ceil()
+        share = position - low
         first = values.list.get(low.cast(pl.Int64).clip(0, None), null_on_oob=True)
         second = values.list.get(high.cast(pl.Int64).clip(0, None), null_on_oob=True)
         if spans:

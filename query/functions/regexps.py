@@ -207,9 +207,9 @@ class Replacement:
 
 def replacement_of(text: str, groups: int) -> Replacement:
     parts: list[str | int] = [""]
-    place = 0
-    while place < len(text):
-        letter, following = text[place], text[place + 1 : place + 2]
+    position = 0
+    while position < len(text):
+        letter, following = text[position], text[position + 1 : position + 2]
         if letter == "\\" and following and following in "123456789&\\":
             if following == "\\":
                 parts.append("\\")
@@ -217,10 +217,10 @@ def replacement_of(text: str, groups: int) -> Replacement:
                 parts.append(0)
             elif int(following) <= groups:
                 parts.append(int(following))
-            place += 2
+            position += 2
             continue
         parts.append(letter)
-        place += 1
+        position += 1
     return Replacement(tuple(parts))
 
 
@@ -293,14 +293,14 @@ def regexp_match_flags(context: CallContext, value: pl.Expr, pattern: object, fl
 )
 def regexp_split_to_array(context: CallContext, value: pl.Expr, pattern: object) -> pl.Expr:
     def build(compiled: "re.Pattern[str]", text: str) -> object:
-        parts, place = [], 0
+        parts, position = [], 0
         for match in compiled.finditer(text):
             empty = match.end() == match.start()
-            if empty and (match.start() <= place or match.start() == len(text)):
+            if empty and (match.start() <= position or match.start() == len(text)):
                 continue
-            parts.append(text[place : match.start()])
-            place = match.end()
-        return [*parts, text[place:]]
+            parts.append(text[position : match.start()])
+            position = match.end()
+        return [*parts, text[position:]]
 
     return _over_matches(context, value, pattern, "", build)
 

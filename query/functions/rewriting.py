@@ -78,15 +78,15 @@ def reverse(context: CallContext, value: pl.Expr) -> pl.Expr:
     family=_FAMILY,
     skips_null_rows=True,
 )
-def split_part(context: CallContext, value: pl.Expr, delimiter: pl.Expr, place: pl.Expr) -> pl.Expr:
-    place = context.fail_where(place, place == 0, "field_zero")
+def split_part(context: CallContext, value: pl.Expr, delimiter: pl.Expr, position: pl.Expr) -> pl.Expr:
+    position = context.fail_where(position, position == 0, "field_zero")
 
     def part(text: str, by: str, number: int) -> str:
         fields = text.split(by) if by else [text]
         index = number - 1 if number > 0 else len(fields) + number
         return fields[index] if 0 <= index < len(fields) else ""
 
-    return context.rowwise(part, value, delimiter, place)
+    return context.rowwise(part, value, delimiter, position)
 
 
 @define("starts_with(text, text) -> bool; ^@(text, text) -> bool", "True if the text starts so.", family=_FAMILY)

@@ -161,8 +161,10 @@ def _places(context: CallContext, array: pl.Expr, value: pl.Expr, start: pl.Expr
 
     def find(items: list[object], boxed: list[object], low: int = 1) -> object:
         (element_key,) = _keys(boxed, key)
-        places = [place for place, known in enumerate(_keys(items, key), 1) if known == element_key and place >= low]
-        return places if not first else places[0] if places else None
+        positions = [
+            position for position, known in enumerate(_keys(items, key), 1) if known == element_key and position >= low
+        ]
+        return positions if not first else positions[0] if positions else None
 
     return context.rowwise(find, array, _box(value), *([] if start is None else [start]))
 

@@ -76,12 +76,12 @@ def _offset(call: WindowCall) -> pl.Expr:
     return argument(1).cast(pl.Int64) if len(call.args) > 1 else pl.lit(1, dtype=pl.Int64)
 
 
-def _neighbour(call: WindowCall, place: pl.Expr) -> pl.Expr:
+def _neighbour(call: WindowCall, position: pl.Expr) -> pl.Expr:
     """The value at a place of the partition; outside of it the call's default."""
     default = argument(2) if len(call.args) > 2 else pl.lit(None, dtype=call.type.polars)
-    inside = (place >= pl.col(FIRST)) & (place < pl.col(LAST))
-    neighbour = argument(0).gather(pl.when(inside).then(place))
-    return pl.when(inside).then(neighbour).when(place.is_not_null()).then(default)
+    inside = (position >= pl.col(FIRST)) & (position < pl.col(LAST))
+    neighbour = argument(0).gather(pl.when(inside).then(position))
+    return pl.when(inside).then(neighbour).when(position.is_not_null()).then(default)
 
 
 @window("first_value(anyelement) -> anyelement", "Value of the first row of the frame.", framed=True)
@@ -101,6 +101,6 @@ def _nth_value(call: WindowCall) -> pl.Expr:
     return _within_frame(pl.col(START) + number - 1)
 
 
-def _within_frame(place: pl.Expr) -> pl.Expr:
-    inside = (place >= pl.col(START)) & (place < pl.col(END))
-    return argument(0).gather(pl.when(inside).then(place))
+def _within_frame(position: pl.Expr) -> pl.Expr:
+    inside = (position >= pl.col(START)) & (position < pl.col(END))
+    return argument(0).gather(pl.when(inside).then(position))

@@ -30,8 +30,8 @@ def _edge(mode: str, bound: Bound, spec: Spec, is_start: bool) -> pl.Expr:
         return pl.col(PEER) if is_start else pl.col(PEER_END)
     sign = -1 if bound.kind == "preceding" else 1
     if mode == "rows":
-        place = pl.col(ROW) + sign * _offset(bound) + (0 if is_start else 1)
-        return pl.max_horizontal(pl.min_horizontal(place, last), first)
+        position = pl.col(ROW) + sign * _offset(bound) + (0 if is_start else 1)
+        return pl.max_horizontal(pl.min_horizontal(position, last), first)
     if mode == "groups":
         return _group_edge(sign * _offset(bound), is_start)
     return _value_edge(bound, spec, sign, is_start)
@@ -48,8 +48,8 @@ def _group_edge(groups: int, is_start: bool) -> pl.Expr:
     """Peer groups are numbered; the frame's edge is the first row of the n-th one away."""
     number = pl.col(NEW_PEERS).cast(pl.Int64).cum_sum()
     target = number + groups + (0 if is_start else 1)
-    place = number.search_sorted(target, side="left").cast(pl.Int64)
-    return pl.max_horizontal(pl.min_horizontal(place, pl.col(LAST)), pl.col(FIRST))
+    position = number.search_sorted(target, side="left").cast(pl.Int64)
+    return pl.max_horizontal(pl.min_horizontal(position, pl.col(LAST)), pl.col(FIRST))
 
 
 def _value_edge(bound: Bound, spec: Spec, sign: int, is_start: bool) -> pl.Expr:
@@ -66,10 +66,10 @@ def _value_edge(bound: Bound, spec: Spec, sign: int, is_start: bool) -> pl.Expr:
     null_rank = pl.lit(0 if key.nulls_first else 2, dtype=pl.Int128)
     position = pl.when(physical.is_null()).then((run + null_rank) * step).otherwise((run + 1) * step + physical)
     sought = (run + 1) * step + target
-    place = position.search_sorted(sought.fill_null(0), side="left" if is_start else "right").cast(pl.Int64)
-    place = pl.max_horizontal(pl.min_horizontal(place, pl.col(LAST)), pl.col(FIRST))
+    index = position.search_sorted(sought.fill_null(0), side="left" if is_start else "right").cast(pl.Int64)
+    index = pl.max_horizontal(pl.min_horizontal(index, pl.col(LAST)), pl.col(FIRST))
     peer = pl.col(PEER) if is_start else pl.col(PEER_END)
-    return pl.when(physical.is_null()).then(peer).otherwise(place)
+    return pl.when(physical.is_null()).then(peer).otherwise(index)
 
 
 def _shift_value(key: SortKey, bound: Bound, sign: int) -> pl.Expr:

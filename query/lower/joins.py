@@ -66,7 +66,7 @@ def join(relation: Join, left: pl.LazyFrame, right: pl.LazyFrame, statements: St
 
 
 def _select_fields(frame: pl.LazyFrame, fields: tuple[Field, ...]) -> pl.LazyFrame:
-    return frame.select([made.id for made in fields]) if fields else frame
+    return frame.select([field.id for field in fields]) if fields else frame
 
 
 def _filter_all(frame: pl.LazyFrame, rest: list[Scalar]) -> pl.LazyFrame:
@@ -231,4 +231,4 @@ def _single(right: pl.LazyFrame, relation: LookupJoin) -> pl.LazyFrame:
     count = pl.len().over(match_key(pl.col(key.id), key.type) for key in keys) if keys else pl.len()
     marker = fail_where(pl.lit(True), count > 1, "many_rows", None)
     counted = right.with_columns(marker.alias("one")).filter(pl.col("one"))
-    return counted.select([made.id for made in relation.right.fields])
+    return counted.select([field.id for field in relation.right.fields])

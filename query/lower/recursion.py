@@ -23,7 +23,7 @@ def _new(rows: pl.DataFrame, before: list[pl.DataFrame], relation: Recursive) ->
 
 def recursive(base: pl.LazyFrame, step: Step, relation: Recursive) -> pl.LazyFrame:
     """The base's rows and those of every round. Runs when the result is collected."""
-    schema = {made.id: made.type.polars for made in relation.fields}
+    schema = {field.id: field.type.polars for field in relation.fields}
 
     def rounds(rows: pl.DataFrame) -> pl.DataFrame:
         work = rows if relation.all else _new(rows, [], relation)

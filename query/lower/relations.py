@@ -109,7 +109,7 @@ class Lowering:
 
     def scan(self, relation: Scan) -> pl.LazyFrame:
         table = self.tables[relation.dataset]
-        return table.select(_read(name, made) for name, made in zip(relation.names, relation.fields, strict=True))
+        return table.select(_read(name, field) for name, field in zip(relation.names, relation.fields, strict=True))
 
     def rows(self, relation: Values) -> pl.LazyFrame:
         """VALUES. A relation without columns has one row."""
@@ -166,7 +166,7 @@ class Lowering:
             self.statements.note("DISTINCT ON")
             return first_rows(self.frame(relation.input), relation.keys, relation.fields)
         frame = self.frame(relation.input)
-        if any(is_keyed(made.type) for made in relation.fields):
+        if any(is_keyed(field.type) for field in relation.fields):
             self.statements.note("DISTINCT over intervals, arrays or JSON")
             return distinct(frame, relation.fields)
         name = self.statements.name(frame)
@@ -223,7 +223,7 @@ class Lowering:
 
     def combine(self, relation: SetOperation) -> pl.LazyFrame:
         sides = [self._align(side, relation.fields) for side in (relation.left, relation.right)]
-        keyed = any(is_keyed(made.type) for made in relation.fields)
+        keyed = any(is_keyed(field.type) for field in relation.fields)
         if relation.operator == "union" and (relation.all or keyed):
             both = pl.concat(sides)
             self.statements.note("UNION ALL")
@@ -283,12 +283,12 @@ class Lowering:
     def work_table(self, relation: WorkTable) -> pl.LazyFrame:
         frame = self.work_tables[relation.table]
         names = frame.collect_schema().names()
-        return frame.select(pl.col(name).alias(made.id) for name, made in zip(names, relation.fields, strict=True))
+        return frame.select(pl.col(name).alias(field.id) for name, field in zip(names, relation.fields, strict=True))
 
     def shared(self, relation: CteRef) -> pl.LazyFrame:
         frame = self.frame(relation.input)
         pairs = zip(relation.input.fields, relation.fields, strict=True)
-        return frame.select(pl.col(source.id).alias(made.id) for source, made in pairs)
+        return frame.select(pl.col(source.id).alias(field.id) for source, field in pairs)
 
 
 def _read(name: str, field: Field) -> pl.Expr:
@@ -303,8 +303,8 @@ def _constants(frame: pl.LazyFrame, relation: Project, values: list[pl.Expr]) ->
     """Constants alone would give one row instead of one per input row."""
     if isinstance(relation.input, Values) and not relation.input.fields:
         return frame.select(values)
-    return frame.with_columns(values).select([made.id for made in relation.fields])
+    return frame.with_columns(values).select([field.id for field in relation.fields])
 
 
 def _columns(fields: tuple[Field, ...]) -> str:
-    return quote_all([made.id for made in fields])
+    return quote_all([field.id for field in fields])

@@ -66,17 +66,17 @@ def parse_interval(text: str, default_unit: str = "second") -> Interval:
     if stripped[:1] == "P":
         return _iso(stripped)
     total = [Fraction(0), Fraction(0), Fraction(0)]
-    place, ago, fields_found = 0, False, set[str]()
-    while place < len(stripped):
-        match = _TOKEN.match(stripped, place)
+    position, ago, fields_found = 0, False, set[str]()
+    while position < len(stripped):
+        match = _TOKEN.match(stripped, position)
         if match is None or ago:
             raise BadInterval(text)
-        place = match.end()
+        position = match.end()
         if match["ago"]:
             ago = True
             continue
-        before_clock = _CLOCK.match(stripped, place)
-        if match["number"] and not match["unit"] and not before_clock and place < len(stripped):
+        before_clock = _CLOCK.match(stripped, position)
+        if match["number"] and not match["unit"] and not before_clock and position < len(stripped):
             raise BadInterval(text)
         filled = _add(total, match, "day" if before_clock else default_unit, text)
         if filled & fields_found:

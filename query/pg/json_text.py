@@ -109,21 +109,21 @@ def raw_members(text: str) -> tuple[str, list[tuple[str | None, str]]]:
         return "scalar", []
     closing = "}" if stripped[0] == "{" else "]"
     members: list[tuple[str | None, str]] = []
-    place = _skip(stripped, 1)
-    while stripped[place] != closing:
+    position = _skip(stripped, 1)
+    while stripped[position] != closing:
         key: str | None = None
         if closing == "}":
-            key, place = _DECODER.raw_decode(stripped, place)
-            place = _skip(stripped, _skip(stripped, place) + 1)
-        _, end = _DECODER.raw_decode(stripped, place)
-        members.append((key, stripped[place:end]))
-        place = _skip(stripped, end)
-        if stripped[place] == ",":
-            place = _skip(stripped, place + 1)
+            key, position = _DECODER.raw_decode(stripped, position)
+            position = _skip(stripped, _skip(stripped, position) + 1)
+        _, end = _DECODER.raw_decode(stripped, position)
+        members.append((key, stripped[position:end]))
+        position = _skip(stripped, end)
+        if stripped[position] == ",":
+            position = _skip(stripped, position + 1)
     return ("object" if closing == "}" else "array"), members
 
 
-def _skip(text: str, place: int) -> int:
-    while text[place] in " \t\n\r":
-        place += 1
-    return place
+def _skip(text: str, position: int) -> int:
+    while text[position] in " \t\n\r":
+        position += 1
+    return position

@@ -237,9 +237,9 @@ def split_array(text: str) -> list[str | None] | None:
     if stripped[1:].lstrip().startswith("{"):
         raise UnsupportedLiteral("an array of more than one dimension")
     items: list[str | None] = []
-    place = 1
-    while place < len(stripped):
-        match = _ITEM.match(stripped, place)
+    position = 1
+    while position < len(stripped):
+        match = _ITEM.match(stripped, position)
         if match is None or (match[3] == "}") != (match.end() == len(stripped)):
             return None
         quoted, bare = match[1], match[2]
@@ -247,5 +247,5 @@ def split_array(text: str) -> list[str | None] | None:
             items.append(re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL))
         else:
             items.append(None if bare.strip().upper() == "NULL" else re.sub(r"\\(.)", r"\1", bare.strip()))
-        place = match.end()
+        position = match.end()
     return items

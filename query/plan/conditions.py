@@ -46,24 +46,24 @@ def _scans(relation: Relation, required: Conditions) -> Iterator[tuple[str, Cond
     """The scans under a relation, of which only rows that satisfy `required`, in terms of its own columns, count."""
     match relation:
         case Scan():
-            names = {made.id: name for name, made in zip(relation.names, relation.fields, strict=True)}
+            names = {field.id: name for name, field in zip(relation.names, relation.fields, strict=True)}
             yield relation.dataset, _rename(required, names)
         case Filter():
-            conditions = tuple(each for part in conjuncts(relation.predicate) for each in _conditions(part))
+            conditions = tuple(condition for part in conjuncts(relation.predicate) for condition in _conditions(part))
             yield from _scans(relation.input, (*required, *conditions))
         case Project():
             pairs = zip(relation.fields, relation.values, strict=True)
-            names = {made.id: value.id for made, value in pairs if isinstance(value, Column)}
+            names = {field.id: value.id for field, value in pairs if isinstance(value, Column)}
             yield from _scans(relation.input, _rename(required, names))
         case CteRef():
             sources = zip(relation.fields, relation.input.fields, strict=True)
-            yield from _scans(relation.input, _rename(required, {made.id: source.id for made, source in sources}))
+            yield from _scans(relation.input, _rename(required, {field.id: source.id for field, source in sources}))
         case Sort():
             yield from _scans(relation.input, required)
         case Join(kind="inner" | "left" | "semi" | "anti") | LookupJoin():
-            yield from _scans(relation.left, _rename(required, {made.id: made.id for made in relation.left.fields}))
+            yield from _scans(relation.left, _rename(required, {field.id: field.id for field in relation.left.fields}))
             inner = relation.right.fields if relation.kind == "inner" else ()
-            yield from _scans(relation.right, _rename(required, {made.id: made.id for made in inner}))
+            yield from _scans(relation.right, _rename(required, {field.id: field.id for field in inner}))
         case _:
             for child in children(relation):
                 if isinstance(child, Relation):

@@ -24,7 +24,7 @@ class DatasetView:
     @property
     def schema(self) -> Schema:
         """The schema that the binder resolves names in."""
-        columns = [(each.name, POLARS_TYPES[each.type]) for each in self._columns]
+        columns = [(column.name, POLARS_TYPES[column.type]) for column in self._columns]
         return replace(schema_of(columns, self._json_names), stored=tuple(self.columns))
 
     @property
@@ -40,19 +40,19 @@ class DatasetView:
 
     @property
     def columns(self) -> list[str]:
-        return [each.stored for each in self._columns]
+        return [column.stored for column in self._columns]
 
     @property
     def json_columns(self) -> frozenset[str]:
-        return frozenset(each.stored for each in self._columns if each.type is ColumnType.JSON)
+        return frozenset(column.stored for column in self._columns if column.type is ColumnType.JSON)
 
     @property
     def _json_names(self) -> frozenset[str]:
-        return frozenset(each.name for each in self._columns if each.type is ColumnType.JSON)
+        return frozenset(column.name for column in self._columns if column.type is ColumnType.JSON)
 
     @property
     def _columns(self) -> list[Column]:
-        return [each for each in self.source.snapshot.schema.columns if each.stored in self.visible]
+        return [column for column in self.source.snapshot.schema.columns if column.stored in self.visible]
 
     @property
     def explanation(self) -> str:
@@ -64,9 +64,9 @@ class DatasetView:
         if selected.staged:
             parts.append(f"{_count_text(len(selected.staged), 'segment')} not yet converted")
         parts.append(_count_text(scan_size([selected])["bytes"], "byte"))
-        names = {each.column for conditions in self.conditions for each in conditions}
+        names = {condition.column for conditions in self.conditions for condition in conditions}
         if len(selected.files) < len(whole.files):
-            chosen = sorted(each.name for each in self._columns if each.stored in names & selected.columns)
+            chosen = sorted(column.name for column in self._columns if column.stored in names & selected.columns)
             parts.append(f"chosen by {', '.join(chosen)}")
         if whole.has_files_outside:
             parts.append("its other files are outside of the time range")
@@ -80,7 +80,7 @@ def _count_text(number: int, noun: str) -> str:
 def scan_size(snapshots: Sequence[Snapshot]) -> dict[str, int]:
     """How many files and segments, and how many bytes of them."""
     return {
-        "files": sum(len(each.files) + len(each.staged) for each in snapshots),
-        "bytes": sum(part.bytes for each in snapshots for part in each.files)
-        + sum(part.size for each in snapshots for part in each.staged),
+        "files": sum(len(snapshot.files) + len(snapshot.staged) for snapshot in snapshots),
+        "bytes": sum(file.bytes for snapshot in snapshots for file in snapshot.files)
+        + sum(segment.size for snapshot in snapshots for segment in snapshot.staged),
     }

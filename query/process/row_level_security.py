@@ -78,7 +78,9 @@ def rows_matching(rows: pl.LazyFrame, conditions: Sequence[Conditions]) -> pl.La
     if not conditions or not all(conditions):
         return rows
     dtypes = rows.collect_schema()
-    scans = (pl.all_horizontal(_holds(each, dtypes[each.column]) for each in scan) for scan in conditions)
+    scans = (
+        pl.all_horizontal(_holds(condition, dtypes[condition.column]) for condition in scan) for scan in conditions
+    )
     return rows.filter(pl.any_horizontal(scans))
 
 

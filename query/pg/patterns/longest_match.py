@@ -119,12 +119,12 @@ def _build(automaton: _Automaton, node: Node, start: int, end: int) -> None:
         case Group():
             _build_from(automaton, node.inner, start, end)
         case Sequence():
-            place = start
+            state = start
             for part in node.parts:
                 following = automaton.state()
-                _build_from(automaton, part, place, following)
-                place = following
-            automaton.empty[place].append(end)
+                _build_from(automaton, part, state, following)
+                state = following
+            automaton.empty[state].append(end)
         case Choice():
             for branch in node.branches:
                 _build_from(automaton, branch, start, end)
@@ -145,20 +145,20 @@ def _build_repeat(automaton: _Automaton, node: Repeat, start: int, end: int) -> 
     high = node.low if node.high is None else node.high
     if high > _MOST_EXPANSION or len(automaton.empty) > _MOST_STATES:
         raise _Unknown
-    place = start
+    state = start
     for count in range(high):
         following = automaton.state()
-        _build_from(automaton, node.inner, place, following)
+        _build_from(automaton, node.inner, state, following)
         if count >= node.low:
-            automaton.empty[place].append(end)
-        place = following
+            automaton.empty[state].append(end)
+        state = following
     if node.high is None:
         loop = automaton.state()
-        automaton.empty[place].append(loop)
+        automaton.empty[state].append(loop)
         _build_from(automaton, node.inner, loop, loop)
         automaton.empty[loop].append(end)
     else:
-        automaton.empty[place].append(end)
+        automaton.empty[state].append(end)
 
 
 def _closure(automaton: _Automaton, states: list[int]) -> tuple[int, ...]:

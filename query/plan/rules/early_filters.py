@@ -12,7 +12,7 @@ def ahead_of_lookups(relation: Relation) -> Relation:
     if not isinstance(relation, Filter) or not isinstance(relation.input, LookupJoin):
         return relation
     source = relation.input
-    own = {made.id for made in source.left.fields}
+    own = {field.id for field in source.left.fields}
     parts = conjuncts(relation.predicate)
     early = [part for part in parts if is_plain(part) and {column.id for column in columns(part)} <= own]
     late = [part for part in parts if part not in early]

@@ -41,7 +41,7 @@ def first_of_numbered(relation: Relation) -> Relation:
 
 def _with_first(relation: Relation, column: str, most: int) -> Relation | None:
     """A relation without some of the rows whose number, which is the column, is beyond `most`."""
-    index = [made.id for made in relation.fields].index(column)
+    index = [field.id for field in relation.fields].index(column)
     match relation:
         case CteRef():
             reduced = _with_first(relation.input, relation.input.fields[index].id, most)
