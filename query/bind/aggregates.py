@@ -190,7 +190,7 @@ _POLYMORPHIC = ("array_agg", "any_value")
 
 
 def untyped_argument(name: str, position: int | None) -> Exception:
-    """What a bare literal gives where the type of the result is the argument's."""
+    """The result for a bare literal where the type of the result is the argument's."""
     if name == "array_agg":
         return fault.invalid(fault.AMBIGUOUS_FUNCTION, "function array_agg(unknown) is not unique", position)
     message = "could not determine polymorphic type because input has type unknown"

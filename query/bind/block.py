@@ -54,7 +54,7 @@ _REPEATED: Final = (exp.Subquery, exp.Exists, exp.In)
 
 @dataclass(frozen=True, slots=True)
 class WindowDefinition:
-    """What stands behind OVER, or behind a name in the WINDOW clause."""
+    """A window definition: after OVER, or after a name in the WINDOW clause."""
 
     partition: tuple[Scalar, ...] = ()
     order: tuple[SortKey, ...] = ()
@@ -222,7 +222,7 @@ class Block:
 
 
 def unfold_series(relation: Relation, series: Sequence[tuple[Scalar, Field]]) -> Relation:
-    """`relation` with set-returning functions unfolded into rows, side by side."""
+    """`relation` with the rows of its set-returning functions, side by side."""
     if not series:
         return relation
     return Unnest((*relation.fields, *(field for _, field in series)), relation, tuple(array for array, _ in series))

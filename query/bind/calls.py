@@ -18,7 +18,7 @@ from query.syntax.positions import position_of
 
 @syntax(exp.Anonymous)
 def bind_call(node: exp.Expr, block: Block) -> Scalar:
-    """What a call by name means."""
+    """Bind a call by name."""
     name = str(node.name) if isinstance(node.this, exp.Identifier) else str(node.this).lower()
     position = position_of(node)
     if name in AGGREGATES:

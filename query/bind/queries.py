@@ -159,7 +159,7 @@ def _values(
 
 
 def _compute_rows(fields: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]], block: Block) -> Relation:
-    """Values that subqueries take part in, one after the other."""
+    """VALUES whose items contain subqueries: a union of one projection for each row."""
     base = block.attach(_nothing().relation, block.lookups)
     relation: Relation = Project(fields, base, rows[0])
     for row in rows[1:]:
@@ -170,7 +170,7 @@ def _compute_rows(fields: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]],
 
 
 def _select_from_values(node: exp.Expr) -> exp.Expr:
-    """VALUES with an order, as a SELECT from them: any expression over their columns may order them."""
+    """A SELECT from VALUES with an ORDER BY, which may then be any expression over their columns."""
     bare = node.copy()
     tail = {part: bare.args.pop(part) for part in _TAIL if part in bare.args}
     return exp.Select(expressions=[exp.Star()], from_=exp.From(this=bare), **tail)
@@ -228,7 +228,7 @@ def _column_count(operator: str, position: int | None) -> Exception:
 
 
 def _output_position(side: exp.Expr, index: int) -> int | None:
-    """Where a branch of a set operation says what its n-th column is."""
+    """The position of the n-th output in a branch of a set operation."""
     while isinstance(side, exp.Subquery | exp.SetOperation):
         side = side.this
     items = side.expressions if isinstance(side, exp.Select) else []

@@ -16,7 +16,7 @@ from query.syntax.positions import position_of
 
 RECURSION = "42P19"
 _SAME_LEVEL = (exp.From, exp.Join, exp.Subquery, exp.SetOperation, exp.Table, exp.Lateral, exp.CTE)
-"""What a query may stand in without being an expression's subquery."""
+"""The nodes that may contain a query that is no subquery of an expression."""
 
 
 def entry_name(entry: exp.Expr) -> str:
@@ -79,7 +79,7 @@ def _misplaced_error(name: str, what: str, table: exp.Expr) -> Exception:
 
 
 def _references(node: exp.Expr, name: str, context: str) -> Iterator[tuple[exp.Expr, str]]:
-    """Where a query reads the table of this name, and in what that a recursion may not stand in."""
+    """Every reference to the table of this name, with the construct around it that forbids recursion, if any."""
     clause = node.args.get("with_")
     if clause is not None and any(entry_name(entry) == name for entry in clause.expressions):
         return

@@ -42,7 +42,7 @@ class FromItem:
     visible: tuple[Visible, ...]
 
     def identifiers(self) -> set[str]:
-        """Of every column that its names stand for."""
+        """The identifiers of all columns that its names refer to."""
         own_columns = (*self.visible, *(column for source in self.sources for column in source.columns))
         return {column.id for visible in own_columns for column in columns(visible.value)}
 
@@ -58,7 +58,7 @@ class Scope:
     outputs: dict[str, Scalar] = field(default_factory=dict)
 
     def column(self, node: exp.Column) -> Scalar:
-        """What a column reference means. Raises 42703, 42702, 42P01."""
+        """Resolve a column reference. Raises 42703, 42702, 42P01."""
         if node.args.get("table") is not None:
             return self._find_qualified(node)
         name, position = fold(node.this), position_of(node)

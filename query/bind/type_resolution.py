@@ -87,7 +87,7 @@ def _argument(function: Function, index: int, arg: Scalar, element: PgType | Non
 
 
 def _element(types: Sequence[PgType], function: Function) -> PgType | None:
-    """What anyelement stands for in this call."""
+    """The type that anyelement stands for in this call."""
     element: PgType | None = None
     for index, pg_type in enumerate(types):
         candidate = _stands_for(function.parameter(index).type, pg_type)
@@ -186,7 +186,7 @@ _EXACT: Final = ("@>", "<@", "&&")
 
 
 def _stands_for(parameter: str, pg_type: PgType) -> PgType | None:
-    """What an argument says of anyelement."""
+    """The type that an argument gives anyelement."""
     candidate = pg_type.element if parameter == "anyarray" else pg_type if parameter in POLYMORPHIC[1:] else None
     return None if candidate is None or candidate.name == "unknown" else candidate
 
@@ -307,7 +307,7 @@ def _as_shown(pg_types: Sequence[PgType], chosen: PgType) -> PgType:
 
 
 def read_numeric_literals(values: Sequence[Scalar], position: int | None = None) -> list[Scalar]:
-    """The values, untyped literals among numerics read, so that their digits count for the common type."""
+    """Read untyped literals among numerics, so that their digits count for the common type."""
     pg_types = [value.type for value in values if value.type.name != "unknown"]
     if not any(pg_type.name == "numeric" for pg_type in pg_types) or any(
         pg_type.name in FLOATS for pg_type in pg_types
@@ -410,5 +410,5 @@ def comparable(left: Scalar, right: Scalar, position: int | None, operator: str)
 
 
 def unknown_to_text(value: Scalar) -> Scalar:
-    """An untyped literal that reached the answer is text."""
+    """Convert an untyped literal to text, the type that it has in an answer."""
     return coerce(value, TEXT) if value.type.name == UNKNOWN.name else value

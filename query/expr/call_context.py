@@ -83,7 +83,7 @@ def _tuples(series: pl.Series) -> list[tuple[object, ...] | None]:
 
 
 def _key_of(dtype: pl.DataType) -> Callable[[object], object]:
-    """By what two rows are known to be the same: themselves, but 0.0 is not -0.0, nor false."""
+    """The key under which a row's result is kept: the row itself, but 0.0, -0.0 and false must differ."""
     dtypes = [field.dtype for field in dtype.fields] if isinstance(dtype, pl.Struct) else [dtype]
     return repr if any(one.is_float() or one.is_nested() for one in dtypes) else lambda row: row
 

@@ -19,7 +19,7 @@ _MOST: Final = 2**63 - 1
 Bounds = tuple[int, int]
 
 _HALF_LAST_PLACE: Final = {"float8": 2.0**970, "float4": 2.0**103}
-"""What has to be added to the largest finite number for the sum to be rounded to infinity."""
+"""The least number that, added to the largest finite one, rounds to infinity."""
 
 
 def shift_bounds(shift: int) -> Bounds:

@@ -13,7 +13,7 @@ def is_matched_by_key(pg_type: PgType) -> bool:
 
 
 def match_key(value: pl.Expr, pg_type: PgType) -> pl.Expr:
-    """What values of the type are grouped and joined by."""
+    """The key that values of the type are grouped and joined by."""
     if not is_matched_by_key(pg_type):
         return value
     if pg_type.fields:

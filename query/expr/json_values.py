@@ -17,7 +17,7 @@ def json_string(text: str) -> str:
 
 
 def to_json(context: CallContext, value: pl.Expr, pg_type: PgType, binary: bool) -> pl.Expr:
-    """What to_json (`binary`: to_jsonb) gives: SQL NULL stays NULL."""
+    """The result of to_json (`binary`: to_jsonb): SQL NULL stays NULL."""
     if pg_type.element is not None:
         return _array(context, value, pg_type.element, binary)
     match pg_type.name:

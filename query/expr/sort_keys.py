@@ -1,4 +1,4 @@
-"""What values sort and compare by, where it is not the value itself.
+"""Sort keys: the expression that values sort and compare by, where it is not the value itself.
 
 An interval compares by its length, a JSON document by what it holds (query.pg.json_order), an array by its elements and
 then by how many there are. Polars would sort lists
@@ -21,7 +21,7 @@ _PRESENT, _MISSING, _END = "1", "2", "\0\0"
 
 
 def sort_key(value: pl.Expr, pg_type: PgType) -> pl.Expr:
-    """What values of the type sort and compare by, themselves for most types."""
+    """The sort key of a value; for most types the value itself."""
     if pg_type.element is not None:
         return _array_key(value, pg_type.element)
     if pg_type.name == "jsonb":

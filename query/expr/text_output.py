@@ -86,7 +86,7 @@ def _moment(value: pl.Expr, pattern: str, suffix: str, nanoseconds: bool) -> pl.
 
 
 def to_text(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
-    """What `value::text` gives."""
+    """The result of `value::text`."""
     if pg_type.element is not None:
         return _array(context, value, pg_type)
     match pg_type.name:

@@ -39,7 +39,7 @@ def _is_constant(context: CallContext, value: pl.Expr) -> bool:
 
 
 def _keys(context: CallContext, *values: pl.Expr) -> list[pl.Expr]:
-    """What the values compare by."""
+    """The keys that the values compare by."""
     return [sort_key(value, context.types[0]) for value in values]
 
 

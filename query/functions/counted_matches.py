@@ -62,7 +62,7 @@ def _nth(
     context: CallContext, value: pl.Expr, pattern: object, flags: object, counts: tuple[object, object], group: object,
     build: Callable[[Match | None, int], object],
 ) -> pl.Expr:  # fmt: skip
-    """What `build` makes of the n-th match and the number of the group that is asked for."""
+    """Pass the n-th match and the group's number to `build`, and give its result."""
     first, number = (_least(context, name, count, 1) for name, count in zip(("start", "n"), counts, strict=True))
     group_number = _least(context, "subexpr", group, 0)
     compiled = _compile(context, pattern, flags)

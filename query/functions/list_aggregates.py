@@ -102,7 +102,7 @@ def _json_list(inputs: AggregateInputs) -> Plan:
     "json_object_agg(any, any) -> json; jsonb_object_agg(any, any) -> jsonb", "Keys and values as a JSON object."
 )
 def _json_object(inputs: AggregateInputs) -> Plan:
-    """Of jsonb the last value of a key stays."""
+    """An object of jsonb keeps only the last value of a key."""
     call, output = inputs.call, inputs.output
     if call.distinct:
         raise fault.unsupported(f"DISTINCT in {call.function}", call.position)

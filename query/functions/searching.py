@@ -24,7 +24,7 @@ Key = Callable[[object], object]
 
 
 def _key(pg_type: PgType, position: int | None) -> Key:
-    """What values of a type compare by, in Python."""
+    """The key that values of a type compare by, in Python."""
     if pg_type.name == "json":
         message = "could not identify an equality operator for type json"
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position)
@@ -156,7 +156,7 @@ def array_replace(context: CallContext, array: pl.Expr, old: pl.Expr, new: pl.Ex
 
 
 def _places(context: CallContext, array: pl.Expr, value: pl.Expr, start: pl.Expr | None, first: bool) -> pl.Expr:
-    """Where a value stands in an array, from 1: the first place or all."""
+    """The positions of a value in an array, from 1: the first or all."""
     key = _key(context.types[1], context.position)
 
     def find(items: list[object], boxed: list[object], low: int = 1) -> object:

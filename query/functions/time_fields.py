@@ -69,7 +69,7 @@ def quotient(value: pl.Expr, unit: int) -> pl.Expr:
 
 
 def rest(value: pl.Expr, unit: int) -> pl.Expr:
-    """What is left of whole units, with the sign of the value."""
+    """The remainder of whole units, with the sign of the value."""
     return (value.abs() % unit) * value.sign()
 
 

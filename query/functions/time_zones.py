@@ -47,7 +47,7 @@ def _offset(context: CallContext, amount: object) -> Zone:
 
 
 def _to_local(context: CallContext, value: pl.Expr, zone: Zone) -> pl.Expr:
-    """What the zone's clock shows at an instant."""
+    """The local time of an instant in the zone."""
     if not zone.name:
         return _shift(context, value, zone.seconds)
     near = value.dt.convert_time_zone(zone.name).dt.replace_time_zone(None)

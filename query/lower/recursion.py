@@ -14,7 +14,7 @@ Step = Callable[[pl.LazyFrame], pl.LazyFrame]
 
 
 def _new(rows: pl.DataFrame, before: list[pl.DataFrame], relation: Recursive) -> pl.DataFrame:
-    """Of these rows those that are not among the ones before, each once."""
+    """The distinct rows that are not among the rows before."""
     groups = groups_of(pl.concat([*before, rows]).with_row_index("n").lazy(), relation.fields)
     unique = groups.frame.unique(groups.names, keep="first", maintain_order=True)
     height_before = sum(part.height for part in before)

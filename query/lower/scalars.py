@@ -182,5 +182,5 @@ class _Scalars:
 
 
 def sort_value(value: Scalar, subexpressions: CommonSubexpressions | None = None) -> pl.Expr:
-    """What a value sorts by."""
+    """The sort key of a value."""
     return sort_key(expression(value, subexpressions), value.type)

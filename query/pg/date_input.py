@@ -1,4 +1,4 @@
-"""What PostgreSQL reads as a date, a time or both: words, numbers and signs in almost any order.
+"""PostgreSQL's input of dates and times: words, numbers and signs in almost any order.
 
 The text is cut into fields by their form, and each field is taken for what is still missing. Source: PostgreSQL
 documentation, appendix "Date/Time Input Interpretation", with the order month, day, year for numbers.

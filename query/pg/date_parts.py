@@ -38,7 +38,7 @@ WORDS: Final[dict[str, tuple[str, int]]] = {
     **{"am": ("half", 0), "pm": ("half", 12), "ad": ("era", 0), "bc": ("era", 1)},
     **{"allballs": ("midnight", 0), "t": ("time follows", 0)},
 }
-"""What a word is, and its number."""
+"""The type of a word, and its number."""
 _TOKEN: Final = re.compile(
     r"(?P<time>[0-9]+:[0-9:.]*)"
     r"|(?P<date>[0-9]+([-/])(?:[0-9]+(?:\3(?:[0-9]|\3)*)?|(?:[a-z0-9]|\3)*)"

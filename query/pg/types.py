@@ -245,7 +245,7 @@ FLOAT_SCALE: Final = 18
 
 
 def widest(left: PgType, right: PgType) -> PgType:
-    """Of two variants of the same type, the one that holds the values of both."""
+    """The variant of the type that holds the values of both."""
     if left == right:
         return left
     if left.element is not None and right.element is not None:

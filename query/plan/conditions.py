@@ -1,7 +1,7 @@
-"""What a statement asks of stored columns before anything else: comparisons that rule out whole files.
+"""Conditions that a statement sets on stored columns: comparisons that rule out whole files.
 
 The bound tree is read, where names and types are resolved, so a condition means exactly what the engine will compare.
-What is not understood is left out, which only means that more is read.
+A condition that is not understood is left out: then only more files are read.
 """
 
 import math
@@ -35,7 +35,7 @@ Conditions = tuple[Condition, ...]
 
 
 def file_conditions(relation: Relation) -> Mapping[str, Sequence[Conditions]]:
-    """For each dataset what each of its scans asks of its rows; a file without such rows for any scan is not needed."""
+    """The conditions of every scan, by dataset. A file that no scan finds rows in need not be read."""
     by_dataset: dict[str, list[Conditions]] = {}
     for dataset, conditions in _scans(relation, ()):
         by_dataset.setdefault(dataset, []).append(conditions)
@@ -43,7 +43,7 @@ def file_conditions(relation: Relation) -> Mapping[str, Sequence[Conditions]]:
 
 
 def _scans(relation: Relation, required: Conditions) -> Iterator[tuple[str, Conditions]]:
-    """The scans under a relation, of which only rows that satisfy `required`, in terms of its own columns, count."""
+    """The scans under a relation with their conditions. Only its rows that satisfy `required` matter above it."""
     match relation:
         case Scan():
             names = {field.id: name for name, field in zip(relation.names, relation.fields, strict=True)}

@@ -18,7 +18,7 @@ _SLOTS: Final[dict[type[object], tuple[str, ...]]] = {
     for kind in vars(tree).values()
     if isinstance(kind, type) and is_dataclass(kind)
 }
-"""By class of nodes the fields in which nodes can be. Walks are many, and reflection is slow."""
+"""For each class of nodes, the fields that can hold nodes. Reflection is slow, and walks are frequent."""
 
 
 def children(node: object) -> list[object]:

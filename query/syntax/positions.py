@@ -1,4 +1,4 @@
-"""Where operators and constants stand in the statement: sqlglot keeps the places of names and literals only.
+"""The positions of operators and constants in the statement: sqlglot keeps only those of names and literals.
 
 Its parser looks up how to build a node at the moment when it has read the operator's token, so the tables that it looks
 into note that token.
@@ -76,7 +76,7 @@ def _marking(build: Build, start: int, mark: str) -> Build:
 
 
 def mark_position(node: Any, start: int, mark: str) -> Any:
-    """The node with its place, and so the operator that it negates or escapes; one that has a place keeps it."""
+    """The node with its position, also on the operator that it negates or escapes; an existing position stays."""
     inner = node
     while isinstance(inner, exp.Expr) and mark not in inner.meta:
         inner.meta[mark] = start

@@ -61,7 +61,7 @@ def _is_delimited(inner: Node, regex: Regex) -> bool:
 
 
 def _flat(node: Node) -> Iterator[Node]:
-    """What stands one behind the other, brackets opened."""
+    """The sequence of nodes, with groups flattened."""
     if isinstance(node, Group | Sequence):
         for part in _parts(node):
             yield from _flat(part)

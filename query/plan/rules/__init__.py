@@ -13,11 +13,11 @@ from query.plan.tree import Relation
 Rule = Callable[[Relation], Relation]
 
 RULES: Final[tuple[Rule, ...]] = (ahead_of_lookups, first_of_numbered, first_of_distinct, from_the_finest)
-"""What each gets is a relation that those before it have rewritten, and its inputs as they were bound."""
+"""Each rule gets a relation that the rules before it have rewritten, with inputs as they were bound."""
 
 
 def apply_rules(relation: Relation) -> Relation:
-    """The relation after every rule, and so everything that it reads. What is read twice stays one relation."""
+    """Apply every rule to the relation and to all its inputs. A relation that is used twice stays one relation."""
     return _Rewriting({}).of(relation)
 
 
@@ -26,7 +26,7 @@ class _Rewriting:
         self._rewrite_part = rewritten
 
     def of(self, relation: Relation) -> Relation:
-        """Top down: a rule sees a construct whole, and what it makes is rewritten in turn."""
+        """Rewrite from the top, so that a rule sees a whole construct; then rewrite the inputs of its result."""
         if id(relation) not in self._rewrite_part:
             self._rewrite_part[id(relation)] = relation, self._below(_rewrite_once(relation))
         return self._rewrite_part[id(relation)][1]

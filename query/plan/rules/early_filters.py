@@ -1,4 +1,4 @@
-"""Conditions on stored columns alone are asked before subqueries are looked up."""
+"""Filters on stored columns run before the lookup joins of subqueries."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from query.plan.tree import Filter, LookupJoin, Relation
 
 
 def ahead_of_lookups(relation: Relation) -> Relation:
-    """The filter with what it asks of the left side of a lookup alone done there."""
+    """A filter over a lookup join: its conditions on the left side alone move below the join."""
     if not isinstance(relation, Filter) or not isinstance(relation.input, LookupJoin):
         return relation
     source = relation.input

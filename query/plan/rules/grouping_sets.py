@@ -1,4 +1,4 @@
-"""Grouping sets over one reading: the coarser sets from the groups of the finest, where the aggregates allow it."""
+"""Grouping sets in one scan: the coarser sets are computed from the groups of the finest, if the aggregates allow."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,11 +19,11 @@ from query.plan.tree import (
 )
 
 _ITSELF: Final = ("min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or")
-"""Aggregates of a whole that are the same aggregates of what they are of its parts."""
+"""Aggregates whose value for a whole is the same aggregate of their values for its parts."""
 
 
 def from_the_finest(relation: Relation) -> Relation:
-    """A union of grouping sets with the coarser ones made from the groups of the finest, which are kept for them."""
+    """A union of grouping sets that computes the coarser ones from the materialized groups of the finest."""
     if not isinstance(relation, SetOperation):
         return relation
     branches = list(_branches(relation))
@@ -37,7 +37,7 @@ def from_the_finest(relation: Relation) -> Relation:
 
 
 def _regroup(relation: Relation, finest: Aggregate, groups: Materialized) -> Relation:
-    """The union over the kept groups, each of its aggregations being of the finest's groups or these themselves."""
+    """The union with every aggregation over the materialized groups of the finest, which is read as it is."""
     if isinstance(relation, SetOperation):
         left, right = (_regroup(side, finest, groups) for side in (relation.left, relation.right))
         return replace(relation, left=left, right=right)

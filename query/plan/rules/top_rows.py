@@ -1,4 +1,4 @@
-"""The first rows of every group: what sorting need not see is left out where only they are asked for."""
+"""Top-N filters: a query that needs only the first rows of every group need not sort the others."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +28,7 @@ _MOST: Final = 100
 
 
 def first_of_numbered(relation: Relation) -> Relation:
-    """`WHERE number <= n` of rows that a window function numbers: the window may leave out what is beyond n."""
+    """`WHERE number <= n` over a window function that numbers rows: the window may drop rows beyond n."""
     if not isinstance(relation, Filter):
         return relation
     for field in relation.input.fields:
@@ -40,7 +40,7 @@ def first_of_numbered(relation: Relation) -> Relation:
 
 
 def _with_first(relation: Relation, column: str, most: int) -> Relation | None:
-    """A relation without some of the rows whose number, which is the column, is beyond `most`."""
+    """A relation that drops rows whose number, the column, is greater than `most`; it need not drop all of them."""
     index = [field.id for field in relation.fields].index(column)
     match relation:
         case CteRef():
@@ -55,7 +55,7 @@ def _with_first(relation: Relation, column: str, most: int) -> Relation | None:
 
 
 def first_of_distinct(relation: Relation) -> Relation:
-    """DISTINCT ON over sorted rows: only rows that may be the first of their group are sorted."""
+    """DISTINCT ON over sorted rows: sort only rows that can be the first of their group."""
     if not isinstance(relation, Distinct) or relation.keys is None or not isinstance(relation.input, Sort):
         return relation
     groups, source = relation.keys, relation.input
