@@ -175,7 +175,7 @@ def sort_keys(node: exp.Expr, block: Block) -> tuple[SortKey, ...]:
 def _resolve(name: str, values: list[Scalar], position: int | None) -> AggregateCall:
     types = [value.type for value in values]
     fitting = [entry for entry in AGGREGATES[name] if not entry.ordered_set and _fits(entry, types)]
-    if not fitting and any(kind.name == "record" for kind in types):
+    if not fitting and any(pg_type.name == "record" for pg_type in types):
         raise fault.unsupported(f"{name} of rows", position)
     if not fitting:
         raise _no_such(name, types, position)
@@ -229,7 +229,7 @@ def _convert(word: str, value: Scalar, position: int | None) -> Scalar:
 
 
 def _no_such(name: str, types: list[PgType], position: int | None) -> Exception:
-    shown = ", ".join(kind.sql_name for kind in types)
+    shown = ", ".join(pg_type.sql_name for pg_type in types)
     return fault.invalid(fault.UNDEFINED_FUNCTION, f"function {name}({shown}) does not exist", position)
 
 

@@ -151,7 +151,7 @@ def _in_list(value: Scalar, items: list[Scalar], position: int | None) -> Scalar
 
 def _among(value: Scalar, items: list[Scalar], position: int | None) -> Scalar | None:
     known_types = [item.type for item in items if item.type.name != "unknown"]
-    if any(kind.category != value.type.category for kind in known_types):
+    if any(pg_type.category != value.type.category for pg_type in known_types):
         return None
     target = common([value.type, *known_types], "IN", position)
     if target.name not in _LISTABLE:

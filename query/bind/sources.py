@@ -114,7 +114,7 @@ class FromBinder:
         schema = self._environment.schemas.get(name)
         if schema is None:
             raise fault.invalid(fault.UNDEFINED_TABLE, f'relation "{name}" does not exist', position_of(node))
-        fields = tuple(self._environment.field(kind) for _, kind in schema.columns)
+        fields = tuple(self._environment.field(pg_type) for _, pg_type in schema.columns)
         names = tuple(shown for shown, _ in schema.columns)
         return _item_named(Scan(fields, name, schema.stored or names), names, fields, node.args.get("alias"), name)
 

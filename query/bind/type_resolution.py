@@ -158,13 +158,13 @@ def _fits(function: Function, types: Sequence[PgType]) -> bool:
     if not _agree(function, types):
         return False
     if any(parameter.type == "anyarray" for parameter in function.parameters):
-        plain = [kind for index, kind in enumerate(types) if function.parameter(index).type == "anyelement"]
-        arrays = [kind for index, kind in enumerate(types) if function.parameter(index).type == "anyarray"]
-        if any(kind.element is not None for kind in plain):
+        plain = [pg_type for index, pg_type in enumerate(types) if function.parameter(index).type == "anyelement"]
+        arrays = [pg_type for index, pg_type in enumerate(types) if function.parameter(index).type == "anyarray"]
+        if any(pg_type.element is not None for pg_type in plain):
             return False
-        if plain and all(kind.element is None for kind in arrays):
+        if plain and all(pg_type.element is None for pg_type in arrays):
             return False
-    return all(_fits_one(function.parameter(index).type, kind) for index, kind in enumerate(types))
+    return all(_fits_one(function.parameter(index).type, pg_type) for index, pg_type in enumerate(types))
 
 
 def _agree(function: Function, types: Sequence[PgType]) -> bool:
@@ -203,7 +203,7 @@ def _fits_one(parameter: str, pg_type: PgType) -> bool:
 
 def _matches(function: Function, types: Sequence[PgType]) -> int:
     """How many arguments have exactly the parameter's type."""
-    return sum(_is_exact(function.parameter(index).type, kind) for index, kind in enumerate(types))
+    return sum(_is_exact(function.parameter(index).type, pg_type) for index, pg_type in enumerate(types))
 
 
 def _is_exact(parameter: str, pg_type: PgType) -> bool:
@@ -245,8 +245,12 @@ def _category(parameter: str) -> str:
 
 def _signature(name: str, types: Sequence[PgType]) -> str:
     if is_operator(name):
-        return f" {name} ".join(kind.sql_name for kind in types) if len(types) == 2 else f"{name} {types[0].sql_name}"
-    return f"{name}({', '.join(kind.sql_name for kind in types)})"
+        return (
+            f" {name} ".join(pg_type.sql_name for pg_type in types)
+            if len(types) == 2
+            else f"{name} {types[0].sql_name}"
+        )
+    return f"{name}({', '.join(pg_type.sql_name for pg_type in types)})"
 
 
 def _missing(name: str, types: Sequence[PgType], position: int | None) -> WeirError:

@@ -24,7 +24,7 @@ _KEYED: Final = ("interval", "anyarray")
 
 def _forms(name: str, *types: str) -> str:
     """Signatures of an aggregate whose result is of the argument's type."""
-    return ";".join(f"{name}({kind}) -> {kind}" for kind in types)
+    return ";".join(f"{name}({pg_type}) -> {pg_type}" for pg_type in types)
 
 
 def _argument(types: tuple[PgType, ...]) -> PgType:

@@ -36,7 +36,7 @@ _MOST_SCALE = 30
 
 
 def _each(symbol: str, *kinds: str) -> str:
-    return "; ".join(f"{symbol}({kind}, {kind}) -> {kind}" for kind in kinds)
+    return "; ".join(f"{symbol}({pg_type}, {pg_type}) -> {pg_type}" for pg_type in kinds)
 
 
 _ALL = ("int2", "int4", "int8", "numeric", "float4", "float8")

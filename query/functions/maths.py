@@ -45,7 +45,7 @@ _ALL = ("int2", "int4", "int8", "numeric", "float4", "float8")
 
 
 def _each(name: str, *kinds: str) -> str:
-    return "; ".join(f"{name}({kind}) -> {kind}" for kind in kinds)
+    return "; ".join(f"{name}({pg_type}) -> {pg_type}" for pg_type in kinds)
 
 
 def _argument(types: tuple[PgType, ...]) -> PgType:
@@ -157,7 +157,7 @@ _LEAST: Final = Decimal("0.0001")
 
 def _decimal(context: CallContext, function: Callable[..., Decimal], *values: pl.Expr) -> pl.Expr:
     """A function of Decimals over numeric columns."""
-    scales = [kind.scale for kind in context.types]
+    scales = [pg_type.scale for pg_type in context.types]
     target = context.result.scale
 
     def over(*unscaled: int) -> int:

@@ -17,7 +17,7 @@ _BASE_DIGITS: Final = 4
 def quotient_text(context: CallContext, dividend: pl.Expr, divisor: pl.Expr) -> pl.Expr:
     zero = (divisor == 0) & dividend.is_not_null()
     safe = context.fail_where(divisor, zero, "division_by_zero")
-    left, right = (kind.scale for kind in context.types)
+    left, right = (pg_type.scale for pg_type in context.types)
     return context.rowwise(lambda a, b: shown_quotient((a, left), (b, right)), dividend, safe)
 
 

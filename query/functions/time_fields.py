@@ -81,7 +81,7 @@ _EXTRACTABLE: Final = ("timestamp", "timestamptz", "date", "time", "interval")
 
 
 @define(
-    "; ".join(f"extract(text!, {kind}) -> numeric" for kind in _EXTRACTABLE),
+    "; ".join(f"extract(text!, {type_name}) -> numeric" for type_name in _EXTRACTABLE),
     "A field of a time as numeric.",
     family=_FAMILY,
     result=_extract_type,
@@ -92,7 +92,7 @@ def extract(context: CallContext, field: object, value: pl.Expr) -> pl.Expr:
 
 
 @define(
-    "; ".join(f"date_part(text!, {kind}) -> float8" for kind in _EXTRACTABLE),
+    "; ".join(f"date_part(text!, {type_name}) -> float8" for type_name in _EXTRACTABLE),
     "A field of a time as float8.",
     family=_FAMILY,
 )

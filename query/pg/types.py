@@ -147,8 +147,8 @@ INTEGER_LIMITS: Final = {"int2": 2**15, "int4": 2**31, "int8": 2**63}
 PREFERRED: Final = ("float8", "text", "timestamptz", "bool", "interval")
 
 SIMPLE: Final = {
-    kind.name: kind
-    for kind in (
+    pg_type.name: pg_type
+    for pg_type in (
         BOOL,
         INT2,
         INT4,

@@ -14,9 +14,9 @@ _NODES: Final = (Scalar, Relation, SortKey)
 _PARTS: Final = (Frame, Bound)
 _LEAVES: Final = (str, bool, int, int | None, PgType, tuple[int, ...], tuple[str, ...], tuple[Field, ...])
 _SLOTS: Final[dict[type[object], tuple[str, ...]]] = {
-    kind: tuple(slot.name for slot in fields(kind) if slot.type not in _LEAVES)
-    for kind in vars(tree).values()
-    if isinstance(kind, type) and is_dataclass(kind)
+    node_class: tuple(slot.name for slot in fields(node_class) if slot.type not in _LEAVES)
+    for node_class in vars(tree).values()
+    if isinstance(node_class, type) and is_dataclass(node_class)
 }
 """For each class of nodes, the fields that can hold nodes. Reflection is slow, and walks are frequent."""
 

@@ -32,15 +32,17 @@ class Csv:
     def rows(self, frame: pl.DataFrame) -> bytes:
         columns = zip(frame.schema.items(), self._types, strict=True)
         return _written(
-            frame.select(self._cell(exactly(name), dtype, kind).alias(name) for (name, dtype), kind in columns)
+            frame.select(
+                self._cell(exactly(name), dtype, type_name).alias(name) for (name, dtype), type_name in columns
+            )
         )
 
     def end(self) -> bytes:
         return b""
 
-    def _cell(self, value: pl.Expr, dtype: pl.DataType, kind: str) -> pl.Expr:
-        text = value_text(value, dtype, kind)
-        return _harmless(text) if self._escape and kind.removesuffix("[]") in TEXTS else text
+    def _cell(self, value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
+        text = value_text(value, dtype, type_name)
+        return _harmless(text) if self._escape and type_name.removesuffix("[]") in TEXTS else text
 
 
 def value_text(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:

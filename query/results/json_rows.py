@@ -59,8 +59,10 @@ def lines(frame: pl.DataFrame, types: Sequence[str], *, send_null: bool) -> byte
     if not frame.width:
         return b"{}\n" * frame.height
     columns = list(zip(frame.schema.items(), types, strict=True))
-    raw = [name for (name, dtype), kind in columns if _is_raw(dtype, kind)]
-    prepared = frame.select(_to_json_value(exactly(name), dtype, kind).alias(name) for (name, dtype), kind in columns)
+    raw = [name for (name, dtype), type_name in columns if _is_raw(dtype, type_name)]
+    prepared = frame.select(
+        _to_json_value(exactly(name), dtype, type_name).alias(name) for (name, dtype), type_name in columns
+    )
     if send_null and not raw:
         return prepared.write_ndjson().encode()
     members = _all_members(prepared.columns, raw) if send_null else _present_members(prepared.columns, raw)

@@ -59,12 +59,12 @@ class Placing(dict[TokenType, Any]):
         self._mark = mark
         self._coming = coming
 
-    def __getitem__(self, kind: TokenType) -> Any:
-        build = super().__getitem__(kind)
+    def __getitem__(self, token_type: TokenType) -> Any:
+        build = super().__getitem__(token_type)
         return None if build is None else _marking(build, self._token().start, self._mark)
 
-    def get(self, kind: TokenType, default: Any = None) -> Any:
-        build = super().get(kind, default)
+    def get(self, token_type: TokenType, default: Any = None) -> Any:
+        build = super().get(token_type, default)
         return build if build is None or self._coming is None else _marking(build, self._coming().start, self._mark)
 
 

@@ -47,8 +47,8 @@ def _name_arguments(tokens: list[Token]) -> list[Token]:
     ]
 
 
-def _new_token(kind: TokenType, text: str, first: Token, end: int) -> Token:
-    return Token(kind, text, first.line, first.col, first.start, end, first.comments)
+def _new_token(token_type: TokenType, text: str, first: Token, end: int) -> Token:
+    return Token(token_type, text, first.line, first.col, first.start, end, first.comments)
 
 
 def _numbers(tokens: Sequence[Token], sql: str) -> list[Token]:
