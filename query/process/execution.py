@@ -22,6 +22,7 @@ from query.process.statement_cache import PreparedStatement, StatementCache
 from query.process.worker import Emit, Output
 from query.results import formats
 from query.results.content_coding import Coded
+from query.results.options import Options
 from storage.exactly import exactly
 from storage.read.fingerprint import is_outside_range
 from storage.read.scan import SnapshotExpired
@@ -151,7 +152,7 @@ def _moment(ns: int) -> datetime:
 def _warm(execution: Execution) -> None:
     """Run one small query: threads, caches and modules start on first use, and the first client must not wait."""
     execution.handle(Parse("SELECT count(*) AS n FROM (VALUES (1), (2)) AS v (a) WHERE a > 1"), _DiscardedOutput())
-    execution.handle(Execute({}, 0, formats.Options(), "identity", WARM_BYTES), _DiscardedOutput())
+    execution.handle(Execute({}, 0, Options(), "identity", WARM_BYTES), _DiscardedOutput())
 
 
 class _DiscardedOutput:
