@@ -153,7 +153,7 @@ def schemas(directory: Path) -> Mapping[str, Schema]:
 def answer(sql: str, directory: Path, known: Mapping[str, Schema]) -> pl.DataFrame:
     """Our engine, from the text to the rows."""
     statement = parse.parse(sql)
-    compiled = engine.lowered(statement, engine.bound(statement, known, NOW), tables(directory))
+    compiled = engine.lower_statement(statement, engine.bind_statement(statement, known, NOW), tables(directory))
     return compiled.frame.collect(engine="streaming")
 
 
@@ -261,7 +261,7 @@ def compiling(directory: Path) -> None:
         begin = _clocks()
         statement = parse.parse(question.sql)
         parsed = _clocks()
-        engine.lowered(statement, engine.bound(statement, known, NOW), loaded)
+        engine.lower_statement(statement, engine.bind_statement(statement, known, NOW), loaded)
         end = _clocks()
         first.add(begin, end)
         again.add(parsed, end)
@@ -285,8 +285,8 @@ def short_range(directory: Path, rounds: int) -> None:
 
     def ours() -> pl.DataFrame:
         statement, loaded = parse.parse(sql), {"logs": engine.Table(scan(), JSON_COLUMNS["logs"])}
-        query = engine.bound(statement, known, NOW)
-        return engine.lowered(statement, query, loaded).frame.collect(engine="streaming")
+        query = engine.bind_statement(statement, known, NOW)
+        return engine.lower_statement(statement, query, loaded).frame.collect(engine="streaming")
 
     known = {"logs": engine.schema_of(scan().collect_schema().items(), JSON_COLUMNS["logs"])}
     runs: dict[str, Run] = {

@@ -1,7 +1,7 @@
 """The seam between SQL and frames: a checked statement, bound and lowered, as one lazy frame. Pure, no I/O.
 
-`prepare` is what tools use, `compile` what tests use. The service does it in two steps, `bound` and `lowered`, and
-looks in between at what the statement asks of its datasets. `translate` names the error behind a plan that failed
+Tools use `prepare`, tests use `compile`. The service takes two steps, `bind_statement` and `lower_statement`, and looks
+in between at what the statement needs of its datasets. `translate` names the error behind a plan that failed
 while it was collected.
 """
 
@@ -23,23 +23,33 @@ from query.lower.output import answer, unique_names
 from query.lower.relations import Lowering
 from query.lower.statements import Statements
 from query.plan.environment import Environment, Schema, schema_of
-from query.plan.rules import rewritten
+from query.plan.rules import apply_rules
 from query.plan.tree import Output, Query
 from query.syntax.parse import Statement, parse
 
-__all__ = ["Compiled", "ResultField", "Table", "bound", "compile", "lowered", "prepare", "schema_of", "translate"]
+__all__ = [
+    "Compiled",
+    "ResultField",
+    "Table",
+    "bind_statement",
+    "compile",
+    "lower_statement",
+    "prepare",
+    "schema_of",
+    "translate",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A dataset's rows. `json_columns` are the text columns that hold one JSON document each; `source` says for
-    EXPLAIN what is read, as "3 files, 1048576 bytes". `narrowed`: it hides rows and columns, which the plan of its
-    scans would tell of."""
+    """A dataset's rows. `json_columns` are the text columns that hold one JSON document each; `source` is
+    what EXPLAIN shows of it, as "3 files, 1048576 bytes". `row_level_security`: it hides rows and columns, so EXPLAIN
+    must not show the plan of its scans."""
 
     frame: pl.LazyFrame
     json_columns: frozenset[str] = frozenset()
     source: str = ""
-    narrowed: bool = False
+    row_level_security: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +82,11 @@ def compile(sql: str, tables: Mapping[str, pl.LazyFrame], *, now: datetime) -> p
 def prepare(statement: Statement, tables: Mapping[str, Table], *, now: datetime) -> Compiled:
     """The statement over `tables`, which hold at least its datasets. Raises InvalidSQL, UnsupportedSQL."""
     schemas = {name: table_schema(tables[name]) for name in statement.datasets + statement.catalog if name in tables}
-    return lowered(statement, bound(statement, schemas, now), tables)
+    return lower_statement(statement, bind_statement(statement, schemas, now), tables)
 
 
-def bound(statement: Statement, schemas: Mapping[str, Schema], now: datetime) -> Query:
-    """The engine-neutral form of the statement: what another engine would be given. Raises as `prepare`."""
+def bind_statement(statement: Statement, schemas: Mapping[str, Schema], now: datetime) -> Query:
+    """The bound plan of the statement, which knows no engine. Raises as `prepare`."""
     environment = Environment(schemas, now, fold_constants, bind, bind_query)
     try:
         query = bind_query(statement.tree, environment, {}, None)
@@ -88,12 +98,12 @@ def bound(statement: Statement, schemas: Mapping[str, Schema], now: datetime) ->
     return Query(query.relation, outputs, environment.timeless and not is_volatile(query.relation))
 
 
-def lowered(statement: Statement, query: Query, tables: Mapping[str, Table]) -> Compiled:
+def lower_statement(statement: Statement, query: Query, tables: Mapping[str, Table]) -> Compiled:
     """The bound statement over its tables. Raises UnsupportedSQL."""
     statements = Statements()
     frames = {name: table.frame for name, table in tables.items()}
     try:
-        frame = Lowering(frames, statements, {}, {}).frame(rewritten(query.relation))
+        frame = Lowering(frames, statements, {}, {}).frame(apply_rules(query.relation))
     except RecursionError as error:
         raise too_complex() from error
     names = unique_names([output.name for output in query.outputs])
@@ -101,7 +111,7 @@ def lowered(statement: Statement, query: Query, tables: Mapping[str, Table]) -> 
         ResultField(name, output.field.type.output_name) for name, output in zip(names, query.outputs, strict=True)
     )
     compiled = Compiled(answer(frame, query.outputs, names), fields, tuple(statements.log))
-    return explained(statement, tables, compiled) if statement.explain else compiled
+    return explain(statement, tables, compiled) if statement.explain else compiled
 
 
 def table_schema(table: Table) -> Schema:
@@ -109,12 +119,12 @@ def table_schema(table: Table) -> Schema:
     return schema_of(table.frame.collect_schema().items(), table.json_columns)
 
 
-def explained(statement: Statement, tables: Mapping[str, Table], compiled: Compiled) -> Compiled:
+def explain(statement: Statement, tables: Mapping[str, Table], compiled: Compiled) -> Compiled:
     """What EXPLAIN answers: one row of text per line, and nothing is read."""
-    narrowed = any(tables[name].narrowed for name in statement.datasets if name in tables)
+    row_level_security = any(tables[name].row_level_security for name in statement.datasets if name in tables)
     lines = [
         *(f"Dataset {name}: {tables[name].source or 'all rows'}" for name in statement.datasets if name in tables),
-        *(f"Reads {line}" for line in ([] if narrowed else pushed_down(compiled.frame))),
+        *(f"Reads {line}" for line in ([] if row_level_security else pushed_down(compiled.frame))),
         *(f"Step {number}: {step}" for number, step in enumerate(compiled.steps, 1)),
         f"Answer: {', '.join(f'{field.name} {field.type}' for field in compiled.fields)}",
     ]
@@ -124,14 +134,14 @@ def explained(statement: Statement, tables: Mapping[str, Table], compiled: Compi
 def pushed_down(frame: pl.LazyFrame) -> list[str]:
     """What the scans do themselves: the columns that they read and the conditions that reach them."""
     lines = (line.strip() for line in frame.explain(engine="streaming").splitlines())
-    return [_told(line) for line in lines if line.startswith(tuple(_TOLD))]
+    return [_plan_line(line) for line in lines if line.startswith(tuple(_PLAN_LINES))]
 
 
-_TOLD: Final = {"PROJECT": "columns", "SELECTION:": "only rows with"}
+_PLAN_LINES: Final = {"PROJECT": "columns", "SELECTION:": "only rows with"}
 _ALIAS: Final = re.compile(r'\.alias\("c\d+"\)')
 
 
-def _told(line: str) -> str:
-    """A line of Polars' plan without our names for columns."""
+def _plan_line(line: str) -> str:
+    """A line of Polars' plan without the identifiers of columns."""
     word, _, rest = _ALIAS.sub("", line).partition(" ")
-    return f"{_TOLD[word]} {rest.removesuffix(' COLUMNS').replace('/', ' of ').replace('* of', 'all')}"
+    return f"{_PLAN_LINES[word]} {rest.removesuffix(' COLUMNS').replace('/', ' of ').replace('* of', 'all')}"

@@ -50,9 +50,9 @@ VERY_NEAR: Final = 0.8
 `rate` would be `greatest`."""
 
 
-def nearest(kind: str, name: str, known: Iterable[str], likeness: float = NEAR) -> str | None:
-    """A hint at the name that was meant; None when none is near. `known` must hold what the caller may see only."""
-    near = difflib.get_close_matches(name, list(known), 1, likeness)
+def nearest(kind: str, name: str, names: Iterable[str], likeness: float = NEAR) -> str | None:
+    """A hint at the name that was meant; None when none is near. `names` must hold what the caller may see only."""
+    near = difflib.get_close_matches(name, list(names), 1, likeness)
     return f'Perhaps you meant the {kind} "{near[0]}".' if near else None
 
 

@@ -40,35 +40,35 @@ def bins(range_: TimeRange, number: int | None) -> Bins:
     if start is None or end is None:
         raise InvalidTimeRange("counts need startTime and endTime", field="startTime" if start is None else "endTime")
     width = _width(end - start) if number is None else max(1, -(-(end - start) // number))
-    found = Bins(start, end, width)
-    if len(found.starts) > MOST_BINS:
-        raise InvalidTimeRange(f"{len(found.starts)} bins: the limit is {MOST_BINS}", limit=MOST_BINS)
-    return found
+    candidate = Bins(start, end, width)
+    if len(candidate.starts) > MOST_BINS:
+        raise InvalidTimeRange(f"{len(candidate.starts)} bins: the limit is {MOST_BINS}", limit=MOST_BINS)
+    return candidate
 
 
 def _width(length_us: int) -> int:
     return next((width for limit, width in WIDTHS if length_us <= limit), DAY_US)
 
 
-def statement(dataset: str, time_column: str, wanted: Bins) -> str:
+def statement(dataset: str, time_column: str, bins: Bins) -> str:
     """SQL whose rows are the number of a bin that is not empty, and its count."""
-    origin = _text(wanted.start_us).replace("T", " ")
+    origin = _text(bins.start_us).replace("T", " ")
     time, table = _quoted(time_column), _quoted(dataset)
     return (
-        f"SELECT date_bin('{wanted.width_us} microseconds', {time}, TIMESTAMPTZ '{origin}') AS start_time,"
+        f"SELECT date_bin('{bins.width_us} microseconds', {time}, TIMESTAMPTZ '{origin}') AS start_time,"
         f" count(*) AS count FROM {table} GROUP BY 1"
     )
 
 
-def records(wanted: Bins, counted: Mapping[int, int]) -> list[dict[str, str | int]]:
+def records(bins: Bins, counted: Mapping[int, int]) -> list[dict[str, str | int]]:
     """Every bin with its count, empty ones too; `counted` is by start in microseconds."""
     return [
         {
             "start_time": _text(start),
-            "end_time": _text(min(start + wanted.width_us, wanted.end_us)),
+            "end_time": _text(min(start + bins.width_us, bins.end_us)),
             "count": counted.get(start, 0),
         }
-        for start in wanted.starts
+        for start in bins.starts
     ]
 
 

@@ -96,23 +96,23 @@ class QueryService:
         """
         started = time.monotonic()
         with ExitStack() as stack:
-            lease = stack.enter_context(self._pool.lease(_listed(question), is_gone))
+            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone))
             lease.send(Parse(question.sql, question.parameters))
-            answer = _answered(lease)
-            datasets, columns = _named(answer)
+            answer = _receive_answer(lease)
+            datasets, columns = _datasets_and_columns(answer)
             catalog = _catalog(answer, is_there=list_datasets is not None)
             for _ in range(MOST_SNAPSHOTS):
                 sources = resolve(datasets, columns)
                 listed = list_datasets(catalog) if list_datasets is not None and catalog else ()
                 lease.send(self._execute(question, sources, listed))
-                held = _hold(lease)
-                if held is not None:
+                beginning = _receive_beginning(lease)
+                if beginning is not None:
                     break
             else:
                 raise StorageUnavailable("what the query has to read kept moving; try again")
-            scanned = _scanned(sources, lease.note)
-            rest = (lease, stack.pop_all()) if held.coding is None else None
-        return Result(held, rest, question.coding, scanned, time.monotonic() - started)
+            scanned = _scan_size(sources, lease.note)
+            rest = (lease, stack.pop_all()) if beginning.coding is None else None
+        return Result(beginning, rest, question.coding, scanned, time.monotonic() - started)
 
     @contextmanager
     def checking(self, question: Question, is_gone: Callable[[], bool]) -> Iterator[Check]:
@@ -121,13 +121,13 @@ class QueryService:
         `question` says who asks, and what the list of running queries shows. The function raises InvalidSQL,
         UnsupportedSQL and as `run` does.
         """
-        with self._pool.lease(_listed(question), is_gone, CHECK_SECONDS) as lease:
+        with self._pool.lease(_query_entry(question), is_gone, CHECK_SECONDS) as lease:
 
             def check(sql: str) -> Checked:
                 lease.send(Parse(sql))
-                answer = _answered(lease)
+                answer = _receive_answer(lease)
                 _catalog(answer, is_there=False)
-                return Checked(_named(answer)[0], answer["explain"] is True)
+                return Checked(_datasets_and_columns(answer)[0], answer["explain"] is True)
 
             yield check
 
@@ -166,7 +166,7 @@ class Scanned:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Beginning:
     """The beginning of the data; `coding` is known when it is all of it, and so is whether it is `repeatable`."""
 
     data: bytes
@@ -182,18 +182,18 @@ class Result:
 
     def __init__(
         self,
-        held: _Held,
+        beginning: _Beginning,
         rest: tuple[Lease, ExitStack] | None,
         coding: str,
         scanned: Scanned | None,
         elapsed_seconds: float,
     ) -> None:
-        self._held, self._rest = held.data, rest
-        self.coding = held.coding or coding
-        self.repeatable = held.repeatable
+        self._held, self._rest = beginning.data, rest
+        self.coding = beginning.coding or coding
+        self.repeatable = beginning.repeatable
         self.scanned = scanned
         self.elapsed_seconds = elapsed_seconds
-        self.length = len(held.data) if rest is None else None
+        self.length = len(beginning.data) if rest is None else None
 
     def __iter__(self) -> Iterator[bytes]:
         """The pieces in order. Raises what ended the query half-way; then the result is not whole."""
@@ -201,9 +201,9 @@ class Result:
             yield self._held
             if self._rest is not None:
                 lease, _ = self._rest
-                while isinstance(found := lease.receive(), bytes):
-                    yield found
-                if found["expired"]:
+                while isinstance(reply := lease.receive(), bytes):
+                    yield reply
+                if reply["expired"]:
                     raise InternalError("a file of the query vanished while it was read")
         finally:
             self.close()
@@ -216,13 +216,13 @@ class Result:
             stack.close()
 
 
-def _listed(question: Question) -> Query:
+def _query_entry(question: Question) -> Query:
     started_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     by = question.tenant, question.identity
     return Query(uuid.uuid4().hex, *by, question.sql, started_at, question.privileged)
 
 
-def _answered(lease: Lease) -> Answer:
+def _receive_answer(lease: Lease) -> Answer:
     """What a request without data is answered with."""
     answer = lease.receive()
     if isinstance(answer, bytes):
@@ -230,7 +230,7 @@ def _answered(lease: Lease) -> Answer:
     return answer
 
 
-def _named(answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _datasets_and_columns(answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The datasets of the statement, and the columns that its conditions are about."""
     if not all(isinstance(answer.get(key), list) for key in ("datasets", "columns")):
         raise InternalError("a query process answered out of order")
@@ -246,19 +246,19 @@ def _catalog(answer: Answer, *, is_there: bool) -> tuple[str, ...]:
     return names
 
 
-def _hold(lease: Lease) -> _Held | None:
+def _receive_beginning(lease: Lease) -> _Beginning | None:
     """None when the snapshot has expired."""
     data = bytearray()
-    while isinstance(found := lease.receive(), bytes):
-        data += found
+    while isinstance(reply := lease.receive(), bytes):
+        data += reply
         if len(data) >= HELD_BYTES:
-            return _Held(bytes(data), None)
-    return None if found["expired"] else _Held(bytes(data), str(found["coding"]), found["repeatable"] is True)
+            return _Beginning(bytes(data), None)
+    return None if reply["expired"] else _Beginning(bytes(data), str(reply["coding"]), reply["repeatable"] is True)
 
 
-def _scanned(sources: Mapping[str, Source], note: Answer) -> Scanned | None:
-    """None for a narrowed reader, whom the sizes would tell of rows that are not theirs."""
-    if any(source.only is not None for source in sources.values()):
+def _scan_size(sources: Mapping[str, Source], note: Answer) -> Scanned | None:
+    """None under row-level security: the sizes would tell the reader of hidden rows."""
+    if any(source.permitted_tags is not None for source in sources.values()):
         return None
     outside = note.get("outsideRange")
     names = tuple(map(str, outside)) if isinstance(outside, list) else ()

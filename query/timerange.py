@@ -95,9 +95,9 @@ def _instant(field: str, value: str | int | float | None, *, now_ns: int, base_n
     text = value.strip() if isinstance(value, str) else repr(value)
     instant = _read(text, now_ns=now_ns, base_ns=base_ns)
     if instant is None:
-        raise InvalidTimeRange(f"{field}: cannot read {_shown(value)}; {FORMS}", field=field)
+        raise InvalidTimeRange(f"{field}: cannot read {_quote(value)}; {FORMS}", field=field)
     if not FIRST_NS <= instant <= LAST_NS:
-        raise InvalidTimeRange(f"{field}: {_shown(value)} is outside the years 1 to 9999", field=field)
+        raise InvalidTimeRange(f"{field}: {_quote(value)} is outside the years 1 to 9999", field=field)
     return instant
 
 
@@ -156,6 +156,6 @@ def _timestamp(match: re.Match[str]) -> int | None:
     return (seconds - shift) * NS_PER_SECOND + int(fraction.ljust(9, "0"))
 
 
-def _shown(value: str | int | float) -> str:
+def _quote(value: str | int | float) -> str:
     text = str(value)
     return repr(text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "...")

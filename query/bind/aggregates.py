@@ -7,7 +7,7 @@ from sqlglot import exp
 from query import fault
 from query.bind.block import Block
 from query.bind.operators import require_hashable, require_sortable
-from query.bind.type_resolution import coerce, untyped
+from query.bind.type_resolution import coerce, unknown_to_text
 from query.functions.postgres_names import postgresql_functions
 from query.functions.registry import AGGREGATES, SYNTAX, Aggregate, aggregate_of, syntax, type_named
 from query.pg.types import FLOAT8, TEXT, PgType, array_of, implicit, same
@@ -59,13 +59,13 @@ def within_call(node: exp.Expr, block: Block) -> AggregateCall:
     name = str(node.this.this).lower()
     with block.arguments_of(name):
         order = sort_keys(node.args["expression"], block)
-    found = [entry for entry in AGGREGATES.get(name, []) if entry.ordered_set]
-    if not found and name in postgresql_functions():
+    entries = [entry for entry in AGGREGATES.get(name, []) if entry.ordered_set]
+    if not entries and name in postgresql_functions():
         raise fault.unsupported(f"{name} WITHIN GROUP", position_of(node))
-    if not found:
+    if not entries:
         raise fault.invalid("42809", f"{name} is not an ordered-set aggregate", position_of(node))
     direct = tuple(block.bind(argument) for argument in node.this.expressions)
-    entry = found[0]
+    entry = entries[0]
     if name in ("mode", "percentile_disc") and any(_is_bare(key.this) for key in node.args["expression"].expressions):
         raise untyped_argument(name, position_of(node))
     if entry.direct is None or len(direct) != len(entry.direct) or len(order) != 1:
@@ -89,9 +89,14 @@ def _ordered_set(
     fractions = tuple(_fraction(value, position) for value in direct)
     many = bool(fractions) and fractions[0].type.element is not None
     form = aggregate_of(entry.name, [key.value.type]) or entry
-    kind = form.result((key.value.type,))
+    pg_type = form.result((key.value.type,))
     return AggregateCall(
-        array_of(kind) if many else kind, entry.name, (key.value,), order=(key,), direct=fractions, position=position
+        array_of(pg_type) if many else pg_type,
+        entry.name,
+        (key.value,),
+        order=(key,),
+        direct=fractions,
+        position=position,
     )
 
 
@@ -128,14 +133,14 @@ def aggregate_call(node: exp.Expr, block: Block) -> AggregateCall:
         order = sort_keys(order_node, block) if order_node is not None else ()
     if name in _POLYMORPHIC and any(value.type.name == "unknown" for value in values):
         raise untyped_argument(name, position)
-    call = _resolved(name, values, position)
+    call = _resolve(name, values, position)
     if distinct and order_node is not None:
         untyped_value = any(value.type.name == "unknown" for value in values[:1])
-        for key, written in zip(order, order_node.expressions, strict=True):
+        for key, key_node in zip(order, order_node.expressions, strict=True):
             if untyped_value or key.value not in call.args:
                 message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
-                raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(written))
-    return _checked(replace(call, distinct=distinct, order=order), position)
+                raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(key_node))
+    return _check(replace(call, distinct=distinct, order=order), position)
 
 
 def _parts(node: exp.Expr) -> tuple[list[exp.Expr], bool, exp.Expr | None]:
@@ -161,21 +166,21 @@ def sort_keys(node: exp.Expr, block: Block) -> tuple[SortKey, ...]:
     """The keys of an ORDER BY inside a call or window: expressions only, no output names or positions."""
     keys = []
     for ordered in node.expressions:
-        value = untyped(block.bind(ordered.this))
+        value = unknown_to_text(block.bind(ordered.this))
         require_sortable(value.type, position_of(ordered))
         keys.append(SortKey(value, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first"))))
     return tuple(keys)
 
 
-def _resolved(name: str, values: list[Scalar], position: int | None) -> AggregateCall:
+def _resolve(name: str, values: list[Scalar], position: int | None) -> AggregateCall:
     types = [value.type for value in values]
     fitting = [entry for entry in AGGREGATES[name] if not entry.ordered_set and _fits(entry, types)]
-    if not fitting and any(kind.name == "record" for kind in types):
+    if not fitting and any(pg_type.name == "record" for pg_type in types):
         raise fault.unsupported(f"{name} of rows", position)
     if not fitting:
         raise _no_such(name, types, position)
     best = max(fitting, key=lambda entry: _score(entry, types))
-    converted = tuple(_converted(word, value, position) for word, value in zip(best.parameters, values, strict=True))
+    converted = tuple(_convert(word, value, position) for word, value in zip(best.parameters, values, strict=True))
     if best.name in ("array_agg", "json_agg", "jsonb_agg") and types[0].element is not None:
         raise fault.unsupported(f"{best.name} of arrays", position)
     return AggregateCall(best.result(tuple(value.type for value in converted)), best.name, converted, position=position)
@@ -185,7 +190,7 @@ _POLYMORPHIC = ("array_agg", "any_value")
 
 
 def untyped_argument(name: str, position: int | None) -> Exception:
-    """What a bare literal gives where the type of the result is the argument's."""
+    """The result for a bare literal where the type of the result is the argument's."""
     if name == "array_agg":
         return fault.invalid(fault.AMBIGUOUS_FUNCTION, "function array_agg(unknown) is not unique", position)
     message = "could not determine polymorphic type because input has type unknown"
@@ -196,39 +201,39 @@ def _fits(entry: Aggregate, types: list[PgType]) -> bool:
     if len(entry.parameters) != len(types):
         return False
     return all(
-        word == "any" or (word == "anyarray" and kind.element is not None) or _implicit(kind, word)
-        for word, kind in zip(entry.parameters, types, strict=True)
+        word == "any" or (word == "anyarray" and pg_type.element is not None) or _implicit(pg_type, word)
+        for word, pg_type in zip(entry.parameters, types, strict=True)
     )
 
 
-def _implicit(kind: PgType, word: str) -> bool:
-    return word not in ("any", "anyarray") and implicit(kind, type_named(word))
+def _implicit(pg_type: PgType, word: str) -> bool:
+    return word not in ("any", "anyarray") and implicit(pg_type, type_named(word))
 
 
 def _score(entry: Aggregate, types: list[PgType]) -> tuple[int, int, int]:
     exact = sum(
-        word not in ("any", "anyarray") and same(type_named(word), kind)
-        for word, kind in zip(entry.parameters, types, strict=True)
+        word not in ("any", "anyarray") and same(type_named(word), pg_type)
+        for word, pg_type in zip(entry.parameters, types, strict=True)
     )
     preferred = sum(word in ("float8", "text") for word in entry.parameters)
     literals = sum(
-        word == "text" and kind.name == "unknown" for word, kind in zip(entry.parameters, types, strict=True)
+        word == "text" and pg_type.name == "unknown" for word, pg_type in zip(entry.parameters, types, strict=True)
     )
     return exact, literals, preferred
 
 
-def _converted(word: str, value: Scalar, position: int | None) -> Scalar:
+def _convert(word: str, value: Scalar, position: int | None) -> Scalar:
     if word in ("any", "anyarray"):
         return coerce(value, TEXT) if value.type.name == "unknown" else value
     return coerce(value, type_named(word), position)
 
 
 def _no_such(name: str, types: list[PgType], position: int | None) -> Exception:
-    shown = ", ".join(kind.sql_name for kind in types)
+    shown = ", ".join(pg_type.sql_name for pg_type in types)
     return fault.invalid(fault.UNDEFINED_FUNCTION, f"function {name}({shown}) does not exist", position)
 
 
-def _checked(call: AggregateCall, position: int | None) -> AggregateCall:
+def _check(call: AggregateCall, position: int | None) -> AggregateCall:
     if call.distinct:
         for value in call.args:
             require_hashable(value.type, position)

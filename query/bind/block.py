@@ -8,7 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from query import fault
-from query.bind.decorrelate import decorrelated
+from query.bind.decorrelate import decorrelate
 from query.bind.scope import Scope
 from query.bind.type_resolution import coerce
 from query.pg.types import BOOL, PgType
@@ -43,9 +43,9 @@ class PendingLookup:
 
     def depends_on(self, outer: Relation) -> bool:
         """Whether it refers to columns of these rows."""
-        here = {made.id for made in outer.fields}
-        used = (*free_columns(self.relation), *(column for value, _ in self.keys for column in columns(value)))
-        return any(column.id in here for column in used)
+        outer_ids = {field.id for field in outer.fields}
+        references = (*free_columns(self.relation), *(column for value, _ in self.keys for column in columns(value)))
+        return any(column.id in outer_ids for column in references)
 
 
 _REPEATED: Final = (exp.Subquery, exp.Exists, exp.In)
@@ -54,7 +54,7 @@ _REPEATED: Final = (exp.Subquery, exp.Exists, exp.In)
 
 @dataclass(frozen=True, slots=True)
 class WindowDefinition:
-    """What stands behind OVER, or behind a name in the WINDOW clause."""
+    """A window definition: after OVER, or after a name in the WINDOW clause."""
 
     partition: tuple[Scalar, ...] = ()
     order: tuple[SortKey, ...] = ()
@@ -174,12 +174,12 @@ class Block:
         if not self.series_allowed or array.type.element is None:
             message = f"set-returning functions are not allowed in {self.clause}"
             raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position)
-        for known, made in (*self.group_series, *self.series):
-            if known == array:
-                return made.ref()
-        made = self.environment.field(array.type.element)
-        self.series.append((array, made))
-        return made.ref()
+        for series, element in (*self.group_series, *self.series):
+            if series == array:
+                return element.ref()
+        element = self.environment.field(array.type.element)
+        self.series.append((array, element))
+        return element.ref()
 
     def look_up(self, pending: PendingLookup) -> None:
         """Notes a subquery; one inside an aggregate's arguments or a group key is needed before grouping."""
@@ -190,7 +190,7 @@ class Block:
         """`relation` joined with the subqueries its next expressions use."""
         outer = relation
         for pending in lookups:
-            inner, keys = decorrelated(pending.relation, outer, self.environment)
+            inner, keys = decorrelate(pending.relation, outer, self.environment)
             fields = (*relation.fields, *inner.fields)
             relation = LookupJoin(fields, relation, inner, (*keys, *pending.keys), "left", pending.single)
         lookups.clear()
@@ -221,8 +221,8 @@ class Block:
         return self.environment.bind_query(node, self.environment, self.tables, self.scope)
 
 
-def unfolded(relation: Relation, series: Sequence[tuple[Scalar, Field]]) -> Relation:
-    """`relation` with set-returning functions unfolded into rows, side by side."""
+def unfold_series(relation: Relation, series: Sequence[tuple[Scalar, Field]]) -> Relation:
+    """`relation` with the rows of its set-returning functions, side by side."""
     if not series:
         return relation
-    return Unnest((*relation.fields, *(made for _, made in series)), relation, tuple(array for array, _ in series))
+    return Unnest((*relation.fields, *(field for _, field in series)), relation, tuple(array for array, _ in series))

@@ -18,7 +18,7 @@ from query.syntax.positions import position_of
 
 @syntax(exp.Anonymous)
 def bind_call(node: exp.Expr, block: Block) -> Scalar:
-    """What a call by name means."""
+    """Bind a call by name."""
     name = str(node.name) if isinstance(node.this, exp.Identifier) else str(node.this).lower()
     position = position_of(node)
     if name in AGGREGATES:
@@ -45,11 +45,11 @@ _CAST_FUNCTIONS: Final = (
 
 
 def _function_cast(name: str, value: Scalar, position: int | None) -> Scalar:
-    wanted = TypeName(type_named(name), name)
-    if value.type.name != "unknown" and not operators.castable(value.type, wanted.type):
+    target = TypeName(type_named(name), name)
+    if value.type.name != "unknown" and not operators.castable(value.type, target.type):
         message = f"function {name}({value.type.sql_name}) does not exist"
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position)
-    return operators.cast(value, wanted, position)
+    return operators.cast(value, target, position)
 
 
 @syntax("grouping", form="GROUPING(a, b)", summary="A bit for each argument that the row is not grouped by.")

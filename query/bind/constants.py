@@ -6,7 +6,7 @@ from query import fault
 from query.bind.block import Block
 from query.functions.registry import syntax
 from query.pg.types import INT4, INT8, NUMERIC_DIGITS, UNKNOWN, numeric
-from query.pg.unicode_escapes import unescaped
+from query.pg.unicode_escapes import unescape
 from query.plan.tree import Constant, Scalar, truth
 from query.syntax.positions import position_of
 
@@ -63,7 +63,7 @@ def bind_unicode(node: exp.Expr, block: Block) -> Scalar:
     sign = node.args.get("escape")
     escape = str(sign.name) if isinstance(sign, exp.Expr) else "\\"
     try:
-        return Constant(UNKNOWN, unescaped(str(node.name), escape), position_of(node))
+        return Constant(UNKNOWN, unescape(str(node.name), escape), position_of(node))
     except UnicodeError as error:
         raise fault.invalid(fault.SYNTAX_ERROR, "invalid Unicode escape", position_of(node)) from error
 

@@ -4,7 +4,7 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.block import Block
-from query.bind.type_resolution import coerce, common, settled
+from query.bind.type_resolution import coerce, common, read_numeric_literals
 from query.functions.registry import syntax
 from query.pg.types import PgType, array_of
 from query.plan.tree import ArrayOf, RowOf, Scalar
@@ -18,7 +18,7 @@ def bind_array(node: exp.Expr, block: Block) -> Scalar:
         raise fault.invalid(
             "42P18", "cannot determine type of empty array", position_of(node), "cast it: ARRAY[]::text[]"
         )
-    items = settled([block.bind(item) for item in node.expressions])
+    items = read_numeric_literals([block.bind(item) for item in node.expressions])
     element = common(
         [item.type for item in items], "ARRAY", position_of(node), list(map(position_of, node.expressions))
     )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from query import fault
 from query.pg.types import BOOL, INT8
 from query.plan.environment import Environment
-from query.plan.traverse import free_columns, renamed
+from query.plan.traverse import free_columns, substitute_columns
 from query.plan.tree import (
     Aggregate,
     AggregateCall,
@@ -41,12 +41,12 @@ from query.plan.tree import (
 ZERO_WHEN_EMPTY = ("count", "regr_count", "approx_count_distinct")
 
 
-def decorrelated(
+def decorrelate(
     inner: Relation, outer: Relation, environment: Environment
 ) -> tuple[Relation, tuple[tuple[Scalar, Column], ...]]:
     """`inner` without references to `outer`, and the keys that join them: outer column, inner column."""
-    here = {made.id for made in outer.fields}
-    free = [column for column in free_columns(inner) if column.id in here]
+    outer_ids = {field.id for field in outer.fields}
+    free = [column for column in free_columns(inner) if column.id in outer_ids]
     if not free:
         return inner, ()
     pusher = _Pusher(outer, free, environment)
@@ -67,9 +67,9 @@ class _Pusher:
 
     def _domain(self) -> tuple[Relation, Mapping]:
         """The distinct outer values under fresh names."""
-        made = tuple(self._environment.field(column.type) for column in self._free)
-        projected = Project(made, self._outer, tuple(self._free))
-        return Distinct(made, projected), {old.id: new.id for old, new in zip(self._free, made, strict=True)}
+        domain = tuple(self._environment.field(column.type) for column in self._free)
+        projected = Project(domain, self._outer, tuple(self._free))
+        return Distinct(domain, projected), {old.id: new.id for old, new in zip(self._free, domain, strict=True)}
 
     def _fields(self, mapping: Mapping) -> tuple[Field, ...]:
         return tuple(Field(mapping[column.id], column.type) for column in self._free)
@@ -115,7 +115,7 @@ class _Pusher:
             case LookupJoin():
                 return self._lookup(relation)
             case CteRef():
-                return self._shared(relation)
+                return self._push_shared(relation)
             case _:
                 raise fault.unsupported(f"a correlated subquery over {type(relation).__name__.lower()}")
 
@@ -126,9 +126,9 @@ class _Pusher:
         fields = (*relation.fields, *domain.fields)
         union: Relation | None = None
         for row in relation.rows:
-            made = tuple(self._environment.field(field.type) for field in fields)
-            values = (*(renamed(item, refs) for item in row), *(field.ref() for field in domain.fields))
-            branch = Project(made, domain, values)
+            outputs = tuple(self._environment.field(field.type) for field in fields)
+            values = (*(substitute_columns(item, refs) for item in row), *(field.ref() for field in domain.fields))
+            branch = Project(outputs, domain, values)
             merged = tuple(self._environment.field(field.type) for field in fields)
             union = branch if union is None else SetOperation(merged, union, branch, "union", True)
         if union is None:
@@ -139,46 +139,48 @@ class _Pusher:
 
     def _project(self, relation: Project) -> tuple[Relation, Mapping]:
         child, mapping = self.push(relation.input)
-        values = tuple(renamed(value, self._refs(mapping)) for value in relation.values)
+        values = tuple(substitute_columns(value, self._refs(mapping)) for value in relation.values)
         fresh = tuple(self._environment.field(column.type) for column in self._free)
-        renaming = {column.id: made.id for column, made in zip(self._free, fresh, strict=True)}
+        renaming = {column.id: field.id for column, field in zip(self._free, fresh, strict=True)}
         return Project((*relation.fields, *fresh), child, (*values, *self._columns(mapping))), renaming
 
     def _filter(self, relation: Filter) -> tuple[Relation, Mapping]:
         if not self._depends(relation.input):
             domain, mapping = self._domain()
-            predicate = renamed(relation.predicate, self._refs(mapping))
+            predicate = substitute_columns(relation.predicate, self._refs(mapping))
             fields = (*relation.input.fields, *domain.fields)
             return Join(fields, relation.input, domain, "inner", predicate), mapping
         child, mapping = self.push(relation.input)
-        return Filter(child.fields, child, renamed(relation.predicate, self._refs(mapping))), mapping
+        return Filter(child.fields, child, substitute_columns(relation.predicate, self._refs(mapping))), mapping
 
     def _join(self, relation: Join) -> tuple[Relation, Mapping]:
         left_depends, right_depends = self._depends(relation.left), self._depends(relation.right)
         if relation.kind in ("inner", "left", "semi", "anti") and not right_depends:
             left, mapping = self.push(relation.left)
-            return self._joined(relation, left, relation.right, mapping, None), mapping
+            return self._join_on_domain(relation, left, relation.right, mapping, None), mapping
         if relation.kind == "inner" and not left_depends:
             right, mapping = self.push(relation.right)
-            return self._joined(relation, relation.left, right, mapping, None), mapping
+            return self._join_on_domain(relation, relation.left, right, mapping, None), mapping
         left, mapping = self.push(relation.left)
         right, right_mapping = self.push(relation.right)
-        joined = self._joined(relation, left, right, mapping, right_mapping)
+        joined = self._join_on_domain(relation, left, right, mapping, right_mapping)
         return self._whole(joined, mapping, right_mapping) if relation.kind == "full" else (joined, mapping)
 
     def _whole(self, joined: Relation, left: Mapping, right: Mapping) -> tuple[Relation, Mapping]:
         """A full join's rows with the outer values of whichever side there is."""
         sides = zip(self._columns(left), self._columns(right), strict=True)
         values = tuple(Coalesce(a.type, (a, b)) for a, b in sides)
-        made = tuple(self._environment.field(value.type) for value in values)
-        kept = tuple(field.ref() for field in joined.fields)
-        fresh = {column.id: field.id for column, field in zip(self._free, made, strict=True)}
-        return Project((*joined.fields, *made), joined, (*kept, *values)), fresh
+        outputs = tuple(self._environment.field(value.type) for value in values)
+        columns = tuple(field.ref() for field in joined.fields)
+        fresh = {column.id: field.id for column, field in zip(self._free, outputs, strict=True)}
+        return Project((*joined.fields, *outputs), joined, (*columns, *values)), fresh
 
-    def _joined(
+    def _join_on_domain(
         self, relation: Join, left: Relation, right: Relation, mapping: Mapping, other: Mapping | None
     ) -> Relation:
-        condition = renamed(relation.condition, self._refs(mapping)) if relation.condition is not None else None
+        condition = (
+            substitute_columns(relation.condition, self._refs(mapping)) if relation.condition is not None else None
+        )
         if other is not None:
             equal = [same(a, b) for a, b in zip(self._columns(mapping), self._columns(other), strict=True)]
             condition = Logic(BOOL, "and", (*equal, *([condition] if condition is not None else [])))
@@ -187,7 +189,7 @@ class _Pusher:
 
     def _aggregate(self, relation: Aggregate) -> tuple[Relation, Mapping]:
         child, mapping = self.push(relation.input)
-        calls = tuple(renamed(call, self._refs(mapping)) for call in relation.calls)
+        calls = tuple(substitute_columns(call, self._refs(mapping)) for call in relation.calls)
         keys = (*self._columns(mapping), *relation.keys)
         grouped = Aggregate((*self._fields(mapping), *relation.fields), child, keys, calls)
         return (grouped, mapping) if relation.keys else self._with_empty_groups(relation, grouped, mapping)
@@ -197,11 +199,11 @@ class _Pusher:
         domain, outer_mapping = self._domain()
         keys = tuple(zip(self._columns(outer_mapping), self._columns(mapping), strict=True))
         looked_up = LookupJoin((*domain.fields, *grouped.fields), domain, grouped, keys, "left", False)
-        fresh = tuple(self._environment.field(made.type) for made in relation.fields)
-        values = [_or_zero(call, made) for call, made in zip(relation.calls, relation.fields, strict=True)]
+        fresh = tuple(self._environment.field(field.type) for field in relation.fields)
+        values = [_or_zero(call, field) for call, field in zip(relation.calls, relation.fields, strict=True)]
         renamed_fields = (*fresh, *domain.fields)
         projected = Project(renamed_fields, looked_up, (*values, *self._columns(outer_mapping)))
-        back = Project((*relation.fields, *domain.fields), projected, tuple(made.ref() for made in renamed_fields))
+        back = Project((*relation.fields, *domain.fields), projected, tuple(field.ref() for field in renamed_fields))
         return back, outer_mapping
 
     def _distinct(self, relation: Distinct) -> tuple[Relation, Mapping]:
@@ -211,7 +213,9 @@ class _Pusher:
 
     def _sort(self, relation: Sort) -> tuple[Relation, Mapping]:
         child, mapping = self.push(relation.input)
-        return Sort(child.fields, child, tuple(renamed(key, self._refs(mapping)) for key in relation.keys)), mapping
+        return Sort(
+            child.fields, child, tuple(substitute_columns(key, self._refs(mapping)) for key in relation.keys)
+        ), mapping
 
     def _limit(self, relation: Limit) -> tuple[Relation, Mapping]:
         """LIMIT per outer value: a row number in the sort order within each."""
@@ -223,7 +227,7 @@ class _Pusher:
             child = pushed[0]
         elif isinstance(source, Sort):
             child, mapping = self.push(source.input)
-            keys = tuple(renamed(key, self._refs(mapping)) for key in source.keys)
+            keys = tuple(substitute_columns(key, self._refs(mapping)) for key in source.keys)
         else:
             child, mapping = self.push(source)
         names = ("row_number", "rank") if relation.ties else ("row_number",)
@@ -242,21 +246,22 @@ class _Pusher:
 
     def _project_over_sort(self, project: Project, sort: Sort) -> tuple[tuple[Relation, tuple[SortKey, ...]], Mapping]:
         child, mapping = self.push(sort.input)
-        keys = tuple(renamed(key, self._refs(mapping)) for key in sort.keys)
+        keys = tuple(substitute_columns(key, self._refs(mapping)) for key in sort.keys)
         hidden = tuple(self._environment.field(key.value.type) for key in keys)
         fresh = tuple(self._environment.field(column.type) for column in self._free)
-        values = tuple(renamed(value, self._refs(mapping)) for value in project.values)
+        values = tuple(substitute_columns(value, self._refs(mapping)) for value in project.values)
         fields = (*project.fields, *hidden, *fresh)
-        made = Project(fields, child, (*values, *(key.value for key in keys), *self._columns(mapping)))
+        projection = Project(fields, child, (*values, *(key.value for key in keys), *self._columns(mapping)))
         renaming = {column.id: new.id for column, new in zip(self._free, fresh, strict=True)}
         sort_keys = tuple(replace(key, value=field.ref()) for key, field in zip(keys, hidden, strict=True))
-        return (made, sort_keys), renaming
+        return (projection, sort_keys), renaming
 
     def _window(self, relation: Window) -> tuple[Relation, Mapping]:
         child, mapping = self.push(relation.input)
         domain = self._columns(mapping)
         calls = tuple(
-            replace(renamed(call, self._refs(mapping)), partition=(*domain, *call.partition)) for call in relation.calls
+            replace(substitute_columns(call, self._refs(mapping)), partition=(*domain, *call.partition))
+            for call in relation.calls
         )
         added = relation.fields[len(relation.input.fields) :]
         return Window((*child.fields, *added), child, calls), mapping
@@ -265,9 +270,9 @@ class _Pusher:
         sides = []
         for side in (relation.left, relation.right):
             child, mapping = self.push(side)
-            wanted = (*(made.ref() for made in side.fields), *self._columns(mapping))
-            made = tuple(self._environment.field(column.type) for column in wanted)
-            sides.append(Project(made, child, wanted))
+            values = (*(field.ref() for field in side.fields), *self._columns(mapping))
+            fields = tuple(self._environment.field(column.type) for column in values)
+            sides.append(Project(fields, child, values))
         fresh = tuple(self._environment.field(column.type) for column in self._free)
         combined = SetOperation((*relation.fields, *fresh), sides[0], sides[1], relation.operator, relation.all)
         return combined, {column.id: new.id for column, new in zip(self._free, fresh, strict=True)}
@@ -275,31 +280,31 @@ class _Pusher:
     def _unnest(self, relation: Unnest) -> tuple[Relation, Mapping]:
         child, mapping = self.push(relation.input)
         added = relation.fields[len(relation.input.fields) :]
-        values = tuple(renamed(value, self._refs(mapping)) for value in relation.values)
+        values = tuple(substitute_columns(value, self._refs(mapping)) for value in relation.values)
         return replace(relation, fields=(*child.fields, *added), input=child, values=values), mapping
 
     def _lookup(self, relation: LookupJoin) -> tuple[Relation, Mapping]:
         left, mapping = self.push(relation.left)
-        keys = tuple((renamed(a, self._refs(mapping)), b) for a, b in relation.keys)
+        keys = tuple((substitute_columns(a, self._refs(mapping)), b) for a, b in relation.keys)
         right = relation.right
         if self._depends(right):
             right, other = self.push(right)
             keys = (*keys, *zip(self._columns(mapping), self._columns(other), strict=True))
         return replace(relation, fields=(*left.fields, *right.fields), left=left, right=right, keys=keys), mapping
 
-    def _shared(self, relation: CteRef) -> tuple[Relation, Mapping]:
+    def _push_shared(self, relation: CteRef) -> tuple[Relation, Mapping]:
         child, mapping = self.push(relation.input)
         fresh = tuple(self._environment.field(column.type) for column in self._free)
-        wanted = (*(made.ref() for made in relation.input.fields), *self._columns(mapping))
-        return Project((*relation.fields, *fresh), child, wanted), {
-            column.id: made.id for column, made in zip(self._free, fresh, strict=True)
+        values = (*(field.ref() for field in relation.input.fields), *self._columns(mapping))
+        return Project((*relation.fields, *fresh), child, values), {
+            column.id: field.id for column, field in zip(self._free, fresh, strict=True)
         }
 
 
-def _or_zero(call: AggregateCall, made: Field) -> Scalar:
+def _or_zero(call: AggregateCall, output: Field) -> Scalar:
     if call.function in ZERO_WHEN_EMPTY:
-        return Coalesce(made.type, (made.ref(), Constant(made.type, 0)))
-    return made.ref()
+        return Coalesce(output.type, (output.ref(), Constant(output.type, 0)))
+    return output.ref()
 
 
 def same(left: Scalar, right: Scalar) -> Scalar:

@@ -27,8 +27,8 @@ def bind(node: exp.Expr, block: Block) -> Scalar:
 def _column(node: exp.Expr, block: Block) -> Scalar:
     if not isinstance(node, exp.Column):
         raise fault.invalid(fault.SYNTAX_ERROR, "* is not an expression", position_of(node))
-    found = block.scope.column(node)
-    return replace(found, position=position_of(node)) if isinstance(found, Column) else found
+    column = block.scope.column(node)
+    return replace(column, position=position_of(node)) if isinstance(column, Column) else column
 
 
 @syntax(exp.Paren)
@@ -43,13 +43,13 @@ def _inner(node: exp.Expr, block: Block) -> Scalar:
     summary="The value in another type; TRY_CAST is an extension, NULL for what does not fit.",
 )
 def _cast(node: exp.Expr, block: Block) -> Scalar:
-    wanted = type_name(node.args["to"])
+    target = type_name(node.args["to"])
     if isinstance(node.this, exp.Array) and not node.this.expressions:
-        return Constant(wanted.type, ())
+        return Constant(target.type, ())
     value = block.bind(node.this)
-    if wanted.type.name == "text":
+    if target.type.name == "text":
         value = shown_quotient(value, block)
-    return operators.cast(value, wanted, operator_of(node), isinstance(node, exp.TryCast))
+    return operators.cast(value, target, operator_of(node), isinstance(node, exp.TryCast))
 
 
 @syntax(exp.Star)

@@ -7,9 +7,9 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.block import Block
-from query.bind.decorrelate import decorrelated, same
+from query.bind.decorrelate import decorrelate, same
 from query.bind.operators import comparison
-from query.bind.predicates import queried
+from query.bind.predicates import subquery_of
 from query.pg.types import BOOL
 from query.plan.environment import BoundQuery
 from query.plan.traverse import columns, free_columns
@@ -25,14 +25,14 @@ def bind_where(node: exp.Expr | None, relation: Relation, block: Block) -> Relat
     joins: list[tuple[str, Relation, Scalar | None]] = []
     with block.binding("WHERE"):
         for part in _conjuncts(node.this):
-            joined = _subquery_test(part, block)
-            if joined is not None:
-                joins.append(joined)
+            subquery_join = _subquery_test(part, block)
+            if subquery_join is not None:
+                joins.append(subquery_join)
             else:
                 plain.append(block.bind_boolean(part, "WHERE"))
-    relation = _filtered(relation, plain, block)
-    for kind, inner, condition in joins:
-        relation = _joined(relation, kind, inner, condition, block)
+    relation = _filter(relation, plain, block)
+    for join_type, inner, condition in joins:
+        relation = _join_subquery(relation, join_type, inner, condition, block)
     return relation
 
 
@@ -49,30 +49,30 @@ def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
             yield part
 
 
-def _filtered(relation: Relation, plain: list[Scalar], block: Block) -> Relation:
+def _filter(relation: Relation, plain: list[Scalar], block: Block) -> Relation:
     """First what needs no subquery, so that it reaches the scan; then the subqueries and the rest."""
     fields = relation.fields
-    known = {made.id for made in fields}
-    looked_up = {made.id for pending in block.lookups for made in pending.relation.fields}
+    field_ids = {field.id for field in fields}
+    looked_up = {field.id for pending in block.lookups for field in pending.relation.fields}
     now = [part for part in plain if not any(column.id in looked_up for column in columns(part))]
     later = [part for part in plain if part not in now]
     for part in now:
-        relation = _pushed(relation, part)
+        relation = _push_down(relation, part)
     if later:
         attached = block.attach(relation, block.lookups)
         filtered = Filter(attached.fields, attached, _all(later))
-        kept = tuple(made for made in attached.fields if made.id in known)
-        relation = Project(kept, filtered, tuple(made.ref() for made in kept))
+        outputs = tuple(field for field in attached.fields if field.id in field_ids)
+        relation = Project(outputs, filtered, tuple(field.ref() for field in outputs))
     return relation
 
 
-def _pushed(relation: Relation, predicate: Scalar) -> Relation:
+def _push_down(relation: Relation, predicate: Scalar) -> Relation:
     """The filtered relation. What needs only the rows before an unnest is checked there: its function may fail on
     rows that the predicate drops."""
     if isinstance(relation, Unnest):
-        before = {made.id for made in relation.input.fields}
+        before = {field.id for field in relation.input.fields}
         if all(column.id in before for column in columns(predicate)):
-            return replace(relation, input=_pushed(relation.input, predicate))
+            return replace(relation, input=_push_down(relation.input, predicate))
     if isinstance(relation, Filter):
         return Filter(relation.fields, relation.input, Logic(BOOL, "and", (relation.predicate, predicate)))
     return Filter(relation.fields, relation, predicate)
@@ -93,7 +93,7 @@ def _subquery_test(node: exp.Expr, block: Block) -> tuple[str, Relation, Scalar 
         if isinstance(inner, exp.Exists):
             return "anti", block.subquery(inner.this).relation, None
         return None
-    query = queried(node) if isinstance(node, exp.In) and not node.args.get("negate") else None
+    query = subquery_of(node) if isinstance(node, exp.In) and not node.args.get("negate") else None
     if query is not None and node.this.find(exp.Query) is None:
         return _in(block.bind(node.this), block.subquery(query), node)
     return None
@@ -105,24 +105,26 @@ def _in(value: Scalar, query: BoundQuery, node: exp.Expr) -> tuple[str, Relation
         side = "too many" if len(query.outputs) > len(values) else "too few"
         raise fault.invalid(fault.SYNTAX_ERROR, f"subquery has {side} columns", operator_of(node))
     tests = tuple(
-        comparison("=", item, made.ref(), operator_of(node))
-        for item, (_, made) in zip(values, query.outputs, strict=True)
+        comparison("=", item, field.ref(), operator_of(node))
+        for item, (_, field) in zip(values, query.outputs, strict=True)
     )
     return "semi", query.relation, tests[0] if len(tests) == 1 else Logic(BOOL, "and", tests)
 
 
-def _joined(relation: Relation, kind: str, inner: Relation, condition: Scalar | None, block: Block) -> Relation:
+def _join_subquery(
+    relation: Relation, join_type: str, inner: Relation, condition: Scalar | None, block: Block
+) -> Relation:
     """A semi or anti join. A condition under the subquery's projection that refers outwards becomes the join's."""
-    relation_ids = {made.id for made in relation.fields}
+    relation_ids = {field.id for field in relation.fields}
     lifted = _lift(inner, relation_ids)
     if lifted is not None:
         inner, predicate = lifted
         condition = predicate if condition is None else Logic(BOOL, "and", (condition, predicate))
-        return Join(relation.fields, relation, inner, kind, condition)
-    inner, keys = decorrelated(inner, relation, block.environment)
+        return Join(relation.fields, relation, inner, join_type, condition)
+    inner, keys = decorrelate(inner, relation, block.environment)
     tests = [same(outer, column) for outer, column in keys]
     parts = [*tests, *([condition] if condition is not None else [])]
-    return Join(relation.fields, relation, inner, kind, _all(parts) if parts else None)
+    return Join(relation.fields, relation, inner, join_type, _all(parts) if parts else None)
 
 
 def _lift(inner: Relation, outer: set[str]) -> tuple[Relation, Scalar] | None:
@@ -142,7 +144,7 @@ def _lift(inner: Relation, outer: set[str]) -> tuple[Relation, Scalar] | None:
         return None
     relation: Relation = node.input
     for projection in reversed(projections):
-        kept = tuple(made for made in relation.fields if made not in projection.fields)
-        fields = (*projection.fields, *kept)
-        relation = Project(fields, relation, (*projection.values, *(made.ref() for made in kept)))
+        inner_fields = tuple(field for field in relation.fields if field not in projection.fields)
+        fields = (*projection.fields, *inner_fields)
+        relation = Project(fields, relation, (*projection.values, *(field.ref() for field in inner_fields)))
     return relation, node.predicate

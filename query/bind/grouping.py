@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from query import fault
-from query.bind.block import Block, PendingLookup, unfolded
+from query.bind.block import Block, PendingLookup, unfold_series
 from query.bind.operators import require_hashable
 from query.bind.outputs import Outputs
-from query.bind.type_resolution import untyped
+from query.bind.type_resolution import unknown_to_text
 from query.limits import MAX_GROUPING_SETS
 from query.pg.types import INT4
 from query.plan.traverse import columns, rewrite
@@ -57,11 +57,11 @@ class Replaced:
     def _check_row(self, row: RowOf) -> None:
         """A whole row is not grouped by its columns, even by all of them."""
         if any(column.id in self.source for column in columns(row)):
-            raise _ungrouped(f"{row.table}.*", row.position)
+            raise _ungrouped_error(f"{row.table}.*", row.position)
 
     def _check(self, column: Column) -> None:
         if column.id in self.source and column.id not in self.known:
-            raise _ungrouped(self.name_of(column.id), column.position)
+            raise _ungrouped_error(self.name_of(column.id), column.position)
 
     def check(self, partition: tuple[Scalar, ...], order: tuple[SortKey, ...]) -> None:
         """Raises 42803 for a window's definition, used or not, that is not over the groups."""
@@ -86,7 +86,7 @@ def _is_grouping(value: Scalar) -> bool:
     return isinstance(value, Call) and value.function == "grouping"
 
 
-def _ungrouped(name: str, position: int | None) -> Exception:
+def _ungrouped_error(name: str, position: int | None) -> Exception:
     message = f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function'
     return fault.invalid(fault.GROUPING_ERROR, message, position)
 
@@ -100,47 +100,54 @@ class Grouping:
 
     def apply(self, relation: Relation, block: Block) -> tuple[Relation, Replaced]:
         """The grouped relation, and how expressions refer to it."""
-        source = frozenset(made.id for made in relation.fields)
-        relation = unfolded(block.attach(relation, block.inner_lookups), block.group_series)
-        made = tuple(self._field(key, block) for key in self.keys)
-        computed = [(field, key) for field, key in zip(made, self.keys, strict=True) if not isinstance(key, Column)]
+        source = frozenset(field.id for field in relation.fields)
+        relation = unfold_series(block.attach(relation, block.inner_lookups), block.group_series)
+        key_fields = tuple(self._field(key, block) for key in self.keys)
+        computed = [
+            (field, key) for field, key in zip(key_fields, self.keys, strict=True) if not isinstance(key, Column)
+        ]
         if computed:
             fields = (*relation.fields, *(field for field, _ in computed))
             values = (*(field.ref() for field in relation.fields), *(key for _, key in computed))
             relation = Project(fields, relation, values)
-        keys = {key: Column(field.type, field.id) for key, field in zip(self.keys, made, strict=True)}
+        keys = {key: Column(field.type, field.id) for key, field in zip(self.keys, key_fields, strict=True)}
         mapping: dict[Scalar, Scalar] = {key: column for key, column in keys.items() if key != column}
         if self.sets == (tuple(range(len(self.keys))),):
-            grouped = self._one(relation, made, self.sets[0], block)
+            grouped = self._one(relation, key_fields, self.sets[0], block)
             for call in _grouping_calls(block):
                 mapping[call] = Constant(INT4, 0)
         else:
-            grouped = self._many(relation, made, block, mapping)
-        known = frozenset(field.id for field in grouped.fields)
-        return grouped, Replaced(mapping, source, known, _namer(block))
+            grouped = self._many(relation, key_fields, block, mapping)
+        output_ids = frozenset(field.id for field in grouped.fields)
+        return grouped, Replaced(mapping, source, output_ids, _namer(block))
 
     def _field(self, key: Scalar, block: Block) -> Field:
         return Field(key.id, key.type) if isinstance(key, Column) else block.environment.field(key.type)
 
-    def _one(self, relation: Relation, made: tuple[Field, ...], chosen: tuple[int, ...], block: Block) -> Relation:
-        keys = tuple(made[index] for index in chosen)
+    def _one(
+        self, relation: Relation, key_fields: tuple[Field, ...], chosen: tuple[int, ...], block: Block
+    ) -> Relation:
+        keys = tuple(key_fields[index] for index in chosen)
         fields = (*keys, *block.aggregates.values())
         columns_ = tuple(Column(key.type, key.id) for key in keys)
         return Aggregate(fields, relation, columns_, tuple(block.aggregates))
 
     def _many(
-        self, relation: Relation, made: tuple[Field, ...], block: Block, mapping: dict[Scalar, Scalar]
+        self, relation: Relation, key_fields: tuple[Field, ...], block: Block, mapping: dict[Scalar, Scalar]
     ) -> Relation:
         """One aggregation per set, their rows together; keys that a set leaves out are NULL."""
         calls = _grouping_calls(block)
         marks = {call: block.environment.field(INT4) for call in calls}
         mapping.update({call: mark.ref() for call, mark in marks.items()})
-        outputs = (*made, *block.aggregates.values(), *marks.values())
+        outputs = (*key_fields, *block.aggregates.values(), *marks.values())
         union: Relation | None = None
         for chosen in self.sets:
-            grouped = self._one(relation, made, chosen, block)
+            grouped = self._one(relation, key_fields, chosen, block)
             values = (
-                *(field.ref() if index in chosen else Constant(field.type, None) for index, field in enumerate(made)),
+                *(
+                    field.ref() if index in chosen else Constant(field.type, None)
+                    for index, field in enumerate(key_fields)
+                ),
                 *(field.ref() for field in block.aggregates.values()),
                 *(Constant(INT4, self._mark(call, chosen)) for call in calls),
             )
@@ -211,26 +218,26 @@ Element = list[tuple[Scalar, ...]]
 
 
 def _elements(clause: exp.Expr, outputs: Outputs, block: Block) -> list[Element]:
-    found: list[Element] = []
+    elements: list[Element] = []
     parts = [
         *clause.expressions,
         *(part for name in ("rollup", "cube", "grouping_sets") for part in clause.args.get(name) or []),
     ]
     for part in parts:
-        found.append(_element(part, outputs, block))
-    return found
+        elements.append(_element(part, outputs, block))
+    return elements
 
 
 def _element(part: exp.Expr, outputs: Outputs, block: Block) -> Element:
     if isinstance(part, exp.Rollup):
         units = [_unit(item, outputs, block) for item in part.expressions]
-        return [_joined(units[:count]) for count in range(len(units), -1, -1)]
+        return [_concatenate(units[:count]) for count in range(len(units), -1, -1)]
     if isinstance(part, exp.Cube):
         units = [_unit(item, outputs, block) for item in part.expressions]
         if 2 ** len(units) > MAX_GROUPING_SETS:
             raise fault.unsupported(f"more than {MAX_GROUPING_SETS} grouping sets", position_of(part))
         masks = itertools.product((True, False), repeat=len(units))
-        return [_joined([unit for unit, taken in zip(units, mask, strict=True) if taken]) for mask in masks]
+        return [_concatenate([unit for unit, taken in zip(units, mask, strict=True) if taken]) for mask in masks]
     if isinstance(part, exp.GroupingSets):
         return [choice for item in part.expressions for choice in _element(item, outputs, block)]
     return [_unit(part, outputs, block)]
@@ -242,12 +249,12 @@ def _unit(part: exp.Expr, outputs: Outputs, block: Block) -> tuple[Scalar, ...]:
     return (_key(part, outputs, block),)
 
 
-def _joined(units: list[tuple[Scalar, ...]]) -> tuple[Scalar, ...]:
+def _concatenate(units: list[tuple[Scalar, ...]]) -> tuple[Scalar, ...]:
     return tuple(value for unit in units for value in unit)
 
 
 def _key(part: exp.Expr, outputs: Outputs, block: Block) -> Scalar:
     """A grouping expression: an input column, else an output's name or position, else an expression."""
     with block.binding("GROUP BY", series=True):
-        target = outputs.meant(part)
-        return untyped(target.bind(block) if target is not None else block.bind(part))
+        target = outputs.find(part)
+        return unknown_to_text(target.bind(block) if target is not None else block.bind(part))

@@ -42,7 +42,7 @@ class _Ranks:
     def __init__(self, key: SortKey, value: Scalar, block: Block, position: int | None) -> None:
         self._key, self._value, self._block, self._position = key, value, block, position
 
-    def _compared(self, symbol: str) -> Scalar:
+    def _compare(self, symbol: str) -> Scalar:
         """The rows whose ordering value compares so with the row that is not there."""
         return comparison(symbol, self._key.value, self._value, self._position)
 
@@ -58,12 +58,12 @@ class _Ranks:
     def before(self, with_peers: bool = False) -> Scalar:
         """Rows before the one that is not there, and those equal to it."""
         symbol = (">" if self._key.descending else "<") + ("=" if with_peers else "")
-        where = self._compared(symbol)
+        where = self._compare(symbol)
         return self._rows(Logic(BOOL, "or", (where, self._null())) if self._key.nulls_first else where)
 
     def values_before(self) -> Scalar:
         """Different ordering values before it."""
-        where = self._compared(">" if self._key.descending else "<")
+        where = self._compare(">" if self._key.descending else "<")
         counted = AggregateCall(INT8, "count", (self._key.value,), distinct=True, where=where, position=self._position)
         different = self._block.aggregate(counted)
         if not self._key.nulls_first:

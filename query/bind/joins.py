@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from query import fault
-from query.bind.decorrelate import decorrelated
+from query.bind.decorrelate import decorrelate
 from query.bind.operators import comparison
 from query.bind.scope import FromItem, Source, Visible
 from query.pg.types import BOOL
@@ -29,13 +29,15 @@ def beside(left: FromItem, right: FromItem) -> FromItem:
     return FromItem(left.relation, (*left.sources, *right.sources), (*left.visible, *right.visible))
 
 
-def joined(left: FromItem, right: FromItem, side: str, condition: Scalar | None, environment: Environment) -> FromItem:
+def join_items(
+    left: FromItem, right: FromItem, side: str, condition: Scalar | None, environment: Environment
+) -> FromItem:
     """`left [LEFT | RIGHT | FULL] JOIN right ON condition`; a missing condition is a cross join."""
     relation = _rows(left.relation, right.relation, side, condition, environment)
     return FromItem(relation, _sources(left, right, side), (*left.visible, *right.visible))
 
 
-def merged(left: FromItem, right: FromItem, side: str, node: exp.Expr, environment: Environment) -> FromItem:
+def merge_using(left: FromItem, right: FromItem, side: str, node: exp.Expr, environment: Environment) -> FromItem:
     """USING and NATURAL: the common columns come first, once; of a full join, whichever side has a value."""
     names = _common_names(left, right, node)
     pairs = [(_only(left, name, node, "left"), _only(right, name, node, "right")) for name in names]
@@ -43,7 +45,7 @@ def merged(left: FromItem, right: FromItem, side: str, node: exp.Expr, environme
     condition = None if not tests else tests[0] if len(tests) == 1 else Logic(BOOL, "and", tests)
     relation = _rows(left.relation, right.relation, side, condition, environment)
     columns = tuple(
-        Visible(a.name, _merged(a.value, b.value, test, side)) for (a, b), test in zip(pairs, tests, strict=True)
+        Visible(a.name, _merge_column(a.value, b.value, test, side)) for (a, b), test in zip(pairs, tests, strict=True)
     )
     rest = tuple(column for column in (*left.visible, *right.visible) if column.name not in names)
     sources = _sources(left, right, side)
@@ -53,8 +55,8 @@ def merged(left: FromItem, right: FromItem, side: str, node: exp.Expr, environme
 
 
 def _rows(left: Relation, right: Relation, side: str, condition: Scalar | None, environment: Environment) -> Relation:
-    here = {made.id for made in left.fields}
-    outward = [column for column in free_columns(right) if column.id in here]
+    left_ids = {field.id for field in left.fields}
+    outward = [column for column in free_columns(right) if column.id in left_ids]
     if not outward:
         return _plain(left, right, side, condition)
     if side in ("right", "full"):
@@ -67,7 +69,7 @@ def _rows(left: Relation, right: Relation, side: str, condition: Scalar | None, 
         return unfolded if always or condition is None else Filter(fields, unfolded, condition)
     if condition is not None and not always:
         right = Filter(right.fields, right, condition)
-    inner, keys = decorrelated(right, left, environment)
+    inner, keys = decorrelate(right, left, environment)
     return LookupJoin((*left.fields, *inner.fields), left, inner, keys, side or "inner", False)
 
 
@@ -76,7 +78,7 @@ def _plain(left: Relation, right: Relation, side: str, condition: Scalar | None)
     fields = (*left.fields, *right.fields)
     if side == "right":
         flipped = Join((*right.fields, *left.fields), right, left, "left", condition)
-        return Project(fields, flipped, tuple(made.ref() for made in fields))
+        return Project(fields, flipped, tuple(field.ref() for field in fields))
     return Join(fields, left, right, side or "inner", condition)
 
 
@@ -104,17 +106,17 @@ def _common_names(left: FromItem, right: FromItem, node: exp.Expr) -> list[str]:
 
 
 def _only(item: FromItem, name: str, node: exp.Expr, side: str) -> Visible:
-    found = [column for column in item.visible if column.name == name]
-    if not found:
+    columns = [column for column in item.visible if column.name == name]
+    if not columns:
         message = f'column "{name}" specified in USING clause does not exist in {side} table'
         raise fault.invalid(fault.UNDEFINED_COLUMN, message, position_of(node))
-    if len(found) > 1:
+    if len(columns) > 1:
         message = f'common column name "{name}" appears more than once in {side} table'
         raise fault.invalid(fault.AMBIGUOUS_COLUMN, message, position_of(node))
-    return found[0]
+    return columns[0]
 
 
-def _merged(left: Scalar, right: Scalar, test: Scalar, side: str) -> Scalar:
+def _merge_column(left: Scalar, right: Scalar, test: Scalar, side: str) -> Scalar:
     left, right = getattr(test, "args", (left, right))
     if side == "right":
         return right

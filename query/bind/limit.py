@@ -45,7 +45,7 @@ def apply_limit(node: exp.Expr, relation: Relation, keys: tuple[SortKey, ...], b
             message = "row count cannot be null in FETCH FIRST ... WITH TIES clause"
             raise fault.invalid(fault.INVALID_LIMIT, message)
         return Limit(relation.fields, relation, _whole(count), _whole(skipped) or 0, ties)
-    return _filtered(relation, count, skipped, keys, bool(ties), block)
+    return _filter_numbered(relation, count, skipped, keys, bool(ties), block)
 
 
 def _whole(constant: Constant) -> int | None:
@@ -89,9 +89,9 @@ def _number(node: exp.Expr | None, clause: str, block: Block) -> Scalar:
     position = position_of(node)
     with block.binding(clause):
         value = block.environment.fold(count_of(block.bind(node), f"argument of {clause}", position))
-    used = [*columns(value), *(column for pending in block.lookups for column in free_columns(pending.relation))]
+    references = [*columns(value), *(column for pending in block.lookups for column in free_columns(pending.relation))]
     own = block.scope.item.identifiers()
-    if any(column.id in own for column in used):
+    if any(column.id in own for column in references):
         message = f"argument of {clause} must not contain variables"
         raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position)
     if isinstance(value, Constant) and isinstance(value.value, int) and value.value < 0:
@@ -99,7 +99,7 @@ def _number(node: exp.Expr | None, clause: str, block: Block) -> Scalar:
     return value if isinstance(value, Constant) else call(f"rows of {clause}", [value], position)
 
 
-def _filtered(
+def _filter_numbered(
     relation: Relation, count: Scalar, skipped: Scalar, keys: tuple[SortKey, ...], ties: bool, block: Block
 ) -> Relation:
     """The rows whose number in the order, or whose first peer's, is in the range."""
@@ -115,7 +115,7 @@ def _filtered(
         within = Call(BOOL, "<=(any, any)", (call("-", [numbers[-1].ref(), first]), count))
         tests.append(Logic(BOOL, "or", (IsNull(BOOL, count), within)))
     numbered = Filter(numbered.fields, numbered, Logic(BOOL, "and", tuple(tests)))
-    cut = Project(fields, numbered, tuple(made.ref() for made in fields))
+    cut = Project(fields, numbered, tuple(field.ref() for field in fields))
     return Sort(fields, cut, keys) if keys else cut
 
 

@@ -24,10 +24,10 @@ def bind_or(node: exp.Expr, block: Block) -> Scalar:
     return _logic(node, block, exp.Or, "or")
 
 
-def _logic(node: exp.Expr, block: Block, kind: type[exp.Expr], operator: str) -> Scalar:
+def _logic(node: exp.Expr, block: Block, node_class: type[exp.Expr], operator: str) -> Scalar:
     parts: list[exp.Expr] = []
     rest = node
-    while isinstance(rest, kind):
+    while isinstance(rest, node_class):
         parts.append(rest.args["expression"])
         rest = rest.this
     parts.append(rest)
@@ -62,8 +62,8 @@ def bind_is(node: exp.Expr, block: Block) -> Scalar:
         unknown = not isinstance(test, exp.Boolean)
         if unknown and str(getattr(test, "name", "")).upper() != "UNKNOWN":
             raise fault.unsupported("this IS test", position_of(node))
-        wanted = truth(True) if isinstance(test, exp.Boolean) and test.this else truth(False)
-        result = IsNull(BOOL, value) if unknown else Call(BOOL, "is not distinct from(any, any)", (value, wanted))
+        expected = truth(True) if isinstance(test, exp.Boolean) and test.this else truth(False)
+        result = IsNull(BOOL, value) if unknown else Call(BOOL, "is not distinct from(any, any)", (value, expected))
     return Not(BOOL, result) if node.args.get("negate") else result
 
 

@@ -18,24 +18,24 @@ def in_order(node: exp.Expr) -> list[exp.Expr]:
     """The arguments as the function's parameters stand. Raises 42601 for a positional argument behind a named one or a
     name used twice, 42883 for a name that the function has not."""
     arguments: list[exp.Expr] = list(node.expressions)
-    first = next((place for place, one in enumerate(arguments) if isinstance(one, _NAMED)), len(arguments))
+    first = next((position for position, one in enumerate(arguments) if isinstance(one, _NAMED)), len(arguments))
     function = str(node.this).lower()
-    known = ARGUMENT_NAMES.get(function, _NAMELESS)
-    fills = known.default is not None
-    if first == len(arguments) and (not fills or len(arguments) == len(known.names)):
+    parameter_names = ARGUMENT_NAMES.get(function, _NAMELESS)
+    fills = parameter_names.default is not None
+    if first == len(arguments) and (not fills or len(arguments) == len(parameter_names.names)):
         return arguments
-    given = _by_name(arguments[first:])
-    for names in (known.names, known.short):
-        wanted = names if fills else names[: first + len(given)]
-        complete = fills or given.keys() == set(wanted[first:])
-        if given.keys() <= set(names[first:]) and len(wanted) >= first and complete:
-            default = exp.Literal.number(known.default or 0)
-            return [*arguments[:first], *(given.get(name, default) for name in wanted[first:])]
+    by_name = _by_name(arguments[first:])
+    for names in (parameter_names.names, parameter_names.short):
+        required_names = names if fills else names[: first + len(by_name)]
+        complete = fills or by_name.keys() == set(required_names[first:])
+        if by_name.keys() <= set(names[first:]) and len(required_names) >= first and complete:
+            default = exp.Literal.number(parameter_names.default or 0)
+            return [*arguments[:first], *(by_name.get(name, default) for name in required_names[first:])]
     raise _unknown(node, function)
 
 
 def _by_name(arguments: Sequence[exp.Expr]) -> dict[str, exp.Expr]:
-    given: dict[str, exp.Expr] = {}
+    by_name: dict[str, exp.Expr] = {}
     for argument in arguments:
         if not isinstance(argument, _NAMED):
             message = "positional argument cannot follow named argument"
@@ -43,11 +43,11 @@ def _by_name(arguments: Sequence[exp.Expr]) -> dict[str, exp.Expr]:
         identifier = argument.this
         name = str(identifier.this)
         name = name if identifier.args.get("quoted") else name.lower()
-        if name in given:
+        if name in by_name:
             message = f'argument name "{name}" used more than once'
             raise fault.invalid(fault.SYNTAX_ERROR, message, position_of(argument))
-        given[name] = argument.args["expression"]
-    return given
+        by_name[name] = argument.args["expression"]
+    return by_name
 
 
 def _unknown(node: exp.Expr, function: str) -> WeirError:

@@ -11,8 +11,8 @@ def check_copies(scalar: Scalar, position: int | None) -> None:
         raise too_complex(position)
 
 
-def _written_size(node: object, known: dict[int, int]) -> int:
+def _written_size(node: object, sizes: dict[int, int]) -> int:
     """Nodes of a tree whose shared parts are counted wherever they occur, and visited once."""
-    if id(node) not in known:
-        known[id(node)] = 1 + sum(_written_size(child, known) for child in children(node))
-    return known[id(node)]
+    if id(node) not in sizes:
+        sizes[id(node)] = 1 + sum(_written_size(child, sizes) for child in children(node))
+    return sizes[id(node)]

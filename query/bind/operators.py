@@ -77,10 +77,10 @@ def _negative(value: Constant) -> Constant:
     if not isinstance(value.value, int):
         raise TypeError("not a number literal")
     number = -value.value
-    kind = value.type
-    if kind.scale == 0 and kind.name in _NEGATED:
-        kind = INT4 if -(2**31) <= number < 2**31 else INT8 if -(2**63) <= number < 2**63 else NUMERIC
-    return Constant(kind, number)
+    pg_type = value.type
+    if pg_type.scale == 0 and pg_type.name in _NEGATED:
+        pg_type = INT4 if -(2**31) <= number < 2**31 else INT8 if -(2**63) <= number < 2**63 else NUMERIC
+    return Constant(pg_type, number)
 
 
 @syntax(exp.Operator)
@@ -106,13 +106,13 @@ def comparison(symbol: str, left: Scalar, right: Scalar, position: int | None) -
     return Call(BOOL, f"{symbol}(any, any)", (left, right), position)
 
 
-def _require_comparable(symbol: str, kind: PgType, position: int | None) -> None:
-    if kind.name == "json":
+def _require_comparable(symbol: str, pg_type: PgType, position: int | None) -> None:
+    if pg_type.name == "json":
         raise fault.invalid(
             fault.UNDEFINED_FUNCTION, f"operator does not exist: json {symbol} json", position, "cast to jsonb or text"
         )
     if symbol not in ("=", "<>", "is not distinct from"):
-        require_sortable(kind, position)
+        require_sortable(pg_type, position)
 
 
 def _integer_bound(symbol: str, left: Scalar, right: Scalar) -> Scalar | None:
@@ -154,27 +154,29 @@ def _rows(symbol: str, left: RowOf, right: RowOf, position: int | None) -> Scala
     return result
 
 
-def require_sortable(kind: PgType, position: int | None) -> None:
+def require_sortable(pg_type: PgType, position: int | None) -> None:
     """Refuses ORDER BY, GREATEST and the like for types without an order."""
-    if kind.name in _UNSORTABLE:
-        raise fault.invalid(fault.UNDEFINED_FUNCTION, _UNSORTABLE[kind.name], position, "cast to text or jsonb")
-    if kind.element is not None and kind.element.name == "json":
+    if pg_type.name in _UNSORTABLE:
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, _UNSORTABLE[pg_type.name], position, "cast to text or jsonb")
+    if pg_type.element is not None and pg_type.element.name == "json":
         message = "could not identify an ordering operator for type json[]"
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position)
-    if kind.name == "record" or (kind.element is not None and kind.element.name in ("array", "bytea", "record")):
-        raise fault.unsupported(f"ordering values of type {kind.sql_name}", position)
+    if pg_type.name == "record" or (
+        pg_type.element is not None and pg_type.element.name in ("array", "bytea", "record")
+    ):
+        raise fault.unsupported(f"ordering values of type {pg_type.sql_name}", position)
 
 
-def require_hashable(kind: PgType, position: int | None) -> None:
+def require_hashable(pg_type: PgType, position: int | None) -> None:
     """Refuses DISTINCT, GROUP BY and the like for types without equality."""
-    if kind.name == "json" or (kind.element is not None and kind.element.name == "json"):
-        message = f"could not identify an equality operator for type {kind.sql_name}"
+    if pg_type.name == "json" or (pg_type.element is not None and pg_type.element.name == "json"):
+        message = f"could not identify an equality operator for type {pg_type.sql_name}"
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position, "cast to jsonb or text")
 
 
-def cast(value: Scalar, wanted: TypeName, position: int | None, lenient: bool = False) -> Scalar:
+def cast(value: Scalar, type_name: TypeName, position: int | None, lenient: bool = False) -> Scalar:
     """An explicit cast. Raises 42846 for a pair of types PostgreSQL has no cast for."""
-    target = wanted.type
+    target = type_name.type
     if target.name in ("text", "bpchar"):
         value = shown_field(value)
     if isinstance(value, Constant) and value.type.name == "unknown" and value.value is not None:
@@ -189,17 +191,17 @@ def cast(value: Scalar, wanted: TypeName, position: int | None, lenient: bool = 
     if not castable(value.type, target):
         message = f"cannot cast type {value.type.sql_name} to {target.sql_name}"
         raise fault.invalid(fault.CANNOT_COERCE, message, position)
-    if target.name == "numeric" and wanted.modifiers:
+    if target.name == "numeric" and type_name.modifiers:
         whole = natural(value.type, target)
-        if wanted.modifiers[1] < 0 and value.type != whole:
+        if type_name.modifiers[1] < 0 and value.type != whole:
             value = Cast(whole, value, lenient=lenient, position=position)
-        target = numeric(max(wanted.modifiers[1], 0))
+        target = numeric(max(type_name.modifiers[1], 0))
     else:
         target = natural(value.type, target)
-    if value.type == target and not wanted.modifiers:
+    if value.type == target and not type_name.modifiers:
         return value
     return Cast(
-        target, value, lenient=lenient, modifiers=wanted.modifiers, character=wanted.character, position=position
+        target, value, lenient=lenient, modifiers=type_name.modifiers, character=type_name.character, position=position
     )
 
 
@@ -210,8 +212,8 @@ def shown_field(value: Scalar) -> Scalar:
     field, source = value.args
     name = str(field.value).lower().rstrip("s") if isinstance(field, Constant) else ""
     digits = {"second": 6, "sec": 6, "millisecond": 3, "epoch": 0 if source.type.name == "date" else 6}.get(name, 0)
-    known = name in _WHOLE_FIELDS or name in ("second", "millisecond", "epoch")
-    return Cast(numeric(digits), value, position=value.position) if known else value
+    has_scale = name in _WHOLE_FIELDS or name in ("second", "millisecond", "epoch")
+    return Cast(numeric(digits), value, position=value.position) if has_scale else value
 
 
 _WHOLE_FIELDS: Final = (

@@ -62,22 +62,22 @@ class Outputs:
         for target in self._targets:
             self._named.setdefault(target.name, []).append(target)
 
-    def meant(self, node: exp.Expr) -> Target | None:
+    def find(self, node: exp.Expr) -> Target | None:
         """The output that a position means, or a name that no column of FROM has. Raises 42702 for a name of several
         outputs that differ."""
-        index = place(node, len(self._targets), "GROUP BY")
+        index = output_position(node, len(self._targets), "GROUP BY")
         if index is not None:
             return self._targets[index]
         name = bare_name(node)
         if name is None or any(column.name == name for column in self._block.scope.item.visible):
             return None
-        named = self._named.get(name, [])
-        if len(named) > 1 and len({target.bind(self._block) for target in named}) > 1:
+        columns = self._named.get(name, [])
+        if len(columns) > 1 and len({target.bind(self._block) for target in columns}) > 1:
             raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'GROUP BY "{name}" is ambiguous', position_of(node))
-        return named[0] if named else None
+        return columns[0] if columns else None
 
 
-def unwrapped(node: exp.Expr) -> exp.Expr:
+def strip_brackets(node: exp.Expr) -> exp.Expr:
     """An expression without the brackets around it."""
     while isinstance(node, exp.Paren):
         node = node.this
@@ -86,19 +86,19 @@ def unwrapped(node: exp.Expr) -> exp.Expr:
 
 def bare_name(node: exp.Expr) -> str | None:
     """The name that an expression is, if it is no more than one."""
-    node = unwrapped(node)
+    node = strip_brackets(node)
     plain = isinstance(node, exp.Column) and node.args.get("table") is None and not isinstance(node.this, exp.Star)
     return fold(node.this) if plain else None
 
 
-def place(node: exp.Expr, outputs: int, clause: str) -> int | None:
+def output_position(node: exp.Expr, outputs: int, clause: str) -> int | None:
     """The output, from 0, that a constant means by its position; None for what is no constant.
 
     Raises 42P10 for a position that is not there, 42601 for any other constant.
     """
-    node = unwrapped(node)
+    node = strip_brackets(node)
     negative = isinstance(node, exp.Neg)
-    constant = unwrapped(node.this) if negative else node
+    constant = strip_brackets(node.this) if negative else node
     if not isinstance(constant, exp.Literal | exp.Null | exp.Boolean) or (negative and constant.args.get("is_string")):
         return None
     start = operator_of(node) if negative else position_of(node)

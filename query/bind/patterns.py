@@ -37,10 +37,10 @@ def _finish(node: exp.Expr, result: Scalar) -> Scalar:
 )
 def bind_like(node: exp.Expr, block: Block) -> Scalar:
     """`text [NOT] LIKE pattern`, also against ANY or ALL items of an array."""
-    return _finish(node, _matched(node, block, Constant(TEXT, "\\")))
+    return _finish(node, _match_pattern(node, block, Constant(TEXT, "\\")))
 
 
-def _matched(node: exp.Expr, block: Block, escape: Scalar) -> Scalar:
+def _match_pattern(node: exp.Expr, block: Block, escape: Scalar) -> Scalar:
     value, pattern = block.bind(node.this), node.args["expression"]
     name = _NAMES[type(node)]
     if isinstance(pattern, exp.Any | exp.All):
@@ -52,8 +52,8 @@ def _matched(node: exp.Expr, block: Block, escape: Scalar) -> Scalar:
             return Constant(BOOL, isinstance(pattern, exp.All))
         negate = bool(node.args.get("negate"))
         parts = tuple(Not(BOOL, part) for part in parts) if negate else parts
-        joined = Logic(BOOL, "or" if isinstance(pattern, exp.Any) else "and", parts)
-        return Not(BOOL, joined) if negate else joined
+        condition = Logic(BOOL, "or" if isinstance(pattern, exp.Any) else "and", parts)
+        return Not(BOOL, condition) if negate else condition
     bound = block.bind(pattern)
     _check_texts(node, value.type, bound.type)
     if not isinstance(bound, Constant) and name in _FROM_COLUMN:
@@ -85,7 +85,7 @@ def bind_escape(node: exp.Expr, block: Block) -> Scalar:
     inner = inner.this if negated else inner
     if not isinstance(inner, exp.Like | exp.ILike | exp.SimilarTo):
         raise fault.unsupported("ESCAPE here", operator_of(node))
-    result = _finish(inner, _matched(inner, block, Constant(TEXT, str(escape.value))))
+    result = _finish(inner, _match_pattern(inner, block, Constant(TEXT, str(escape.value))))
     return Not(BOOL, result) if negated else result
 
 
@@ -96,7 +96,7 @@ def bind_escape(node: exp.Expr, block: Block) -> Scalar:
 )
 def bind_similar(node: exp.Expr, block: Block) -> Scalar:
     """`text SIMILAR TO pattern`."""
-    return _finish(node, _matched(node, block, Constant(TEXT, "\\")))
+    return _finish(node, _match_pattern(node, block, Constant(TEXT, "\\")))
 
 
 @syntax(
@@ -110,8 +110,8 @@ def bind_regexp(node: exp.Expr, block: Block) -> Scalar:
     value, pattern, name = block.bind(node.this), quantifier(node.args["expression"]), _NAMES[type(node)]
     position = operator_of(node)
 
-    def matched(one: Scalar) -> Scalar:
-        match = call(name, [value, one], position)
+    def matched(operand: Scalar) -> Scalar:
+        match = call(name, [value, operand], position)
         return _finish(node, match)
 
     if not isinstance(pattern, exp.Any | exp.All):

@@ -52,7 +52,7 @@ def bind_comparison(node: exp.Expr, block: Block) -> Scalar:
     """`a < b`, also `a < ANY (array)` and `a < ALL (SELECT ...)`."""
     symbol, right = COMPARISONS[type(node)], quantifier(node.args["expression"])
     if isinstance(right, exp.Any | exp.All):
-        return _quantified(symbol, node, right, block)
+        return _bind_quantified(symbol, node, right, block)
     if isinstance(node.this, exp.Any | exp.All):
         raise fault.invalid(fault.SYNTAX_ERROR, "ANY and ALL stand on the right side", operator_of(node))
     left = block.bind(node.this)
@@ -69,7 +69,7 @@ def _row_subquery(node: exp.Subquery, columns: int, block: Block, position: int 
         side = "too many" if len(query.outputs) > columns else "too few"
         raise fault.invalid(fault.SYNTAX_ERROR, f"subquery has {side} columns", position)
     block.look_up(PendingLookup(query.relation, single=not _at_most_one_row(query.relation)))
-    items = tuple(made.ref() for _, made in query.outputs)
+    items = tuple(field.ref() for _, field in query.outputs)
     return RowOf(PgType("record", fields=tuple(item.type for item in items)), items)
 
 
@@ -121,7 +121,7 @@ def _between(value: Scalar, low: Scalar, high: Scalar, position: int | None) -> 
 def bind_in(node: exp.Expr, block: Block) -> Scalar:
     """`a [NOT] IN (list)` or `(SELECT ...)`."""
     value = block.bind(node.this)
-    query = queried(node)
+    query = subquery_of(node)
     if query is not None:
         result = in_subquery(value, block.subquery(query), block, operator_of(node))
     else:
@@ -129,7 +129,7 @@ def bind_in(node: exp.Expr, block: Block) -> Scalar:
     return Not(BOOL, result) if node.args.get("negate") else result
 
 
-def queried(node: exp.Expr) -> exp.Expr | None:
+def subquery_of(node: exp.Expr) -> exp.Expr | None:
     """The query that IN looks into: also VALUES, and a query in brackets of its own. None for a list."""
     items = node.expressions
     if len(items) == 1 and isinstance(items[0], exp.Query | exp.Values):
@@ -141,19 +141,19 @@ def queried(node: exp.Expr) -> exp.Expr | None:
 
 def _in_list(value: Scalar, items: list[Scalar], position: int | None) -> Scalar:
     if all(isinstance(item, Constant) for item in items) and not isinstance(value, RowOf | Constant):
-        listed = _among(value, items, position)
-        if listed is not None:
-            return listed
+        in_list = _among(value, items, position)
+        if in_list is not None:
+            return in_list
     check_copies(value, position)
     parts = tuple(comparison("=", value, item, position) for item in items)
     return parts[0] if len(parts) == 1 else Logic(BOOL, "or", parts)
 
 
 def _among(value: Scalar, items: list[Scalar], position: int | None) -> Scalar | None:
-    kinds = [item.type for item in items if item.type.name != "unknown"]
-    if any(kind.category != value.type.category for kind in kinds):
+    known_types = [item.type for item in items if item.type.name != "unknown"]
+    if any(pg_type.category != value.type.category for pg_type in known_types):
         return None
-    target = common([value.type, *kinds], "IN", position)
+    target = common([value.type, *known_types], "IN", position)
     if target.name not in _LISTABLE:
         return None
     constants = [coerce(item, target, position) for item in items]
@@ -184,7 +184,7 @@ def written_items(value: Scalar) -> list[Scalar] | None:
     return None
 
 
-def _quantified(symbol: str, node: exp.Expr, right: exp.Expr, block: Block) -> Scalar:
+def _bind_quantified(symbol: str, node: exp.Expr, right: exp.Expr, block: Block) -> Scalar:
     value, position = block.bind(node.this), operator_of(node)
     any_of = isinstance(right, exp.Any)
     inner = right.this
@@ -240,10 +240,10 @@ def bind_scalar_subquery(node: exp.Expr, block: Block) -> Scalar:
     query = block.subquery(node.this if isinstance(node, exp.Subquery) else node)
     if isinstance(node, exp.Subquery) and node.args.get("alias"):
         raise fault.invalid(fault.SYNTAX_ERROR, "a subquery in an expression has no alias", position_of(node))
-    made = _only_column(query, position_of(node))
+    column = _only_column(query, position_of(node))
     node.meta[BOUND_NAME] = query.outputs[0][0]
     block.look_up(PendingLookup(query.relation, single=not _at_most_one_row(query.relation)))
-    return made.ref()
+    return column.ref()
 
 
 def _at_most_one_row(relation: Relation) -> bool:
@@ -264,14 +264,14 @@ def bind_array_subquery(node: exp.Expr, block: Block) -> Scalar:
     if len(node.expressions) != 1 or not isinstance(node.expressions[0], exp.Query):
         return call("array", arguments(node, block), position_of(node))
     query = block.subquery(node.expressions[0])
-    made = _only_column(query, position_of(node.expressions[0]))
-    if made.type.element is not None:
+    column = _only_column(query, position_of(node.expressions[0]))
+    if column.type.element is not None:
         raise fault.unsupported("an array of more than one dimension", position_of(node))
-    kind = array_of(made.type)
-    result = block.environment.field(kind)
-    calls = (AggregateCall(kind, "array_agg", (made.ref(),)),)
+    pg_type = array_of(column.type)
+    result = block.environment.field(pg_type)
+    calls = (AggregateCall(pg_type, "array_agg", (column.ref(),)),)
     block.look_up(PendingLookup(Aggregate((result,), query.relation, (), calls)))
-    return Coalesce(kind, (result.ref(), Constant(kind, ())))
+    return Coalesce(pg_type, (result.ref(), Constant(pg_type, ())))
 
 
 def in_subquery(value: Scalar, query: BoundQuery, block: Block, position: int | None) -> Scalar:
@@ -282,28 +282,28 @@ def in_subquery(value: Scalar, query: BoundQuery, block: Block, position: int | 
         raise fault.invalid(fault.SYNTAX_ERROR, f"subquery has {side} columns", position)
     if len(values) > 1:
         return _row_in_subquery(values, query, block, position)
-    value, relation, column = _matched(values[0], query, block, position)
-    found = _found(value, relation, column, block)
+    value, relation, column = _to_common_type(values[0], query, block, position)
+    match = _look_up_match(value, relation, column, block)
     rows, nulls = _counts(relation, column, block)
     unknown = Logic(BOOL, "or", (IsNull(BOOL, value), Call(BOOL, ">(any, any)", (nulls, Constant(INT8, 0)))))
     empty = Call(BOOL, "=(any, any)", (rows, Constant(INT8, 0)))
-    return Case(BOOL, ((found, truth(True)), (empty, truth(False)), (unknown, truth(None))), truth(False))
+    return Case(BOOL, ((match, truth(True)), (empty, truth(False)), (unknown, truth(None))), truth(False))
 
 
 def _row_in_subquery(values: tuple[Scalar, ...], query: BoundQuery, block: Block, position: int | None) -> Scalar:
     """Found if a row is equal, unknown if one could be, its differences being NULLs."""
     tests = [
-        comparison("=", value, made.ref(), position) for value, (_, made) in zip(values, query.outputs, strict=True)
+        comparison("=", value, field.ref(), position) for value, (_, field) in zip(values, query.outputs, strict=True)
     ]
     for test in tests:
         for side in getattr(test, "args", ()):
             require_hashable(side.type, position)
     perhaps = [
-        Logic(BOOL, "or", (test, IsNull(BOOL, value), IsNull(BOOL, made.ref())))
-        for test, value, (_, made) in zip(tests, values, query.outputs, strict=True)
+        Logic(BOOL, "or", (test, IsNull(BOOL, value), IsNull(BOOL, field.ref())))
+        for test, value, (_, field) in zip(tests, values, query.outputs, strict=True)
     ]
-    found, unknown = (_some(query.relation, Logic(BOOL, "and", tuple(part)), block) for part in (tests, perhaps))
-    return Case(BOOL, ((found, truth(True)), (unknown, truth(None))), truth(False))
+    match, unknown = (_some(query.relation, Logic(BOOL, "and", tuple(part)), block) for part in (tests, perhaps))
+    return Case(BOOL, ((match, truth(True)), (unknown, truth(None))), truth(False))
 
 
 def _some(relation: Relation, predicate: Scalar, block: Block) -> Scalar:
@@ -314,28 +314,30 @@ def _some(relation: Relation, predicate: Scalar, block: Block) -> Scalar:
     return Call(BOOL, ">(any, any)", (count.ref(), Constant(INT8, 0)))
 
 
-def _matched(value: Scalar, query: BoundQuery, block: Block, position: int | None) -> tuple[Scalar, Relation, Field]:
+def _to_common_type(
+    value: Scalar, query: BoundQuery, block: Block, position: int | None
+) -> tuple[Scalar, Relation, Field]:
     """Value and subquery column in one type."""
-    made = query.outputs[0][1]
-    pair = comparison("=", value, made.ref(), position)
+    field = query.outputs[0][1]
+    pair = comparison("=", value, field.ref(), position)
     if not isinstance(pair, Call):
         raise fault.unsupported("this IN", position)
     left, right = pair.args
     require_hashable(left.type, position)
-    if right == made.ref():
-        return left, query.relation, made
+    if right == field.ref():
+        return left, query.relation, field
     converted = block.environment.field(right.type)
     return left, Project((converted,), query.relation, (right,)), converted
 
 
-def _found(value: Scalar, relation: Relation, column: Field, block: Block) -> Scalar:
+def _look_up_match(value: Scalar, relation: Relation, column: Field, block: Block) -> Scalar:
     """True where the value is among the subquery's values."""
     present = Filter(relation.fields, relation, Not(BOOL, IsNull(BOOL, column.ref())))
     key, mark = block.environment.field(column.type), block.environment.field(BOOL)
     single = block.environment.field(column.type)
     distinct = Distinct((single,), Project((single,), present, (column.ref(),)))
-    marked = Project((key, mark), distinct, (single.ref(), truth(True)))
-    block.look_up(PendingLookup(marked, ((value, key.ref()),)))
+    projection = Project((key, mark), distinct, (single.ref(), truth(True)))
+    block.look_up(PendingLookup(projection, ((value, key.ref()),)))
     return Logic(BOOL, "and", (Not(BOOL, IsNull(BOOL, mark.ref())), Not(BOOL, IsNull(BOOL, value))))
 
 
@@ -357,7 +359,7 @@ def _quantified_subquery(
         return Not(BOOL, in_subquery(value, query, block, position))
     if isinstance(value, RowOf):
         raise fault.unsupported("ANY or ALL over rows", position)
-    value, relation, column = _matched(value, query, block, position)
+    value, relation, column = _to_common_type(value, query, block, position)
     require_sortable(value.type, position)
     if any_of:
         return Not(BOOL, _all(_NEGATED[symbol], value, relation, column, block))

@@ -13,7 +13,7 @@ from query.bind.operators import require_hashable, require_sortable
 from query.bind.recursion import entry_name, in_order, mentions, recursive_union
 from query.bind.scope import FromItem, Scope
 from query.bind.select import bind_select
-from query.bind.type_resolution import coerce, common, settled
+from query.bind.type_resolution import coerce, common, read_numeric_literals
 from query.pg.types import PgType, same
 from query.plan.environment import BoundQuery, CommonTable, CommonTables, Environment
 from query.plan.tree import (
@@ -49,11 +49,13 @@ def bind_query(
     if isinstance(node, exp.Select):
         return bind_select(node, environment, tables, parent)
     if isinstance(node, exp.Values) and node.args.get("order") is not None:
-        return bind_select(_selected(node), environment, tables, parent)
+        return bind_select(_select_from_values(node), environment, tables, parent)
     if isinstance(node, exp.Values):
-        return _ordered(node, _values(node, environment, tables, parent, hints), environment, tables, parent)
+        return _order_and_limit(node, _values(node, environment, tables, parent, hints), environment, tables, parent)
     if isinstance(node, exp.SetOperation):
-        return _ordered(node, _combined(node, environment, tables, parent), environment, tables, parent)
+        return _order_and_limit(
+            node, _bind_set_operation(node, environment, tables, parent), environment, tables, parent
+        )
     raise fault.unsupported(node_name(node), position_of(node))
 
 
@@ -78,7 +80,7 @@ def _with(node: exp.Expr, environment: Environment, tables: CommonTables, parent
     clause = node.args.get("with_")
     if clause is None:
         return tables
-    known = dict(tables)
+    in_scope = dict(tables)
     own: set[str] = set()
     for entry in clause.expressions:
         name = entry_name(entry)
@@ -90,20 +92,20 @@ def _with(node: exp.Expr, environment: Environment, tables: CommonTables, parent
     for entry in in_order(clause.expressions) if recursive else clause.expressions:
         name = entry_name(entry)
         if recursive and mentions(entry.this, name):
-            known[name] = _recursive(name, entry, environment, known, parent)
+            in_scope[name] = _recursive(name, entry, environment, in_scope, parent)
         else:
-            query = bind_query(entry.this, environment, known, parent)
-            known[name] = CommonTable(query.relation, _names(entry, query))
-    return known
+            query = bind_query(entry.this, environment, in_scope, parent)
+            in_scope[name] = CommonTable(query.relation, _names(entry, query))
+    return in_scope
 
 
 def _names(entry: exp.Expr, query: BoundQuery) -> tuple[str, ...]:
     """The column names of a WITH entry: its column list first, then the query's own names."""
-    listed = [fold(column) for column in entry.args["alias"].args.get("columns") or []]
-    if len(listed) > len(query.outputs):
+    column_names = [fold(column) for column in entry.args["alias"].args.get("columns") or []]
+    if len(column_names) > len(query.outputs):
         message = f'WITH query "{entry_name(entry)}" has {len(query.outputs)} columns available'
         raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(entry))
-    return (*listed, *(name for name, _ in query.outputs[len(listed) :]))
+    return (*column_names, *(name for name, _ in query.outputs[len(column_names) :]))
 
 
 def _recursive(
@@ -112,22 +114,22 @@ def _recursive(
     union = recursive_union(entry)
     base = bind_query(union.this, environment, tables, parent)
     names = _names(entry, base)
-    kinds = [made.type for _, made in base.outputs]
-    source = tuple(environment.field(kind) for kind in kinds)
+    pg_types = [field.type for _, field in base.outputs]
+    source = tuple(environment.field(pg_type) for pg_type in pg_types)
     inner = {**tables, name: CommonTable(WorkTable(source, name, source), names)}
-    step = _typed(bind_query(union.args["expression"], environment, inner, parent), kinds, environment)
-    if len(step.outputs) != len(kinds):
+    step = _apply_types(bind_query(union.args["expression"], environment, inner, parent), pg_types, environment)
+    if len(step.outputs) != len(pg_types):
         raise _column_count("UNION", position_of(entry))
-    for index, (kind, (_, made)) in enumerate(zip(kinds, step.outputs, strict=True), 1):
-        if not same(kind, made.type) and common([kind, made.type], "UNION") != kind:
+    for index, (pg_type, (_, field)) in enumerate(zip(pg_types, step.outputs, strict=True), 1):
+        if not same(pg_type, field.type) and common([pg_type, field.type], "UNION") != pg_type:
             message = (
-                f'recursive query "{name}" column {index} has type {kind.sql_name} in non-recursive term '
-                f"but type {made.type.sql_name} overall"
+                f'recursive query "{name}" column {index} has type {pg_type.sql_name} in non-recursive term '
+                f"but type {field.type.sql_name} overall"
             )
-            raise fault.invalid(fault.DATATYPE_MISMATCH, message, _place(union.this, index - 1))
-    fields = tuple(environment.field(kind) for kind in kinds)
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, _output_position(union.this, index - 1))
+    fields = tuple(environment.field(pg_type) for pg_type in pg_types)
     every = not union.args.get("distinct")
-    made_step = _converted(step, kinds, environment).relation
+    made_step = _convert_outputs(step, pg_types, environment).relation
     return CommonTable(Recursive(fields, base.relation, made_step, name, every), names)
 
 
@@ -136,40 +138,40 @@ def _values(
 ) -> BoundQuery:
     block = Block(environment, tables, Scope(_nothing(), parent), "VALUES")
     rows = [[block.bind(item) for item in _items(row)] for row in node.expressions]
-    for row, written in zip(rows, node.expressions, strict=True):
+    for row, row_node in zip(rows, node.expressions, strict=True):
         if len(row) != len(rows[0]):
-            raise fault.invalid(fault.SYNTAX_ERROR, "VALUES lists must all be the same length", position_of(written))
-    kinds: list[PgType] = []
+            raise fault.invalid(fault.SYNTAX_ERROR, "VALUES lists must all be the same length", position_of(row_node))
+    pg_types: list[PgType] = []
     untyped: dict[int, Constant | None] = {}
-    settled_columns = [settled(column, position_of(node)) for column in zip(*rows, strict=True)]
+    settled_columns = [read_numeric_literals(column, position_of(node)) for column in zip(*rows, strict=True)]
     rows = [list(row) for row in zip(*settled_columns, strict=True)]
     for index, column in enumerate(settled_columns):
         if all(item.type.name == "unknown" for item in column):
             untyped[index] = None
-            kinds.append(hints[index] if hints is not None and index < len(hints) else common([], "VALUES"))
+            pg_types.append(hints[index] if hints is not None and index < len(hints) else common([], "VALUES"))
         else:
-            places = [position_of(_items(row)[index]) for row in node.expressions]
-            kinds.append(common([item.type for item in column], "VALUES", position_of(node), places))
-    fields = tuple(environment.field(kind) for kind in kinds)
-    made = tuple(tuple(coerce(item, kind) for item, kind in zip(row, kinds, strict=True)) for row in rows)
-    relation = _computed(fields, made, block) if block.lookups else Values(fields, made)
+            positions = [position_of(_items(row)[index]) for row in node.expressions]
+            pg_types.append(common([item.type for item in column], "VALUES", position_of(node), positions))
+    fields = tuple(environment.field(pg_type) for pg_type in pg_types)
+    constants = tuple(tuple(coerce(item, pg_type) for item, pg_type in zip(row, pg_types, strict=True)) for row in rows)
+    relation = _compute_rows(fields, constants, block) if block.lookups else Values(fields, constants)
     outputs = tuple((f"column{index + 1}", made_field) for index, made_field in enumerate(fields))
     return BoundQuery(relation, outputs, untyped)
 
 
-def _computed(fields: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]], block: Block) -> Relation:
-    """Values that subqueries take part in, one after the other."""
+def _compute_rows(fields: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]], block: Block) -> Relation:
+    """VALUES whose items contain subqueries: a union of one projection for each row."""
     base = block.attach(_nothing().relation, block.lookups)
     relation: Relation = Project(fields, base, rows[0])
     for row in rows[1:]:
-        branch = Project(tuple(block.environment.field(made.type) for made in fields), base, row)
-        merged = tuple(block.environment.field(made.type) for made in fields)
+        branch = Project(tuple(block.environment.field(field.type) for field in fields), base, row)
+        merged = tuple(block.environment.field(field.type) for field in fields)
         relation = SetOperation(merged, relation, branch, "union", True)
-    return Project(fields, relation, tuple(made.ref() for made in relation.fields)) if len(rows) > 1 else relation
+    return Project(fields, relation, tuple(field.ref() for field in relation.fields)) if len(rows) > 1 else relation
 
 
-def _selected(node: exp.Expr) -> exp.Expr:
-    """VALUES with an order, as a SELECT from them: any expression over their columns may order them."""
+def _select_from_values(node: exp.Expr) -> exp.Expr:
+    """A SELECT from VALUES with an ORDER BY, which may then be any expression over their columns."""
     bare = node.copy()
     tail = {part: bare.args.pop(part) for part in _TAIL if part in bare.args}
     return exp.Select(expressions=[exp.Star()], from_=exp.From(this=bare), **tail)
@@ -183,31 +185,33 @@ def _nothing() -> FromItem:
     return FromItem(Values((), ((),)), (), ())
 
 
-def _combined(node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None) -> BoundQuery:
+def _bind_set_operation(
+    node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None
+) -> BoundQuery:
     operator = _OPERATORS[type(node)]
     sides = [node.this, node.args["expression"]]
     _check_bracketed(sides, operator)
     left, right = (bind_query(side, environment, tables, parent) for side in sides)
     if len(left.outputs) != len(right.outputs):
-        raise _column_count(operator.upper(), _place(sides[1], 0))
-    kinds = _common_types(left, right, operator, node)
+        raise _column_count(operator.upper(), _output_position(sides[1], 0))
+    pg_types = _common_types(left, right, operator, node)
     if left.untyped or right.untyped:
         left, right = (
-            bind_query(side, environment, tables, parent, kinds)
+            bind_query(side, environment, tables, parent, pg_types)
             if None in query.untyped.values()
-            else _typed(query, kinds, environment)
+            else _apply_types(query, pg_types, environment)
             for side, query in zip(sides, (left, right), strict=True)
         )
         pairs = zip(left.outputs, right.outputs, strict=True)
-        kinds = [common([a.type, b.type], operator.upper(), position_of(node)) for (_, a), (_, b) in pairs]
+        pg_types = [common([a.type, b.type], operator.upper(), position_of(node)) for (_, a), (_, b) in pairs]
     every = not node.args.get("distinct")
-    for kind in kinds:
+    for pg_type in pg_types:
         if not (operator == "union" and every):
-            require_hashable(kind, position_of(node))
-    left, right = _converted(left, kinds, environment), _converted(right, kinds, environment)
-    fields = tuple(environment.field(kind) for kind in kinds)
+            require_hashable(pg_type, position_of(node))
+    left, right = _convert_outputs(left, pg_types, environment), _convert_outputs(right, pg_types, environment)
+    fields = tuple(environment.field(pg_type) for pg_type in pg_types)
     combined = SetOperation(fields, left.relation, right.relation, operator, every)
-    outputs = tuple((name, made) for (name, _), made in zip(left.outputs, fields, strict=True))
+    outputs = tuple((name, field) for (name, _), field in zip(left.outputs, fields, strict=True))
     return BoundQuery(combined, outputs)
 
 
@@ -224,8 +228,8 @@ def _column_count(operator: str, position: int | None) -> Exception:
     return fault.invalid(fault.SYNTAX_ERROR, f"each {operator} query must have the same number of columns", position)
 
 
-def _place(side: exp.Expr, index: int) -> int | None:
-    """Where a branch of a set operation says what its n-th column is."""
+def _output_position(side: exp.Expr, index: int) -> int | None:
+    """The position of the n-th output in a branch of a set operation."""
     while isinstance(side, exp.Subquery | exp.SetOperation):
         side = side.this
     items = side.expressions if isinstance(side, exp.Select) else []
@@ -233,43 +237,46 @@ def _place(side: exp.Expr, index: int) -> int | None:
 
 
 def _common_types(left: BoundQuery, right: BoundQuery, operator: str, node: exp.Expr) -> list[PgType]:
-    kinds = []
+    pg_types = []
     for index, ((_, a), (_, b)) in enumerate(zip(left.outputs, right.outputs, strict=True)):
-        known = []
+        literals = []
         if index not in left.untyped:
-            known.append(a.type)
+            literals.append(a.type)
         if index not in right.untyped:
-            known.append(b.type)
-        kinds.append(common(known, operator.upper(), _place(node.args["expression"], index)))
-    return kinds
+            literals.append(b.type)
+        pg_types.append(common(literals, operator.upper(), _output_position(node.args["expression"], index)))
+    return pg_types
 
 
-def _typed(query: BoundQuery, kinds: Sequence[PgType], environment: Environment) -> BoundQuery:
+def _apply_types(query: BoundQuery, pg_types: Sequence[PgType], environment: Environment) -> BoundQuery:
     """The query with its bare literals read as these types."""
     if not query.untyped:
         return query
-    values = [made.ref() for _, made in query.outputs]
+    values = [field.ref() for _, field in query.outputs]
     typed = [
-        coerce(query.untyped.get(index) or value, kind) if index in query.untyped else value
-        for index, (value, kind) in enumerate(zip(values, kinds, strict=True))
+        coerce(query.untyped.get(index) or value, pg_type) if index in query.untyped else value
+        for index, (value, pg_type) in enumerate(zip(values, pg_types, strict=True))
     ]
-    made = tuple(environment.field(value.type) for value in typed)
-    outputs = tuple((name, new) for (name, _), new in zip(query.outputs, made, strict=True))
-    return BoundQuery(Project(made, query.relation, tuple(typed)), outputs)
+    fields = tuple(environment.field(value.type) for value in typed)
+    outputs = tuple((name, new) for (name, _), new in zip(query.outputs, fields, strict=True))
+    return BoundQuery(Project(fields, query.relation, tuple(typed)), outputs)
 
 
-def _converted(query: BoundQuery, kinds: Sequence[PgType], environment: Environment) -> BoundQuery:
+def _convert_outputs(query: BoundQuery, pg_types: Sequence[PgType], environment: Environment) -> BoundQuery:
     """The query with its outputs, and nothing else, in the given types."""
-    fields = tuple(made for _, made in query.outputs)
-    if all(made.type == kind for made, kind in zip(fields, kinds, strict=True)) and query.relation.fields == fields:
+    fields = tuple(field for _, field in query.outputs)
+    if (
+        all(converted.type == pg_type for converted, pg_type in zip(fields, pg_types, strict=True))
+        and query.relation.fields == fields
+    ):
         return query
-    made = tuple(environment.field(kind) for kind in kinds)
-    values = tuple(coerce(old.ref(), kind) for old, kind in zip(fields, kinds, strict=True))
-    outputs = tuple((name, new) for (name, _), new in zip(query.outputs, made, strict=True))
-    return replace(query, relation=Project(made, query.relation, values), outputs=outputs)
+    converted = tuple(environment.field(pg_type) for pg_type in pg_types)
+    values = tuple(coerce(old.ref(), pg_type) for old, pg_type in zip(fields, pg_types, strict=True))
+    outputs = tuple((name, new) for (name, _), new in zip(query.outputs, converted, strict=True))
+    return replace(query, relation=Project(converted, query.relation, values), outputs=outputs)
 
 
-def _ordered(
+def _order_and_limit(
     node: exp.Expr, query: BoundQuery, environment: Environment, tables: CommonTables, parent: Scope | None
 ) -> BoundQuery:
     """ORDER BY and LIMIT after a set operation, VALUES or brackets: by output name or position."""
@@ -284,27 +291,27 @@ def _ordered(
 
 
 def _output_key(ordered: exp.Expr, query: BoundQuery) -> SortKey:
-    value, made = ordered.this, None
+    value, output = ordered.this, None
     if isinstance(value, exp.Literal) and not value.args.get("is_string"):
         index = int(value.this) if str(value.this).isdigit() else 0
         if not 1 <= index <= len(query.outputs):
             message = f"ORDER BY position {value.this} is not in select list"
             raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(ordered))
-        made = query.outputs[index - 1][1]
+        output = query.outputs[index - 1][1]
     elif isinstance(value, exp.Column) and value.args.get("table") is None:
-        made = _named(query.outputs, fold(value.this), ordered)
-    if made is None:
+        output = _output_named(query.outputs, fold(value.this), ordered)
+    if output is None:
         raise fault.unsupported(
             "an expression in ORDER BY of a set operation", position_of(ordered), "wrap the query in a subquery"
         )
-    require_sortable(made.type, position_of(ordered))
-    return SortKey(made.ref(), bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first")))
+    require_sortable(output.type, position_of(ordered))
+    return SortKey(output.ref(), bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first")))
 
 
-def _named(outputs: tuple[tuple[str, Field], ...], name: str, node: exp.Expr) -> Field:
-    found = [made for known, made in outputs if known == name]
-    if not found:
+def _output_named(outputs: tuple[tuple[str, Field], ...], name: str, node: exp.Expr) -> Field:
+    fields = [field for output_name, field in outputs if output_name == name]
+    if not fields:
         raise fault.invalid(fault.UNDEFINED_COLUMN, f'column "{name}" does not exist', position_of(node))
-    if len(found) > 1:
+    if len(fields) > 1:
         raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'ORDER BY "{name}" is ambiguous', position_of(node))
-    return found[0]
+    return fields[0]

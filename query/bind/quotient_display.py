@@ -18,8 +18,8 @@ def shown_quotient(value: Scalar, block: Block) -> Scalar:
     return Call(TEXT, _QUOTIENT, args)
 
 
-def _is_exact(kind: PgType) -> bool:
-    return kind.name in INTEGERS or (kind.name == "numeric" and kind.exact)
+def _is_exact(pg_type: PgType) -> bool:
+    return pg_type.name in INTEGERS or (pg_type.name == "numeric" and pg_type.exact)
 
 
 def _division(value: Scalar) -> tuple[Scalar, ...] | None:
@@ -30,15 +30,15 @@ def _mean(value: Scalar, block: Block) -> tuple[Scalar, ...] | None:
     """The sum and the number of values behind a mean that the block has computed."""
     if not isinstance(value, Column) or value.type.name != "numeric":
         return None
-    calls = (call for call, made in block.aggregates.items() if made.id == value.id)
+    calls = (call for call, field in block.aggregates.items() if field.id == value.id)
     mean = next((call for call in calls if call.function == "avg"), None)
     return None if mean is None else (block.aggregate(_total(mean)), block.aggregate(_count(mean)))
 
 
 def _total(mean: AggregateCall) -> AggregateCall:
     source = mean.args[0].type
-    kind = source if source.name == "numeric" else NUMERIC if source.name == "int8" else INT8
-    return replace(mean, type=kind, function="sum")
+    pg_type = source if source.name == "numeric" else NUMERIC if source.name == "int8" else INT8
+    return replace(mean, type=pg_type, function="sum")
 
 
 def _count(mean: AggregateCall) -> AggregateCall:

@@ -16,7 +16,7 @@ from query.syntax.positions import position_of
 
 RECURSION = "42P19"
 _SAME_LEVEL = (exp.From, exp.Join, exp.Subquery, exp.SetOperation, exp.Table, exp.Lateral, exp.CTE)
-"""What a query may stand in without being an expression's subquery."""
+"""The nodes that may contain a query that is no subquery of an expression."""
 
 
 def entry_name(entry: exp.Expr) -> str:
@@ -31,10 +31,10 @@ def mentions(node: exp.Expr, name: str) -> bool:
 
 def in_order(entries: Sequence[exp.Expr]) -> list[exp.Expr]:
     """The entries of WITH RECURSIVE, each behind those that it reads. Raises 0A000 for two that read each other."""
-    named = {entry_name(entry): entry for entry in entries}
-    needed = {name: set(_read(entry.this, frozenset())) & named.keys() - {name} for name, entry in named.items()}
+    by_name = {entry_name(entry): entry for entry in entries}
+    needed = {name: set(_read(entry.this, frozenset())) & by_name.keys() - {name} for name, entry in by_name.items()}
     try:
-        return [named[name] for name in TopologicalSorter(needed).static_order()]
+        return [by_name[name] for name in TopologicalSorter(needed).static_order()]
     except CycleError as error:
         message = "mutual recursion between WITH items is not implemented"
         raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position_of(entries[0])) from error
@@ -64,22 +64,22 @@ def recursive_union(entry: exp.Expr) -> exp.Union:
             message = f"{clause} in a recursive query is not implemented"
             raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position_of(union.args[part]))
     for table, _ in _references(union.this, name, ""):
-        raise _misplaced(name, "appear within its non-recursive term", table)
-    found = list(_references(union.args["expression"], name, ""))
-    for table, context in found:
+        raise _misplaced_error(name, "appear within its non-recursive term", table)
+    references = list(_references(union.args["expression"], name, ""))
+    for table, context in references:
         if context:
-            raise _misplaced(name, f"appear within {context}", table)
-    if len(found) > 1:
-        raise _misplaced(name, "appear more than once", found[1][0])
+            raise _misplaced_error(name, f"appear within {context}", table)
+    if len(references) > 1:
+        raise _misplaced_error(name, "appear more than once", references[1][0])
     return union
 
 
-def _misplaced(name: str, what: str, table: exp.Expr) -> Exception:
+def _misplaced_error(name: str, what: str, table: exp.Expr) -> Exception:
     return fault.invalid(RECURSION, f'recursive reference to query "{name}" must not {what}', position_of(table))
 
 
 def _references(node: exp.Expr, name: str, context: str) -> Iterator[tuple[exp.Expr, str]]:
-    """Where a query reads the table of this name, and in what that a recursion may not stand in."""
+    """Every reference to the table of this name, with the construct around it that forbids recursion, if any."""
     clause = node.args.get("with_")
     if clause is not None and any(entry_name(entry) == name for entry in clause.expressions):
         return

@@ -42,9 +42,9 @@ class FromItem:
     visible: tuple[Visible, ...]
 
     def identifiers(self) -> set[str]:
-        """Of every column that its names stand for."""
-        named = (*self.visible, *(column for source in self.sources for column in source.columns))
-        return {column.id for each in named for column in columns(each.value)}
+        """The identifiers of all columns that its names refer to."""
+        own_columns = (*self.visible, *(column for source in self.sources for column in source.columns))
+        return {column.id for visible in own_columns for column in columns(visible.value)}
 
 
 @dataclass(slots=True)
@@ -58,15 +58,15 @@ class Scope:
     outputs: dict[str, Scalar] = field(default_factory=dict)
 
     def column(self, node: exp.Column) -> Scalar:
-        """What a column reference means. Raises 42703, 42702, 42P01."""
+        """Resolve a column reference. Raises 42703, 42702, 42P01."""
         if node.args.get("table") is not None:
-            return self._qualified(node)
+            return self._find_qualified(node)
         name, position = fold(node.this), position_of(node)
         for pick in (_exact, _whole_row, _nearly):
             for scope in self._chain():
-                found = pick(scope.item, node)
-                if found is not None:
-                    return found
+                column = pick(scope.item, node)
+                if column is not None:
+                    return column
         hint = _near(name, (source for scope in self._chain() for source in scope.item.sources)) or _quoted(node)
         raise fault.invalid(fault.UNDEFINED_COLUMN, f'column "{name}" does not exist', position, hint)
 
@@ -74,9 +74,9 @@ class Scope:
         """The block whose rows an aggregate is over: the innermost one that its arguments name columns of."""
         if self.parent is None:
             return self
-        named = {column.id for column in columns(call)}
+        column_ids = {column.id for column in columns(call)}
         for scope in self._chain():
-            if not named.isdisjoint(scope.item.identifiers()):
+            if not column_ids.isdisjoint(scope.item.identifiers()):
                 return scope
         return self
 
@@ -86,14 +86,14 @@ class Scope:
             yield scope
             scope = scope.parent
 
-    def _qualified(self, node: exp.Column) -> Scalar:
+    def _find_qualified(self, node: exp.Column) -> Scalar:
         table, name = fold(node.args["table"]), fold(node.this)
         source = self.table(table, position_of(node))
         if isinstance(node.this, exp.Star):
             return _whole(replace(source, scalar=False), position_of(node))
-        found = _picked(source.columns, node) or _picked(source.columns, node, by_case=False)
-        if found is not None:
-            return found
+        column = _pick(source.columns, node) or _pick(source.columns, node, by_case=False)
+        if column is not None:
+            return column
         message, hint = f"column {table}.{name} does not exist", _near(name, [source])
         raise fault.invalid(fault.UNDEFINED_COLUMN, message, position_of(node), hint)
 
@@ -109,12 +109,12 @@ class Scope:
 
 
 def _exact(item: FromItem, node: exp.Column) -> Scalar | None:
-    return _picked(item.visible, node)
+    return _pick(item.visible, node)
 
 
 def _nearly(item: FromItem, node: exp.Column) -> Scalar | None:
     """Our own addition: an unquoted name that is nowhere exactly may differ in case, if only one column does."""
-    return _picked(item.visible, node, by_case=False)
+    return _pick(item.visible, node, by_case=False)
 
 
 def _whole_row(item: FromItem, node: exp.Column) -> Scalar | None:
@@ -133,8 +133,8 @@ def _whole(source: Source, position: int | None) -> Scalar:
         raise fault.unsupported(message, position, "name its columns")
     items = tuple(column.value for column in source.columns)
     names = tuple(column.name for column in source.columns)
-    kind = PgType("record", fields=tuple(item.type for item in items), names=names)
-    return RowOf(kind, items, source.alias, position)
+    record_type = PgType("record", fields=tuple(item.type for item in items), names=names)
+    return RowOf(record_type, items, source.alias, position)
 
 
 def _near(name: str, sources: Iterable[Source]) -> str | None:
@@ -144,8 +144,8 @@ def _near(name: str, sources: Iterable[Source]) -> str | None:
     if not near:
         return None
     table = tables[near[0]]
-    shown = f"{table}.{near[0]}" if table else near[0]
-    return f'Perhaps you meant to reference the column "{shown}".'
+    qualified_name = f"{table}.{near[0]}" if table else near[0]
+    return f'Perhaps you meant to reference the column "{qualified_name}".'
 
 
 def _quoted(node: exp.Column) -> str | None:
@@ -157,14 +157,14 @@ def _quoted(node: exp.Column) -> str | None:
     return f"text is written with single quotes: '{text}'"
 
 
-def _picked(visible: tuple[Visible, ...], node: exp.Column, by_case: bool = True) -> Scalar | None:
+def _pick(visible: tuple[Visible, ...], node: exp.Column, by_case: bool = True) -> Scalar | None:
     """The column of this name. Raises 42702 for several."""
     name = fold(node.this)
     if by_case:
-        found = [column for column in visible if column.name == name]
+        columns = [column for column in visible if column.name == name]
     else:
         quoted = node.this.args.get("quoted")
-        found = [] if quoted else [column for column in visible if column.name.lower() == name.lower()]
-    if len(found) > 1:
+        columns = [] if quoted else [column for column in visible if column.name.lower() == name.lower()]
+    if len(columns) > 1:
         raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'column reference "{name}" is ambiguous', position_of(node))
-    return found[0].value if found else None
+    return columns[0].value if columns else None

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from query import fault
-from query.bind.block import Block, unfolded
+from query.bind.block import Block, unfold_series
 from query.bind.filters import bind_where
 from query.bind.grouping import Grouping, bind_grouping
 from query.bind.limit import apply_limit
 from query.bind.operators import require_hashable, require_sortable
-from query.bind.outputs import bare_name, place, targets
+from query.bind.outputs import bare_name, output_position, targets
 from query.bind.scope import Scope
 from query.bind.sources import FromBinder
-from query.bind.type_resolution import coerce, untyped
+from query.bind.type_resolution import coerce, unknown_to_text
 from query.bind.windows import bind_named
 from query.limits import MAX_SELECT_ITEMS
 from query.pg.types import TEXT
@@ -80,17 +80,17 @@ def bind_select(node: exp.Expr, environment: Environment, tables: CommonTables, 
         order = [replace(key, value=replaced(key.value)) for key in order]
         unique = [replaced(value) for value in unique] if unique is not None else None
         having = replaced(having) if having is not None else None
-        block.windows = {replaced.window(call): made for call, made in block.windows.items()}
+        block.windows = {replaced.window(call): field for call, field in block.windows.items()}
         for window in block.window_names.values():
             replaced.check(window.partition, window.order)
-        block.series = [(replaced(array), made) for array, made in block.series]
+        block.series = [(replaced(array), field) for array, field in block.series]
         block.lookups = [replaced.lookup(pending) for pending in block.lookups]
     relation = block.attach(block.attach(relation, block.inner_lookups), block.lookups)
     if having is not None:
         relation = Filter(relation.fields, relation, having)
     relation = _windows(relation, block)
-    relation = unfolded(relation, block.series)
-    return _finished(node, relation, items, order, unique, block)
+    relation = unfold_series(relation, block.series)
+    return _finish(node, relation, items, order, unique, block)
 
 
 def _recurs(relation: Relation) -> bool:
@@ -137,7 +137,7 @@ def _order(node: exp.Expr, block: Block, items: Items) -> list[SortKey]:
     keys = []
     with block.binding("ORDER BY", aggregates=True, windows=True, series=True):
         for ordered in clause.expressions:
-            value = untyped(_by_name(ordered.this, items, "ORDER BY") or block.bind(ordered.this))
+            value = unknown_to_text(_by_name(ordered.this, items, "ORDER BY") or block.bind(ordered.this))
             require_sortable(value.type, position_of(ordered))
             keys.append(SortKey(value, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first"))))
     return keys
@@ -145,29 +145,33 @@ def _order(node: exp.Expr, block: Block, items: Items) -> list[SortKey]:
 
 def _by_name(node: exp.Expr, items: Items, clause: str) -> Scalar | None:
     """The output that a position or a bare name stands for."""
-    index = place(node, len(items.values), clause)
+    index = output_position(node, len(items.values), clause)
     if index is not None:
         return items.values[index]
     name = bare_name(node)
-    found = list(dict.fromkeys(value for known, value in zip(items.names, items.values, strict=True) if known == name))
-    if len(found) > 1:
+    values = list(
+        dict.fromkeys(
+            value for output_name, value in zip(items.names, items.values, strict=True) if output_name == name
+        )
+    )
+    if len(values) > 1:
         raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'{clause} "{name}" is ambiguous', position_of(node))
-    return found[0] if found else None
+    return values[0] if values else None
 
 
 def _distinct_on(node: exp.Expr, block: Block, items: Items) -> list[Scalar] | None:
     distinct = node.args.get("distinct")
     if distinct is None or distinct.args.get("on") is None:
         return None
-    listed = distinct.args["on"]
-    parts = listed.expressions if isinstance(listed, exp.Tuple) else [listed]
+    key_nodes = distinct.args["on"]
+    parts = key_nodes.expressions if isinstance(key_nodes, exp.Tuple) else [key_nodes]
     if not parts:
         raise fault.invalid(fault.SYNTAX_ERROR, "DISTINCT ON names nothing", position_of(node))
     with block.binding("DISTINCT ON", aggregates=True, windows=True):
-        return [untyped(_by_name(part, items, "DISTINCT ON") or block.bind(part)) for part in parts]
+        return [unknown_to_text(_by_name(part, items, "DISTINCT ON") or block.bind(part)) for part in parts]
 
 
-def _finished(
+def _finish(
     node: exp.Expr,
     relation: Relation,
     items: Items,
@@ -205,10 +209,10 @@ def _finished(
         relation = Sort(relation.fields, relation, keys)
     relation = apply_limit(node, relation, keys, block)
     if extra:
-        relation = Project(outputs, relation, tuple(made.ref() for made in outputs))
-    named = tuple(zip(items.names, outputs, strict=True))
+        relation = Project(outputs, relation, tuple(field.ref() for field in outputs))
+    named_outputs = tuple(zip(items.names, outputs, strict=True))
     compared = {*(key.value for key in order), *(unique or items.values * (distinct is not None)), *block.group_keys}
-    return BoundQuery(relation, named, items.untyped_but(compared))
+    return BoundQuery(relation, named_outputs, items.untyped_but(compared))
 
 
 def _check_distinct_on(unique: list[Scalar], order: list[SortKey], node: exp.Expr) -> None:

@@ -10,7 +10,7 @@ from query import fault
 from query.bind import type_resolution
 from query.bind.arguments import SERIES_FUNCTIONS, arguments, series
 from query.bind.block import Block
-from query.bind.joins import beside, is_comma, joined, merged
+from query.bind.joins import beside, is_comma, join_items, merge_using
 from query.bind.scope import FromItem, Scope, Source, Visible
 from query.bind.type_resolution import coerce
 from query.pg.types import INT8, TEXT, PgType, array_of
@@ -41,31 +41,31 @@ class FromBinder:
         if select.args.get("laterals"):
             raise fault.unsupported("LATERAL VIEW", position_of(select))
         item: FromItem | None = None
-        for first, joins in _listed(clause.this, select.args.get("joins") or []):
+        for first, joins in _split_items(clause.this, select.args.get("joins") or []):
             part = self._chain(first, joins, item or NOTHING)
-            item = part if item is None else joined(item, part, "", None, self._environment)
+            item = part if item is None else join_items(item, part, "", None, self._environment)
         _check_aliases(item or NOTHING, clause)
         return item or NOTHING
 
-    def _chain(self, first: exp.Expr, joins: Sequence[exp.Expr], seen: FromItem) -> FromItem:
-        """One item of the list: a table and what is joined to it. `seen` is what stands before, which LATERAL sees."""
-        item = self._item(first, seen)
+    def _chain(self, first: exp.Expr, joins: Sequence[exp.Expr], lateral: FromItem) -> FromItem:
+        """A table of the list and what is joined to it. `lateral` is what LATERAL sees: the items before."""
+        item = self._item(first, lateral)
         for join in [*(first.args.get("joins") or []), *joins]:
-            item = self._join(item, join, seen)
+            item = self._join(item, join, lateral)
         return item
 
-    def _join(self, left: FromItem, node: exp.Expr, seen: FromItem) -> FromItem:
-        side, kind = str(node.args.get("side") or "").lower(), str(node.args.get("kind") or "").lower()
+    def _join(self, left: FromItem, node: exp.Expr, lateral: FromItem) -> FromItem:
+        side, join_type = str(node.args.get("side") or "").lower(), str(node.args.get("kind") or "").lower()
         method = str(node.args.get("method") or "").lower()
-        if kind not in ("", "inner", "outer", "cross") or side not in ("", "left", "right", "full"):
-            raise fault.unsupported(f"{kind} join".strip(), position_of(node))
+        if join_type not in ("", "inner", "outer", "cross") or side not in ("", "left", "right", "full"):
+            raise fault.unsupported(f"{join_type} join".strip(), position_of(node))
         if method not in ("", "natural"):
             raise fault.unsupported(f"{method} join", position_of(node))
-        right = self._chain(node.this, (), beside(seen, left) if seen is not NOTHING else left)
+        right = self._chain(node.this, (), beside(lateral, left) if lateral is not NOTHING else left)
         if method or node.args.get("using"):
-            return merged(left, right, side, node, self._environment)
+            return merge_using(left, right, side, node, self._environment)
         if node.args.get("on") is None:
-            return joined(left, right, side, None, self._environment)
+            return join_items(left, right, side, None, self._environment)
         scope = Scope(beside(left, right), self._parent)
         block = Block(self._environment, self._tables, scope, "JOIN conditions")
         condition = block.bind_boolean(node.args["on"], "JOIN/ON")
@@ -77,35 +77,35 @@ class FromBinder:
             else:
                 construct = "a subquery over both sides in a join condition"
                 raise fault.unsupported(construct, position_of(node), "move it to WHERE")
-        return joined(left, right, side, condition, self._environment)
+        return join_items(left, right, side, condition, self._environment)
 
     # --- items -------------------------------------------------------------------------------------------------
 
-    def _item(self, node: exp.Expr, seen: FromItem) -> FromItem:
+    def _item(self, node: exp.Expr, lateral: FromItem) -> FromItem:
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             return self._table(node)
         if isinstance(node, exp.Subquery) and _is_bracketed(node):
-            return self._bracketed(node, seen)
+            return self._bind_brackets(node, lateral)
         if isinstance(node, exp.Subquery | exp.Values):
             return self._subquery(node, node.args.get("alias"), self._parent)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Values):
             return self._subquery(node.this, node.args.get("alias"), self._parent)
         if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
-            return self._subquery(node.this, node.args.get("alias"), Scope(seen, self._parent))
+            return self._subquery(node.this, node.args.get("alias"), Scope(lateral, self._parent))
         if isinstance(node, exp.Lateral | exp.Unnest | exp.Table):
-            return self._function(node, seen)
+            return self._function(node, lateral)
         raise fault.unsupported(f"{node_name(node)} in FROM", position_of(node))
 
-    def _bracketed(self, node: exp.Subquery, seen: FromItem) -> FromItem:
+    def _bind_brackets(self, node: exp.Subquery, lateral: FromItem) -> FromItem:
         """A join in brackets; an alias hides the names of what is joined."""
         if not node.this.args.get("joins"):
             raise fault.invalid(fault.SYNTAX_ERROR, "brackets in FROM hold a query or a join", position_of(node))
-        item = self._chain(node.this, (), seen)
+        item = self._chain(node.this, (), lateral)
         _check_aliases(item, node)
         alias = node.args.get("alias")
         if alias is None:
             return item
-        columns = _renamed(item.visible, alias, fold(alias.this))
+        columns = _rename_columns(item.visible, alias, fold(alias.this))
         return FromItem(item.relation, (Source(fold(alias.this), columns),), columns)
 
     def _table(self, node: exp.Table) -> FromItem:
@@ -116,43 +116,43 @@ class FromBinder:
         schema = self._environment.schemas.get(read)
         if schema is None:
             raise fault.invalid(fault.UNDEFINED_TABLE, f'relation "{read}" does not exist', position_of(node))
-        fields = tuple(self._environment.field(kind) for _, kind in schema.columns)
+        fields = tuple(self._environment.field(pg_type) for _, pg_type in schema.columns)
         names = tuple(shown for shown, _ in schema.columns)
-        return _named(Scan(fields, read, schema.stored or names), names, fields, node.args.get("alias"), name)
+        return _item_named(Scan(fields, read, schema.stored or names), names, fields, node.args.get("alias"), name)
 
     def _common(self, name: str, table: CommonTable, node: exp.Table) -> FromItem:
-        made = tuple(self._environment.field(field.type) for field in table.relation.fields)
-        relation: Relation = CteRef(made, table.relation)
+        fields = tuple(self._environment.field(field.type) for field in table.relation.fields)
+        relation: Relation = CteRef(fields, table.relation)
         if isinstance(table.relation, WorkTable):
-            relation = WorkTable(made, table.relation.table, table.relation.source)
-        return _named(relation, table.names, made[: len(table.names)], node.args.get("alias"), name)
+            relation = WorkTable(fields, table.relation.table, table.relation.source)
+        return _item_named(relation, table.names, fields[: len(table.names)], node.args.get("alias"), name)
 
     def _subquery(self, node: exp.Expr, alias: exp.Expr | None, scope: Scope | None) -> FromItem:
         bare = node.this if isinstance(node, exp.Subquery) and not _has_tail(node) else node
         query = self._environment.bind_query(bare, self._environment, self._tables, scope)
         names = tuple(name for name, _ in query.outputs)
-        fields = tuple(made for _, made in query.outputs)
-        return _named(query.relation, names, fields, alias, "")
+        fields = tuple(field for _, field in query.outputs)
+        return _item_named(query.relation, names, fields, alias, "")
 
     # --- functions ---------------------------------------------------------------------------------------------
 
-    def _function(self, node: exp.Expr, seen: FromItem) -> FromItem:
+    def _function(self, node: exp.Expr, lateral: FromItem) -> FromItem:
         """The rows of a function, whose arguments may name what stands before it."""
-        block = Block(self._environment, self._tables, Scope(seen, self._parent), "functions in FROM")
-        call = _called(node)
+        block = Block(self._environment, self._tables, Scope(lateral, self._parent), "functions in FROM")
+        call = _function_call(node)
         arrays, names = self._arrays(call, block)
         base = block.attach(NOTHING.relation, block.lookups)
         ordinality = bool(node.args.get("ordinality")) or bool(_offset(node))
-        made = tuple(self._environment.field(array.type.element or TEXT) for array in arrays)
+        fields = tuple(self._environment.field(array.type.element or TEXT) for array in arrays)
         counter = (self._environment.field(INT8),) if ordinality else ()
         alias = _alias(node)
         default = str(call.this).lower() if isinstance(call, exp.Anonymous) else "unnest"
         if alias is not None and alias.this is not None and len(arrays) == 1 and names == [default]:
             names = [fold(alias.this)]
         item_names = [*names, *(["ordinality"] if ordinality else [])]
-        relation = Unnest((*base.fields, *made, *counter), base, tuple(arrays), ordinality)
-        item = _named(relation, item_names, (*made, *counter), alias, default)
-        if len(made) + len(counter) > 1:
+        relation = Unnest((*base.fields, *fields, *counter), base, tuple(arrays), ordinality)
+        item = _item_named(relation, item_names, (*fields, *counter), alias, default)
+        if len(fields) + len(counter) > 1:
             return item
         return replace(item, sources=tuple(replace(source, scalar=True) for source in item.sources))
 
@@ -183,7 +183,7 @@ class FromBinder:
         ]
 
 
-def _listed(first: exp.Expr, joins: Sequence[exp.Expr]) -> Iterator[tuple[exp.Expr, list[exp.Expr]]]:
+def _split_items(first: exp.Expr, joins: Sequence[exp.Expr]) -> Iterator[tuple[exp.Expr, list[exp.Expr]]]:
     """The items between the commas of FROM, each with its joins: JOIN binds tighter than the comma."""
     item, own = first, []
     for join in joins:
@@ -206,29 +206,29 @@ def _has_tail(node: exp.Expr) -> bool:
     return any(node.args.get(part) for part in _TAILS)
 
 
-def _named(
+def _item_named(
     relation: Relation, names: Sequence[str], fields: Sequence[Field], alias: exp.Expr | None, default: str
 ) -> FromItem:
     """A table under its alias, its columns renamed by the alias's list."""
     name = fold(alias.this) if alias is not None and alias.this is not None else default
-    columns = tuple(Visible(column, made.ref()) for column, made in zip(names, fields, strict=True))
-    columns = columns if alias is None else _renamed(columns, alias, name)
+    columns = tuple(Visible(column, field.ref()) for column, field in zip(names, fields, strict=True))
+    columns = columns if alias is None else _rename_columns(columns, alias, name)
     return FromItem(relation, (Source(name, columns),), columns)
 
 
-def _renamed(columns: tuple[Visible, ...], alias: exp.Expr, table: str) -> tuple[Visible, ...]:
+def _rename_columns(columns: tuple[Visible, ...], alias: exp.Expr, table: str) -> tuple[Visible, ...]:
     """The columns with the names that an alias lists, those that it leaves out under their own."""
-    listed = [fold(column) for column in alias.args.get("columns") or []]
-    if len(listed) > len(columns):
-        message = f'table "{table}" has {len(columns)} columns available but {len(listed)} columns specified'
+    column_names = [fold(column) for column in alias.args.get("columns") or []]
+    if len(column_names) > len(columns):
+        message = f'table "{table}" has {len(columns)} columns available but {len(column_names)} columns specified'
         raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(alias))
     return (
-        tuple(replace(column, name=name) for column, name in zip(columns, listed, strict=False))
-        + columns[len(listed) :]
+        tuple(replace(column, name=name) for column, name in zip(columns, column_names, strict=False))
+        + columns[len(column_names) :]
     )
 
 
-def _called(node: exp.Expr) -> exp.Expr:
+def _function_call(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Unnest):
         return node
     called: exp.Expr = node.this
@@ -252,9 +252,9 @@ def _alias(node: exp.Expr) -> exp.Expr | None:
 
 
 def _check_aliases(item: FromItem, node: exp.Expr) -> None:
-    seen: set[str] = set()
+    names_seen: set[str] = set()
     for source in item.sources:
-        if source.alias and source.alias in seen:
+        if source.alias and source.alias in names_seen:
             message = f'table name "{source.alias}" specified more than once'
             raise fault.invalid(fault.DUPLICATE_ALIAS, message, position_of(node))
-        seen.add(source.alias)
+        names_seen.add(source.alias)

@@ -114,8 +114,8 @@ def at_time_zone(node: exp.Expr, block: Block) -> Scalar:
 @syntax(exp.Extract, form="EXTRACT(field FROM a)", summary="A field of a time or interval.")
 def extract(node: exp.Expr, block: Block) -> Scalar:
     field = str(node.this.name).lower()
-    made = call("extract", [Constant(TEXT, field), block.bind(node.args["expression"])], position_of(node))
-    return shown_field(made) if isinstance(made.args[1], Constant) else made
+    field_call = call("extract", [Constant(TEXT, field), block.bind(node.args["expression"])], position_of(node))
+    return shown_field(field_call) if isinstance(field_call.args[1], Constant) else field_call
 
 
 @syntax("date_part", form="date_part(field, a)", summary="A field of a time or interval, as float8.")
@@ -208,14 +208,14 @@ def _subscript(node: exp.Expr, block: Block) -> Scalar:
 
 
 @syntax("round", "trunc", form="round(a [, places]), trunc(a [, places])", summary="The number of so many digits.")
-def rounded(node: exp.Expr, block: Block) -> Scalar:
+def round_or_trunc(node: exp.Expr, block: Block) -> Scalar:
     """round and trunc; to a number of digits, the result has exactly those digits."""
     values = [block.bind(argument) for argument in node.expressions]
-    made = call(str(node.this).lower(), values, position_of(node))
-    places = made.args[1].value if len(made.args) == 2 and isinstance(made.args[1], Constant) else None
+    rounding = call(str(node.this).lower(), values, position_of(node))
+    places = rounding.args[1].value if len(rounding.args) == 2 and isinstance(rounding.args[1], Constant) else None
     if not isinstance(places, int):
-        return made
-    return Cast(numeric(max(places, 0)), made, position=position_of(node))
+        return rounding
+    return Cast(numeric(max(places, 0)), rounding, position=position_of(node))
 
 
 @syntax("age", form="age(a [, b])", summary="The span from b, or from a to midnight today, in years, months and days.")
@@ -224,8 +224,8 @@ def age(node: exp.Expr, block: Block) -> Scalar:
     values = [block.bind(argument) for argument in node.expressions]
     if len(values) == 1:
         today = Constant(DATE, _microseconds(block.environment.now) // US_PER_DAY)
-        kind = values[0].type if values[0].type.name == "timestamptz" else TIMESTAMP
-        values = [Cast(kind, today), values[0]]
+        pg_type = values[0].type if values[0].type.name == "timestamptz" else TIMESTAMP
+        values = [Cast(pg_type, today), values[0]]
     return call("age", values, position_of(node))
 
 
@@ -245,8 +245,8 @@ def row_to_json(node: exp.Expr, block: Block) -> Scalar:
     """row_to_json(row), which is to_json of nothing but rows."""
     values = [block.bind(argument) for argument in node.expressions]
     if len(values) != 1 or values[0].type.name != "record":
-        shown = ", ".join(value.type.sql_name for value in values)
-        message = f"function row_to_json({shown}) does not exist"
+        type_list = ", ".join(value.type.sql_name for value in values)
+        message = f"function row_to_json({type_list}) does not exist"
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position_of(node))
     return call("to_json", values, position_of(node))
 
@@ -256,11 +256,11 @@ def is_json(value: Scalar, test: exp.Expr, position: int | None) -> Scalar:
     if value.type.name not in ("text", "bpchar", "unknown", "json", "jsonb"):
         message = f"cannot use type {value.type.sql_name} in IS JSON predicate"
         raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
-    kind = str(test.this or "VALUE").upper()
+    json_type = str(test.this or "VALUE").upper()
     unique = bool(test.args.get("unique")) and bool(test.args.get("with_"))
     text = value if value.type.name != "unknown" else coerce(value, TEXT)
     text = text if text.type.name in ("text", "bpchar") else Cast(TEXT, text)
-    return call("is json", [coerce(text, TEXT), Constant(TEXT, kind), Constant(BOOL, unique)], position)
+    return call("is json", [coerce(text, TEXT), Constant(TEXT, json_type), Constant(BOOL, unique)], position)
 
 
 @syntax("pg_typeof", form="pg_typeof(a)", summary="The type's name.")

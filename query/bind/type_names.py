@@ -67,26 +67,26 @@ _NAMES: Final[dict[exp.DType, tuple[PgType, str]]] = {
 
 def type_name(node: exp.DataType) -> TypeName:
     """The type that a cast names. Raises UnsupportedSQL for a type we lack."""
-    kind = node.this
-    if kind == _T.ARRAY:
+    type_node = node.this
+    if type_node == _T.ARRAY:
         inner = type_name(node.expressions[0])
         if inner.type.element is not None or inner.modifiers:
             raise fault.unsupported("an array type with modifiers or several dimensions", position_of(node))
         return TypeName(array_of(inner.type), inner.column_name)
-    if kind not in _NAMES:
-        shown = node.sql("postgres").lower()
-        raise fault.unsupported(f'type "{shown}"', position_of(node))
-    found, column_name = _NAMES[kind]
+    if type_node not in _NAMES:
+        type_text = node.sql("postgres").lower()
+        raise fault.unsupported(f'type "{type_text}"', position_of(node))
+    pg_type, column_name = _NAMES[type_node]
     modifiers = tuple(_modifier(part) for part in node.expressions)
     if column_name in ("varchar", "bpchar"):
-        return _character(found, column_name, modifiers)
-    if found.name == "numeric" and modifiers:
+        return _character(pg_type, column_name, modifiers)
+    if pg_type.name == "numeric" and modifiers:
         return _numeric(modifiers, node)
-    if kind == _T.FLOAT and modifiers:
-        found, column_name, modifiers = (FLOAT8, "float8", ()) if modifiers[0] > 24 else (FLOAT4, "float4", ())
-    if modifiers and found.name not in ("timestamp", "timestamptz", "time"):
-        raise fault.unsupported(f"a modifier on type {found.sql_name}", position_of(node))
-    return TypeName(found, column_name, modifiers)
+    if type_node == _T.FLOAT and modifiers:
+        pg_type, column_name, modifiers = (FLOAT8, "float8", ()) if modifiers[0] > 24 else (FLOAT4, "float4", ())
+    if modifiers and pg_type.name not in ("timestamp", "timestamptz", "time"):
+        raise fault.unsupported(f"a modifier on type {pg_type.sql_name}", position_of(node))
+    return TypeName(pg_type, column_name, modifiers)
 
 
 def _modifier(part: exp.Expr) -> int:
@@ -98,12 +98,12 @@ def _modifier(part: exp.Expr) -> int:
     raise fault.unsupported("this type modifier", position_of(part))
 
 
-def _character(kind: PgType, name: str, modifiers: tuple[int, ...]) -> TypeName:
+def _character(pg_type: PgType, name: str, modifiers: tuple[int, ...]) -> TypeName:
     if not modifiers and name == "bpchar":
         modifiers = (1,)
     if modifiers and not 1 <= modifiers[0] <= 10_485_760:
         raise fault.invalid(fault.INVALID_PARAMETER, f"length for type {name} must be from 1 to 10485760")
-    return TypeName(kind, name, modifiers, name if modifiers else "")
+    return TypeName(pg_type, name, modifiers, name if modifiers else "")
 
 
 def _numeric(modifiers: tuple[int, ...], node: exp.DataType) -> TypeName:

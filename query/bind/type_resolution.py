@@ -58,8 +58,11 @@ def apply(function: Function, args: Sequence[Scalar], position: int | None) -> C
     element = _element([arg.type for arg in args], function)
     if element is not None and element.name == "numeric":
         readers = {"anyelement": NUMERIC, "anynonarray": NUMERIC, "anyarray": array_of(NUMERIC)}
-        kinds = [readers.get(function.parameter(index).type) for index in range(len(args))]
-        args = [arg if kind is None else _digits(arg, position, kind) for arg, kind in zip(args, kinds, strict=True)]
+        read_types = [readers.get(function.parameter(index).type) for index in range(len(args))]
+        args = [
+            arg if pg_type is None else _digits(arg, position, pg_type)
+            for arg, pg_type in zip(args, read_types, strict=True)
+        ]
         element = _element([arg.type for arg in args], function)
     converted = []
     for index, arg in enumerate(args):
@@ -84,13 +87,13 @@ def _argument(function: Function, index: int, arg: Scalar, element: PgType | Non
 
 
 def _element(types: Sequence[PgType], function: Function) -> PgType | None:
-    """What anyelement stands for in this call."""
-    found: PgType | None = None
-    for index, kind in enumerate(types):
-        candidate = _stands_for(function.parameter(index).type, kind)
+    """The type that anyelement stands for in this call."""
+    element: PgType | None = None
+    for index, pg_type in enumerate(types):
+        candidate = _stands_for(function.parameter(index).type, pg_type)
         if candidate is not None:
-            found = candidate if found is None else common([found, candidate], function.name)
-    return found
+            element = candidate if element is None else common([element, candidate], function.name)
+    return element
 
 
 def _result(function: Function, types: tuple[PgType, ...], element: PgType | None) -> PgType:
@@ -105,12 +108,12 @@ def _result(function: Function, types: tuple[PgType, ...], element: PgType | Non
 
 def choose(name: str, types: Sequence[PgType], position: int | None) -> Function:
     """The overload PostgreSQL picks. Raises 42883 when none fits, 42725 when it could not decide."""
-    named = REGISTRY.named(name)
-    fitting = [function for function in named if function.accepts(len(types)) and _fits(function, types)]
+    overloads = REGISTRY.named(name)
+    fitting = [function for function in overloads if function.accepts(len(types)) and _fits(function, types)]
     if not fitting:
         raise _missing(name, types, position)
     undecided = {1: _AMBIGUOUS_PREFIXES, 2: _AMBIGUOUS}.get(len(types), ())
-    if name in undecided and all(kind.name == "unknown" for kind in types):
+    if name in undecided and all(pg_type.name == "unknown" for pg_type in types):
         message = f"operator is not unique: {_signature(name, types)}"
         raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, CASTS_HINT)
     if len(fitting) == 1:
@@ -120,12 +123,12 @@ def choose(name: str, types: Sequence[PgType], position: int | None) -> Function
     if best:
         return best[0]
     best = _most(fitting, [_matches(function, types) for function in fitting])
-    best = _most(best, [_preferred(function, types) for function in best])
+    best = _most(best, [_preference_score(function, types) for function in best])
     if len(best) > 1:
         best = _by_unknowns(best, types)
     if len(best) > 1:
-        shown = _signature(name, types)
-        message = f"operator is not unique: {shown}" if is_operator(name) else f"function {shown} is not unique"
+        signature = _signature(name, types)
+        message = f"operator is not unique: {signature}" if is_operator(name) else f"function {signature} is not unique"
         raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, CASTS_HINT)
     return best[0]
 
@@ -155,25 +158,25 @@ def _fits(function: Function, types: Sequence[PgType]) -> bool:
     if not _agree(function, types):
         return False
     if any(parameter.type == "anyarray" for parameter in function.parameters):
-        plain = [kind for index, kind in enumerate(types) if function.parameter(index).type == "anyelement"]
-        arrays = [kind for index, kind in enumerate(types) if function.parameter(index).type == "anyarray"]
-        if any(kind.element is not None for kind in plain):
+        plain = [pg_type for index, pg_type in enumerate(types) if function.parameter(index).type == "anyelement"]
+        arrays = [pg_type for index, pg_type in enumerate(types) if function.parameter(index).type == "anyarray"]
+        if any(pg_type.element is not None for pg_type in plain):
             return False
-        if plain and all(kind.element is None for kind in arrays):
+        if plain and all(pg_type.element is None for pg_type in arrays):
             return False
-    return all(_fits_one(function.parameter(index).type, kind) for index, kind in enumerate(types))
+    return all(_fits_one(function.parameter(index).type, pg_type) for index, pg_type in enumerate(types))
 
 
 def _agree(function: Function, types: Sequence[PgType]) -> bool:
     """True when one type can stand for anyelement. Most functions convert to a common one, some take it as it is."""
-    found: PgType | None = None
-    for index, kind in enumerate(types):
-        candidate = _stands_for(function.parameter(index).type, kind)
-        if candidate is None or found is None:
-            found = found or candidate
-        elif same(found, candidate) or (function.name not in _EXACT and implicit(found, candidate)):
-            found = candidate
-        elif function.name in _EXACT or not implicit(candidate, found):
+    agreed: PgType | None = None
+    for index, pg_type in enumerate(types):
+        candidate = _stands_for(function.parameter(index).type, pg_type)
+        if candidate is None or agreed is None:
+            agreed = agreed or candidate
+        elif same(agreed, candidate) or (function.name not in _EXACT and implicit(agreed, candidate)):
+            agreed = candidate
+        elif function.name in _EXACT or not implicit(candidate, agreed):
             return False
     return True
 
@@ -182,58 +185,58 @@ _EXACT: Final = ("@>", "<@", "&&")
 """Functions of two arrays that PostgreSQL declares over anyarray; the others are over anycompatiblearray."""
 
 
-def _stands_for(parameter: str, kind: PgType) -> PgType | None:
-    """What an argument says of anyelement."""
-    candidate = kind.element if parameter == "anyarray" else kind if parameter in POLYMORPHIC[1:] else None
+def _stands_for(parameter: str, pg_type: PgType) -> PgType | None:
+    """The type that an argument gives anyelement."""
+    candidate = pg_type.element if parameter == "anyarray" else pg_type if parameter in POLYMORPHIC[1:] else None
     return None if candidate is None or candidate.name == "unknown" else candidate
 
 
-def _fits_one(parameter: str, kind: PgType) -> bool:
+def _fits_one(parameter: str, pg_type: PgType) -> bool:
     if parameter in ("any", "anyelement"):
         return True
     if parameter == "anynonarray":
-        return kind.element is None
+        return pg_type.element is None
     if parameter == "anyarray":
-        return kind.element is not None or kind.name == "unknown"
-    return implicit(kind, type_named(parameter))
+        return pg_type.element is not None or pg_type.name == "unknown"
+    return implicit(pg_type, type_named(parameter))
 
 
 def _matches(function: Function, types: Sequence[PgType]) -> int:
     """How many arguments have exactly the parameter's type."""
-    return sum(_is_exact(function.parameter(index).type, kind) for index, kind in enumerate(types))
+    return sum(_is_exact(function.parameter(index).type, pg_type) for index, pg_type in enumerate(types))
 
 
-def _is_exact(parameter: str, kind: PgType) -> bool:
+def _is_exact(parameter: str, pg_type: PgType) -> bool:
     if parameter in POLYMORPHIC:
-        return parameter != "anyarray" or kind.element is not None
-    return same(kind, type_named(parameter))
+        return parameter != "anyarray" or pg_type.element is not None
+    return same(pg_type, type_named(parameter))
 
 
-def _preferred(function: Function, types: Sequence[PgType]) -> int:
+def _preference_score(function: Function, types: Sequence[PgType]) -> int:
     """How many arguments are exact or become their category's preferred type."""
     score = 0
-    for index, kind in enumerate(types):
+    for index, pg_type in enumerate(types):
         parameter = function.parameter(index).type
-        if _is_exact(parameter, kind) or (kind.name != "unknown" and parameter in PREFERRED):
+        if _is_exact(parameter, pg_type) or (pg_type.name != "unknown" and parameter in PREFERRED):
             score += 1
     return score
 
 
 def _by_unknowns(functions: list[Function], types: Sequence[PgType]) -> list[Function]:
     """Decides by the positions of untyped literals (10.3 steps 4e and 4f)."""
-    left = functions
-    for index, kind in enumerate(types):
-        if kind.name != "unknown":
+    remaining = functions
+    for index, pg_type in enumerate(types):
+        if pg_type.name != "unknown":
             continue
-        texts = [function for function in left if function.parameter(index).type in ("text", "any")]
+        texts = [function for function in remaining if function.parameter(index).type in ("text", "any")]
         if texts:
-            left = texts
+            remaining = texts
             continue
-        preferred = [function for function in left if function.parameter(index).type in PREFERRED]
-        categories = {_category(function.parameter(index).type) for function in left}
+        preferred = [function for function in remaining if function.parameter(index).type in PREFERRED]
+        categories = {_category(function.parameter(index).type) for function in remaining}
         if preferred and len(categories) == 1:
-            left = preferred
-    return left
+            remaining = preferred
+    return remaining
 
 
 def _category(parameter: str) -> str:
@@ -243,9 +246,9 @@ def _category(parameter: str) -> str:
 def _signature(name: str, types: Sequence[PgType]) -> str:
     if is_operator(name):
         # The third operand is the escape character, which PostgreSQL's operators have not.
-        names = [kind.sql_name for kind in types[:2]]
+        names = [pg_type.sql_name for pg_type in types[:2]]
         return f" {name} ".join(names) if len(names) == 2 else f"{name} {names[0]}"
-    return f"{name}({', '.join(kind.sql_name for kind in types)})"
+    return f"{name}({', '.join(pg_type.sql_name for pg_type in types)})"
 
 
 def _missing(name: str, types: Sequence[PgType], position: int | None) -> WeirError:
@@ -278,53 +281,55 @@ def _function_names() -> list[str]:
 
 
 def common(
-    types: Sequence[PgType], construct: str, position: int | None = None, places: Sequence[int | None] = ()
+    types: Sequence[PgType], construct: str, position: int | None = None, positions: Sequence[int | None] = ()
 ) -> PgType:
-    """The type of UNION, CASE, VALUES, ARRAY and the like (10.5). `places` are those of the values, for the error."""
-    known = [kind for kind in types if kind.name != "unknown"]
-    if not known:
+    """The type of UNION, CASE, VALUES, ARRAY and the like (10.5). `positions` are the values', for errors."""
+    known_types = [pg_type for pg_type in types if pg_type.name != "unknown"]
+    if not known_types:
         return TEXT
-    chosen = known[0]
-    for kind, place in zip(types, places or [position] * len(types), strict=True):
-        if kind.name == "unknown":
+    chosen = known_types[0]
+    for pg_type, own_position in zip(types, positions or [position] * len(types), strict=True):
+        if pg_type.name == "unknown":
             continue
-        if same(kind, chosen):
-            chosen = widest(chosen, kind)
-        elif kind.category != chosen.category:
-            message = f"{construct} types {chosen.sql_name} and {kind.sql_name} cannot be matched"
-            raise fault.invalid(fault.DATATYPE_MISMATCH, message, place or position)
-        elif implicit(chosen, kind):
-            chosen = kind
-        elif not implicit(kind, chosen):
-            message = f"{construct} types {chosen.sql_name} and {kind.sql_name} cannot be matched"
-            raise fault.invalid(fault.DATATYPE_MISMATCH, message, place or position)
-    for kind in known:
-        chosen = widest(natural(kind, chosen), chosen) if implicit(kind, chosen) else chosen
-    return _as_shown(known, chosen)
+        if same(pg_type, chosen):
+            chosen = widest(chosen, pg_type)
+        elif pg_type.category != chosen.category:
+            message = f"{construct} types {chosen.sql_name} and {pg_type.sql_name} cannot be matched"
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, own_position or position)
+        elif implicit(chosen, pg_type):
+            chosen = pg_type
+        elif not implicit(pg_type, chosen):
+            message = f"{construct} types {chosen.sql_name} and {pg_type.sql_name} cannot be matched"
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, own_position or position)
+    for pg_type in known_types:
+        chosen = widest(natural(pg_type, chosen), chosen) if implicit(pg_type, chosen) else chosen
+    return _as_shown(known_types, chosen)
 
 
-def _as_shown(kinds: Sequence[PgType], chosen: PgType) -> PgType:
+def _as_shown(pg_types: Sequence[PgType], chosen: PgType) -> PgType:
     """The chosen type; numeric as not exact if PostgreSQL would show some of the values with fewer digits: 1 beside
     2.50 stays 1."""
     if chosen.element is not None:
-        return array_of(_as_shown([kind.element or kind for kind in kinds], chosen.element))
-    shorter = any(kind.name in INTEGERS or (kind.name == "numeric" and kind.scale < chosen.scale) for kind in kinds)
+        return array_of(_as_shown([kind.element or kind for kind in pg_types], chosen.element))
+    shorter = any(kind.name in INTEGERS or (kind.name == "numeric" and kind.scale < chosen.scale) for kind in pg_types)
     return replace(chosen, exact=False) if chosen.name == "numeric" and chosen.scale and shorter else chosen
 
 
-def settled(values: Sequence[Scalar], position: int | None = None) -> list[Scalar]:
-    """The values, untyped literals among numerics read, so that their digits count for the common type."""
-    kinds = [value.type for value in values if value.type.name != "unknown"]
-    if not any(kind.name == "numeric" for kind in kinds) or any(kind.name in FLOATS for kind in kinds):
+def read_numeric_literals(values: Sequence[Scalar], position: int | None = None) -> list[Scalar]:
+    """Read untyped literals among numerics, so that their digits count for the common type."""
+    pg_types = [value.type for value in values if value.type.name != "unknown"]
+    if not any(pg_type.name == "numeric" for pg_type in pg_types) or any(
+        pg_type.name in FLOATS for pg_type in pg_types
+    ):
         return list(values)
     return [_digits(value, position) for value in values]
 
 
-def _digits(value: Scalar, position: int | None, kind: PgType = NUMERIC) -> Scalar:
+def _digits(value: Scalar, position: int | None, pg_type: PgType = NUMERIC) -> Scalar:
     """An untyped literal as the numeric, or array of them, that it spells."""
     if not isinstance(value, Constant) or value.type.name != "unknown" or value.value is None:
         return value
-    return parse_literal(str(value.value), kind, value.position or position)
+    return parse_literal(str(value.value), pg_type, value.position or position)
 
 
 def coerce(value: Scalar, target: PgType, position: int | None = None, construct: str = "") -> Scalar:
@@ -341,20 +346,22 @@ def coerce(value: Scalar, target: PgType, position: int | None = None, construct
         verb = construct or "expression"
         message = f"{verb} is of type {value.type.sql_name} but {target.sql_name} was expected"
         raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
-    wanted = _holding(value.type, target)
-    return value if value.type == wanted else Cast(wanted, value, explicit=False, position=position)
+    natural_type = _holding(value.type, target)
+    return value if value.type == natural_type else Cast(natural_type, value, explicit=False, position=position)
 
 
 def _holding(source: PgType, target: PgType) -> PgType:
     """`target` with the scale or unit that keeps every value of `source` and, of the same type, of `target`."""
     if source.element is not None and target.element is not None:
         return array_of(_holding(source.element, target.element))
-    wanted = natural(source, target)
-    if target.name == "numeric" and target.scale > wanted.scale:
+    natural_type = natural(source, target)
+    if target.name == "numeric" and target.scale > natural_type.scale:
         return target
-    if target.name == "numeric" and 0 < target.scale < wanted.scale:
-        raise fault.unsupported(f"a numeric of {wanted.scale} digits after the point among ones of {target.scale}")
-    return widest(source, target) if same(source, target) and target.name in TIMESTAMPS else wanted
+    if target.name == "numeric" and 0 < target.scale < natural_type.scale:
+        raise fault.unsupported(
+            f"a numeric of {natural_type.scale} digits after the point among ones of {target.scale}"
+        )
+    return widest(source, target) if same(source, target) and target.name in TIMESTAMPS else natural_type
 
 
 def _constant(value: Constant, target: PgType, position: int | None) -> Constant | None:
@@ -362,7 +369,7 @@ def _constant(value: Constant, target: PgType, position: int | None) -> Constant
     if value.value is None:
         return Constant(target, None)
     if value.type.name == "unknown":
-        return _spelled(parse_literal(str(value.value), target, value.position or position), target)
+        return _pad_scale(parse_literal(str(value.value), target, value.position or position), target)
     if value.type.name in INTEGERS and isinstance(value.value, int):
         if target.name in INTEGERS:
             return Constant(target, value.value) if abs(value.value) < INTEGER_LIMITS[target.name] else None
@@ -379,7 +386,7 @@ def _constant(value: Constant, target: PgType, position: int | None) -> Constant
     return None
 
 
-def _spelled(constant: Constant, target: PgType) -> Constant:
+def _pad_scale(constant: Constant, target: PgType) -> Constant:
     """A numeric that was read, with at least as many digits after the point as the target."""
     if target.name != "numeric" or constant.type.scale >= target.scale or not isinstance(constant.value, int):
         return constant
@@ -390,27 +397,27 @@ def comparable(left: Scalar, right: Scalar, position: int | None, operator: str)
     """Both sides of a comparison in one type. Raises 42883 as PostgreSQL does for types that do not compare."""
     if "bpchar" in (left.type.name, right.type.name):
         left, right = coerce(left, TEXT, position), coerce(right, TEXT, position)
-    kinds = (left.type, right.type)
-    if all(kind.name == "unknown" for kind in kinds):
+    types = (left.type, right.type)
+    if all(pg_type.name == "unknown" for pg_type in types):
         return coerce(left, TEXT), coerce(right, TEXT)
-    if kinds[0].name == "unknown":
-        left = coerce(left, kinds[1], position)
-    elif kinds[1].name == "unknown":
-        right = coerce(right, kinds[0], position)
-    kinds = (left.type, right.type)
-    if same(*kinds):
-        target = widest(*kinds)
-    elif kinds[0].element is None and kinds[1].element is None and kinds[1].name in IMPLICIT.get(kinds[0].name, ()):
-        target = widest(natural(kinds[0], kinds[1]), kinds[1])
-    elif kinds[0].element is None and kinds[1].element is None and kinds[0].name in IMPLICIT.get(kinds[1].name, ()):
-        target = widest(natural(kinds[1], kinds[0]), kinds[0])
+    if types[0].name == "unknown":
+        left = coerce(left, types[1], position)
+    elif types[1].name == "unknown":
+        right = coerce(right, types[0], position)
+    types = (left.type, right.type)
+    if same(*types):
+        target = widest(*types)
+    elif types[0].element is None and types[1].element is None and types[1].name in IMPLICIT.get(types[0].name, ()):
+        target = widest(natural(types[0], types[1]), types[1])
+    elif types[0].element is None and types[1].element is None and types[0].name in IMPLICIT.get(types[1].name, ()):
+        target = widest(natural(types[1], types[0]), types[0])
     else:
-        raise _missing(operator, kinds, position)
-    if target.name == "float4" and not same(*kinds):
+        raise _missing(operator, types, position)
+    if target.name == "float4" and not same(*types):
         target = FLOAT8  # float4 compares with no other number but float8
     return coerce(left, target, position), coerce(right, target, position)
 
 
-def untyped(value: Scalar) -> Scalar:
-    """An untyped literal that reached the answer is text."""
+def unknown_to_text(value: Scalar) -> Scalar:
+    """Convert an untyped literal to text, the type that it has in an answer."""
     return coerce(value, TEXT) if value.type.name == UNKNOWN.name else value

@@ -11,7 +11,7 @@ from query import fault
 from query.bind.aggregates import aggregate_call, filtered_call, sort_keys, untyped_argument
 from query.bind.block import Block, WindowDefinition
 from query.bind.limit import count_of
-from query.bind.type_resolution import coerce, common, settled, untyped
+from query.bind.type_resolution import coerce, common, read_numeric_literals, unknown_to_text
 from query.functions.registry import AGGREGATES, SYNTAX, WINDOW_FUNCTIONS, WindowFunction, syntax, type_named
 from query.pg.types import INTERVAL_TYPE, NUMBERS, PgType
 from query.plan.traverse import columns
@@ -41,9 +41,9 @@ def bind_window(node: exp.Expr, block: Block) -> Scalar:
     return block.window(replace(call, partition=window.partition, order=window.order, frame=window.frame))
 
 
-def _typed(frame: Frame, kind: PgType) -> Frame:
+def _resolve_offsets(frame: Frame, pg_type: PgType) -> Frame:
     """The frame with its untyped offsets in the type that the ordering value moves by."""
-    target = INTERVAL_TYPE if kind.category == "D" else kind
+    target = INTERVAL_TYPE if pg_type.category == "D" else pg_type
 
     def typed(bound: Bound) -> Bound:
         offset = bound.offset
@@ -90,22 +90,22 @@ def _ranking(name: str, values: list[Scalar], position: int | None) -> WindowCal
         value if word == _ELEMENT else coerce(value, type_named(word), position)
         for word, value in zip(form.parameters, values, strict=True)
     )
-    kind = args[form.parameters.index(_ELEMENT)].type if form.result == _ELEMENT else type_named(form.result)
-    return WindowCall(kind, name, args, (), (), None, None, position)
+    pg_type = args[form.parameters.index(_ELEMENT)].type if form.result == _ELEMENT else type_named(form.result)
+    return WindowCall(pg_type, name, args, (), (), None, None, position)
 
 
 def _same_element(form: WindowFunction, values: list[Scalar], position: int | None) -> list[Scalar]:
     """The arguments with those for `anyelement` in their common type."""
-    places = [place for place, word in enumerate(form.parameters) if word == _ELEMENT]
-    alike = [values[place] for place in places]
+    positions = [index for index, word in enumerate(form.parameters) if word == _ELEMENT]
+    alike = [values[index] for index in positions]
     if len(alike) == 1 and alike[0].type.name == "unknown":
         raise untyped_argument(form.name, position)
     if len(alike) > 1:
-        alike = settled(alike)
-        kind = common([value.type for value in alike], form.name, position)
-        alike = [coerce(value, kind) for value in alike]
-    typed = dict(zip(places, alike, strict=True))
-    return [typed.get(place, value) for place, value in enumerate(values)]
+        alike = read_numeric_literals(alike)
+        pg_type = common([value.type for value in alike], form.name, position)
+        alike = [coerce(value, pg_type) for value in alike]
+    typed = dict(zip(positions, alike, strict=True))
+    return [typed.get(index, value) for index, value in enumerate(values)]
 
 
 def _no_such(name: str, count: int, position: int | None) -> WeirError:
@@ -127,7 +127,7 @@ def bind_named(windows: Sequence[exp.Expr], block: Block) -> None:
 
 def _definition(node: exp.Expr, block: Block) -> WindowDefinition:
     if node.args.get("alias") is None:
-        return _extended(node, WindowDefinition(), block)
+        return _extend_window(node, WindowDefinition(), block)
     name, position = fold(node.args["alias"]), definition_of(node)
     base = block.window_names.get(name)
     if base is None:
@@ -141,20 +141,20 @@ def _definition(node: exp.Expr, block: Block) -> WindowDefinition:
     elif base.frame is not None:
         message = f'cannot copy window "{name}" because it has a frame clause'
     else:
-        return _extended(node, base, block)
+        return _extend_window(node, base, block)
     raise fault.invalid(fault.WINDOWING_ERROR, message, position)
 
 
-def _extended(node: exp.Expr, base: WindowDefinition, block: Block) -> WindowDefinition:
+def _extend_window(node: exp.Expr, base: WindowDefinition, block: Block) -> WindowDefinition:
     """The window with what the node adds to `base`; its offsets in the type that the ordering value moves by."""
     parts, order_node, spec = (node.args.get(name) for name in ("partition_by", "order", "spec"))
-    partition = tuple(untyped(block.bind(part)) for part in parts) if parts else base.partition
+    partition = tuple(unknown_to_text(block.bind(part)) for part in parts) if parts else base.partition
     order = sort_keys(order_node, block) if order_node is not None else base.order
     if spec is None:
         return WindowDefinition(partition, order)
     frame = _frame(spec, block)
     if frame.mode == "range" and len(order) == 1:
-        frame = _typed(frame, order[0].value.type)
+        frame = _resolve_offsets(frame, order[0].value.type)
     _check_frame(frame, order, spec, definition_of(node))
     return WindowDefinition(partition, order, frame)
 
@@ -164,16 +164,16 @@ def _frame(spec: exp.Expr, block: Block) -> Frame:
     exclude = spec.args.get("exclude")
     excluded = "" if exclude is None else str(getattr(exclude, "name", exclude)).lower()
     end_node = spec.args.get("end")
-    start = _bound(spec.args["start"], spec.args.get("start_side"), mode, block)
-    end = Bound("current") if end_node is None else _bound(end_node, spec.args.get("end_side"), mode, block)
-    shown = [bound.kind.replace("current", "current_row").replace("_", " ").upper() for bound in (start, end)]
+    start = _bind_bound(spec.args["start"], spec.args.get("start_side"), mode, block)
+    end = Bound("current") if end_node is None else _bind_bound(end_node, spec.args.get("end_side"), mode, block)
+    bound_names = [bound.kind.replace("current", "current_row").replace("_", " ").upper() for bound in (start, end)]
     message = ""
     if start.kind == "unbounded_following":
         message = "frame start cannot be UNBOUNDED FOLLOWING"
     elif end.kind == "unbounded_preceding":
         message = "frame end cannot be UNBOUNDED PRECEDING"
     elif _ORDER.index(start.kind) > _ORDER.index(end.kind):
-        message = f"frame starting from {shown[0]} cannot end with {shown[1]}"
+        message = f"frame starting from {bound_names[0]} cannot end with {bound_names[1]}"
     if message:
         raise fault.invalid(fault.WINDOWING_ERROR, message, position_of(spec))
     return Frame(mode, start, end, "" if excluded == "no others" else excluded)
@@ -182,7 +182,7 @@ def _frame(spec: exp.Expr, block: Block) -> Frame:
 _ORDER: Final = ("unbounded_preceding", "preceding", "current", "following", "unbounded_following")
 
 
-def _bound(value: object, side: object, mode: str, block: Block) -> Bound:
+def _bind_bound(value: object, side: object, mode: str, block: Block) -> Bound:
     if isinstance(value, str):
         if value.upper() == "CURRENT ROW":
             return Bound("current")
@@ -214,19 +214,19 @@ def _check_frame(frame: Frame, order: tuple[SortKey, ...], spec: exp.Expr, posit
         _check_offset(bound.offset, f"{name}ing")
 
 
-def _check_range(offset: PgType, kind: PgType, position: int | None) -> None:
-    fits = offset.name in NUMBERS if kind.name in NUMBERS else offset == INTERVAL_TYPE
+def _check_range(offset: PgType, pg_type: PgType, position: int | None) -> None:
+    fits = offset.name in NUMBERS if pg_type.name in NUMBERS else offset == INTERVAL_TYPE
     if not fits and offset.name != "unknown":
         message = (
-            f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {kind.sql_name} "
+            f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {pg_type.sql_name} "
             f"and offset type {offset.sql_name}"
         )
         raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position)
 
 
-def _check_offset(offset: Scalar, which: str) -> None:
+def _check_offset(offset: Scalar, bound_name: str) -> None:
     value = offset.value if isinstance(offset, Constant) else None
     if value is None:
-        raise fault.invalid("22004", f"frame {which} offset must not be null")
+        raise fault.invalid("22004", f"frame {bound_name} offset must not be null")
     if value < 0 if isinstance(value, int | float) else isinstance(value, tuple) and min(value) < 0:
-        raise fault.invalid("22013", f"frame {which} offset must not be negative")
+        raise fault.invalid("22013", f"frame {bound_name} offset must not be negative")

@@ -1,1 +1,1 @@
-"""What the expressions of functions and of lowering have in common: run-time errors, sort keys, text output."""
+"""Expressions that functions and lowering share: row errors, sort keys, text output."""

@@ -1,4 +1,4 @@
-"""What an aggregate's builder is given: the call and the values that it is over."""
+"""The inputs of an aggregate's builder: the call and the expressions of its values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ Compute = Callable[[Scalar, pl.Expr | None], pl.Expr]
 
 @dataclass(frozen=True, slots=True)
 class AggregateInputs:
-    """What an aggregate's builder gets: the call, the field it fills, and the values that the call is over.
+    """The inputs of an aggregate's builder: the call, its output field, and the expressions of its values.
 
-    `compute` makes the expression of a scalar, whose errors count only where its second argument holds.
+    `compute` gives the expression of a scalar, which raises errors only where its second argument holds.
     """
 
     call: AggregateCall
-    made: Field
+    output: Field
     compute: Compute
 
     @property
@@ -32,28 +32,28 @@ class AggregateInputs:
 
     def name(self, suffix: str) -> str:
         """A column that no other call has: the call's own identifier and the suffix."""
-        return f"{self.made.id}{suffix}"
+        return f"{self.output.id}{suffix}"
 
     def value(self, scalar: Scalar) -> pl.Expr:
         """A value before grouping, whatever FILTER says."""
         return self.compute(scalar, None)
 
     def holds(self) -> pl.Expr | None:
-        """Where FILTER is true; None for a call without one."""
+        """True where FILTER is true; None for a call without one."""
         return None if self.call.where is None else self.value(self.call.where).fill_null(False)
 
     def sort_value(self, scalar: Scalar) -> pl.Expr:
-        """What a value sorts by."""
+        """The sort key of a value."""
         return sort_key(self.value(scalar), scalar.type)
 
-    def masked(self, scalar: Scalar) -> pl.Expr:
+    def mask(self, scalar: Scalar) -> pl.Expr:
         """The value where FILTER holds, else null; aggregates that skip nulls need no more."""
         holds = self.holds()
         return self.value(scalar) if holds is None else pl.when(holds).then(self.compute(scalar, holds))
 
     def column(self, index: int = 0) -> pl.Expr:
-        """The column that an argument is computed as before grouping."""
-        return self.masked(self.call.args[index]).alias(self.name(f"a{index}"))
+        """The argument as a named column, which is computed before grouping."""
+        return self.mask(self.call.args[index]).alias(self.name(f"a{index}"))
 
     def values(self, index: int = 0) -> pl.Expr:
         """The values of that column in the aggregate, each once for DISTINCT."""

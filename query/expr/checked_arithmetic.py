@@ -7,12 +7,12 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.row_errors import row_error
+from query.expr.row_errors import declare_row_error
 from query.pg.types import FLOATS, INTEGERS, NUMERIC_DIGITS, PgType
 
-row_error("float_underflow", fault.NUMERIC_OUT_OF_RANGE, "value out of range: underflow")
-row_error("nan_integer", fault.NUMERIC_OUT_OF_RANGE, "value is NaN or infinite")
-row_error("tiny_numeric", fault.FEATURE_NOT_SUPPORTED, "a number this small as numeric is not supported")
+declare_row_error("float_underflow", fault.NUMERIC_OUT_OF_RANGE, "value out of range: underflow")
+declare_row_error("nan_integer", fault.NUMERIC_OUT_OF_RANGE, "value is NaN or infinite")
+declare_row_error("tiny_numeric", fault.FEATURE_NOT_SUPPORTED, "a number this small as numeric is not supported")
 
 POWERS: Final = [10**exponent for exponent in range(39)]
 LARGEST: Final = 1.0e38
@@ -24,9 +24,9 @@ def power_of_ten(exponent: int) -> pl.Expr:
     return pl.lit(10**exponent, dtype=pl.Int128)
 
 
-def checked_int(context: CallContext, wide: pl.Expr, kind: PgType) -> pl.Expr:
+def checked_int(context: CallContext, wide: pl.Expr, pg_type: PgType) -> pl.Expr:
     """A 128- or 64-bit result as an integer type, or `integer out of range`."""
-    return context.needed(wide).cast(kind.polars, strict=True)
+    return context.nullify_unneeded(wide).cast(pg_type.polars, strict=True)
 
 
 def rounded_division(value: pl.Expr, unit: int) -> pl.Expr:
@@ -43,7 +43,7 @@ def rescale(context: CallContext, value: pl.Expr, before: int, after: int) -> pl
         return rounded_division(value, 10 ** (before - after))
     factor = after - before
     scaled = value * power_of_ten(factor)
-    return context.trap(scaled, value.abs().cast(pl.Float64) >= LARGEST / 10.0**factor, "numeric_range")
+    return context.fail_where(scaled, value.abs().cast(pl.Float64) >= LARGEST / 10.0**factor, "numeric_range")
 
 
 def to_numeric(context: CallContext, value: pl.Expr, source: PgType, target: PgType) -> pl.Expr:
@@ -68,11 +68,11 @@ def _from_float(context: CallContext, value: pl.Expr, target: PgType, single: bo
     down = ((mantissa.abs() + unit // 2) // unit) * mantissa.sign()
     result = pl.when(shift >= 0).then(up).otherwise(down)
     unusable = value.is_nan() | value.is_infinite()
-    result = context.trap(result, unusable, "nan_integer")
-    result = context.trap(result, value.abs() >= 10.0 ** (37 - target.scale), "numeric_range")
+    result = context.fail_where(result, unusable, "nan_integer")
+    result = context.fail_where(result, value.abs() >= 10.0 ** (37 - target.scale), "numeric_range")
     if not target.exact:
         lost = ((shift < 0) & (mantissa % unit != 0)) | ((mantissa == 0) & (value != 0))
-        result = context.trap(result, lost, "tiny_numeric")
+        result = context.fail_where(result, lost, "tiny_numeric")
     return result
 
 
@@ -119,24 +119,24 @@ def float_quotient(value: pl.Expr, divisor: pl.Expr) -> pl.Expr:
 def product(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """A 128-bit product, or an error where it could wrap."""
     size = left.cast(pl.Float64).abs() * right.cast(pl.Float64).abs()
-    return context.trap(left * right, size >= LARGEST, "numeric_range")
+    return context.fail_where(left * right, size >= LARGEST, "numeric_range")
 
 
 def checked_float(context: CallContext, result: pl.Expr, *operands: pl.Expr) -> pl.Expr:
     """PostgreSQL refuses an infinite result of finite operands."""
     finite = pl.all_horizontal(operand.is_finite() for operand in operands)
-    return context.trap(result, result.is_infinite() & finite, "float_overflow")
+    return context.fail_where(result, result.is_infinite() & finite, "float_overflow")
 
 
 def without_underflow(context: CallContext, result: pl.Expr, cannot_be_zero: pl.Expr) -> pl.Expr:
     """PostgreSQL refuses a result that is zero for being too small."""
-    return context.trap(result, (result == 0) & cannot_be_zero, "float_underflow")
+    return context.fail_where(result, (result == 0) & cannot_be_zero, "float_underflow")
 
 
-def bounded(context: CallContext, total: pl.Expr) -> pl.Expr:
+def check_digits(context: CallContext, total: pl.Expr) -> pl.Expr:
     """The sum of two numerics, each of at most 38 digits: one that wrapped around has 39, too."""
     limit = pl.lit(10**NUMERIC_DIGITS, dtype=pl.Int128)
-    return context.trap(total, (total >= limit) | (total <= -limit), "numeric_range")
+    return context.fail_where(total, (total >= limit) | (total <= -limit), "numeric_range")
 
 
 def truncated_quotient(left: pl.Expr, right: pl.Expr) -> pl.Expr:
@@ -145,5 +145,5 @@ def truncated_quotient(left: pl.Expr, right: pl.Expr) -> pl.Expr:
     return quotient * left.sign() * right.sign()
 
 
-def is_float(kind: PgType) -> bool:
-    return kind.name in FLOATS
+def is_float(pg_type: PgType) -> bool:
+    return pg_type.name in FLOATS

@@ -2,15 +2,15 @@
 
 A function's expression may mention its arguments several times (to check a range, to find NULLs), and Polars has no
 expression that names a value. Written out, the arguments of nested calls would be copied at every level, and so would
-the condition under which a value is needed: both grow exponentially with the depth of the user's expression. A stage
-puts such values into helper columns, which `before` adds to the frame that the expression is evaluated over.
+the condition under which a value is needed: both grow exponentially with the depth of the user's expression. Such
+values become helper columns, which `add_to` adds to the frame that the expression is evaluated over.
 """
 
 from dataclasses import dataclass, field
 
 import polars as pl
 
-from query.expr.guards import Guard
+from query.expr.needed_rows import NeededRows
 from query.plan.traverse import children, columns
 from query.plan.tree import Cast, Column, Constant, RowOf, Scalar
 
@@ -19,39 +19,39 @@ _DEEP = 2
 
 
 @dataclass(slots=True, eq=False)
-class Stage:
+class CommonSubexpressions:
     """The helper columns of one step over a frame. Names are unique within the step only."""
 
     _levels: dict[str, int] = field(default_factory=dict)
     _columns: list[list[pl.Expr]] = field(default_factory=list)
-    _known: dict[tuple[Scalar, Guard | None], pl.Expr] = field(default_factory=dict)
+    _by_scalar: dict[tuple[Scalar, NeededRows | None], pl.Expr] = field(default_factory=dict)
     _depths: dict[int, tuple[Scalar, int]] = field(default_factory=dict)
 
-    def keep(self, value: pl.Expr) -> pl.Expr:
+    def add_column(self, value: pl.Expr) -> pl.Expr:
         """The helper column that holds `value`."""
-        used = (self._levels.get(name, -1) for name in value.meta.root_names())
-        level, name = max(used, default=-1) + 1, f"h{len(self._levels)}"
+        input_levels = (self._levels.get(name, -1) for name in value.meta.root_names())
+        level, name = max(input_levels, default=-1) + 1, f"h{len(self._levels)}"
         if level == len(self._columns):
             self._columns.append([])
         self._columns[level].append(value.alias(name))
         self._levels[name] = level
         return pl.col(name)
 
-    def remember(self, scalar: Scalar, guard: Guard | None, value: pl.Expr) -> pl.Expr:
-        """Keeps the value of a scalar for its next use under this guard or a narrower one."""
-        made = self.keep(value)
-        self._known[scalar, guard] = made
-        return made
+    def add(self, scalar: Scalar, needed_rows: NeededRows | None, value: pl.Expr) -> pl.Expr:
+        """Give the value of a scalar a column, for its next use for these rows or some of them."""
+        column = self.add_column(value)
+        self._by_scalar[scalar, needed_rows] = column
+        return column
 
-    def known(self, scalar: Scalar, guard: Guard | None) -> pl.Expr | None:
-        """The column of a scalar that was computed for at least the rows of the guard."""
-        if not self._known:
+    def find(self, scalar: Scalar, needed_rows: NeededRows | None) -> pl.Expr | None:
+        """The column of a scalar that was computed for at least the needed rows."""
+        if not self._by_scalar:
             return None
         while True:
-            found = self._known.get((scalar, guard))
-            if found is not None or guard is None:
-                return found
-            guard = guard.outer
+            column = self._by_scalar.get((scalar, needed_rows))
+            if column is not None or needed_rows is None:
+                return column
+            needed_rows = needed_rows.outer
 
     def is_deep(self, scalar: Scalar) -> bool:
         """True for a value that should not be written out twice."""
@@ -71,19 +71,19 @@ class Stage:
         """Levels of calls down to plain columns or to arguments that have a helper column."""
         if isinstance(scalar, Column | Constant) or not isinstance(scalar, Scalar):
             return 0
-        known = self._depths.get(id(scalar))
-        if known is None:
+        entry = self._depths.get(id(scalar))
+        if entry is None:
             below = max((self._depth(child) for child in children(scalar)), default=0)
-            known = scalar, 1 + (0 if below >= _DEEP else below)
-            self._depths[id(scalar)] = known
-        return known[1]
+            entry = scalar, 1 + (0 if below >= _DEEP else below)
+            self._depths[id(scalar)] = entry
+        return entry[1]
 
-    def before(self, frame: pl.LazyFrame) -> pl.LazyFrame:
+    def add_to(self, frame: pl.LazyFrame) -> pl.LazyFrame:
         """The frame with the helper columns."""
         for level in self._columns:
             frame = frame.with_columns(level)
         return frame
 
-    def after(self, frame: pl.LazyFrame) -> pl.LazyFrame:
-        """The frame without them."""
+    def drop_from(self, frame: pl.LazyFrame) -> pl.LazyFrame:
+        """The frame without the helper columns."""
         return frame.drop(list(self._levels)) if self._levels else frame

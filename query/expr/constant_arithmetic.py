@@ -19,7 +19,7 @@ _MOST: Final = 2**63 - 1
 Bounds = tuple[int, int]
 
 _HALF_LAST_PLACE: Final = {"float8": 2.0**970, "float4": 2.0**103}
-"""What has to be added to the largest finite number for the sum to be rounded to infinity."""
+"""The least number that, added to the largest finite one, rounds to infinity."""
 
 
 def shift_bounds(shift: int) -> Bounds:
@@ -47,28 +47,28 @@ def within(context: CallContext, result: pl.Expr, value: pl.Expr, bounds: Bounds
         outside.append(value < pl.lit(least, dtype=pl.Int64))
     if most < _MOST:
         outside.append(value > pl.lit(most, dtype=pl.Int64))
-    return context.trap(result, pl.any_horizontal(outside), "int8_range") if outside else result
+    return context.fail_where(result, pl.any_horizontal(outside), "int8_range") if outside else result
 
 
-def constant_divisor(context: CallContext, kind: PgType) -> int | None:
+def constant_divisor(context: CallContext, pg_type: PgType) -> int | None:
     """An integer divisor that makes division safe: neither 0 nor -1, and with an absolute value of its own type."""
     divisor = context.constant(1)
-    if kind.name not in INTEGER_LIMITS or not isinstance(divisor, int):
+    if pg_type.name not in INTEGER_LIMITS or not isinstance(divisor, int):
         return None
-    return divisor if divisor not in (0, -1) and -divisor < INTEGER_LIMITS[kind.name] else None
+    return divisor if divisor not in (0, -1) and -divisor < INTEGER_LIMITS[pg_type.name] else None
 
 
-def quotient_by(value: pl.Expr, divisor: int, kind: PgType) -> pl.Expr:
+def quotient_by(value: pl.Expr, divisor: int, pg_type: PgType) -> pl.Expr:
     """value / divisor cut towards zero; Polars' own rounds down, which for negative values is one less."""
     size = abs(divisor)
-    above = pl.when(value < 0).then(pl.lit(size - 1, dtype=kind.polars)).otherwise(pl.lit(0, dtype=kind.polars))
-    quotient = (value + above) // pl.lit(size, dtype=kind.polars)
+    above = pl.when(value < 0).then(pl.lit(size - 1, dtype=pg_type.polars)).otherwise(pl.lit(0, dtype=pg_type.polars))
+    quotient = (value + above) // pl.lit(size, dtype=pg_type.polars)
     return quotient if divisor > 0 else -quotient
 
 
-def remainder_by(value: pl.Expr, divisor: int, kind: PgType) -> pl.Expr:
+def remainder_by(value: pl.Expr, divisor: int, pg_type: PgType) -> pl.Expr:
     """The remainder with the sign of `value`; Polars' own has the divisor's."""
-    size = pl.lit(abs(divisor), dtype=kind.polars)
+    size = pl.lit(abs(divisor), dtype=pg_type.polars)
     rest = value % size
     return pl.when((value < 0) & (rest != 0)).then(rest - size).otherwise(rest)
 
@@ -85,7 +85,7 @@ def stays_nonzero(operator: str, constants: tuple[Value, Value]) -> bool:
     return (size >= 1 or size == 0) if operator == "*" else size <= 1 or not math.isfinite(size)
 
 
-def stays_finite(operator: str, constants: tuple[Value, Value], kind: PgType) -> bool:
+def stays_finite(operator: str, constants: tuple[Value, Value], pg_type: PgType) -> bool:
     """True when the operation with a constant operand makes no finite float infinite."""
     left, right = constants
     if operator == "/" and right is None:
@@ -96,10 +96,10 @@ def stays_finite(operator: str, constants: tuple[Value, Value], kind: PgType) ->
     size = abs(float(constant))
     if not math.isfinite(size):
         return True
-    return {"*": size <= 1, "/": size >= 1}.get(operator, size < _HALF_LAST_PLACE[kind.name])
+    return {"*": size <= 1, "/": size >= 1}.get(operator, size < _HALF_LAST_PLACE[pg_type.name])
 
 
-def finite_limit(operator: str, constants: tuple[Value, Value], kind: PgType) -> float | None:
+def finite_limit(operator: str, constants: tuple[Value, Value], pg_type: PgType) -> float | None:
     """The largest float8 that multiplied by a constant, or divided by one, is finite; None for other operations.
 
     >>> from query.pg.types import FLOAT8
@@ -108,8 +108,8 @@ def finite_limit(operator: str, constants: tuple[Value, Value], kind: PgType) ->
     """
     left, right = constants
     constant = left if right is None else right
-    known = operator == "*" or (operator == "/" and right is not None)
-    if not known or kind.name != "float8" or not isinstance(constant, int | float) or not constant:
+    has_limit = operator == "*" or (operator == "/" and right is not None)
+    if not has_limit or pg_type.name != "float8" or not isinstance(constant, int | float) or not constant:
         return None
     size = abs(float(constant))
     apply = size.__mul__ if operator == "*" else size.__rtruediv__

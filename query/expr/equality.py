@@ -6,23 +6,23 @@ from query.expr.sort_keys import sort_key
 from query.pg.types import PgType
 
 
-def is_matched_by_key(kind: PgType) -> bool:
+def is_matched_by_key(pg_type: PgType) -> bool:
     """True for a type of which different values may be equal: interval, jsonb, and what holds them."""
-    parts = (kind.element,) if kind.element is not None else kind.fields
-    return kind.name in ("interval", "jsonb") or any(part is not None and is_matched_by_key(part) for part in parts)
+    parts = (pg_type.element,) if pg_type.element is not None else pg_type.fields
+    return pg_type.name in ("interval", "jsonb") or any(part is not None and is_matched_by_key(part) for part in parts)
 
 
-def match_key(value: pl.Expr, kind: PgType) -> pl.Expr:
-    """What values of the type are grouped and joined by."""
-    if not is_matched_by_key(kind):
+def match_key(value: pl.Expr, pg_type: PgType) -> pl.Expr:
+    """The key that values of the type are grouped and joined by."""
+    if not is_matched_by_key(pg_type):
         return value
-    if kind.fields:
-        parts = enumerate(kind.fields)
+    if pg_type.fields:
+        parts = enumerate(pg_type.fields)
         key = pl.struct(match_key(value.struct.field(f"f{index}"), part).alias(f"f{index}") for index, part in parts)
         return pl.when(value.is_not_null()).then(key)
-    return sort_key(value, kind)
+    return sort_key(value, pg_type)
 
 
-def once(value: pl.Expr, kind: PgType) -> pl.Expr:
+def once(value: pl.Expr, pg_type: PgType) -> pl.Expr:
     """Each value of a group once."""
-    return value.filter(match_key(value, kind).is_first_distinct()) if is_matched_by_key(kind) else value.unique()
+    return value.filter(match_key(value, pg_type).is_first_distinct()) if is_matched_by_key(pg_type) else value.unique()

@@ -12,10 +12,10 @@ def interval_length(value: pl.Expr) -> pl.Expr:
 
 def interval(months: pl.Expr, days: pl.Expr, us: pl.Expr) -> pl.Expr:
     """An interval of computed parts; null if the first part is null."""
-    made = pl.struct(
+    fields = pl.struct(
         months.cast(pl.Int32).alias("months"), days.cast(pl.Int32).alias("days"), us.cast(pl.Int64).alias("us")
     )
-    return pl.when(us.is_not_null() & months.is_not_null() & days.is_not_null()).then(made)
+    return pl.when(us.is_not_null() & months.is_not_null() & days.is_not_null()).then(fields)
 
 
 def interval_parts(value: pl.Expr) -> list[pl.Expr]:

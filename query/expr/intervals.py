@@ -7,17 +7,17 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.expr.interval_fields import interval, interval_parts
-from query.expr.row_errors import declared, row_error
-from query.pg.intervals import DAY, DAYS_PER_MONTH, scaled
+from query.expr.row_errors import declare_row_error, declared_error
+from query.pg.intervals import DAY, DAYS_PER_MONTH, scale_interval
 
-row_error("infinite_interval", fault.FEATURE_NOT_SUPPORTED, "an infinite interval is not supported")
+declare_row_error("infinite_interval", fault.FEATURE_NOT_SUPPORTED, "an infinite interval is not supported")
 
 
 def checked_interval(context: CallContext, months: pl.Expr, days: pl.Expr, us: pl.Expr) -> pl.Expr:
     """An interval of 128-bit parts, or `interval out of range`."""
     beyond = _outside(months, 2**31) | _outside(days, 2**31) | _outside(us, 2**63)
     return interval(
-        context.trap(months, beyond, "interval_range"), *(pl.when(~beyond).then(part) for part in (days, us))
+        context.fail_where(months, beyond, "interval_range"), *(pl.when(~beyond).then(part) for part in (days, us))
     )
 
 
@@ -36,11 +36,13 @@ def scaled_interval(context: CallContext, value: pl.Expr, number: pl.Expr, divid
 
     def over(months: int, days: int, us: int, by: float) -> dict[str, int]:
         try:
-            parts = scaled((months, days, us), (lambda part: part / by) if divides else (lambda part: part * by))
+            parts = scale_interval(
+                (months, days, us), (lambda part: part / by) if divides else (lambda part: part * by)
+            )
         except OverflowError as error:
             endless = not divides and by in (math.inf, -math.inf) and (months * DAYS_PER_MONTH + days) * DAY + us
             name = "infinite_interval" if endless else "interval_range"
-            raise declared(name, context.position) from error
+            raise declared_error(name, context.position) from error
         return dict(zip(("months", "days", "us"), parts, strict=True))
 
     return context.rowwise(over, *interval_parts(value), number)

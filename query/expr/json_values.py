@@ -7,53 +7,53 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.expr.text_output import float_text, numeric_digits, output_text, to_text
-from query.pg.json_text import normalised
+from query.pg.json_text import normalise
 from query.pg.types import PgType
 
 
-def quoted(text: str) -> str:
+def json_string(text: str) -> str:
     """A JSON string literal."""
     return json.dumps(text, ensure_ascii=False)
 
 
-def to_json(context: CallContext, value: pl.Expr, kind: PgType, binary: bool) -> pl.Expr:
-    """What to_json (`binary`: to_jsonb) gives: SQL NULL stays NULL."""
-    if kind.element is not None:
-        return _array(context, value, kind.element, binary)
-    match kind.name:
+def to_json(context: CallContext, value: pl.Expr, pg_type: PgType, binary: bool) -> pl.Expr:
+    """The result of to_json (`binary`: to_jsonb): SQL NULL stays NULL."""
+    if pg_type.element is not None:
+        return _array(context, value, pg_type.element, binary)
+    match pg_type.name:
         case "record":
-            return _record(context, value, kind, binary)
+            return _record(context, value, pg_type, binary)
         case "json":
-            return context.rowwise(normalised, value) if binary else value
+            return context.rowwise(normalise, value) if binary else value
         case "jsonb":
             return value
         case "bool" | "int2" | "int4" | "int8":
-            return to_text(context, value, kind)
+            return to_text(context, value, pg_type)
         case "float8":
             return _float(context, value, binary)
         case "numeric":
-            if kind.exact:
-                return numeric_digits(value, kind.scale) if kind.scale else value.cast(pl.String)
+            if pg_type.exact:
+                return numeric_digits(value, pg_type.scale) if pg_type.scale else value.cast(pl.String)
             raise fault.unsupported(
                 "JSON of a numeric whose number of digits depends on the data", None, "round it, or cast to float8"
             )
         case "timestamp" | "timestamptz":
-            text = to_text(context, value, kind).str.replace(" ", "T", literal=True)
-            text = text + pl.lit(":00") if kind.name == "timestamptz" else text
+            text = to_text(context, value, pg_type).str.replace(" ", "T", literal=True)
+            text = text + pl.lit(":00") if pg_type.name == "timestamptz" else text
             return pl.lit('"') + text + pl.lit('"')
         case _:
-            return context.rowwise(quoted, output_text(context, value, kind))
+            return context.rowwise(json_string, output_text(context, value, pg_type))
 
 
-def _record(context: CallContext, value: pl.Expr, kind: PgType, binary: bool) -> pl.Expr:
+def _record(context: CallContext, value: pl.Expr, pg_type: PgType, binary: bool) -> pl.Expr:
     """A row as an object; columns without a name are f1, f2."""
     parts: list[pl.Expr] = [pl.lit("{")]
-    for index, part in enumerate(kind.fields):
-        name = kind.names[index] if kind.names else f"f{index + 1}"
+    for index, part in enumerate(pg_type.fields):
+        name = pg_type.names[index] if pg_type.names else f"f{index + 1}"
         item = to_json(context, value.struct.field(f"f{index}"), part, binary).fill_null("null")
-        parts += [pl.lit(f"{',' if index else ''}{quoted(name)}:"), item]
+        parts += [pl.lit(f"{',' if index else ''}{json_string(name)}:"), item]
     text = pl.concat_str([*parts, pl.lit("}")])
-    return context.rowwise(normalised, text) if binary else text
+    return context.rowwise(normalise, text) if binary else text
 
 
 def _float(context: CallContext, value: pl.Expr, binary: bool) -> pl.Expr:
@@ -65,8 +65,8 @@ def _float(context: CallContext, value: pl.Expr, binary: bool) -> pl.Expr:
 
 def _binary_number(value: float) -> str:
     if value != value or value in (float("inf"), float("-inf")):
-        return quoted(float_text(value))
-    return normalised(repr(value).removesuffix(".0"))
+        return json_string(float_text(value))
+    return normalise(repr(value).removesuffix(".0"))
 
 
 def _array(context: CallContext, value: pl.Expr, element: PgType, binary: bool) -> pl.Expr:

@@ -1,7 +1,7 @@
 """Errors that depend on the data: raised inside a running plan, and turned back into ours when they surface.
 
 Polars has no expression that raises. A strict cast of a negative number to an unsigned one does, its message shows the
-number, and it costs little; so a trap casts minus a code, and `translate` reads the code from the message.
+number, and it costs little; so `fail_where` casts minus a code, and `translate` reads the code from the message.
 """
 
 import re
@@ -16,36 +16,36 @@ _FAULTS: Final[list[tuple[str, str]]] = []
 _CODES: Final[dict[str, int]] = {}
 
 
-def row_error(name: str, sqlstate: str, message: str) -> None:
-    """Declares an error that `trap` raises by this name, beside what raises it; those of several modules are below."""
+def declare_row_error(name: str, sqlstate: str, message: str) -> None:
+    """Declare an error that `fail_where` raises by this name. Those that several modules raise are declared below."""
     if name in _CODES:
         raise ValueError(f"{name} is declared twice")
     _FAULTS.append((sqlstate, message))
     _CODES[name] = len(_FAULTS)
 
 
-row_error("division_by_zero", fault.DIVISION_BY_ZERO, "division by zero")
-row_error("int2_range", fault.NUMERIC_OUT_OF_RANGE, "smallint out of range")
-row_error("int4_range", fault.NUMERIC_OUT_OF_RANGE, "integer out of range")
-row_error("int8_range", fault.NUMERIC_OUT_OF_RANGE, "bigint out of range")
-row_error("numeric_range", fault.FEATURE_NOT_SUPPORTED, "a number of more than 38 digits is not supported")
-row_error("float_overflow", fault.NUMERIC_OUT_OF_RANGE, "value out of range: overflow")
-row_error("interval_range", fault.DATETIME_OVERFLOW, "interval out of range")
-row_error("negative_length", "22011", "negative substring length not allowed")
-row_error("far_date", fault.FEATURE_NOT_SUPPORTED, "a date outside of the years 1 to 9999 is not supported")
-row_error("timestamp_range", fault.DATETIME_OVERFLOW, "timestamp out of range")
-row_error("null_json_key", "22004", "null value not allowed for object key")
-row_error("like_escape", fault.INVALID_ESCAPE, "LIKE pattern must not end with escape character")
-_PLACES: Final = 1_000_000
-"""Positions in a statement fit below this; the code is kind * _PLACES + position."""
-_QUIET: Final = pl.lit(0, dtype=pl.Int64)
+declare_row_error("division_by_zero", fault.DIVISION_BY_ZERO, "division by zero")
+declare_row_error("int2_range", fault.NUMERIC_OUT_OF_RANGE, "smallint out of range")
+declare_row_error("int4_range", fault.NUMERIC_OUT_OF_RANGE, "integer out of range")
+declare_row_error("int8_range", fault.NUMERIC_OUT_OF_RANGE, "bigint out of range")
+declare_row_error("numeric_range", fault.FEATURE_NOT_SUPPORTED, "a number of more than 38 digits is not supported")
+declare_row_error("float_overflow", fault.NUMERIC_OUT_OF_RANGE, "value out of range: overflow")
+declare_row_error("interval_range", fault.DATETIME_OVERFLOW, "interval out of range")
+declare_row_error("negative_length", "22011", "negative substring length not allowed")
+declare_row_error("far_date", fault.FEATURE_NOT_SUPPORTED, "a date outside of the years 1 to 9999 is not supported")
+declare_row_error("timestamp_range", fault.DATETIME_OVERFLOW, "timestamp out of range")
+declare_row_error("null_json_key", "22004", "null value not allowed for object key")
+declare_row_error("like_escape", fault.INVALID_ESCAPE, "LIKE pattern must not end with escape character")
+_POSITIONS: Final = 1_000_000
+"""Positions in a statement fit below this; the code is fault * _POSITIONS + position."""
+_NO_FAULT: Final = pl.lit(0, dtype=pl.Int64)
 
 
-def trap(value: pl.Expr, bad: pl.Expr, name: str, position: int | None) -> pl.Expr:
+def fail_where(value: pl.Expr, bad: pl.Expr, name: str, position: int | None) -> pl.Expr:
     """`value`, unless `bad` holds on some row: then collecting fails with the fault `name`."""
-    code = pl.lit(-(_CODES[name] * _PLACES + (position or 0)), dtype=pl.Int64)
-    alarm = pl.when(bad).then(code).otherwise(_QUIET).cast(pl.UInt8, strict=True)
-    return pl.when(alarm == 0).then(value)
+    code = pl.lit(-(_CODES[name] * _POSITIONS + (position or 0)), dtype=pl.Int64)
+    code_or_zero = pl.when(bad).then(code).otherwise(_NO_FAULT).cast(pl.UInt8, strict=True)
+    return pl.when(code_or_zero == 0).then(value)
 
 
 class RowFault(Exception):
@@ -55,7 +55,7 @@ class RowFault(Exception):
     """
 
 
-def declared(name: str, position: int | None) -> RowFault:
+def declared_error(name: str, position: int | None) -> RowFault:
     """The declared error of this name, for a function over rows to raise."""
     sqlstate, message = _FAULTS[_CODES[name] - 1]
     return row_fault(sqlstate, message, position)
@@ -112,11 +112,11 @@ def _failed_conversion(match: "re.Match[str]") -> WeirError:
     source, target, values = match["source"], match["target"], match["values"]
     first = values.split(",")[0].strip()
     if target == "u8" and first.startswith("-") and first[1:].isdigit():
-        kind, position = divmod(int(first[1:]), _PLACES)
-        if 1 <= kind <= len(_FAULTS):
-            sqlstate, message = _FAULTS[kind - 1]
+        fault_number, position = divmod(int(first[1:]), _POSITIONS)
+        if 1 <= fault_number <= len(_FAULTS):
+            sqlstate, message = _FAULTS[fault_number - 1]
             return _fault(sqlstate, message, position or None)
-    shown = _TYPE_NAMES.get(target, target)
+    type_name = _TYPE_NAMES.get(target, target)
     if source == "str":
-        return fault.invalid(fault.INVALID_TEXT, f"invalid input syntax for type {shown}: {values[:100]}")
-    return fault.invalid(fault.NUMERIC_OUT_OF_RANGE, f"{shown} out of range")
+        return fault.invalid(fault.INVALID_TEXT, f"invalid input syntax for type {type_name}: {values[:100]}")
+    return fault.invalid(fault.NUMERIC_OUT_OF_RANGE, f"{type_name} out of range")

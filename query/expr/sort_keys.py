@@ -1,4 +1,4 @@
-"""What values sort and compare by, where it is not the value itself.
+"""Sort keys: the expression that values sort and compare by, where it is not the value itself.
 
 An interval compares by its length, a JSON document by what it holds (query.pg.json_order), an array by its elements and
 then by how many there are. Polars would sort lists
@@ -20,13 +20,13 @@ _INT64_OFFSET: Final = 2**63
 _PRESENT, _MISSING, _END = "1", "2", "\0\0"
 
 
-def sort_key(value: pl.Expr, kind: PgType) -> pl.Expr:
-    """What values of the type sort and compare by, themselves for most types."""
-    if kind.element is not None:
-        return _array_key(value, kind.element)
-    if kind.name == "jsonb":
-        return CallContext((kind,), TEXT).rowwise(comparison_key, value)
-    return interval_length(value) if kind.name == "interval" else value
+def sort_key(value: pl.Expr, pg_type: PgType) -> pl.Expr:
+    """The sort key of a value; for most types the value itself."""
+    if pg_type.element is not None:
+        return _array_key(value, pg_type.element)
+    if pg_type.name == "jsonb":
+        return CallContext((pg_type,), TEXT).rowwise(comparison_key, value)
+    return interval_length(value) if pg_type.name == "interval" else value
 
 
 def _array_key(value: pl.Expr, element: PgType) -> pl.Expr:
@@ -35,20 +35,20 @@ def _array_key(value: pl.Expr, element: PgType) -> pl.Expr:
     return value.list.eval(item.fill_null(_MISSING)).list.join("")
 
 
-def _element_key(value: pl.Expr, kind: PgType) -> pl.Expr:
+def _element_key(value: pl.Expr, pg_type: PgType) -> pl.Expr:
     """A text per element, in the elements' order; none is the beginning of another one."""
-    if kind.name == "text":
+    if pg_type.name == "text":
         return value.str.replace_all("\0", "\0\1", literal=True) + pl.lit(_END)
-    if kind.name == "bool":
+    if pg_type.name == "bool":
         return value.cast(pl.Int8).cast(pl.String)
-    if kind.name in INTEGERS:
+    if pg_type.name in INTEGERS:
         return _int64_key(value)
-    if kind.name in FLOATS:
+    if pg_type.name in FLOATS:
         return _float_key(value.cast(pl.Float64))
-    if kind.name in (*TIMESTAMPS, "date", "time"):
+    if pg_type.name in (*TIMESTAMPS, "date", "time"):
         return _int64_key(value.to_physical())
-    key = sort_key(value, kind)
-    return key + pl.lit(_END) if kind.name == "jsonb" else _wide_key(key)
+    key = sort_key(value, pg_type)
+    return key + pl.lit(_END) if pg_type.name == "jsonb" else _wide_key(key)
 
 
 def _int64_key(value: pl.Expr) -> pl.Expr:

@@ -7,7 +7,7 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.pg.intervals import format_interval
-from query.pg.json_text import normalised
+from query.pg.json_text import normalise
 from query.pg.types import TEXT, PgType
 
 
@@ -26,7 +26,7 @@ def float_text(value: float) -> str:
     digits, exponent = _shortest(value)
     sign = "-" if value < 0 else ""
     if -4 <= exponent < 15:
-        return sign + _fixed(digits, exponent)
+        return sign + _fixed_notation(digits, exponent)
     mantissa = digits[0] + (f".{digits[1:]}" if len(digits) > 1 else "")
     return f"{sign}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
 
@@ -42,7 +42,7 @@ def _shortest(value: float) -> tuple[str, int]:
     return digits.rstrip("0") or "0", exponent
 
 
-def _fixed(digits: str, exponent: int) -> str:
+def _fixed_notation(digits: str, exponent: int) -> str:
     if exponent < 0:
         return "0." + "0" * (-exponent - 1) + digits
     whole = digits[: exponent + 1].ljust(exponent + 1, "0")
@@ -57,16 +57,16 @@ def _float(context: CallContext, value: pl.Expr) -> pl.Expr:
     return pl.when(plain).then(simple).otherwise(rest)
 
 
-def _numeric(context: CallContext, value: pl.Expr, kind: PgType) -> pl.Expr:
-    if not kind.exact:
+def _numeric(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
+    if not pg_type.exact:
         raise fault.unsupported(
             "the text of a numeric whose number of digits depends on the data",
             context.position,
             "round it first: round(x, 2)::text",
         )
-    if kind.scale == 0:
+    if pg_type.scale == 0:
         return value.cast(pl.String)
-    return numeric_digits(value, kind.scale)
+    return numeric_digits(value, pg_type.scale)
 
 
 def numeric_digits(value: pl.Expr, scale: int) -> pl.Expr:
@@ -85,15 +85,15 @@ def _moment(value: pl.Expr, pattern: str, suffix: str, nanoseconds: bool) -> pl.
     return pl.concat_str([value.dt.to_string(pattern), fraction]) + pl.lit(suffix)
 
 
-def to_text(context: CallContext, value: pl.Expr, kind: PgType) -> pl.Expr:
-    """What `value::text` gives."""
-    if kind.element is not None:
-        return _array(context, value, kind)
-    match kind.name:
+def to_text(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
+    """The result of `value::text`."""
+    if pg_type.element is not None:
+        return _array(context, value, pg_type)
+    match pg_type.name:
         case "text" | "unknown" | "json":
             return value
         case "jsonb":
-            return context.rowwise(normalised, value)
+            return context.rowwise(normalise, value)
         case "bpchar":
             return value.str.strip_chars_end(" ")
         case "bool":
@@ -101,13 +101,13 @@ def to_text(context: CallContext, value: pl.Expr, kind: PgType) -> pl.Expr:
         case "float8":
             return _float(context, value)
         case "numeric":
-            return _numeric(context, value, kind)
+            return _numeric(context, value, pg_type)
         case "date":
             return value.dt.to_string("%Y-%m-%d")
         case "timestamp":
-            return _moment(value, "%Y-%m-%d %H:%M:%S", "", kind.unit == "ns")
+            return _moment(value, "%Y-%m-%d %H:%M:%S", "", pg_type.unit == "ns")
         case "timestamptz":
-            return _moment(value, "%Y-%m-%d %H:%M:%S", "+00", kind.unit == "ns")
+            return _moment(value, "%Y-%m-%d %H:%M:%S", "+00", pg_type.unit == "ns")
         case "time":
             return _moment(value, "%H:%M:%S", "", False)
         case "interval":
@@ -117,14 +117,14 @@ def to_text(context: CallContext, value: pl.Expr, kind: PgType) -> pl.Expr:
         case "int2" | "int4" | "int8":
             return value.cast(pl.String)
         case _:
-            raise fault.unsupported(f"the text of {kind.sql_name}")
+            raise fault.unsupported(f"the text of {pg_type.sql_name}")
 
 
-def output_text(context: CallContext, value: pl.Expr, kind: PgType) -> pl.Expr:
+def output_text(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
     """The value as its type's output function writes it, where a cast differs: `t` for true, blanks kept."""
-    if kind.name == "bool":
+    if pg_type.name == "bool":
         return pl.when(value).then(pl.lit("t")).when(~value).then(pl.lit("f"))
-    return value if kind.name == "bpchar" else to_text(context, value, kind)
+    return value if pg_type.name == "bpchar" else to_text(context, value, pg_type)
 
 
 def interval_text(context: CallContext, value: pl.Expr) -> pl.Expr:
@@ -132,11 +132,11 @@ def interval_text(context: CallContext, value: pl.Expr) -> pl.Expr:
     return context.rowwise(lambda months, days, us: format_interval((months, days, us)), *parts)
 
 
-def _array(context: CallContext, value: pl.Expr, kind: PgType) -> pl.Expr:
+def _array(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
     """`{a,NULL,"b c"}`."""
-    element = kind.element
+    element = pg_type.element
     if element is None or element.name in ("array", "record", "bytea"):
-        raise fault.unsupported(f"the text of {kind.sql_name}")
+        raise fault.unsupported(f"the text of {pg_type.sql_name}")
     if element.name in _SHOWN:
         return context.rowwise(lambda items: array_text(items, element.name), value)
     texts = value.list.eval(output_text(CallContext((element,), TEXT, context.position), pl.element(), element))

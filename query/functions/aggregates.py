@@ -8,7 +8,7 @@ from query.expr.aggregate_inputs import AggregateInputs, quotient
 from query.expr.aggregate_plans import Plan
 from query.expr.checked_arithmetic import LARGEST
 from query.expr.equality import match_key
-from query.expr.row_errors import trap
+from query.expr.row_errors import fail_where
 from query.expr.sort_keys import sort_key
 from query.functions.registry import aggregate
 from query.pg.types import AVERAGE_SCALE, INTEGERS, NUMERIC_DIGITS, PgType, is_keyed, numeric
@@ -24,7 +24,7 @@ _KEYED: Final = ("interval", "anyarray")
 
 def _forms(name: str, *types: str) -> str:
     """Signatures of an aggregate whose result is of the argument's type."""
-    return ";".join(f"{name}({kind}) -> {kind}" for kind in types)
+    return ";".join(f"{name}({pg_type}) -> {pg_type}" for pg_type in types)
 
 
 def _argument(types: tuple[PgType, ...]) -> PgType:
@@ -37,35 +37,35 @@ def _average(types: tuple[PgType, ...]) -> PgType:
 
 @aggregate("count() -> int8", "Number of rows.")
 def _count_rows(inputs: AggregateInputs) -> Plan:
-    made, name = inputs.made.id, inputs.name("a0")
+    output, name = inputs.output.id, inputs.name("a0")
     if inputs.call.where is None:
-        return Plan((), (pl.len().cast(pl.Int64).alias(made),), pl.col(made), (f'COUNT(*) AS "{made}"',))
+        return Plan((), (pl.len().cast(pl.Int64).alias(output),), pl.col(output), (f'COUNT(*) AS "{output}"',))
     column = inputs.value(inputs.call.where).alias(name)
-    total = pl.col(name).sum().alias(made)
-    return Plan((column,), (total,), pl.col(made).cast(pl.Int64).fill_null(0), (f'SUM("{name}") AS "{made}"',))
+    total = pl.col(name).sum().alias(output)
+    return Plan((column,), (total,), pl.col(output).cast(pl.Int64).fill_null(0), (f'SUM("{name}") AS "{output}"',))
 
 
 @aggregate("count(any) -> int8", "Number of rows where the argument is not NULL.")
 def _count(inputs: AggregateInputs) -> Plan:
-    call, made, name, kind = inputs.call, inputs.made.id, inputs.name("a0"), inputs.type
-    column, result = inputs.masked(call.args[0]).alias(name), pl.col(made).cast(pl.Int64)
-    every_row = kind.name == "record" and call.where is None
+    call, output, name, pg_type = inputs.call, inputs.output.id, inputs.name("a0"), inputs.type
+    column, result = inputs.mask(call.args[0]).alias(name), pl.col(output).cast(pl.Int64)
+    every_row = pg_type.name == "record" and call.where is None
     if call.distinct:
-        values = match_key(pl.col(name), kind)
+        values = match_key(pl.col(name), pg_type)
         present = values if every_row else values.drop_nulls()
-        plain = not is_keyed(kind) and kind.name != "record"
-        sql = (f'COUNT(DISTINCT "{name}") AS "{made}"',) if plain else ()
-        return Plan((column,), (present.n_unique().cast(pl.Int64).alias(made),), result, sql)
+        plain = not is_keyed(pg_type) and pg_type.name != "record"
+        sql = (f'COUNT(DISTINCT "{name}") AS "{output}"',) if plain else ()
+        return Plan((column,), (present.n_unique().cast(pl.Int64).alias(output),), result, sql)
     if every_row:
-        return Plan((column,), (pl.len().cast(pl.Int64).alias(made),), pl.col(made))
-    counted = pl.col(name).count().cast(pl.Int64).alias(made)
-    return Plan((column,), (counted,), result, (f'COUNT("{name}") AS "{made}"',))
+        return Plan((column,), (pl.len().cast(pl.Int64).alias(output),), pl.col(output))
+    counted = pl.col(name).count().cast(pl.Int64).alias(output)
+    return Plan((column,), (counted,), result, (f'COUNT("{name}") AS "{output}"',))
 
 
 @aggregate("sum(int2) -> int8; sum(int4) -> int8; sum(int8) -> numeric", _SUM)
 def _integer_sum(inputs: AggregateInputs) -> Plan:
     """Summed in the type of the result, which has room for all of them."""
-    return _total(inputs, inputs.made.type.polars)
+    return _total(inputs, inputs.output.type.polars)
 
 
 @aggregate(_forms("sum", "float4", "float8"), _SUM)
@@ -75,19 +75,19 @@ def _float_sum(inputs: AggregateInputs) -> Plan:
 
 @aggregate("sum(numeric) -> numeric", _SUM, result=_argument)
 def _numeric_sum(inputs: AggregateInputs) -> Plan:
-    plan, (size, text), made = _total(inputs), _size(inputs), inputs.name("f")
-    result = trap(plan.result, pl.col(made).abs() >= LARGEST, "numeric_range", inputs.call.position)
+    plan, (size, text), float_name = _total(inputs), _size(inputs), inputs.name("f")
+    result = fail_where(plan.result, pl.col(float_name).abs() >= LARGEST, "numeric_range", inputs.call.position)
     return Plan(plan.columns, (*plan.aggregates, size), result, (*plan.sql, text) if plan.sql else ())
 
 
 def _total(inputs: AggregateInputs, wide: pl.DataType | None = None) -> Plan:
     """The sum and the number of values, without any of which it is NULL. Values are cast to `wide` first."""
-    name, made, count = inputs.name("a0"), inputs.made.id, inputs.name("n")
+    name, output, count = inputs.name("a0"), inputs.output.id, inputs.name("n")
     column, value = inputs.column(), inputs.values()
     column = column if wide is None else column.cast(wide)
-    aggregates = (pl.when(value.count() > 0).then(value.sum()).alias(made), value.count().alias(count))
-    sql = () if inputs.call.distinct else (f'SUM("{name}") AS "{made}"', f'COUNT("{name}") AS "{count}"')
-    result = pl.when(pl.col(count) > 0).then(pl.col(made)).cast(inputs.made.type.polars)
+    aggregates = (pl.when(value.count() > 0).then(value.sum()).alias(output), value.count().alias(count))
+    sql = () if inputs.call.distinct else (f'SUM("{name}") AS "{output}"', f'COUNT("{name}") AS "{count}"')
+    result = pl.when(pl.col(count) > 0).then(pl.col(output)).cast(inputs.output.type.polars)
     return Plan((column,), aggregates, result, sql)
 
 
@@ -101,9 +101,9 @@ def _size(inputs: AggregateInputs) -> tuple[pl.Expr, str]:
 @aggregate("avg(float8) -> float8", _MEAN)
 def _float_mean(inputs: AggregateInputs) -> Plan:
     column, value = inputs.column(), inputs.values()
-    mean = value.cast(pl.Float64).mean().alias(inputs.made.id)
-    sql = () if inputs.call.distinct else (f'AVG("{inputs.name("a0")}") AS "{inputs.made.id}"',)
-    return Plan((column.cast(pl.Float64),), (mean,), pl.col(inputs.made.id), sql)
+    mean = value.cast(pl.Float64).mean().alias(inputs.output.id)
+    sql = () if inputs.call.distinct else (f'AVG("{inputs.name("a0")}") AS "{inputs.output.id}"',)
+    return Plan((column.cast(pl.Float64),), (mean,), pl.col(inputs.output.id), sql)
 
 
 @aggregate("avg(int2) -> numeric; avg(int4) -> numeric", _MEAN, result=_average)
@@ -113,14 +113,14 @@ def _small_mean(inputs: AggregateInputs) -> Plan:
 
 @aggregate("avg(int8) -> numeric", _MEAN, result=_average)
 def _wide_mean(inputs: AggregateInputs) -> Plan:
-    return _bounded(inputs, _exact_mean(inputs), pl.col(inputs.name("s")).cast(pl.Float64))
+    return _with_range_error(inputs, _exact_mean(inputs), pl.col(inputs.name("s")).cast(pl.Float64))
 
 
 @aggregate("avg(numeric) -> numeric", _MEAN, result=_average)
 def _numeric_mean(inputs: AggregateInputs) -> Plan:
     plan, (size, text) = _exact_mean(inputs), _size(inputs)
     plan = Plan(plan.columns, (*plan.aggregates, size), plan.result, (*plan.sql, text) if plan.sql else ())
-    return _bounded(inputs, plan, pl.col(inputs.name("f")))
+    return _with_range_error(inputs, plan, pl.col(inputs.name("f")))
 
 
 def _exact_mean(inputs: AggregateInputs) -> Plan:
@@ -129,98 +129,98 @@ def _exact_mean(inputs: AggregateInputs) -> Plan:
     column, value = inputs.column(), inputs.values()
     aggregates = (value.sum().alias(total), value.count().cast(pl.Int64).alias(count))
     sql = () if inputs.call.distinct else (f'SUM("{name}") AS "{total}"', f'COUNT("{name}") AS "{count}"')
-    result = quotient(pl.col(total).cast(pl.Int128), pl.col(count), inputs.made.type.scale - inputs.type.scale)
+    result = quotient(pl.col(total).cast(pl.Int128), pl.col(count), inputs.output.type.scale - inputs.type.scale)
     return Plan((column.cast(pl.Int128),), aggregates, result, sql)
 
 
-def _bounded(inputs: AggregateInputs, plan: Plan, total: pl.Expr) -> Plan:
+def _with_range_error(inputs: AggregateInputs, plan: Plan, total: pl.Expr) -> Plan:
     """The plan of a mean, with an error for one of more digits than a number has; `total` is about the sum."""
     count = pl.col(inputs.name("n"))
-    most = 10.0 ** (NUMERIC_DIGITS - inputs.made.type.scale + inputs.type.scale)
+    most = 10.0 ** (NUMERIC_DIGITS - inputs.output.type.scale + inputs.type.scale)
     beyond = (total.abs() / count.cast(pl.Float64) >= most) | (total.abs() >= LARGEST)
-    result = trap(plan.result, (count > 0) & beyond, "numeric_range", None)
+    result = fail_where(plan.result, (count > 0) & beyond, "numeric_range", None)
     return Plan(plan.columns, plan.aggregates, result, plan.sql)
 
 
 @aggregate(_forms("min", *_ORDERED), _SMALLEST, result=_argument)
 def _smallest(inputs: AggregateInputs) -> Plan:
-    return _reduced(inputs, pl.col(inputs.name("a0")).min(), "MIN")
+    return _single_value_plan(inputs, pl.col(inputs.name("a0")).min(), "MIN")
 
 
 @aggregate(_forms("min", "float4", "float8"), _SMALLEST)
 def _smallest_float(inputs: AggregateInputs) -> Plan:
     """NaN is the greatest float: min finds it only when there is nothing else."""
-    return _reduced(inputs, pl.col(inputs.name("a0")).min(), "MIN")
+    return _single_value_plan(inputs, pl.col(inputs.name("a0")).min(), "MIN")
 
 
 @aggregate(_forms("min", *_KEYED), _SMALLEST, result=_argument)
 def _smallest_by_key(inputs: AggregateInputs) -> Plan:
     present = pl.col(inputs.name("a0")).drop_nulls()
-    return _reduced(inputs, present.get(sort_key(present, inputs.type).arg_min(), null_on_oob=True))
+    return _single_value_plan(inputs, present.get(sort_key(present, inputs.type).arg_min(), null_on_oob=True))
 
 
 @aggregate(_forms("max", *_ORDERED), _GREATEST, result=_argument)
 def _greatest(inputs: AggregateInputs) -> Plan:
-    return _reduced(inputs, pl.col(inputs.name("a0")).max(), "MAX")
+    return _single_value_plan(inputs, pl.col(inputs.name("a0")).max(), "MAX")
 
 
 @aggregate(_forms("max", "float4", "float8"), _GREATEST)
 def _greatest_float(inputs: AggregateInputs) -> Plan:
     """NaN is the greatest float, which Polars leaves out."""
     column = inputs.column()
-    value, made, nan = pl.col(inputs.name("a0")), inputs.made.id, inputs.name("x")
-    result = pl.when(pl.col(nan)).then(float("nan")).otherwise(pl.col(made))
-    return Plan((column,), (value.max().alias(made), value.is_nan().any().alias(nan)), result)
+    value, output, nan = pl.col(inputs.name("a0")), inputs.output.id, inputs.name("x")
+    result = pl.when(pl.col(nan)).then(float("nan")).otherwise(pl.col(output))
+    return Plan((column,), (value.max().alias(output), value.is_nan().any().alias(nan)), result)
 
 
 @aggregate(_forms("max", *_KEYED), _GREATEST, result=_argument)
 def _greatest_by_key(inputs: AggregateInputs) -> Plan:
     present = pl.col(inputs.name("a0")).drop_nulls()
-    return _reduced(inputs, present.get(sort_key(present, inputs.type).arg_max(), null_on_oob=True))
+    return _single_value_plan(inputs, present.get(sort_key(present, inputs.type).arg_max(), null_on_oob=True))
 
 
-def _reduced(inputs: AggregateInputs, value: pl.Expr, sql: str = "") -> Plan:
+def _single_value_plan(inputs: AggregateInputs, value: pl.Expr, sql: str = "") -> Plan:
     """One value of the argument's column, by an aggregate that SQLContext calls `sql`, if it has it."""
     column = inputs.column()
-    made = inputs.made.id
-    text = (f'{sql}("{inputs.name("a0")}") AS "{made}"',) if sql else ()
-    return Plan((column,), (value.alias(made),), pl.col(made), text)
+    output = inputs.output.id
+    text = (f'{sql}("{inputs.name("a0")}") AS "{output}"',) if sql else ()
+    return Plan((column,), (value.alias(output),), pl.col(output), text)
 
 
 @aggregate("bool_and(bool) -> bool; every(bool) -> bool", "True if every value is true.")
 def _every(inputs: AggregateInputs) -> Plan:
     value = inputs.values()
-    return _reduced(inputs, value.min())
+    return _single_value_plan(inputs, value.min())
 
 
 @aggregate("bool_or(bool) -> bool", "True if some value is true.")
 def _some(inputs: AggregateInputs) -> Plan:
     value = inputs.values()
-    return _reduced(inputs, value.max())
+    return _single_value_plan(inputs, value.max())
 
 
 @aggregate(_forms("bit_and", *INTEGERS), "Bitwise AND of the values.")
 def _bit_and(inputs: AggregateInputs) -> Plan:
     value = inputs.values()
-    return _reduced(inputs, pl.when(value.count() > 0).then(value.drop_nulls().bitwise_and()))
+    return _single_value_plan(inputs, pl.when(value.count() > 0).then(value.drop_nulls().bitwise_and()))
 
 
 @aggregate(_forms("bit_or", *INTEGERS), "Bitwise OR of the values.")
 def _bit_or(inputs: AggregateInputs) -> Plan:
     value = inputs.values()
-    return _reduced(inputs, pl.when(value.count() > 0).then(value.drop_nulls().bitwise_or()))
+    return _single_value_plan(inputs, pl.when(value.count() > 0).then(value.drop_nulls().bitwise_or()))
 
 
 @aggregate(_forms("bit_xor", *INTEGERS), "Bitwise XOR of the values.")
 def _bit_xor(inputs: AggregateInputs) -> Plan:
     value = inputs.values()
-    return _reduced(inputs, pl.when(value.count() > 0).then(value.drop_nulls().bitwise_xor()))
+    return _single_value_plan(inputs, pl.when(value.count() > 0).then(value.drop_nulls().bitwise_xor()))
 
 
 @aggregate("any_value(any) -> anyelement", "Any value that is not NULL.")
 def _any_value(inputs: AggregateInputs) -> Plan:
     value = inputs.values()
-    return _reduced(inputs, value.drop_nulls().first())
+    return _single_value_plan(inputs, value.drop_nulls().first())
 
 
 @aggregate(
@@ -228,4 +228,4 @@ def _any_value(inputs: AggregateInputs) -> Plan:
 )
 def _distinct(inputs: AggregateInputs) -> Plan:
     value = pl.col(inputs.name("a0")).drop_nulls()
-    return _reduced(inputs, value.n_unique().cast(pl.Int64))
+    return _single_value_plan(inputs, value.n_unique().cast(pl.Int64))

@@ -5,7 +5,7 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.expr.checked_arithmetic import (
-    bounded,
+    check_digits,
     checked_float,
     checked_int,
     float_quotient,
@@ -36,7 +36,7 @@ _MOST_SCALE = 30
 
 
 def _each(symbol: str, *kinds: str) -> str:
-    return "; ".join(f"{symbol}({kind}, {kind}) -> {kind}" for kind in kinds)
+    return "; ".join(f"{symbol}({pg_type}, {pg_type}) -> {pg_type}" for pg_type in kinds)
 
 
 _ALL = ("int2", "int4", "int8", "numeric", "float4", "float8")
@@ -59,23 +59,23 @@ def _sum_type(types: tuple[PgType, ...]) -> PgType:
     return numeric(max(types[0].scale, types[1].scale), exact)
 
 
-def _aligned(context: CallContext, left: pl.Expr, right: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+def _align(context: CallContext, left: pl.Expr, right: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     scale = max(context.types[0].scale, context.types[1].scale)
     return rescale(context, left, context.types[0].scale, scale), rescale(context, right, context.types[1].scale, scale)
 
 
 @define(_with_mixed("+"), "Sum.", family=_FAMILY, result=_sum_type)
 def add(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    kind = context.result
-    if kind.name in FLOATS:
+    pg_type = context.result
+    if pg_type.name in FLOATS:
         return _float(context, left + right, "+", left, right)
-    if kind.name == "numeric":
-        a, b = _aligned(context, left, right)
-        return bounded(context, a + b)
+    if pg_type.name == "numeric":
+        a, b = _align(context, left, right)
+        return check_digits(context, a + b)
     varying, shift = _with_constant(context, left, right)
-    if kind.name == "int8" and shift is not None:
+    if pg_type.name == "int8" and shift is not None:
         return within(context, left + right, varying, shift_bounds(shift))
-    return checked_int(context, _wide(left, kind) + _wide(right, kind), kind)
+    return checked_int(context, _wide(left, pg_type) + _wide(right, pg_type), pg_type)
 
 
 def _float(context: CallContext, result: pl.Expr, operator: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
@@ -89,7 +89,7 @@ def _float(context: CallContext, result: pl.Expr, operator: str, left: pl.Expr, 
     varying = [value for value, constant in zip((left, right), constants, strict=True) if constant is None]
     limit = finite_limit(operator, constants, context.result)
     if limit is not None and len(varying) == 1:
-        return context.trap(result, (varying[0].abs() > limit) & varying[0].is_finite(), "float_overflow")
+        return context.fail_where(result, (varying[0].abs() > limit) & varying[0].is_finite(), "float_overflow")
     # An infinite dividend is the only operand that makes a quotient infinite without an overflow.
     operands = [left] if operator == "/" and constants[0] is None else varying or [left, right]
     return checked_float(context, result, *operands)
@@ -103,23 +103,23 @@ def _with_constant(context: CallContext, left: pl.Expr, right: pl.Expr) -> tuple
     return right, first if isinstance(first, int) else None
 
 
-def _wide(value: pl.Expr, kind: PgType) -> pl.Expr:
+def _wide(value: pl.Expr, pg_type: PgType) -> pl.Expr:
     """A type in which no sum of two values overflows."""
-    return value.cast(pl.Int128 if kind.name == "int8" else pl.Int64)
+    return value.cast(pl.Int128 if pg_type.name == "int8" else pl.Int64)
 
 
 @define(_with_mixed("-"), "Difference.", family=_FAMILY, result=_sum_type)
 def subtract(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    kind = context.result
-    if kind.name in FLOATS:
+    pg_type = context.result
+    if pg_type.name in FLOATS:
         return _float(context, left - right, "-", left, right)
-    if kind.name == "numeric":
-        a, b = _aligned(context, left, right)
-        return bounded(context, a - b)
+    if pg_type.name == "numeric":
+        a, b = _align(context, left, right)
+        return check_digits(context, a - b)
     shift = context.constant(1)
-    if kind.name == "int8" and isinstance(shift, int):
+    if pg_type.name == "int8" and isinstance(shift, int):
         return within(context, left - right, left, shift_bounds(-shift))
-    return checked_int(context, _wide(left, kind) - _wide(right, kind), kind)
+    return checked_int(context, _wide(left, pg_type) - _wide(right, pg_type), pg_type)
 
 
 def _product_type(types: tuple[PgType, ...]) -> PgType:
@@ -132,15 +132,15 @@ def _product_type(types: tuple[PgType, ...]) -> PgType:
 
 @define(_with_mixed("*"), "Product.", family=_FAMILY, result=_product_type)
 def multiply(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    kind = context.result
-    if kind.name in FLOATS:
+    pg_type = context.result
+    if pg_type.name in FLOATS:
         return _float(context, left * right, "*", left, right)
-    if kind.name == "numeric":
+    if pg_type.name == "numeric":
         return _numeric_product(context, left, right)
     varying, factor = _with_constant(context, left, right)
-    if kind.name == "int8" and factor is not None:
+    if pg_type.name == "int8" and factor is not None:
         return within(context, left * right, varying, factor_bounds(factor))
-    return checked_int(context, _wide(left, kind) * _wide(right, kind), kind)
+    return checked_int(context, _wide(left, pg_type) * _wide(right, pg_type), pg_type)
 
 
 def _numeric_product(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
@@ -165,21 +165,21 @@ def _quotient_type(types: tuple[PgType, ...]) -> PgType:
 
 @define(_with_mixed("/"), "Quotient; of integers cut towards zero.", family=_FAMILY, result=_quotient_type)
 def divide(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    kind = context.result
-    whole = constant_divisor(context, kind)
+    pg_type = context.result
+    whole = constant_divisor(context, pg_type)
     if whole is not None:
-        return quotient_by(left, whole, kind)
+        return quotient_by(left, whole, pg_type)
     divisor = _divisor(context, left, right)
-    if kind.name in FLOATS:
+    if pg_type.name in FLOATS:
         quotient = float_quotient(left, right) if context.constant(1) else left / divisor
         return _float(context, quotient, "/", left, right)
-    if kind.name == "numeric":
+    if pg_type.name == "numeric":
         return _numeric_quotient(context, left, divisor)
-    if kind.name == "int8":
+    if pg_type.name == "int8":
         wide = truncated_quotient(left.cast(pl.Int128), divisor.cast(pl.Int128))
     else:
         wide = truncated_quotient(left.cast(pl.Int64), divisor.cast(pl.Int64))
-    return checked_int(context, wide, kind)
+    return checked_int(context, wide, pg_type)
 
 
 def _divisor(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
@@ -188,7 +188,7 @@ def _divisor(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
         return right
     zero = right == 0
     divided = left.is_not_nan() if context.result.name in FLOATS else left.is_not_null()
-    return context.trap(pl.when(zero).then(1).otherwise(right), zero & divided, "division_by_zero")
+    return context.fail_where(pl.when(zero).then(1).otherwise(right), zero & divided, "division_by_zero")
 
 
 def _numeric_quotient(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
@@ -200,7 +200,7 @@ def _numeric_quotient(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl
         return scaled_quotient(left, right * 10**-digits, 0)
     room = (left.cast(pl.Float64) / right.cast(pl.Float64)).abs() >= 1.0e38 / 10.0**digits
     wide_rest = right.cast(pl.Float64).abs() >= 1.0e38 / 10.0**digits
-    return context.trap(scaled_quotient(left, right, digits), room | wide_rest, "numeric_range")
+    return context.fail_where(scaled_quotient(left, right, digits), room | wide_rest, "numeric_range")
 
 
 @define(
@@ -211,7 +211,7 @@ def _numeric_quotient(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl
 )
 def modulo(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     if context.result.name == "numeric":
-        left, right = _aligned(context, left, right)
+        left, right = _align(context, left, right)
     whole = constant_divisor(context, context.result)
     if whole is not None:
         return remainder_by(left, whole, context.result)
@@ -223,7 +223,7 @@ def modulo(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 @define("div(numeric, numeric) -> numeric", "Quotient cut towards zero.", family=_FAMILY)
 def integer_quotient(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    a, b = _aligned(context, left, right)
+    a, b = _align(context, left, right)
     return truncated_quotient(a, _divisor(context, a, b))
 
 
@@ -266,8 +266,8 @@ def bit_not(context: CallContext, value: pl.Expr) -> pl.Expr:
 def _shift(context: CallContext, value: pl.Expr, count: pl.Expr, left: bool) -> pl.Expr:
     """Shifts as the machine does: the count modulo the width, bits lost at the end."""
     width = {"int2": 32, "int4": 32, "int8": 64}[context.result.name]
-    places = (count % width).cast(pl.Int64)
-    factor = table(places, [2**n for n in range(64)])
+    distance = (count % width).cast(pl.Int64)
+    factor = table(distance, [2**n for n in range(64)])
     wide = value.cast(pl.Int128)
     if not left:
         return (wide // factor).cast(context.result.polars)

@@ -12,8 +12,8 @@ _FAMILY = "Arrays"
 
 
 @define("array element(anyarray, int4) -> anyelement", "`a[n]`: NULL outside of the array.", family=_FAMILY)
-def element(context: CallContext, array: pl.Expr, place: pl.Expr) -> pl.Expr:
-    index = pl.when(place >= 1).then(place.cast(pl.Int64) - 1)
+def element(context: CallContext, array: pl.Expr, position: pl.Expr) -> pl.Expr:
+    index = pl.when(position >= 1).then(position.cast(pl.Int64) - 1)
     return array.list.get(index, null_on_oob=True)
 
 
@@ -133,6 +133,6 @@ def array_cat(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     return pl.when(left.is_not_null() | right.is_not_null()).then(joined)
 
 
-def _present(context: CallContext, array: pl.Expr, kind: PgType) -> pl.Expr:
+def _present(context: CallContext, array: pl.Expr, pg_type: PgType) -> pl.Expr:
     """A NULL array counts as empty when something is added to it."""
-    return pl.coalesce(array, pl.lit(pl.Series([[]], dtype=kind.polars)).first())
+    return pl.coalesce(array, pl.lit(pl.Series([[]], dtype=pg_type.polars)).first())

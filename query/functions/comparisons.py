@@ -25,7 +25,7 @@ _OPERATIONS: Final[dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]]] = {
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def compared(context: CallContext, symbol: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+def compare(context: CallContext, symbol: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """`left symbol right`, never with a constant on the left: against a column that is the same on all rows of a batch
     Polars 2.1 would give one row for the batch (`pl.lit(2) < pl.col("a")`, select)."""
     if _is_constant(context, left) and not _is_constant(context, right):
@@ -39,14 +39,14 @@ def _is_constant(context: CallContext, value: pl.Expr) -> bool:
 
 
 def _keys(context: CallContext, *values: pl.Expr) -> list[pl.Expr]:
-    """What the values compare by."""
+    """The keys that the values compare by."""
     return [sort_key(value, context.types[0]) for value in values]
 
 
 def _comparison(symbol: str, summary: str) -> None:
     @define(f"{symbol}(any, any) -> bool", summary, family=_FAMILY)
     def build(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-        return compared(context, symbol, left, right)
+        return compare(context, symbol, left, right)
 
 
 _comparison("=", "Equal.")
@@ -78,7 +78,7 @@ def _extreme(context: CallContext, values: tuple[pl.Expr, ...], largest: bool) -
     """Polars' own horizontal extremes know neither intervals nor that NaN is the greatest."""
     result = values[0]
     for value in values[1:]:
-        better = compared(context, ">" if largest else "<", value, result)
+        better = compare(context, ">" if largest else "<", value, result)
         take = better.fill_null(False) | result.is_null()
         result = pl.when(take).then(value).otherwise(result)
     return result

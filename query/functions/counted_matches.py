@@ -11,7 +11,7 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.functions.regexps import checked_flags, interpreted, parsed, replacement_of, searchable
+from query.functions.regexps import checked_flags, compile_rowwise, parse_pattern, replacement_of, searchable
 from query.functions.registry import argument_names, define
 from query.pg.patterns.render import needs_python, rust
 
@@ -19,8 +19,8 @@ _FAMILY = "Patterns"
 Match = re.Match[str]
 
 
-def _compiled(context: CallContext, pattern: object, flags: object) -> re.Pattern[str]:
-    return interpreted(context, parsed(context, pattern, checked_flags(context, flags)))
+def _compile(context: CallContext, pattern: object, flags: object) -> re.Pattern[str]:
+    return compile_rowwise(context, parse_pattern(context, pattern, checked_flags(context, flags)))
 
 
 def _least(context: CallContext, name: str, value: object, least: int) -> int:
@@ -45,12 +45,12 @@ def regexp_count_from(
     context: CallContext, value: pl.Expr, pattern: object, start: object, flags: object = ""
 ) -> pl.Expr:
     first = _least(context, "start", start, 1) - 1
-    regex = parsed(context, pattern, checked_flags(context, flags))
+    regex = parse_pattern(context, pattern, checked_flags(context, flags))
     compiled = searchable(context, regex)
     # Rust does not see the empty match behind a match that was not empty.
     if not needs_python(regex.root) and first == 0 and not compiled.fullmatch(""):
         return value.str.count_matches(rust(regex)).cast(pl.Int32)
-    compiled = interpreted(context, regex)
+    compiled = compile_rowwise(context, regex)
     return context.rowwise(lambda text: sum(1 for _ in _from(compiled, text, first)), value)
 
 
@@ -59,20 +59,20 @@ def _from(compiled: re.Pattern[str], text: str, first: int) -> "list[Match]":
 
 
 def _nth(
-    context: CallContext, value: pl.Expr, pattern: object, flags: object, places: tuple[object, object], group: object,
+    context: CallContext, value: pl.Expr, pattern: object, flags: object, counts: tuple[object, object], group: object,
     build: Callable[[Match | None, int], object],
 ) -> pl.Expr:  # fmt: skip
-    """What `build` makes of the n-th match and the number of the group that is asked for."""
-    first, number = (_least(context, name, place, 1) for name, place in zip(("start", "n"), places, strict=True))
-    wanted = _least(context, "subexpr", group, 0)
-    compiled = _compiled(context, pattern, flags)
-    if compiled.groups == 0 and wanted == 1:
-        wanted = 0  # A pattern without groups is its own first one.
+    """Pass the n-th match and the group's number to `build`, and give its result."""
+    first, number = (_least(context, name, count, 1) for name, count in zip(("start", "n"), counts, strict=True))
+    group_number = _least(context, "subexpr", group, 0)
+    compiled = _compile(context, pattern, flags)
+    if compiled.groups == 0 and group_number == 1:
+        group_number = 0  # A pattern without groups is its own first one.
 
     def found(text: str) -> object:
         matches = compiled.finditer(text, first - 1) if first - 1 <= len(text) else iter(())
         match = next(islice(matches, number - 1, None), None)
-        return build(match if wanted <= compiled.groups else None, wanted)
+        return build(match if group_number <= compiled.groups else None, group_number)
 
     return context.rowwise(found, value)
 
@@ -88,8 +88,8 @@ def regexp_substr(
     context: CallContext, value: pl.Expr, pattern: object, start: object = 1, number: object = 1, flags: object = "",
     group: object = 0,
 ) -> pl.Expr:  # fmt: skip
-    def build(match: Match | None, wanted: int) -> object:
-        return None if match is None else match[wanted]
+    def build(match: Match | None, group_number: int) -> object:
+        return None if match is None else match[group_number]
 
     return _nth(context, value, pattern, flags, (start, number), group, build)
 
@@ -133,18 +133,18 @@ def regexp_replace_nth(
     number: object = 1,
     flags: object = "",
 ) -> pl.Expr:
-    first, wanted = _least(context, "start", start, 1) - 1, _least(context, "n", number, 0)
-    regex = parsed(context, pattern, checked_flags(context, flags, allow_global=True))
-    compiled, replacement = interpreted(context, regex), replacement_of(str(new), regex.groups)
+    first, match_number = _least(context, "start", start, 1) - 1, _least(context, "n", number, 0)
+    regex = parse_pattern(context, pattern, checked_flags(context, flags, allow_global=True))
+    compiled, replacement = compile_rowwise(context, regex), replacement_of(str(new), regex.groups)
 
     def replaced(text: str) -> str:
         matches = _from(compiled, text, first)
-        chosen = matches if wanted == 0 else matches[wanted - 1 : wanted]
-        parts, place = [], 0
+        chosen = matches if match_number == 0 else matches[match_number - 1 : match_number]
+        parts, position = [], 0
         for match in chosen:
-            parts += [text[place : match.start()], replacement.render(match)]
-            place = match.end()
-        return "".join([*parts, text[place:]])
+            parts += [text[position : match.start()], replacement.render(match)]
+            position = match.end()
+        return "".join([*parts, text[position:]])
 
     return context.rowwise(replaced, value)
 

@@ -9,17 +9,17 @@ from query import fault
 from query.expr.call_context import CallContext
 from query.expr.interval_fields import interval, interval_parts
 from query.expr.intervals import checked_interval, scaled_interval, sum_of_intervals
-from query.expr.row_errors import row_error
+from query.expr.row_errors import declare_row_error
 from query.expr.time_limits import FIRST_US, LAST_US, checked_moment, shown_moment
 from query.functions.registry import argument_names, define
 from query.functions.time_fields import field_named, microseconds, no_unit, quotient, rest
-from query.pg.intervals import DAY, HOUR, MINUTE, Interval, days_justified, hours_justified, justified
+from query.pg.intervals import DAY, HOUR, MINUTE, Interval, days_justified, hours_justified, justify
 from query.pg.types import PgType
 
-row_error("date_range", fault.DATETIME_OVERFLOW, "date out of range")
-row_error("whole_day", fault.FEATURE_NOT_SUPPORTED, "the time 24:00:00 is not supported")
-row_error("infinite_time", fault.FEATURE_NOT_SUPPORTED, "an infinite time is not supported")
-row_error("field_range", fault.DATETIME_OVERFLOW, "date/time field value out of range")
+declare_row_error("date_range", fault.DATETIME_OVERFLOW, "date out of range")
+declare_row_error("whole_day", fault.FEATURE_NOT_SUPPORTED, "the time 24:00:00 is not supported")
+declare_row_error("infinite_time", fault.FEATURE_NOT_SUPPORTED, "an infinite time is not supported")
+declare_row_error("field_range", fault.DATETIME_OVERFLOW, "date/time field value out of range")
 
 _FAMILY = "Date and time"
 _MOMENTS = ("timestamp", "timestamptz")
@@ -52,10 +52,10 @@ def _second_kind(types: tuple[PgType, ...]) -> PgType:
     result=_second_kind,
 )
 def date_trunc(context: CallContext, field: object, value: pl.Expr) -> pl.Expr:
-    return truncated(context, field_named(context, field), value)
+    return truncate(context, field_named(context, field), value)
 
 
-def truncated(context: CallContext, name: str, value: pl.Expr) -> pl.Expr:
+def truncate(context: CallContext, name: str, value: pl.Expr) -> pl.Expr:
     """A time cut to a field."""
     every = _TRUNCATIONS.get(name)
     if every is not None:
@@ -65,7 +65,7 @@ def truncated(context: CallContext, name: str, value: pl.Expr) -> pl.Expr:
         raise no_unit(context, name)
     start = value.dt.year().cast(pl.Int64)
     first = (start // 10) * 10 if years == 10 else ((start - 1) // years) * years + 1
-    first = context.trap(first, first < 1, "far_date")
+    first = context.fail_where(first, first < 1, "far_date")
     return value.dt.truncate("1y").dt.offset_by(pl.concat_str([(first - start).cast(pl.String), pl.lit("y")]))
 
 
@@ -104,12 +104,12 @@ def date_bin(context: CallContext, stride: object, value: pl.Expr, origin: pl.Ex
     if width <= 0:
         message = "stride must be greater than zero"
         raise fault.invalid(fault.DATETIME_OVERFLOW, message, context.position)
-    kind = context.types[1]
-    scale = 1000 if kind.unit == "ns" else 1
+    pg_type = context.types[1]
+    scale = 1000 if pg_type.unit == "ns" else 1
     start = origin.to_physical().cast(pl.Int64) * (scale if context.types[2].unit != "ns" else 1)
     distance = value.to_physical().cast(pl.Int64) - start
     step: int = width * scale
-    return shown_moment(context, (start + (distance // step) * step).cast(kind.polars), kind)
+    return shown_moment(context, (start + (distance // step) * step).cast(pg_type.polars), pg_type)
 
 
 # --- arithmetic ----------------------------------------------------------------------------------------------------
@@ -127,20 +127,20 @@ _NEVER_MONTHS: Final = 12 * 300_000
 def _near(context: CallContext, months: pl.Expr) -> pl.Expr:
     """Months that Polars can add to a time."""
     size = months.abs()
-    kept = pl.when(size <= _FAR_MONTHS).then(months).otherwise(0)
-    kept = context.trap(kept, size > _NEVER_MONTHS, "timestamp_range")
-    return context.trap(kept, (size > _FAR_MONTHS) & (size <= _NEVER_MONTHS), "far_date")
+    in_range = pl.when(size <= _FAR_MONTHS).then(months).otherwise(0)
+    in_range = context.fail_where(in_range, size > _NEVER_MONTHS, "timestamp_range")
+    return context.fail_where(in_range, (size > _FAR_MONTHS) & (size <= _NEVER_MONTHS), "far_date")
 
 
-def _moved(context: CallContext, value: pl.Expr, amount: pl.Expr, sign: int, kind: PgType) -> pl.Expr:
+def _shift(context: CallContext, value: pl.Expr, amount: pl.Expr, sign: int, pg_type: PgType) -> pl.Expr:
     """Months first (the day cut to the month's length), then days, then microseconds."""
     months, days, us = (amount.struct.field(part).cast(pl.Int64) * sign for part in ("months", "days", "us"))
     months = _near(context, months)
     text = pl.concat_str([months.cast(pl.String), pl.lit("mo")])
     shifted = pl.when(months == 0).then(value).otherwise(value.dt.offset_by(text))
-    scale = 1000 if kind.unit == "ns" else 1
+    scale = 1000 if pg_type.unit == "ns" else 1
     wide = shifted.to_physical().cast(pl.Int128) + (days.cast(pl.Int128) * DAY + us) * scale
-    return checked_moment(context, wide, kind)
+    return checked_moment(context, wide, pg_type)
 
 
 @define(
@@ -151,7 +151,7 @@ def _moved(context: CallContext, value: pl.Expr, amount: pl.Expr, sign: int, kin
     mirrored="+",
 )
 def add_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(context, value, amount, 1, context.types[0])
+    return _shift(context, value, amount, 1, context.types[0])
 
 
 @define(
@@ -161,24 +161,24 @@ def add_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Ex
     result=_left_kind,
 )
 def subtract_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(context, value, amount, -1, context.types[0])
+    return _shift(context, value, amount, -1, context.types[0])
 
 
 @define("+(date, interval) -> timestamp", "Later by an interval.", family=_FAMILY, mirrored="+")
 def date_add_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(context, value.cast(pl.Datetime("us")), amount, 1, context.result)
+    return _shift(context, value.cast(pl.Datetime("us")), amount, 1, context.result)
 
 
 @define("-(date, interval) -> timestamp", "Earlier by an interval.", family=_FAMILY)
 def date_subtract_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
-    return _moved(context, value.cast(pl.Datetime("us")), amount, -1, context.result)
+    return _shift(context, value.cast(pl.Datetime("us")), amount, -1, context.result)
 
 
 def _day(context: CallContext, days: pl.Expr) -> pl.Expr:
     beyond = (days < FIRST_US // DAY) | (days >= LAST_US // DAY)
-    made = pl.when(~beyond).then(days).cast(pl.Int32).cast(pl.Date)
-    made = context.trap(made, (days < _FIRST_DAY) | (days >= _LAST_DAY), "date_range")
-    return context.trap(made, beyond, "far_date")
+    day = pl.when(~beyond).then(days).cast(pl.Int32).cast(pl.Date)
+    day = context.fail_where(day, (days < _FIRST_DAY) | (days >= _LAST_DAY), "date_range")
+    return context.fail_where(day, beyond, "far_date")
 
 
 @define("+(date, int4) -> date", "Later by days.", family=_FAMILY, mirrored="+")
@@ -251,7 +251,7 @@ def multiply_interval(context: CallContext, value: pl.Expr, factor: pl.Expr) -> 
 
 @define("/(interval, float8) -> interval", "A part.", family=_FAMILY)
 def divide_interval(context: CallContext, value: pl.Expr, divisor: pl.Expr) -> pl.Expr:
-    divisor = context.trap(divisor, (divisor == 0) & value.is_not_null(), "division_by_zero")
+    divisor = context.fail_where(divisor, (divisor == 0) & value.is_not_null(), "division_by_zero")
     return scaled_interval(context, value, divisor, divides=True)
 
 
@@ -268,8 +268,8 @@ def age(context: CallContext, later: pl.Expr, earlier: pl.Expr) -> pl.Expr:
     forward = later >= earlier
     high = pl.when(forward).then(later).otherwise(earlier)
     low = pl.when(forward).then(earlier).otherwise(later)
-    kind = context.types[0]
-    us = microseconds(high, kind) % DAY - microseconds(low, kind) % DAY
+    pg_type = context.types[0]
+    us = microseconds(high, pg_type) % DAY - microseconds(low, pg_type) % DAY
     borrow_day = (us < 0).cast(pl.Int64)
     days = high.dt.day().cast(pl.Int64) - low.dt.day().cast(pl.Int64) - borrow_day
     borrow_month = (days < 0).cast(pl.Int64)
@@ -281,7 +281,7 @@ def age(context: CallContext, later: pl.Expr, earlier: pl.Expr) -> pl.Expr:
     return interval(months * sign, days * sign, (us + borrow_day * DAY) * sign)
 
 
-def _justified(context: CallContext, value: pl.Expr, rule: Callable[[int, int, int], Interval]) -> pl.Expr:
+def _justify(context: CallContext, value: pl.Expr, rule: Callable[[int, int, int], Interval]) -> pl.Expr:
     def parts(months: int, days: int, us: int) -> dict[str, int]:
         return dict(zip(("months", "days", "us"), rule(months, days, us), strict=True))
 
@@ -290,23 +290,23 @@ def _justified(context: CallContext, value: pl.Expr, rule: Callable[[int, int, i
 
 @define("justify_hours(interval) -> interval", "24 hours become a day.", family=_FAMILY)
 def justify_hours(context: CallContext, value: pl.Expr) -> pl.Expr:
-    return _justified(context, value, hours_justified)
+    return _justify(context, value, hours_justified)
 
 
 @define("justify_interval(interval) -> interval", "justify_days and justify_hours.", family=_FAMILY)
 def justify_interval(context: CallContext, value: pl.Expr) -> pl.Expr:
-    return _justified(context, value, justified)
+    return _justify(context, value, justify)
 
 
 @define("justify_days(interval) -> interval", "30 days become a month.", family=_FAMILY)
 def justify_days(context: CallContext, value: pl.Expr) -> pl.Expr:
-    return _justified(context, value, days_justified)
+    return _justify(context, value, days_justified)
 
 
 @define("to_timestamp(float8) -> timestamptz", "The instant so many seconds after 1970.", family=_FAMILY)
 def to_timestamp(context: CallContext, seconds: pl.Expr) -> pl.Expr:
-    seconds = context.trap(seconds, seconds.is_infinite(), "infinite_time")
-    seconds = context.trap(seconds, seconds.is_nan() | (seconds.abs() > 1e13), "timestamp_range")
+    seconds = context.fail_where(seconds, seconds.is_infinite(), "infinite_time")
+    seconds = context.fail_where(seconds, seconds.is_nan() | (seconds.abs() > 1e13), "timestamp_range")
     since = ((seconds - _YEAR_2000) * 1_000_000).round(0, mode="half_to_even").cast(pl.Int128)
     return checked_moment(context, since + pl.lit(_YEAR_2000 * 1_000_000, dtype=pl.Int128), context.result)
 
@@ -315,16 +315,16 @@ _YEAR_2000: Final = 946_684_800
 """Seconds from 1970 to PostgreSQL's epoch; it rounds what is between the two, so fractions do as well."""
 
 
-@define("make_date(int4, int4, int4) -> date", "A date of year, month, day.", family=_FAMILY, guarded=True)
+@define("make_date(int4, int4, int4) -> date", "A date of year, month, day.", family=_FAMILY, skips_null_rows=True)
 def make_date(context: CallContext, year: pl.Expr, month: pl.Expr, day: pl.Expr) -> pl.Expr:
     bad = (year == 0) | (month < 1) | (month > 12) | (day < 1) | (day > 31)
     last = pl.when(month == 2).then(28 + ((year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))).cast(pl.Int32))
     bad = bad | (day > last.when(month.is_in([4, 6, 9, 11])).then(30).otherwise(31))
     far = (year < 0) | (year > 9999)
-    known = ~bad & ~far
-    made = pl.date(*(pl.when(known).then(part) for part in (year, month, day)))
-    made = context.trap(made, (year < -4713) | (year > 5_874_897), "date_range")
-    return context.trap(context.trap(made, bad, "field_range"), far & ~bad, "far_date")
+    is_valid = ~bad & ~far
+    day_value = pl.date(*(pl.when(is_valid).then(part) for part in (year, month, day)))
+    day_value = context.fail_where(day_value, (year < -4713) | (year > 5_874_897), "date_range")
+    return context.fail_where(context.fail_where(day_value, bad, "field_range"), far & ~bad, "far_date")
 
 
 def _clock(context: CallContext, hour: pl.Expr, minute: pl.Expr, second: pl.Expr) -> pl.Expr:
@@ -332,14 +332,14 @@ def _clock(context: CallContext, hour: pl.Expr, minute: pl.Expr, second: pl.Expr
     bad = (hour < 0) | (hour > 24) | (minute < 0) | (minute > 59) | ~second.is_between(0, 60)
     us = (pl.when(~bad).then(second) * 1_000_000.0).round(0, mode="half_to_even").cast(pl.Int64)
     clock = hour.cast(pl.Int64) * HOUR + minute.cast(pl.Int64) * MINUTE + us
-    return context.trap(clock, bad | (clock > DAY), "field_range")
+    return context.fail_where(clock, bad | (clock > DAY), "field_range")
 
 
 @define(
     "make_timestamp(int4, int4, int4, int4, int4, float8) -> timestamp",
     "A timestamp of its fields.",
     family=_FAMILY,
-    guarded=True,
+    skips_null_rows=True,
 )
 def make_timestamp(
     context: CallContext, year: pl.Expr, month: pl.Expr, day: pl.Expr, hour: pl.Expr, minute: pl.Expr, second: pl.Expr
@@ -348,10 +348,10 @@ def make_timestamp(
     return (date * DAY + _clock(context, hour, minute, second)).cast(pl.Datetime("us"))
 
 
-@define("make_time(int4, int4, float8) -> time", "A time of its fields.", family=_FAMILY, guarded=True)
+@define("make_time(int4, int4, float8) -> time", "A time of its fields.", family=_FAMILY, skips_null_rows=True)
 def make_time(context: CallContext, hour: pl.Expr, minute: pl.Expr, second: pl.Expr) -> pl.Expr:
     us = _clock(context, hour, minute, second)
-    return (context.trap(us, us == DAY, "whole_day") * 1000).cast(pl.Time)
+    return (context.fail_where(us, us == DAY, "whole_day") * 1000).cast(pl.Time)
 
 
 @define(
@@ -367,12 +367,12 @@ def isfinite(context: CallContext, value: pl.Expr) -> pl.Expr:
     "make_interval(int4, int4, int4, int4, int4, int4, float8) -> interval",
     "An interval of years, months, weeks, days, hours, mins, secs; arguments may be named, and left out.",
     family=_FAMILY,
-    guarded=True,
+    skips_null_rows=True,
 )
 def make_interval(context: CallContext, *parts: pl.Expr) -> pl.Expr:
     years, months, weeks, days, hours, minutes = (part.cast(pl.Int128) for part in parts[:6])
     seconds = (parts[6] * 1_000_000.0).round(0, mode="half_to_even")
-    seconds = context.trap(seconds, ~seconds.is_between(-(2.0**63), 2.0**63 - 1024), "interval_range")
+    seconds = context.fail_where(seconds, ~seconds.is_between(-(2.0**63), 2.0**63 - 1024), "interval_range")
     us = hours * HOUR + minutes * MINUTE + seconds.cast(pl.Int128)
     return checked_interval(context, years * 12 + months, weeks * 7 + days, us)
 

@@ -8,13 +8,13 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.row_errors import row_error
+from query.expr.row_errors import declare_row_error
 from query.functions.registry import define
 from query.pg.bad_values import BadLiteral
 
-row_error("chr_zero", fault.PROGRAM_LIMIT, "null character not permitted")
-row_error("chr_negative", fault.INVALID_PARAMETER, "character number must be positive")
-row_error("chr_range", fault.PROGRAM_LIMIT, "requested character not valid for encoding")
+declare_row_error("chr_zero", fault.PROGRAM_LIMIT, "null character not permitted")
+declare_row_error("chr_negative", fault.INVALID_PARAMETER, "character number must be positive")
+declare_row_error("chr_range", fault.PROGRAM_LIMIT, "requested character not valid for encoding")
 
 _FAMILY = "Text"
 
@@ -26,9 +26,9 @@ def ascii_code(context: CallContext, value: pl.Expr) -> pl.Expr:
 
 @define("chr(int4) -> text", "Character with a code.", family=_FAMILY)
 def character(context: CallContext, code: pl.Expr) -> pl.Expr:
-    code = context.trap(code, code == 0, "chr_zero")
-    code = context.trap(code, code < 0, "chr_negative")
-    code = context.trap(code, code > 0x10FFFF, "chr_range")
+    code = context.fail_where(code, code == 0, "chr_zero")
+    code = context.fail_where(code, code < 0, "chr_negative")
+    code = context.fail_where(code, code > 0x10FFFF, "chr_range")
     return context.rowwise(chr, code)
 
 
@@ -60,7 +60,7 @@ def encode(context: CallContext, value: pl.Expr, form: object) -> pl.Expr:
 def _base64(data: bytes) -> str:
     """PostgreSQL breaks lines after 76 characters."""
     text = base64.b64encode(data).decode()
-    return "\n".join(text[place : place + 76] for place in range(0, len(text), 76))
+    return "\n".join(text[position : position + 76] for position in range(0, len(text), 76))
 
 
 @define("decode(text, text!) -> bytea", "Bytes from base64 or hex.", family=_FAMILY)

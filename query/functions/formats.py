@@ -81,7 +81,7 @@ def _print(token: Token, moment: datetime, zoned: bool) -> str:
     if token.field in ("TZ", "tz") and not zoned:
         text = ""
     if not token.fill and token.field not in _FIXED:
-        text = _unpadded(text.strip())
+        text = _strip_padding(text.strip())
     return text + _suffix(text, token.ordinal) if token.ordinal else text
 
 
@@ -89,7 +89,7 @@ _FIXED: Final = ("MS", "US", *(f"FF{digits}" for digits in range(1, 7)), "TZH", 
 """Fields that FM leaves as long as they are."""
 
 
-def _unpadded(text: str) -> str:
+def _strip_padding(text: str) -> str:
     return re.sub(r"^([-+]?)0+(?=\d+$)", r"\1", text)
 
 
@@ -206,7 +206,7 @@ def _read(parsed: list[Token], text: str) -> datetime:
             place += 1
         adjacent = index + 1 < len(parsed) and bool(parsed[index + 1].field)
         place = _read_field(token.field, text, place, fields, adjacent)
-    return _assembled(fields, text)
+    return _assemble(fields, text)
 
 
 def _skip_literal(literal: str, text: str, place: int) -> int:
@@ -239,13 +239,13 @@ def _read_field(field: str, text: str, place: int, fields: dict[str, int], adjac
         width = _WIDTHS[field] if adjacent or field != "YYYY" else 9
         match = re.compile(rf"[-+]?\d{{1,{width}}}").match(text, place)
     if match is None:
-        shown = text[place : place + 4]
-        raise BadLiteral(fault.INVALID_DATETIME, f'invalid value "{shown}" for "{field}"')
+        field_text = text[place : place + 4]
+        raise BadLiteral(fault.INVALID_DATETIME, f'invalid value "{field_text}" for "{field}"')
     fields[field] = int(match[0].ljust(width, "0")) if field in ("MS", "US") else int(match[0])
     return match.end()
 
 
-def _assembled(fields: dict[str, int], text: str) -> datetime:
+def _assemble(fields: dict[str, int], text: str) -> datetime:
     year = fields.get("YYYY", fields["YY"] + (2000 if fields["YY"] < 70 else 1900) if "YY" in fields else 0)
     if not 1 <= year <= 9999:
         raise UnsupportedLiteral("a date outside of the years 1 to 9999, as without a year,")

@@ -9,11 +9,11 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.row_errors import row_error
+from query.expr.row_errors import declare_row_error
 from query.expr.text_output import output_text, to_text
 from query.functions.registry import define
 
-row_error("null_identifier", "22004", "null values cannot be formatted as an SQL identifier")
+declare_row_error("null_identifier", "22004", "null values cannot be formatted as an SQL identifier")
 
 _FAMILY = "Text"
 _QUOTED_WORDS: Final = Path(__file__).with_name("quoted_words.txt")
@@ -21,7 +21,7 @@ _QUOTED_WORDS: Final = Path(__file__).with_name("quoted_words.txt")
 
 @define("concat(any...) -> text", "The arguments' texts in a row; NULL counts as empty.", family=_FAMILY, strict=False)
 def concat(context: CallContext, *values: pl.Expr) -> pl.Expr:
-    return pl.concat_str([_shown(context, index, value).fill_null("") for index, value in enumerate(values)])
+    return pl.concat_str([_argument_text(context, index, value).fill_null("") for index, value in enumerate(values)])
 
 
 @define(
@@ -31,7 +31,7 @@ def concat(context: CallContext, *values: pl.Expr) -> pl.Expr:
     strict=False,
 )
 def concat_ws(context: CallContext, separator: pl.Expr, *values: pl.Expr) -> pl.Expr:
-    texts = [_shown(context, index + 1, value) for index, value in enumerate(values)]
+    texts = [_argument_text(context, index + 1, value) for index, value in enumerate(values)]
     result = pl.lit("")
     started = pl.lit(False)
     for text in texts:
@@ -41,13 +41,13 @@ def concat_ws(context: CallContext, separator: pl.Expr, *values: pl.Expr) -> pl.
     return pl.when(separator.is_not_null()).then(result)
 
 
-def _shown(context: CallContext, index: int, value: pl.Expr) -> pl.Expr:
+def _argument_text(context: CallContext, index: int, value: pl.Expr) -> pl.Expr:
     """An argument as PostgreSQL's output function shows it."""
     return output_text(context, value, context.types[index])
 
 
 @define("||(text, text) -> text", "Concatenation.", family=_FAMILY)
-def concatenated(context: CallContext, left_text: pl.Expr, right_text: pl.Expr) -> pl.Expr:
+def concatenate(context: CallContext, left_text: pl.Expr, right_text: pl.Expr) -> pl.Expr:
     return left_text + right_text
 
 
@@ -72,10 +72,10 @@ _DIRECTIVE = re.compile(r"%(?:(\d+)\$)?(.|$)", re.DOTALL)
 )
 def format_text(context: CallContext, pattern: object, *values: pl.Expr) -> pl.Expr:
     parts: list[pl.Expr] = []
-    text, place, number = str(pattern), 0, 0
+    text, position, number = str(pattern), 0, 0
     for match in _DIRECTIVE.finditer(text):
-        parts.append(pl.lit(text[place : match.start()]))
-        place = match.end()
+        parts.append(pl.lit(text[position : match.start()]))
+        position = match.end()
         if match[2] == "%":
             parts.append(pl.lit("%"))
             continue
@@ -84,18 +84,18 @@ def format_text(context: CallContext, pattern: object, *values: pl.Expr) -> pl.E
         number = int(match[1]) if match[1] else number + 1
         if not 1 <= number <= len(values):
             raise fault.invalid(fault.INVALID_PARAMETER, "too few arguments for format()", context.position)
-        parts.append(_formatted(context, match[2], _shown(context, number, values[number - 1])))
-    parts.append(pl.lit(text[place:]))
+        parts.append(_format(context, match[2], _argument_text(context, number, values[number - 1])))
+    parts.append(pl.lit(text[position:]))
     return pl.concat_str(parts)
 
 
-def _formatted(context: CallContext, directive: str, value: pl.Expr) -> pl.Expr:
+def _format(context: CallContext, directive: str, value: pl.Expr) -> pl.Expr:
     if directive == "s":
         return value.fill_null("")
     if directive == "L":
         return context.rowwise(quoted_literal, value).fill_null("NULL")
     if directive == "I":
-        return context.rowwise(quoted_identifier, context.trap(value, value.is_null(), "null_identifier"))
+        return context.rowwise(quoted_identifier, context.fail_where(value, value.is_null(), "null_identifier"))
     raise fault.unsupported(f"format directive %{directive}", context.position, "use %s, %I or %L")
 
 
@@ -107,12 +107,12 @@ def quoted_literal(text: str) -> str:
 
 def quoted_identifier(text: str) -> str:
     """The text as an SQL identifier, quoted if it has to be."""
-    plain = re.fullmatch(r"[a-z_][a-z0-9_]*", text) is not None and text not in _reserved()
+    plain = re.fullmatch(r"[a-z_][a-z0-9_]*", text) is not None and text not in _reserved_words()
     return text if plain else '"' + text.replace('"', '""') + '"'
 
 
 @cache
-def _reserved() -> frozenset[str]:
+def _reserved_words() -> frozenset[str]:
     """Words that are no plain identifiers: PostgreSQL 18's keywords but for the unreserved ones."""
     return frozenset(_QUOTED_WORDS.read_text("ascii").split())
 

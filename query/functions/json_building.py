@@ -4,12 +4,12 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.json_values import quoted, to_json
-from query.expr.row_errors import row_error
+from query.expr.json_values import json_string, to_json
+from query.expr.row_errors import declare_row_error
 from query.functions.registry import define
 from query.pg.json_text import jsonb_text, parse_json
 
-row_error("null_jsonb_key", fault.INVALID_PARAMETER, "key must not be null")
+declare_row_error("null_jsonb_key", fault.INVALID_PARAMETER, "key must not be null")
 
 _FAMILY = "JSON"
 
@@ -27,10 +27,10 @@ def _item(context: CallContext, index: int, value: pl.Expr) -> pl.Expr:
     return to_json(context, value, context.types[index], context.result.name == "jsonb").fill_null("null")
 
 
-def _normalised(context: CallContext, text: pl.Expr) -> pl.Expr:
+def _normalise(context: CallContext, text: pl.Expr) -> pl.Expr:
     if context.result.name != "jsonb":
         return text
-    return context.rowwise(lambda written: jsonb_text(parse_json(written)), text)
+    return context.rowwise(lambda document: jsonb_text(parse_json(document)), text)
 
 
 def _built(parts: list[pl.Expr], opening: str, closing: str) -> pl.Expr:
@@ -49,7 +49,7 @@ def build_array(context: CallContext, *values: pl.Expr) -> pl.Expr:
     for index, value in enumerate(values):
         parts += [pl.lit(", ")] if index else []
         parts.append(_item(context, index, value))
-    return _normalised(context, _built(parts, "[", "]"))
+    return _normalise(context, _built(parts, "[", "]"))
 
 
 @define(
@@ -69,6 +69,6 @@ def build_object(context: CallContext, *values: pl.Expr) -> pl.Expr:
             raise fault.unsupported("a key that is not text", context.position)
         parts += [pl.lit(", ")] if index else []
         error = "null_jsonb_key" if context.result.name == "jsonb" else "null_json_key"
-        key = context.trap(values[index], values[index].is_null(), error)
-        parts += [context.rowwise(quoted, key), pl.lit(" : "), _item(context, index + 1, values[index + 1])]
-    return _normalised(context, _built(parts, "{", "}"))
+        key = context.fail_where(values[index], values[index].is_null(), error)
+        parts += [context.rowwise(json_string, key), pl.lit(" : "), _item(context, index + 1, values[index + 1])]
+    return _normalise(context, _built(parts, "{", "}"))

@@ -36,7 +36,7 @@ def contains(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 
 @define("<@(jsonb, jsonb) -> bool", "Is contained.", family=_FAMILY)
-def contained(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+def is_contained(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     return contains(context, right, left)
 
 
@@ -64,7 +64,7 @@ def has_all(context: CallContext, value: pl.Expr, keys: pl.Expr) -> pl.Expr:
     return context.rowwise(lambda text, some: all(_has(text, key) for key in some if key is not None), value, keys)
 
 
-def _merged(left: str, right: str) -> str:
+def _merge(left: str, right: str) -> str:
     a, b = parse_json(left), parse_json(right)
     if isinstance(a, dict) and isinstance(b, dict):
         return jsonb_text({**a, **b})
@@ -73,8 +73,8 @@ def _merged(left: str, right: str) -> str:
 
 
 @define("||(jsonb, jsonb) -> jsonb", "Members of both; those of the right win.", family=_FAMILY)
-def merged(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    return context.rowwise(_merged, left, right)
+def merge_objects(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return context.rowwise(_merge, left, right)
 
 
 def _without(text: str, key: str | int) -> str:
@@ -85,7 +85,7 @@ def _without(text: str, key: str | int) -> str:
         return jsonb_text([item for item in value if item != key])
     if isinstance(value, list) and isinstance(key, int):
         index = key if key >= 0 else len(value) + key
-        return jsonb_text([item for place, item in enumerate(value) if place != index])
+        return jsonb_text([item for position, item in enumerate(value) if position != index])
     noun = "object using integer index" if isinstance(value, dict) else "scalar"
     raise BadLiteral(fault.INVALID_PARAMETER, f"cannot delete from {noun}")
 
@@ -107,15 +107,15 @@ def without_keys(context: CallContext, value: pl.Expr, keys: pl.Expr) -> pl.Expr
     return context.rowwise(changed, value, keys)
 
 
-def _stripped(value: Json) -> Json:
+def _strip_nulls(value: Json) -> Json:
     if isinstance(value, dict):
-        return {key: _stripped(item) for key, item in value.items() if item is not None}
-    return [_stripped(item) for item in value] if isinstance(value, list) else value
+        return {key: _strip_nulls(item) for key, item in value.items() if item is not None}
+    return [_strip_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 @define("jsonb_strip_nulls(jsonb) -> jsonb", "Without members that are null.", family=_FAMILY)
 def strip_nulls(context: CallContext, value: pl.Expr) -> pl.Expr:
-    return context.rowwise(lambda text: jsonb_text(_stripped(parse_json(text))), value)
+    return context.rowwise(lambda text: jsonb_text(_strip_nulls(parse_json(text))), value)
 
 
 _INDEX: Final = re.compile(r"[ \t\n\r\v\f]*[-+]?[0-9]+")
@@ -165,20 +165,20 @@ def set_member(context: CallContext, value: pl.Expr, path: pl.Expr, new: pl.Expr
     return context.rowwise(changed, value, path, new, *create)
 
 
-def _deleted(value: Json, path: list[str | None], depth: int = 0) -> Json:
+def _delete(value: Json, path: list[str | None], depth: int = 0) -> Json:
     step, last = path[depth], depth == len(path) - 1
     if step is None:
         raise BadLiteral("22004", f"path element at position {depth + 1} is null")
     if isinstance(value, dict) and step in value:
         rest = {name: item for name, item in value.items() if name != step}
-        return rest if last else {**value, step: _deleted(value[step], path, depth + 1)}
+        return rest if last else {**value, step: _delete(value[step], path, depth + 1)}
     if not isinstance(value, list):
         return value
     index = _index_of(step, len(value), depth)
     if not 0 <= index < len(value):
         return value
-    kept = [] if last else [_deleted(value[index], path, depth + 1)]
-    return [*value[:index], *kept, *value[index + 1 :]]
+    replacement = [] if last else [_delete(value[index], path, depth + 1)]
+    return [*value[:index], *replacement, *value[index + 1 :]]
 
 
 @define("#-(jsonb, text[]) -> jsonb; jsonb_delete_path(jsonb, text[]) -> jsonb", "Without a path.", family=_FAMILY)
@@ -187,7 +187,7 @@ def without_path(context: CallContext, value: pl.Expr, path: pl.Expr) -> pl.Expr
         document = parse_json(text)
         if not isinstance(document, dict | list):
             raise BadLiteral(fault.INVALID_PARAMETER, "cannot delete path in scalar")
-        return jsonb_text(_deleted(document, steps) if steps and document else document)
+        return jsonb_text(_delete(document, steps) if steps and document else document)
 
     return context.rowwise(changed, value, path)
 

@@ -28,11 +28,11 @@ def _member(text: str, key: str | int) -> str | None:
         stripped = text.lstrip(" \t\n\r")
         if stripped[:1] != ("{" if isinstance(key, str) else "["):
             return None
-    kind, members = raw_members(text)
+    json_type, members = raw_members(text)
     if isinstance(key, str):
-        found = [item for name, item in members if name == key] if kind == "object" else []
-        return found[-1] if found else None
-    if kind != "array" or not -len(members) <= key < len(members):
+        values = [item for name, item in members if name == key] if json_type == "object" else []
+        return values[-1] if values else None
+    if json_type != "array" or not -len(members) <= key < len(members):
         return None
     return members[key][1]
 
@@ -48,7 +48,7 @@ def _binary_member(text: str, key: str | int) -> object:
     return _MISSING
 
 
-def _shown(value: object) -> str | None:
+def _member_text(value: object) -> str | None:
     """A member as ->> gives it."""
     if value is _MISSING or value is None:
         return None
@@ -92,8 +92,8 @@ def member(context: CallContext, value: pl.Expr, key: pl.Expr) -> pl.Expr:
 )
 def member_text(context: CallContext, value: pl.Expr, key: pl.Expr) -> pl.Expr:
     if _binary(context):
-        return _by_key(context, lambda text, one: _shown(_binary_member(text, one)), value, key)
-    return _by_key(context, lambda text, one: text_of(_member(text, one)), value, key)
+        return _by_key(context, lambda text, name: _member_text(_binary_member(text, name)), value, key)
+    return _by_key(context, lambda text, name: text_of(_member(text, name)), value, key)
 
 
 def _by_key(context: CallContext, read: Callable[[str, Any], str | None], value: pl.Expr, key: pl.Expr) -> pl.Expr:
@@ -138,7 +138,7 @@ def _path_json(context: CallContext, text: str, path: list[str | None]) -> str |
 
 
 def _path_text(context: CallContext, text: str, path: list[str | None]) -> str | None:
-    return _shown(_walk(text, path)) if _binary(context) else text_of(_walk_raw(text, path))
+    return _member_text(_walk(text, path)) if _binary(context) else text_of(_walk_raw(text, path))
 
 
 @define("#>(json, text[]) -> json; #>(jsonb, text[]) -> jsonb", "Member by path as JSON.", family=_FAMILY)

@@ -18,9 +18,9 @@ def _array_of_first(types: tuple[PgType, ...]) -> PgType:
 
 
 def _elements(context: CallContext, text: str) -> list[str]:
-    kind, members = raw_members(text)
-    if kind != "array":
-        noun = "a scalar" if kind == "scalar" else "an object"
+    json_type, members = raw_members(text)
+    if json_type != "array":
+        noun = "a scalar" if json_type == "scalar" else "an object"
         raise BadLiteral(fault.INVALID_PARAMETER, f"cannot extract elements from {noun}")
     return [item for _, item in members]
 
@@ -50,9 +50,9 @@ def elements_text(context: CallContext, value: pl.Expr) -> pl.Expr:
 
 
 def _members(context: CallContext, text: str, function: str) -> list[tuple[str, str]]:
-    kind, members = raw_members(text)
-    if kind != "object":
-        noun = "a scalar" if kind == "scalar" else "an array"
+    json_type, members = raw_members(text)
+    if json_type != "object":
+        noun = "a scalar" if json_type == "scalar" else "an array"
         raise BadLiteral(fault.INVALID_PARAMETER, f"cannot call {function} on {noun}")
     return [(str(name), item) for name, item in members]
 

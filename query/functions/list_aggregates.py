@@ -7,17 +7,17 @@ from query.expr.aggregate_inputs import AggregateInputs
 from query.expr.aggregate_plans import Plan
 from query.expr.call_context import CallContext
 from query.expr.equality import once
-from query.expr.json_values import quoted as quoted_text
+from query.expr.json_values import json_string as quoted_text
 from query.expr.json_values import to_json
-from query.expr.row_errors import row_error
+from query.expr.row_errors import declare_row_error
 from query.expr.sort_keys import sort_key
 from query.expr.text_output import to_text
 from query.functions.registry import aggregate
-from query.pg.json_text import normalised
+from query.pg.json_text import normalise
 from query.pg.types import TEXT, is_keyed
 from query.plan.tree import SortKey
 
-row_error("null_jsonb_name", fault.INVALID_PARAMETER, "field name must not be null")
+declare_row_error("null_jsonb_name", fault.INVALID_PARAMETER, "field name must not be null")
 
 
 def _sorted_values(value: pl.Expr, inputs: AggregateInputs) -> tuple[tuple[pl.Expr, ...], pl.Expr]:
@@ -65,56 +65,58 @@ def _list(inputs: AggregateInputs, argument: pl.Expr) -> tuple[tuple[pl.Expr, ..
 
 @aggregate("array_agg(any) -> anyarray", "The values as an array, NULLs included.")
 def _array_agg(inputs: AggregateInputs) -> Plan:
-    call, made = inputs.call, inputs.made
+    call, output = inputs.call, inputs.output
     columns, values = _list(inputs, inputs.value(call.args[0]))
-    result = pl.when(pl.col(made.id).list.len() > 0).then(pl.col(made.id))
-    return Plan(columns, (values.implode().alias(made.id),), result)
+    result = pl.when(pl.col(output.id).list.len() > 0).then(pl.col(output.id))
+    return Plan(columns, (values.implode().alias(output.id),), result)
 
 
 @aggregate("string_agg(text, text) -> text", "The values that are not NULL, joined.")
 def _string_agg(inputs: AggregateInputs) -> Plan:
-    call, made = inputs.call, inputs.made
+    call, output = inputs.call, inputs.output
     delimiter = getattr(call.args[1], "value", None)
     if not isinstance(delimiter, str):
         raise fault.unsupported("string_agg with a delimiter that is not a constant", call.position)
     columns, values = _list(inputs, inputs.value(call.args[0]))
     present = values.drop_nulls()
-    joined = pl.when(present.count() > 0).then(present.str.join(delimiter)).alias(made.id)
-    return Plan(columns, (joined,), pl.col(made.id))
+    text = pl.when(present.count() > 0).then(present.str.join(delimiter)).alias(output.id)
+    return Plan(columns, (text,), pl.col(output.id))
 
 
 @aggregate("json_agg(any) -> json; jsonb_agg(any) -> jsonb", "The values as a JSON array.")
 def _json_list(inputs: AggregateInputs) -> Plan:
-    call, made = inputs.call, inputs.made
-    kind = call.args[0].type
-    context = CallContext((kind,), made.type, call.position)
+    call, output = inputs.call, inputs.output
+    pg_type = call.args[0].type
+    context = CallContext((pg_type,), output.type, call.position)
     columns, values = _list(inputs, inputs.value(call.args[0]))
-    binary = made.type.name == "jsonb"
-    texts = to_json(context, values, kind, binary).fill_null("null")
-    items = pl.col(made.id)
+    binary = output.type.name == "jsonb"
+    texts = to_json(context, values, pg_type, binary).fill_null("null")
+    items = pl.col(output.id)
     result = pl.when(items.is_not_null()).then(pl.concat_str([pl.lit("["), items, pl.lit("]")]))
-    separator = ", \n " if kind.name == "record" and not binary else ", "
-    joined = pl.when(values.len() > 0).then(texts.str.join(separator)).alias(made.id)
-    return Plan(columns, (joined,), result)
+    separator = ", \n " if pg_type.name == "record" and not binary else ", "
+    document = pl.when(values.len() > 0).then(texts.str.join(separator)).alias(output.id)
+    return Plan(columns, (document,), result)
 
 
 @aggregate(
     "json_object_agg(any, any) -> json; jsonb_object_agg(any, any) -> jsonb", "Keys and values as a JSON object."
 )
 def _json_object(inputs: AggregateInputs) -> Plan:
-    """Of jsonb the last value of a key stays."""
-    call, made = inputs.call, inputs.made
+    """An object of jsonb keeps only the last value of a key."""
+    call, output = inputs.call, inputs.output
     if call.distinct:
         raise fault.unsupported(f"DISTINCT in {call.function}", call.position)
-    binary = made.type.name == "jsonb"
+    binary = output.type.name == "jsonb"
     key_site = CallContext((call.args[0].type,), TEXT, call.position)
-    item_site = CallContext((call.args[1].type,), made.type, call.position)
-    named = to_text(key_site, inputs.value(call.args[0]), call.args[0].type)
-    missing = named.is_null() if call.where is None else named.is_null() & inputs.value(call.where).fill_null(False)
-    named = key_site.trap(named, missing, "null_jsonb_name" if binary else "null_json_key")
-    key = key_site.rowwise(quoted_text, named)
+    item_site = CallContext((call.args[1].type,), output.type, call.position)
+    name_text = to_text(key_site, inputs.value(call.args[0]), call.args[0].type)
+    missing = (
+        name_text.is_null() if call.where is None else name_text.is_null() & inputs.value(call.where).fill_null(False)
+    )
+    name_text = key_site.fail_where(name_text, missing, "null_jsonb_name" if binary else "null_json_key")
+    key = key_site.rowwise(quoted_text, name_text)
     item = to_json(item_site, inputs.value(call.args[1]), call.args[1].type, binary).fill_null("null")
     columns, members = _list(inputs, pl.concat_str([key, pl.lit(" : "), item]))
-    joined = pl.when(members.len() > 0).then(members.str.join(", ")).alias(made.id)
-    whole = pl.concat_str([pl.lit("{ "), pl.col(made.id), pl.lit(" }")])
-    return Plan(columns, (joined,), item_site.rowwise(normalised, whole) if binary else whole)
+    document = pl.when(members.len() > 0).then(members.str.join(", ")).alias(output.id)
+    whole = pl.concat_str([pl.lit("{ "), pl.col(output.id), pl.lit(" }")])
+    return Plan(columns, (document,), item_site.rowwise(normalise, whole) if binary else whole)

@@ -18,24 +18,24 @@ from query.expr.checked_arithmetic import (
     rounded_division,
     without_underflow,
 )
-from query.expr.row_errors import row_error, row_fault
+from query.expr.row_errors import declare_row_error, row_fault
 from query.functions.registry import define
 from query.pg.types import FLOATS, INTEGER_LIMITS, NUMERIC_DIGITS, PgType, numeric
 
-row_error("negative_sqrt", fault.INVALID_POWER_ARGUMENT, "cannot take square root of a negative number")
-row_error("log_zero", fault.INVALID_LOG_ARGUMENT, "cannot take logarithm of zero")
-row_error("log_negative", fault.INVALID_LOG_ARGUMENT, "cannot take logarithm of a negative number")
-row_error("power_zero", fault.INVALID_POWER_ARGUMENT, "zero raised to a negative power is undefined")
-row_error(
+declare_row_error("negative_sqrt", fault.INVALID_POWER_ARGUMENT, "cannot take square root of a negative number")
+declare_row_error("log_zero", fault.INVALID_LOG_ARGUMENT, "cannot take logarithm of zero")
+declare_row_error("log_negative", fault.INVALID_LOG_ARGUMENT, "cannot take logarithm of a negative number")
+declare_row_error("power_zero", fault.INVALID_POWER_ARGUMENT, "zero raised to a negative power is undefined")
+declare_row_error(
     "power_complex",
     fault.INVALID_POWER_ARGUMENT,
     "a negative number raised to a non-integer power yields a complex result",
 )
-row_error("input_range", fault.NUMERIC_OUT_OF_RANGE, "input is out of range")
-row_error("bucket_count", fault.INVALID_WIDTH_BUCKET, "count must be greater than zero")
-row_error("bucket_nan", fault.INVALID_WIDTH_BUCKET, "operand, lower bound, and upper bound cannot be NaN")
-row_error("bucket_infinite", fault.INVALID_WIDTH_BUCKET, "lower and upper bounds must be finite")
-row_error("bucket_bounds", fault.INVALID_WIDTH_BUCKET, "lower bound cannot equal upper bound")
+declare_row_error("input_range", fault.NUMERIC_OUT_OF_RANGE, "input is out of range")
+declare_row_error("bucket_count", fault.INVALID_WIDTH_BUCKET, "count must be greater than zero")
+declare_row_error("bucket_nan", fault.INVALID_WIDTH_BUCKET, "operand, lower bound, and upper bound cannot be NaN")
+declare_row_error("bucket_infinite", fault.INVALID_WIDTH_BUCKET, "lower and upper bounds must be finite")
+declare_row_error("bucket_bounds", fault.INVALID_WIDTH_BUCKET, "lower bound cannot equal upper bound")
 
 _FAMILY = "Mathematics"
 _ROOT_SCALE = 20
@@ -45,7 +45,7 @@ _ALL = ("int2", "int4", "int8", "numeric", "float4", "float8")
 
 
 def _each(name: str, *kinds: str) -> str:
-    return "; ".join(f"{name}({kind}) -> {kind}" for kind in kinds)
+    return "; ".join(f"{name}({pg_type}) -> {pg_type}" for pg_type in kinds)
 
 
 def _argument(types: tuple[PgType, ...]) -> PgType:
@@ -157,7 +157,7 @@ _LEAST: Final = Decimal("0.0001")
 
 def _decimal(context: CallContext, function: Callable[..., Decimal], *values: pl.Expr) -> pl.Expr:
     """A function of Decimals over numeric columns."""
-    scales = [kind.scale for kind in context.types]
+    scales = [pg_type.scale for pg_type in context.types]
     target = context.result.scale
 
     def over(*unscaled: int) -> int:
@@ -183,7 +183,7 @@ def _decimal(context: CallContext, function: Callable[..., Decimal], *values: pl
     result=_root,
 )
 def sqrt(context: CallContext, value: pl.Expr) -> pl.Expr:
-    value = context.trap(value, value < 0, "negative_sqrt")
+    value = context.fail_where(value, value < 0, "negative_sqrt")
     return value.sqrt() if context.result.name == "float8" else _decimal(context, Decimal.sqrt, value)
 
 
@@ -205,8 +205,8 @@ def _decimal_exp(value: Decimal) -> Decimal:
 
 
 def _positive(context: CallContext, value: pl.Expr) -> pl.Expr:
-    value = context.trap(value, value == 0, "log_zero")
-    return context.trap(value, value < 0, "log_negative")
+    value = context.fail_where(value, value == 0, "log_zero")
+    return context.fail_where(value, value < 0, "log_negative")
 
 
 @define("ln(numeric) -> numeric; ln(float8) -> float8", "Natural logarithm.", family=_FAMILY, result=_root)
@@ -226,9 +226,9 @@ def log(context: CallContext, value: pl.Expr) -> pl.Expr:
     if context.result.name == "numeric":
         return _decimal(context, Decimal.log10, value)
     # Polars divides logarithms: 2.9999999999999996 for 1000. What is one digit off a whole number is that number.
-    found = value.log10()
-    near = found.round(0)
-    return pl.when((found - near).abs() <= near.abs() * _LAST_DIGIT).then(near).otherwise(found)
+    logarithm = value.log10()
+    near = logarithm.round(0)
+    return pl.when((logarithm - near).abs() <= near.abs() * _LAST_DIGIT).then(near).otherwise(logarithm)
 
 
 _LAST_DIGIT: Final = 2.3e-16
@@ -240,7 +240,7 @@ _LAST_DIGIT: Final = 2.3e-16
 def log_base(context: CallContext, base: pl.Expr, value: pl.Expr) -> pl.Expr:
     both = base.is_not_null() & value.is_not_null()
     base, value = (_positive(context, pl.when(both).then(part)) for part in (base, value))
-    base = context.trap(base, base == 10 ** context.types[0].scale, "division_by_zero")
+    base = context.fail_where(base, base == 10 ** context.types[0].scale, "division_by_zero")
     return _decimal(context, lambda b, v: v.ln() / b.ln(), base, value)
 
 
@@ -253,12 +253,12 @@ def log_base(context: CallContext, base: pl.Expr, value: pl.Expr) -> pl.Expr:
     result=_root,
 )
 def power(context: CallContext, base: pl.Expr, exponent: pl.Expr) -> pl.Expr:
-    base = context.trap(base, (base == 0) & (exponent < 0), "power_zero")
+    base = context.fail_where(base, (base == 0) & (exponent < 0), "power_zero")
     if context.result.name == "numeric":
         unit = 10 ** context.types[1].scale
-        base = context.trap(base, (base < 0) & (exponent % unit != 0), "power_complex")
+        base = context.fail_where(base, (base < 0) & (exponent % unit != 0), "power_complex")
         return _decimal(context, _decimal_power, base, exponent)
-    base = context.trap(base, (base < 0) & (exponent != exponent.floor()), "power_complex")
+    base = context.fail_where(base, (base < 0) & (exponent != exponent.floor()), "power_complex")
     result = checked_float(context, base.pow(exponent), base, exponent)
     return without_underflow(context, result, (base != 0) & base.is_finite() & exponent.is_finite())
 
@@ -304,7 +304,7 @@ def _angle(name: str, summary: str, build: Callable[[pl.Expr], pl.Expr]) -> None
 
     @define(f"{name}(float8) -> float8", summary, family=_FAMILY)
     def function(context: CallContext, value: pl.Expr) -> pl.Expr:
-        return context.trap(build(value), value.is_infinite(), "input_range")
+        return context.fail_where(build(value), value.is_infinite(), "input_range")
 
 
 _angle("sin", "Sine.", lambda value: value.sin())
@@ -319,12 +319,12 @@ _float("tanh", "Hyperbolic tangent.", lambda value: value.tanh())
 
 @define("asin(float8) -> float8", "Arc sine.", family=_FAMILY)
 def asin(context: CallContext, value: pl.Expr) -> pl.Expr:
-    return context.trap(value.arcsin(), (value.abs() > 1) & value.is_not_nan(), "input_range")
+    return context.fail_where(value.arcsin(), (value.abs() > 1) & value.is_not_nan(), "input_range")
 
 
 @define("acos(float8) -> float8", "Arc cosine.", family=_FAMILY)
 def acos(context: CallContext, value: pl.Expr) -> pl.Expr:
-    return context.trap(value.arccos(), (value.abs() > 1) & value.is_not_nan(), "input_range")
+    return context.fail_where(value.arccos(), (value.abs() > 1) & value.is_not_nan(), "input_range")
 
 
 @define("atan2(float8, float8) -> float8", "Arc tangent of y / x.", family=_FAMILY)
@@ -334,12 +334,12 @@ def atan2(context: CallContext, y: pl.Expr, x: pl.Expr) -> pl.Expr:
 
 def _whole_number(context: CallContext, function: Callable[[int, int], int], left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """An integer of two, or `integer out of range`."""
-    kind = context.result
+    pg_type = context.result
 
     def over(a: int, b: int) -> int:
         result = function(a, b)
-        if result >= INTEGER_LIMITS[kind.name]:
-            raise row_fault(fault.NUMERIC_OUT_OF_RANGE, f"{kind.sql_name} out of range", context.position)
+        if result >= INTEGER_LIMITS[pg_type.name]:
+            raise row_fault(fault.NUMERIC_OUT_OF_RANGE, f"{pg_type.sql_name} out of range", context.position)
         return result
 
     return context.rowwise(over, left, right)
@@ -359,7 +359,7 @@ def lcm(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     "width_bucket(float8, float8, float8, int4) -> int4",
     "Number of the bucket among equally wide ones; 0 below, count + 1 beyond.",
     family=_FAMILY,
-    guarded=True,
+    skips_null_rows=True,
 )
 def width_bucket(context: CallContext, value: pl.Expr, low: pl.Expr, high: pl.Expr, count: pl.Expr) -> pl.Expr:
     rising = low < high
@@ -370,7 +370,7 @@ def width_bucket(context: CallContext, value: pl.Expr, low: pl.Expr, high: pl.Ex
     zero, after = pl.lit(0, dtype=pl.Int64), count.cast(pl.Int64) + 1
     bucket = checked_int(context, pl.when(below).then(zero).when(beyond).then(after).otherwise(inside), context.result)
     numbers = pl.all_horizontal(part.is_not_nan() for part in (value, low, high))
-    bucket = context.trap(bucket, low == high, "bucket_bounds")
-    bucket = context.trap(bucket, numbers & ~(low.is_finite() & high.is_finite()), "bucket_infinite")
-    bucket = context.trap(bucket, ~numbers, "bucket_nan")
-    return context.trap(bucket, count <= 0, "bucket_count")
+    bucket = context.fail_where(bucket, low == high, "bucket_bounds")
+    bucket = context.fail_where(bucket, numbers & ~(low.is_finite() & high.is_finite()), "bucket_infinite")
+    bucket = context.fail_where(bucket, ~numbers, "bucket_nan")
+    return context.fail_where(bucket, count <= 0, "bucket_count")

@@ -39,7 +39,7 @@ class Template:
         return len(self.whole) + self.point + len(self.fraction)
 
 
-def parsed(text: str) -> Template | None:
+def parse_template(text: str) -> Template | None:
     """The template; None for one with patterns that are not supported."""
     match = _TEMPLATE.match(text)
     if match is None or (match[2] and match[6]) or (match[4] and not match[5] and match[6]):
@@ -57,7 +57,7 @@ def parsed(text: str) -> Template | None:
     family="Formatting",
 )
 def to_char_number(context: CallContext, value: pl.Expr, template: object) -> pl.Expr:
-    form = parsed(str(template))
+    form = parse_template(str(template))
     if form is None:
         hint = "use FM, 0, 9, comma, point, S, MI, PR"
         raise fault.unsupported(f"number template {template}", context.position, hint)
@@ -66,8 +66,8 @@ def to_char_number(context: CallContext, value: pl.Expr, template: object) -> pl
     def shown(number: object) -> str:
         if isinstance(number, float):
             return _float(number, form)
-        exact = _rounded(Decimal(str(number)).scaleb(-scale), form, ROUND_HALF_UP)
-        return formatted(exact, exact < 0, form)
+        exact = _round(Decimal(str(number)).scaleb(-scale), form, ROUND_HALF_UP)
+        return format_number(exact, exact < 0, form)
 
     return context.rowwise(shown, value)
 
@@ -78,14 +78,14 @@ def _float(number: float, form: Template) -> str:
         raise UnsupportedLiteral("to_char of NaN and infinity")
     if len(str(int(abs(number)))) + len(form.fraction) > _FLOAT_DIGITS:
         raise UnsupportedLiteral("to_char of a float8 with more than 15 digits")
-    return formatted(_rounded(Decimal(number), form, ROUND_HALF_EVEN), math.copysign(1, number) < 0, form)
+    return format_number(_round(Decimal(number), form, ROUND_HALF_EVEN), math.copysign(1, number) < 0, form)
 
 
-def _rounded(number: Decimal, form: Template, rounding: str) -> Decimal:
+def _round(number: Decimal, form: Template, rounding: str) -> Decimal:
     return number.quantize(Decimal(1).scaleb(-len(form.fraction)), rounding)
 
 
-def formatted(number: Decimal, negative: bool, form: Template) -> str:
+def format_number(number: Decimal, negative: bool, form: Template) -> str:
     """A number that has the template's digits after the point, in the template.
 
     >>> formatted(Decimal("-1234.50"), True, parsed("9,999.99"))
@@ -97,18 +97,20 @@ def formatted(number: Decimal, negative: bool, form: Template) -> str:
         body = re.sub("[09]", "#", form.whole) + ("." + "#" * len(form.fraction) if form.point else "")
     elif form.trimmed and body.strip() == ".":
         body = "0."
-    return _signed(body, negative, form) + form.suffix
+    return _add_sign(body, negative, form) + form.suffix
 
 
 def _digits(digits: str, form: Template) -> str:
     """The digits before the point, right-aligned: a zero only where the template has one, or nothing else is there."""
     places = form.whole.replace(",", "")
     digits = "" if digits == "0" and "0" not in places and form.fraction else digits
-    shown = digits.rjust(len(places))
+    padded = digits.rjust(len(places))
     first_zero = places.find("0")
     if first_zero >= 0:
-        shown = "".join("0" if letter == " " and index >= first_zero else letter for index, letter in enumerate(shown))
-    return _grouped(shown, form.whole)
+        padded = "".join(
+            "0" if letter == " " and index >= first_zero else letter for index, letter in enumerate(padded)
+        )
+    return _insert_groups(padded, form.whole)
 
 
 def _fraction(decimals: str, form: Template) -> str:
@@ -118,8 +120,8 @@ def _fraction(decimals: str, form: Template) -> str:
     return "." + decimals
 
 
-def _grouped(shown: str, whole: str) -> str:
-    letters = iter(shown)
+def _insert_groups(padded: str, whole: str) -> str:
+    letters = iter(padded)
     result = ""
     for mark in whole:
         if mark == ",":
@@ -129,7 +131,7 @@ def _grouped(shown: str, whole: str) -> str:
     return result
 
 
-def _signed(body: str, negative: bool, form: Template) -> str:
+def _add_sign(body: str, negative: bool, form: Template) -> str:
     """The number with its sign, filled up on the left unless the template trims."""
     number = body.lstrip()
     before = {"": "-" if negative else "", "S": "-" if negative else "+", "PR": "<" if negative else ""}

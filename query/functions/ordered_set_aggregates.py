@@ -13,7 +13,7 @@ from query.functions.registry import aggregate
 from query.pg.types import INTERVAL_TYPE, is_keyed
 
 
-def _ordered(inputs: AggregateInputs) -> tuple[pl.Expr, pl.Expr]:
+def _sort_values(inputs: AggregateInputs) -> tuple[pl.Expr, pl.Expr]:
     """The column of the ordering value, and its present values in order."""
     key = inputs.call.order[0]
     name = inputs.name("a0")
@@ -22,7 +22,7 @@ def _ordered(inputs: AggregateInputs) -> tuple[pl.Expr, pl.Expr]:
         ordered = value.sort_by(sort_key(value, key.value.type), descending=key.descending)
     else:
         ordered = value.sort(descending=key.descending)
-    return inputs.masked(key.value).alias(name), ordered
+    return inputs.mask(key.value).alias(name), ordered
 
 
 @aggregate(
@@ -50,9 +50,9 @@ def _percentile_cont(inputs: AggregateInputs) -> Plan:
     spans = call.order[0].value.type.name == "interval"
 
     def pick(values: pl.Expr, count: pl.Expr, fraction: float) -> pl.Expr:
-        place = (count - 1) * fraction
-        low, high = place.floor(), place.ceil()
-        share = place - low
+        position = (count - 1) * fraction
+        low, high = position.floor(), position.ceil()
+        share = position - low
         first = values.list.get(low.cast(pl.Int64).clip(0, None), null_on_oob=True)
         second = values.list.get(high.cast(pl.Int64).clip(0, None), null_on_oob=True)
         if spans:
@@ -68,29 +68,29 @@ def _percentile_cont(inputs: AggregateInputs) -> Plan:
 
 def _fractions(inputs: AggregateInputs, pick: Callable[[pl.Expr, pl.Expr, float], pl.Expr]) -> Plan:
     """Each group's values are sorted once, into a list; the fractions are read from it after grouping."""
-    call, made = inputs.call, inputs.made
-    column, ordered = _ordered(inputs)
-    name, wanted = inputs.name("l"), getattr(call.direct[0], "value", None)
+    call, output = inputs.call, inputs.output
+    column, ordered = _sort_values(inputs)
+    name, fractions = inputs.name("l"), getattr(call.direct[0], "value", None)
     values, count = pl.col(name), pl.col(name).list.len().cast(pl.Int64)
     aggregates = (ordered.implode().alias(name),)
-    if wanted is None:
-        return Plan((column,), aggregates, pl.lit(None, dtype=made.type.polars))
-    if not isinstance(wanted, tuple):
-        return Plan((column,), aggregates, pick(values, count, float(wanted)))
-    nothing = pl.lit(None, dtype=made.type.element.polars if made.type.element else pl.Null())
-    parts = [nothing if fraction is None else pick(values, count, float(fraction)) for fraction in wanted]
-    return Plan((column,), aggregates, pl.when(count > 0).then(pl.concat_list(parts).cast(made.type.polars)))
+    if fractions is None:
+        return Plan((column,), aggregates, pl.lit(None, dtype=output.type.polars))
+    if not isinstance(fractions, tuple):
+        return Plan((column,), aggregates, pick(values, count, float(fractions)))
+    nothing = pl.lit(None, dtype=output.type.element.polars if output.type.element else pl.Null())
+    parts = [nothing if fraction is None else pick(values, count, float(fraction)) for fraction in fractions]
+    return Plan((column,), aggregates, pl.when(count > 0).then(pl.concat_list(parts).cast(output.type.polars)))
 
 
 @aggregate("mode() WITHIN GROUP (ORDER BY any) -> anyelement", "Most frequent value.")
 def _mode(inputs: AggregateInputs) -> Plan:
     """The most frequent value; of several the first in the order."""
-    call, made = inputs.call, inputs.made
-    column, ordered = _ordered(inputs)
-    kind = call.order[0].value.type
-    if is_keyed(kind):
-        runs = sort_key(ordered, kind).rle().struct.field("len")
+    call, output = inputs.call, inputs.output
+    column, ordered = _sort_values(inputs)
+    pg_type = call.order[0].value.type
+    if is_keyed(pg_type):
+        runs = sort_key(ordered, pg_type).rle().struct.field("len")
         last = (runs.cum_sum().cast(pl.Int64) - 1).filter(runs == runs.max()).first()
-        return Plan((column,), (ordered.get(last, null_on_oob=True).alias(made.id),), pl.col(made.id))
-    found = ordered.mode().sort(descending=call.order[0].descending).first()
-    return Plan((column,), (found.alias(made.id),), pl.col(made.id))
+        return Plan((column,), (ordered.get(last, null_on_oob=True).alias(output.id),), pl.col(output.id))
+    mode = ordered.mode().sort(descending=call.order[0].descending).first()
+    return Plan((column,), (mode.alias(output.id),), pl.col(output.id))

@@ -16,8 +16,8 @@ _BASE_DIGITS: Final = 4
 @define("quotient text(numeric, numeric) -> text", "The text of `a / b` and of a mean.", family="Arithmetic")
 def quotient_text(context: CallContext, dividend: pl.Expr, divisor: pl.Expr) -> pl.Expr:
     zero = (divisor == 0) & dividend.is_not_null()
-    safe = context.trap(divisor, zero, "division_by_zero")
-    left, right = (kind.scale for kind in context.types)
+    safe = context.fail_where(divisor, zero, "division_by_zero")
+    left, right = (pg_type.scale for pg_type in context.types)
     return context.rowwise(lambda a, b: shown_quotient((a, left), (b, right)), dividend, safe)
 
 

@@ -20,7 +20,7 @@ from query.pg.types import TEXT, array_of
 _FAMILY = "Patterns"
 
 
-def parsed(context: CallContext, pattern: object, flags: str = "") -> Regex:
+def parse_pattern(context: CallContext, pattern: object, flags: str = "") -> Regex:
     try:
         return parse_regex(str(pattern), flags)
     except BadRegex as error:
@@ -43,7 +43,7 @@ def _backtracking(context: CallContext, regex: Regex) -> "re.Pattern[str]":
     return _python(context, regex)
 
 
-def _found(context: CallContext, value: pl.Expr, regex: Regex) -> pl.Expr:
+def _find(context: CallContext, value: pl.Expr, regex: Regex) -> pl.Expr:
     """True where the expression matches anywhere."""
     if needs_python(regex.root):
         compiled = _backtracking(context, regex)
@@ -65,7 +65,7 @@ def searchable(context: CallContext, regex: Regex) -> "re.Pattern[str]":
     return _backtracking(context, regex) if needs_python(regex.root) else _python(context, regex)
 
 
-def interpreted(context: CallContext, regex: Regex) -> "re.Pattern[str]":
+def compile_rowwise(context: CallContext, regex: Regex) -> "re.Pattern[str]":
     """The same for finding by Python's matcher, row by row, which must not try for ever."""
     compiled = searchable(context, regex)
     if explodes(regex):
@@ -88,7 +88,7 @@ def _like(context: CallContext, value: pl.Expr, pattern: object, escape: object,
     pieces = parsed.pieces
     if parsed.fails:
         never = pl.when(value.is_not_null()).then(False)
-        return context.trap(never, value.str.contains(parsed.fails), "like_escape")
+        return context.fail_where(never, value.str.contains(parsed.fails), "like_escape")
     if ignore_case:
         return value.str.contains(parsed.search)
     if pieces is None or len(pieces) > 3 or (len(pieces) == 3 and any(pieces[::2])):
@@ -117,16 +117,18 @@ def _like_column(context: CallContext, value: pl.Expr, pattern: pl.Expr, escape:
     """Each distinct pattern becomes an expression once, which Polars looks for in linear time."""
     texts = replace(context, types=(TEXT,), result=TEXT)
 
-    def parsed(one: str) -> Like:
+    def parse_pattern(pattern_text: str) -> Like:
         try:
-            return like(one, str(escape), ignore_case)
+            return like(pattern_text, str(escape), ignore_case)
         except BadPattern as error:
             raise row_fault(fault.INVALID_ESCAPE, str(error), context.position) from error
 
-    asked = pl.when(value.is_not_null()).then(pattern)
-    found = value.str.contains(texts.rowwise(lambda one: parsed(one).search, asked))
-    fails = value.str.contains(texts.rowwise(lambda one: parsed(one).fails or NOTHING, asked))
-    return context.trap(found, fails, "like_escape")
+    patterns = pl.when(value.is_not_null()).then(pattern)
+    matches = value.str.contains(texts.rowwise(lambda pattern_text: parse_pattern(pattern_text).search, patterns))
+    fails = value.str.contains(
+        texts.rowwise(lambda pattern_text: parse_pattern(pattern_text).fails or NOTHING, patterns)
+    )
+    return context.fail_where(matches, fails, "like_escape")
 
 
 @define("like(text, text, text!) -> bool", "LIKE a pattern from a column.", family=_FAMILY)
@@ -142,7 +144,7 @@ def ilike_column(context: CallContext, value: pl.Expr, pattern: pl.Expr, escape:
 @define("similar to(text, text!, text!) -> bool", "SIMILAR TO.", family=_FAMILY)
 def similar_to(context: CallContext, value: pl.Expr, pattern: object, escape: object) -> pl.Expr:
     try:
-        return _found(context, value, parsed(context, similar(str(pattern), str(escape))))
+        return _find(context, value, parse_pattern(context, similar(str(pattern), str(escape))))
     except BadPattern as error:
         raise fault.invalid(fault.INVALID_ESCAPE, str(error), context.position) from error
 
@@ -152,17 +154,17 @@ def similar_to(context: CallContext, value: pl.Expr, pattern: object, escape: ob
 
 @define("~(text, text!) -> bool; regexp_like(text, text!) -> bool", "Matches a regular expression.", family=_FAMILY)
 def matches(context: CallContext, value: pl.Expr, pattern: object) -> pl.Expr:
-    return _found(context, value, parsed(context, pattern))
+    return _find(context, value, parse_pattern(context, pattern))
 
 
 @define("~*(text, text!) -> bool", "Matches a regular expression, case ignored.", family=_FAMILY)
 def matches_ignoring_case(context: CallContext, value: pl.Expr, pattern: object) -> pl.Expr:
-    return _found(context, value, parsed(context, pattern, "i"))
+    return _find(context, value, parse_pattern(context, pattern, "i"))
 
 
 @define("regexp_like(text, text!, text!) -> bool", "Matches a regular expression with flags.", family=_FAMILY)
 def regexp_like(context: CallContext, value: pl.Expr, pattern: object, flags: object) -> pl.Expr:
-    return _found(context, value, parsed(context, pattern, checked_flags(context, flags)))
+    return _find(context, value, parse_pattern(context, pattern, checked_flags(context, flags)))
 
 
 def checked_flags(context: CallContext, flags: object, allow_global: bool = False) -> str:
@@ -181,7 +183,7 @@ def checked_flags(context: CallContext, flags: object, allow_global: bool = Fals
 
 @define("substring(text, text!) -> text", "Part that matches: the first group, or all.", family=_FAMILY)
 def substring(context: CallContext, value: pl.Expr, pattern: object) -> pl.Expr:
-    regex = parsed(context, pattern)
+    regex = parse_pattern(context, pattern)
     compiled = searchable(context, regex)
     if not needs_python(regex.root):
         return value.str.extract(rust(regex), 1 if regex.groups else 0)
@@ -205,9 +207,9 @@ class Replacement:
 
 def replacement_of(text: str, groups: int) -> Replacement:
     parts: list[str | int] = [""]
-    place = 0
-    while place < len(text):
-        letter, following = text[place], text[place + 1 : place + 2]
+    position = 0
+    while position < len(text):
+        letter, following = text[position], text[position + 1 : position + 2]
         if letter == "\\" and following and following in "123456789&\\":
             if following == "\\":
                 parts.append("\\")
@@ -215,21 +217,21 @@ def replacement_of(text: str, groups: int) -> Replacement:
                 parts.append(0)
             elif int(following) <= groups:
                 parts.append(int(following))
-            place += 2
+            position += 2
             continue
         parts.append(letter)
-        place += 1
+        position += 1
     return Replacement(tuple(parts))
 
 
-def _replaced(context: CallContext, value: pl.Expr, pattern: object, new: object, flags: str) -> pl.Expr:
-    regex = parsed(context, pattern, checked_flags(context, flags, allow_global=True))
+def _replace(context: CallContext, value: pl.Expr, pattern: object, new: object, flags: str) -> pl.Expr:
+    regex = parse_pattern(context, pattern, checked_flags(context, flags, allow_global=True))
     compiled = searchable(context, regex)
     replacement = replacement_of(str(new), regex.groups)
     count = 0 if "g" in flags else 1
     if not needs_python(regex.root) and (count or not compiled.fullmatch("")):
         return _replaced_natively(value, regex, replacement, everywhere=count == 0)
-    compiled = interpreted(context, regex)
+    compiled = compile_rowwise(context, regex)
     return context.rowwise(lambda text: compiled.sub(replacement.render, text, count=count), value)
 
 
@@ -240,18 +242,18 @@ def _replaced_natively(value: pl.Expr, regex: Regex, replacement: Replacement, e
 
 @define("regexp_replace(text, text!, text!) -> text", "First match replaced; \\1 and \\& refer to it.", family=_FAMILY)
 def regexp_replace(context: CallContext, value: pl.Expr, pattern: object, new: object) -> pl.Expr:
-    return _replaced(context, value, pattern, new, "")
+    return _replace(context, value, pattern, new, "")
 
 
 @define("regexp_replace(text, text!, text!, text!) -> text", "Matches replaced; flag g for all.", family=_FAMILY)
 def regexp_replace_flags(context: CallContext, value: pl.Expr, pattern: object, new: object, flags: object) -> pl.Expr:
-    return _replaced(context, value, pattern, new, str(flags))
+    return _replace(context, value, pattern, new, str(flags))
 
 
 def _over_matches(
     context: CallContext, value: pl.Expr, pattern: object, flags: str, build: Callable[["re.Pattern[str]", str], object]
 ) -> pl.Expr:
-    compiled = interpreted(context, parsed(context, pattern, flags))
+    compiled = compile_rowwise(context, parse_pattern(context, pattern, flags))
     return context.rowwise(lambda text: build(compiled, text), value)
 
 
@@ -291,14 +293,14 @@ def regexp_match_flags(context: CallContext, value: pl.Expr, pattern: object, fl
 )
 def regexp_split_to_array(context: CallContext, value: pl.Expr, pattern: object) -> pl.Expr:
     def build(compiled: "re.Pattern[str]", text: str) -> object:
-        parts, place = [], 0
+        parts, position = [], 0
         for match in compiled.finditer(text):
             empty = match.end() == match.start()
-            if empty and (match.start() <= place or match.start() == len(text)):
+            if empty and (match.start() <= position or match.start() == len(text)):
                 continue
-            parts.append(text[place : match.start()])
-            place = match.end()
-        return [*parts, text[place:]]
+            parts.append(text[position : match.start()])
+            position = match.end()
+        return [*parts, text[position:]]
 
     return _over_matches(context, value, pattern, "", build)
 
@@ -323,8 +325,8 @@ def regexp_matches_flags(context: CallContext, value: pl.Expr, pattern: object, 
     text_flags = str(flags)
 
     def build(compiled: "re.Pattern[str]", text: str) -> object:
-        found = [_groups(match) for match in compiled.finditer(text)]
-        return found if "g" in text_flags else found[:1]
+        matches = [_groups(match) for match in compiled.finditer(text)]
+        return matches if "g" in text_flags else matches[:1]
 
     return _over_matches(context, value, pattern, checked_flags(context, flags, allow_global=True), build)
 

@@ -32,7 +32,7 @@ class Parameter:
 @dataclass(frozen=True, slots=True)
 class Function:
     """One form of a function. `strict`: NULL where an argument is, the others not looked at (PostgreSQL's proisstrict).
-    `guarded`: strict, but what `build` makes of a NULL is not, so the lowering keeps such rows from it and its errors.
+    `skips_null_rows`: strict, but the expression that `build` makes is not, so the lowering keeps NULLs from it.
     Every function is tried with NULL at every place: tests/oracle/test_functions.py."""
 
     key: str
@@ -46,7 +46,7 @@ class Function:
     family: str
     volatile: bool = False
     strict: bool = True
-    guarded: bool = False
+    skips_null_rows: bool = False
 
     def parameter(self, index: int) -> Parameter:
         return self.parameters[min(index, len(self.parameters) - 1)]
@@ -96,7 +96,7 @@ def define(
     result: ResultRule | None = None,
     volatile: bool = False,
     strict: bool = True,
-    guarded: bool = False,
+    skips_null_rows: bool = False,
     mirrored: str = "",
 ) -> Callable[[Builder], Builder]:
     """Registers a builder for every signature in `signatures`, separated by `;`. `result` overrides the type after
@@ -105,11 +105,17 @@ def define(
 
     def register(build: Builder) -> Builder:
         for signature in signatures.split(";"):
-            made = _parsed(signature.strip(), build, summary, family)
-            made = replace(made, result=result or made.result, volatile=volatile, strict=strict, guarded=guarded)
-            REGISTRY.add(made)
+            function = _parse_signature(signature.strip(), build, summary, family)
+            function = replace(
+                function,
+                result=result or function.result,
+                volatile=volatile,
+                strict=strict,
+                skips_null_rows=skips_null_rows,
+            )
+            REGISTRY.add(function)
             if mirrored:
-                REGISTRY.add(_mirror(made, mirrored))
+                REGISTRY.add(_mirror(function, mirrored))
         return build
 
     return register
@@ -118,7 +124,7 @@ def define(
 class _CallContext(Protocol):
     """query.expr.call_context.CallContext, as far as it matters here."""
 
-    def mirrored(self) -> "_CallContext": ...
+    def swapped(self) -> "_CallContext": ...
 
 
 def _mirror(function: Function, name: str) -> Function:
@@ -127,11 +133,11 @@ def _mirror(function: Function, name: str) -> Function:
     result = function.result
 
     def build(context: _CallContext, first: pl.Expr, second: pl.Expr) -> pl.Expr:
-        return function.build(context.mirrored(), second, first)
+        return function.build(context.swapped(), second, first)
 
     return replace(
         function,
-        key=f"{name}({_shown(right)}, {_shown(left)})",
+        key=f"{name}({_parameter_text(right)}, {_parameter_text(left)})",
         name=name,
         parameters=(right, left),
         result=result if isinstance(result, str) else lambda types: result(types[::-1]),
@@ -139,7 +145,7 @@ def _mirror(function: Function, name: str) -> Function:
     )
 
 
-def _shown(parameter: Parameter) -> str:
+def _parameter_text(parameter: Parameter) -> str:
     return parameter.type + ("!" if parameter.constant else "")
 
 
@@ -163,7 +169,7 @@ def argument_names(functions: str, names: str, short: str = "", default: int | N
         ARGUMENT_NAMES[function] = ArgumentNames(_words(names), _words(short), default)
 
 
-def _parsed(signature: str, build: Builder, summary: str, family: str) -> Function:
+def _parse_signature(signature: str, build: Builder, summary: str, family: str) -> Function:
     match = _SIGNATURE.match(signature)
     if match is None:
         raise ValueError(f"bad signature {signature!r}")
@@ -218,9 +224,9 @@ def aggregate(
 
     def register(build: AggregateBuilder) -> AggregateBuilder:
         for signature in signatures.split(";"):
-            made = _parsed_aggregate(signature.strip(), build, summary)
-            made = replace(made, result=result or made.result, shares_values=shares_values)
-            AGGREGATES.setdefault(made.name, []).append(made)
+            aggregate = _parsed_aggregate(signature.strip(), build, summary)
+            aggregate = replace(aggregate, result=result or aggregate.result, shares_values=shares_values)
+            AGGREGATES.setdefault(aggregate.name, []).append(aggregate)
         return build
 
     return register
@@ -246,8 +252,8 @@ def _rule(returned: str) -> ResultRule:
         return lambda types: types[0]
     if returned == "anyarray":
         return lambda types: array_of(types[0])
-    kind = type_named(returned)
-    return lambda types: kind
+    pg_type = type_named(returned)
+    return lambda types: pg_type
 
 
 def aggregate_of(name: str, types: Sequence[PgType]) -> Aggregate | None:
@@ -262,8 +268,8 @@ def shares_values(name: str) -> bool:
     return any(form.shares_values for form in AGGREGATES.get(name, ()))
 
 
-def _has_type(word: str, kind: PgType) -> bool:
-    return word == "any" or (word == "anyarray" and kind.element is not None) or word == kind.name
+def _has_type(word: str, pg_type: PgType) -> bool:
+    return word == "any" or (word == "anyarray" and pg_type.element is not None) or word == pg_type.name
 
 
 WindowBuilder = Callable[[WindowCall], pl.Expr]
@@ -293,8 +299,8 @@ def window(signatures: str, summary: str, *, framed: bool = False) -> Callable[[
             if match is None:
                 raise ValueError(f"bad signature {signature!r}")
             name, inside, returned = match.groups()
-            made = WindowFunction(name, _words(inside), returned, build, summary, framed)
-            WINDOW_FUNCTIONS.setdefault(name, []).append(made)
+            function = WindowFunction(name, _words(inside), returned, build, summary, framed)
+            WINDOW_FUNCTIONS.setdefault(name, []).append(function)
         return build
 
     return register

@@ -4,11 +4,11 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.row_errors import row_error
+from query.expr.row_errors import declare_row_error
 from query.functions.registry import define
 from query.functions.strings import is_ascii, or_rowwise
 
-row_error("field_zero", fault.INVALID_PARAMETER, "field position must not be zero")
+declare_row_error("field_zero", fault.INVALID_PARAMETER, "field position must not be zero")
 
 _FAMILY = "Text"
 
@@ -76,17 +76,17 @@ def reverse(context: CallContext, value: pl.Expr) -> pl.Expr:
     "split_part(text, text, int4) -> text",
     "A field between delimiters; negative counts from the end.",
     family=_FAMILY,
-    guarded=True,
+    skips_null_rows=True,
 )
-def split_part(context: CallContext, value: pl.Expr, delimiter: pl.Expr, place: pl.Expr) -> pl.Expr:
-    place = context.trap(place, place == 0, "field_zero")
+def split_part(context: CallContext, value: pl.Expr, delimiter: pl.Expr, position: pl.Expr) -> pl.Expr:
+    position = context.fail_where(position, position == 0, "field_zero")
 
     def part(text: str, by: str, number: int) -> str:
         fields = text.split(by) if by else [text]
         index = number - 1 if number > 0 else len(fields) + number
         return fields[index] if 0 <= index < len(fields) else ""
 
-    return context.rowwise(part, value, delimiter, place)
+    return context.rowwise(part, value, delimiter, position)
 
 
 @define("starts_with(text, text) -> bool; ^@(text, text) -> bool", "True if the text starts so.", family=_FAMILY)
@@ -95,19 +95,25 @@ def starts_with(context: CallContext, value: pl.Expr, prefix: pl.Expr) -> pl.Exp
 
 
 @define(
-    "overlay(text, text, int4) -> text", "A part replaced by a text of the same length.", family=_FAMILY, guarded=True
+    "overlay(text, text, int4) -> text",
+    "A part replaced by a text of the same length.",
+    family=_FAMILY,
+    skips_null_rows=True,
 )
 def overlay(context: CallContext, value: pl.Expr, new: pl.Expr, start: pl.Expr) -> pl.Expr:
     return overlay_count(context, value, new, start, new.str.len_chars().cast(pl.Int32))
 
 
 @define(
-    "overlay(text, text, int4, int4) -> text", "So many characters from a place replaced.", family=_FAMILY, guarded=True
+    "overlay(text, text, int4, int4) -> text",
+    "So many characters from a place replaced.",
+    family=_FAMILY,
+    skips_null_rows=True,
 )
 def overlay_count(context: CallContext, value: pl.Expr, new: pl.Expr, start: pl.Expr, count: pl.Expr) -> pl.Expr:
-    start = context.trap(start, start <= 0, "negative_length").cast(pl.Int64)
+    start = context.fail_where(start, start <= 0, "negative_length").cast(pl.Int64)
     end = start + count
-    end = context.trap(end, ~end.is_between(-(2**31), 2**31 - 1), "int4_range")
+    end = context.fail_where(end, ~end.is_between(-(2**31), 2**31 - 1), "int4_range")
     before = value.str.slice(0, start - 1)
     after = value.str.slice((end - 1).clip(0, None))
     return pl.concat_str([before, new, after])

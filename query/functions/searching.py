@@ -11,29 +11,29 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.row_errors import row_error
+from query.expr.row_errors import declare_row_error
 from query.functions.registry import define
 from query.pg.json_order import comparison_key
 from query.pg.types import FLOATS, PgType
 
-row_error("null_position", "22004", "initial position must not be null")
+declare_row_error("null_position", "22004", "initial position must not be null")
 
 _FAMILY = "Arrays"
 _PLAIN = ("interval", "json", "jsonb", "record")
 Key = Callable[[object], object]
 
 
-def _key(kind: PgType, position: int | None) -> Key:
-    """What values of a type compare by, in Python."""
-    if kind.name == "json":
+def _key(pg_type: PgType, position: int | None) -> Key:
+    """The key that values of a type compare by, in Python."""
+    if pg_type.name == "json":
         message = "could not identify an equality operator for type json"
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position)
-    if kind.name == "record":
+    if pg_type.name == "record":
         raise fault.unsupported("searching an array of records", position)
-    if kind.name in FLOATS:
+    if pg_type.name in FLOATS:
         return _float_key
     keys: dict[str, Key] = {"interval": _interval_key, "jsonb": lambda value: comparison_key(str(value))}
-    return keys.get(kind.name, lambda value: value)
+    return keys.get(pg_type.name, lambda value: value)
 
 
 def _float_key(value: object) -> object:
@@ -51,7 +51,7 @@ def _keys(items: Sequence[object], key: Key) -> list[object]:
     return [None if item is None else key(item) for item in items]
 
 
-def _boxed(value: pl.Expr) -> pl.Expr:
+def _box(value: pl.Expr) -> pl.Expr:
     """A value in a list, which is not NULL where the value is."""
     return pl.concat_list([value])
 
@@ -60,11 +60,11 @@ def _boxed(value: pl.Expr) -> pl.Expr:
 def equal_any(context: CallContext, value: pl.Expr, array: pl.Expr) -> pl.Expr:
     """NULL unless found, when the value or an element is NULL."""
     if context.types[0].name in _PLAIN:
-        return _quantified(context, value, array, "=", any_of=True)
+        return _quantify(context, value, array, "=", any_of=True)
     size = array.list.len()
-    found = array.list.contains(value)
+    contains = array.list.contains(value)
     unknown = value.is_null() | (array.list.drop_nulls().list.len() < size)
-    result = pl.when(found & value.is_not_null()).then(True).when(size == 0).then(False)
+    result = pl.when(contains & value.is_not_null()).then(True).when(size == 0).then(False)
     return pl.when(array.is_not_null()).then(result.when(unknown).then(None).otherwise(False))
 
 
@@ -88,16 +88,20 @@ def _holds(symbol: str, value: object, item: object) -> bool:
     return results[symbol]
 
 
-def _quantified(context: CallContext, value: pl.Expr, array: pl.Expr, symbol: str, any_of: bool) -> pl.Expr:
+def _quantify(context: CallContext, value: pl.Expr, array: pl.Expr, symbol: str, any_of: bool) -> pl.Expr:
     key = _key(context.types[0], context.position)
 
     def test(boxed: list[object], items: list[object]) -> bool | None:
-        (one,) = _keys(boxed, key)
+        (element_key,) = _keys(boxed, key)
         return _nullable(
-            [None if item is None or one is None else _holds(symbol, one, item) for item in _keys(items, key)], any_of
+            [
+                None if item is None or element_key is None else _holds(symbol, element_key, item)
+                for item in _keys(items, key)
+            ],
+            any_of,
         )
 
-    return context.rowwise(test, _boxed(value), array)
+    return context.rowwise(test, _box(value), array)
 
 
 def _define_quantifier(symbol: str, any_of: bool) -> None:
@@ -110,7 +114,7 @@ def _define_quantifier(symbol: str, any_of: bool) -> None:
         strict=False,
     )
     def quantified(context: CallContext, value: pl.Expr, array: pl.Expr) -> pl.Expr:
-        return _quantified(context, value, array, symbol, any_of)
+        return _quantify(context, value, array, symbol, any_of)
 
 
 for _symbol in ("<", "<=", ">", ">=", "<>"):
@@ -129,10 +133,10 @@ def array_remove(context: CallContext, array: pl.Expr, value: pl.Expr) -> pl.Exp
     key = _key(context.types[1], context.position)
 
     def remove(items: list[object], boxed: list[object]) -> list[object]:
-        (one,) = _keys(boxed, key)
-        return [item for item, known in zip(items, _keys(items, key), strict=True) if known != one]
+        (element_key,) = _keys(boxed, key)
+        return [item for item, known in zip(items, _keys(items, key), strict=True) if known != element_key]
 
-    return context.rowwise(remove, array, _boxed(value))
+    return context.rowwise(remove, array, _box(value))
 
 
 @define(
@@ -145,22 +149,24 @@ def array_replace(context: CallContext, array: pl.Expr, old: pl.Expr, new: pl.Ex
     key = _key(context.types[1], context.position)
 
     def replace(items: list[object], boxed: list[object], by: list[object]) -> list[object]:
-        (one,) = _keys(boxed, key)
-        return [by[0] if known == one else item for item, known in zip(items, _keys(items, key), strict=True)]
+        (element_key,) = _keys(boxed, key)
+        return [by[0] if known == element_key else item for item, known in zip(items, _keys(items, key), strict=True)]
 
-    return context.rowwise(replace, array, _boxed(old), _boxed(new))
+    return context.rowwise(replace, array, _box(old), _box(new))
 
 
 def _places(context: CallContext, array: pl.Expr, value: pl.Expr, start: pl.Expr | None, first: bool) -> pl.Expr:
-    """Where a value stands in an array, from 1: the first place or all."""
+    """The positions of a value in an array, from 1: the first or all."""
     key = _key(context.types[1], context.position)
 
     def find(items: list[object], boxed: list[object], low: int = 1) -> object:
-        (one,) = _keys(boxed, key)
-        places = [place for place, known in enumerate(_keys(items, key), 1) if known == one and place >= low]
-        return places if not first else places[0] if places else None
+        (element_key,) = _keys(boxed, key)
+        positions = [
+            position for position, known in enumerate(_keys(items, key), 1) if known == element_key and position >= low
+        ]
+        return positions if not first else positions[0] if positions else None
 
-    return context.rowwise(find, array, _boxed(value), *([] if start is None else [start]))
+    return context.rowwise(find, array, _box(value), *([] if start is None else [start]))
 
 
 @define(
@@ -183,7 +189,7 @@ def array_position_from(context: CallContext, array: pl.Expr, value: pl.Expr, st
     """Raises 22004 for a starting index that is NULL, where there is something to look for."""
     sought = value.is_not_null() | (array.list.drop_nulls().list.len() < array.list.len())
     missing = (array.list.len() > 0) & sought & start.is_null()
-    return _places(context, array, value, context.trap(start, missing, "null_position"), first=True)
+    return _places(context, array, value, context.fail_where(start, missing, "null_position"), first=True)
 
 
 @define(
@@ -207,8 +213,8 @@ def contains(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     key = _key(context.types[0].element or context.types[0], context.position)
 
     def holds(whole: list[object], part: list[object]) -> bool:
-        known = _keys(whole, key)
-        return all(item is not None and item in known for item in _keys(part, key))
+        keys = _keys(whole, key)
+        return all(item is not None and item in keys for item in _keys(part, key))
 
     return context.rowwise(holds, left, right)
 
@@ -217,8 +223,8 @@ def contains(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 def overlaps(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
     key = _key(context.types[0].element or context.types[0], context.position)
 
-    def meet(one: list[object], other: list[object]) -> bool:
-        known = _keys(other, key)
-        return any(item is not None and item in known for item in _keys(one, key))
+    def meet(items: list[object], other: list[object]) -> bool:
+        keys = _keys(other, key)
+        return any(item is not None and item in keys for item in _keys(items, key))
 
     return context.rowwise(meet, left, right)

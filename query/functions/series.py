@@ -7,15 +7,17 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.row_errors import row_error, row_fault
+from query.expr.row_errors import declare_row_error, row_fault
 from query.functions.registry import define
 from query.limits import MAX_SERIES_ROWS
 from query.pg.timestamps import EPOCH, to_datetime
 from query.pg.types import PgType, array_of, widest
 
-row_error("step_zero", fault.INVALID_PARAMETER, "step size cannot equal zero")
-row_error("series_size", fault.PROGRAM_LIMIT, "generate_series would make too many rows")
-row_error("series_limit", fault.FEATURE_NOT_SUPPORTED, "generate_series up to the limits of bigint is not supported")
+declare_row_error("step_zero", fault.INVALID_PARAMETER, "step size cannot equal zero")
+declare_row_error("series_size", fault.PROGRAM_LIMIT, "generate_series would make too many rows")
+declare_row_error(
+    "series_limit", fault.FEATURE_NOT_SUPPORTED, "generate_series up to the limits of bigint is not supported"
+)
 
 _FAMILY = "Arrays"
 
@@ -42,10 +44,10 @@ def generate_series(context: CallContext, start: pl.Expr, end: pl.Expr) -> pl.Ex
 )
 def generate_series_step(context: CallContext, start: pl.Expr, end: pl.Expr, step: pl.Expr) -> pl.Expr:
     first, last, by = (value.cast(pl.Int64) for value in (start, end, step))
-    by = context.trap(by, (by == 0) & first.is_not_null() & last.is_not_null(), "step_zero")
+    by = context.fail_where(by, (by == 0) & first.is_not_null() & last.is_not_null(), "step_zero")
     count = _count(context, first, last, by)
     beyond = first.cast(pl.Int128) + by.cast(pl.Int128) * count
-    end = context.trap(beyond, ~beyond.is_between(-(2**63), 2**63 - 1), "series_limit").cast(pl.Int64)
+    end = context.fail_where(beyond, ~beyond.is_between(-(2**63), 2**63 - 1), "series_limit").cast(pl.Int64)
     result = pl.when(count.is_not_null()).then(pl.int_ranges(first, end, by))
     return result.cast(context.result.polars)
 
@@ -57,7 +59,7 @@ def _count(context: CallContext, first: pl.Expr, last: pl.Expr, by: pl.Expr) -> 
     too_many = steps > MAX_SERIES_ROWS
     count = pl.when(too_many).then(0).otherwise(steps)
     count = pl.when(distance.is_not_null() & by.is_not_null()).then(count)
-    return context.trap(count, too_many, "series_size").cast(pl.Int64)
+    return context.fail_where(count, too_many, "series_size").cast(pl.Int64)
 
 
 def _constant_count(context: CallContext, by: int) -> int | None:
@@ -71,17 +73,17 @@ def _constant_count(context: CallContext, by: int) -> int | None:
 
 def _moment_series(context: CallContext, start: pl.Expr, end: pl.Expr, step: object) -> pl.Expr:
     months, days, us = step if isinstance(step, tuple) else (0, 0, 0)
-    kind = context.types[0]
+    pg_type = context.types[0]
     if months:
         return _calendar_series(context, start, end, (months, days, us))
     width = days * 86_400_000_000 + us
     if width == 0:
         raise fault.invalid(fault.INVALID_PARAMETER, "step size cannot equal zero", context.position)
-    scale = 1000 if kind.unit == "ns" else 1
-    first, last = start.to_physical().cast(pl.Int64), end.cast(kind.polars).to_physical().cast(pl.Int64)
+    scale = 1000 if pg_type.unit == "ns" else 1
+    first, last = start.to_physical().cast(pl.Int64), end.cast(pg_type.polars).to_physical().cast(pl.Int64)
     by = pl.lit(width * scale, dtype=pl.Int64)
-    known = _constant_count(context, width * scale)
-    count = _count(context, first, last, by) if known is None else pl.lit(known, dtype=pl.Int64)
+    constant_count = _constant_count(context, width * scale)
+    count = _count(context, first, last, by) if constant_count is None else pl.lit(constant_count, dtype=pl.Int64)
     return pl.int_ranges(first, first + by * count, width * scale).cast(context.result.polars)
 
 
@@ -90,13 +92,13 @@ def _calendar_series(context: CallContext, start: pl.Expr, end: pl.Expr, step: t
     months, days, us = step
 
     def walk(first: int, last: int) -> list[int]:
-        current, found, rising = first, [], (months, days, us) > (0, 0, 0)
+        current, moments, rising = first, [], (months, days, us) > (0, 0, 0)
         while current <= last if rising else current >= last:
-            found.append(current)
-            if len(found) > MAX_SERIES_ROWS:
+            moments.append(current)
+            if len(moments) > MAX_SERIES_ROWS:
                 raise row_fault(fault.PROGRAM_LIMIT, "generate_series would make too many rows", context.position)
             current = _later(current, months) + days * 86_400_000_000 + us
-        return found
+        return moments
 
     if context.types[0].unit == "ns" or context.types[1].unit == "ns":
         raise fault.unsupported("generate_series by months over nanoseconds", context.position)

@@ -11,7 +11,7 @@ from query.expr.aggregate_inputs import AggregateInputs
 from query.expr.aggregate_plans import Plan
 from query.expr.call_context import CallContext
 from query.expr.intervals import checked_interval
-from query.expr.row_errors import trap
+from query.expr.row_errors import fail_where
 from query.functions.registry import aggregate
 from query.pg.intervals import DAY
 from query.pg.types import INTEGERS, NUMERIC_DIGITS, numeric
@@ -30,24 +30,26 @@ def _float_spread(inputs: AggregateInputs) -> Plan:
     name = inputs.call.function
     column, value = inputs.column(), inputs.values()
     value, ddof = value.drop_nulls(), 0 if name.endswith("_pop") else 1
-    found = value.std(ddof=ddof) if name.startswith("stddev") else value.var(ddof=ddof)
-    return Plan((column,), (pl.when(value.count() > ddof).then(found).alias(inputs.made.id),), pl.col(inputs.made.id))
+    spread = value.std(ddof=ddof) if name.startswith("stddev") else value.var(ddof=ddof)
+    return Plan(
+        (column,), (pl.when(value.count() > ddof).then(spread).alias(inputs.output.id),), pl.col(inputs.output.id)
+    )
 
 
 @aggregate(
-    "; ".join(f"{name}({kind}) -> numeric" for name in _SPREADS for kind in (*INTEGERS, "numeric")),
+    "; ".join(f"{name}({pg_type}) -> numeric" for name in _SPREADS for pg_type in (*INTEGERS, "numeric")),
     "Spread of the values around their mean.",
     result=lambda types: numeric(_SPREAD_SCALE, exact=False),
 )
 def _exact_spread(inputs: AggregateInputs) -> Plan:
     """(n * sum(x * x) - sum(x) ** 2) / (n * (n - 1)), and its root, with every digit."""
-    call, made, kind = inputs.call, inputs.made, inputs.type
-    scale = made.type.scale
+    call, output, pg_type = inputs.call, inputs.output, inputs.type
+    scale = output.type.scale
     column, value = inputs.column(), inputs.values()
     population, root = call.function.endswith("_pop"), call.function.startswith("stddev")
     total, squares, count = map(inputs.name, ("s", "q", "n"))
     wide = value.cast(pl.Int128)
-    square = trap(wide * wide, value.cast(pl.Float64).abs() >= _LARGEST_SQUARED, "numeric_range", call.position)
+    square = fail_where(wide * wide, value.cast(pl.Float64).abs() >= _LARGEST_SQUARED, "numeric_range", call.position)
     aggregates = (
         wide.sum().alias(total),
         square.sum().alias(squares),
@@ -60,11 +62,11 @@ def _exact_spread(inputs: AggregateInputs) -> Plan:
             return None
         with localcontext() as context:
             context.prec = 2 * NUMERIC_DIGITS
-            variance = (Decimal(n * q - s * s) / Decimal(divisor)).scaleb(-2 * kind.scale)
+            variance = (Decimal(n * q - s * s) / Decimal(divisor)).scaleb(-2 * pg_type.scale)
             result = variance.sqrt() if root else variance
             return int(result.scaleb(scale).to_integral_value("ROUND_HALF_UP"))
 
-    context = CallContext((kind,), made.type, call.position)
+    context = CallContext((pg_type,), output.type, call.position)
     result = context.rowwise(compute, pl.col(count), pl.col(total), pl.col(squares))
     return Plan((column.cast(pl.Int128),), aggregates, result)
 
@@ -109,12 +111,12 @@ def _of_pairs(name: str, summary: str, returned: str = "float8") -> Callable[[St
 
     def register(statistic: Statistic) -> Statistic:
         def build(inputs: AggregateInputs) -> Plan:
-            y, x = (inputs.masked(arg).cast(pl.Float64) for arg in inputs.call.args)
+            y, x = (inputs.mask(arg).cast(pl.Float64) for arg in inputs.call.args)
             both = y.is_not_null() & x.is_not_null()
             names = inputs.name("y"), inputs.name("x")
             columns = tuple(pl.when(both).then(value).alias(name) for value, name in zip((y, x), names, strict=True))
-            found = statistic(_Pairs(pl.col(names[0]), pl.col(names[1])))
-            return Plan(columns, (found.alias(inputs.made.id),), pl.col(inputs.made.id))
+            result = statistic(_Pairs(pl.col(names[0]), pl.col(names[1])))
+            return Plan(columns, (result.alias(inputs.output.id),), pl.col(inputs.output.id))
 
         aggregate(f"{name}(float8, float8) -> {returned}", summary)(build)
         return statistic
@@ -185,8 +187,8 @@ def _regr_intercept(pairs: _Pairs) -> pl.Expr:
 @_of_pairs("regr_r2", _LINE)
 def _regr_r2(pairs: _Pairs) -> pl.Expr:
     share = pairs.sxy * pairs.sxy / (pairs.sxx * pairs.syy)
-    known = (pairs.n > 0) & (pairs.sxx > 0)
-    return pl.when(known).then(pl.when(pairs.syy == 0).then(1.0).otherwise(share))
+    is_defined = (pairs.n > 0) & (pairs.sxx > 0)
+    return pl.when(is_defined).then(pl.when(pairs.syy == 0).then(1.0).otherwise(share))
 
 
 @aggregate("sum(interval) -> interval", "Sum; NULL for no values.")
@@ -201,7 +203,7 @@ def _mean_of_intervals(inputs: AggregateInputs) -> Plan:
 
 def _interval_sum(inputs: AggregateInputs, average: bool) -> Plan:
     """Months, days and microseconds, each summed; a mean carries what a part leaves down to the next."""
-    call, made = inputs.call, inputs.made
+    call, output = inputs.call, inputs.output
     column, value = inputs.column(), inputs.values()
     parts = {name: value.struct.field(name).cast(pl.Int128).sum().alias(inputs.name(name)) for name in _PARTS}
     count = pl.col(inputs.name("n"))
@@ -212,9 +214,9 @@ def _interval_sum(inputs: AggregateInputs, average: bool) -> Plan:
         extra_days = rest * 30
         day_total = days + extra_days
         whole_days = _toward_zero(day_total, count)
-        us = _rounded(us + (day_total - whole_days * count) * DAY, count)
+        us = _round(us + (day_total - whole_days * count) * DAY, count)
         months, days = whole, whole_days
-    context = CallContext((made.type,), made.type, call.position)
+    context = CallContext((output.type,), output.type, call.position)
     result = pl.when(count > 0).then(checked_interval(context, months, days, us))
     return Plan((column,), (*parts.values(), value.count().cast(pl.Int64).alias(inputs.name("n"))), result)
 
@@ -223,5 +225,5 @@ def _toward_zero(total: pl.Expr, count: pl.Expr) -> pl.Expr:
     return (total.abs() // count) * total.sign()
 
 
-def _rounded(total: pl.Expr, count: pl.Expr) -> pl.Expr:
+def _round(total: pl.Expr, count: pl.Expr) -> pl.Expr:
     return ((total.abs() + count // 2) // count) * total.sign()

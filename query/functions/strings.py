@@ -7,12 +7,12 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.row_errors import row_error
+from query.expr.row_errors import declare_row_error
 from query.functions.registry import define
 from query.limits import MAX_TEXT_CHARACTERS
 from query.pg.patterns.like import lower_letter
 
-row_error("text_size", fault.PROGRAM_LIMIT, "requested length too large")
+declare_row_error("text_size", fault.PROGRAM_LIMIT, "requested length too large")
 
 _FAMILY = "Text"
 
@@ -89,21 +89,21 @@ def padded_length(context: CallContext, value: pl.Expr) -> pl.Expr:
     "substring(text, int4, int4) -> text; substr(text, int4, int4) -> text",
     "Characters from a place, so many.",
     family=_FAMILY,
-    guarded=True,
+    skips_null_rows=True,
 )
 def substring_count(context: CallContext, value: pl.Expr, start: pl.Expr, count: pl.Expr) -> pl.Expr:
-    count = context.trap(count, count < 0, "negative_length").cast(pl.Int64)
+    count = context.fail_where(count, count < 0, "negative_length").cast(pl.Int64)
     start = start.cast(pl.Int64)
     first = pl.max_horizontal(start, pl.lit(1, dtype=pl.Int64))
-    kept = pl.max_horizontal(start + count - first, pl.lit(0, dtype=pl.Int64))
-    return value.str.slice(first - 1, kept)
+    length = pl.max_horizontal(start + count - first, pl.lit(0, dtype=pl.Int64))
+    return value.str.slice(first - 1, length)
 
 
 @define(
     "substring(text, int4) -> text; substr(text, int4) -> text",
     "Characters from a place to the end.",
     family=_FAMILY,
-    guarded=True,
+    skips_null_rows=True,
 )
 def substring_from(context: CallContext, value: pl.Expr, start: pl.Expr) -> pl.Expr:
     first = pl.max_horizontal(start.cast(pl.Int64), pl.lit(1, dtype=pl.Int64))
@@ -114,7 +114,7 @@ def substring_from(context: CallContext, value: pl.Expr, start: pl.Expr) -> pl.E
     "left(text, int4) -> text",
     "First characters; with a negative count all but the last.",
     family=_FAMILY,
-    guarded=True,
+    skips_null_rows=True,
 )
 def left(context: CallContext, value: pl.Expr, count: pl.Expr) -> pl.Expr:
     kept = pl.when(count >= 0).then(count).otherwise(value.str.len_chars().cast(pl.Int64) + count)
@@ -125,7 +125,7 @@ def left(context: CallContext, value: pl.Expr, count: pl.Expr) -> pl.Expr:
     "right(text, int4) -> text",
     "Last characters; with a negative count all but the first.",
     family=_FAMILY,
-    guarded=True,
+    skips_null_rows=True,
 )
 def right(context: CallContext, value: pl.Expr, count: pl.Expr) -> pl.Expr:
     size = value.str.len_chars().cast(pl.Int64)
@@ -135,45 +135,50 @@ def right(context: CallContext, value: pl.Expr, count: pl.Expr) -> pl.Expr:
     return value.str.slice(first.cast(pl.Int64).clip(0, None))
 
 
-def _repeated(value: pl.Expr, times: pl.Expr) -> pl.Expr:
+def _repeat(value: pl.Expr, times: pl.Expr) -> pl.Expr:
     return pl.when(value.is_not_null()).then(value.repeat_by(times.clip(0, None)).list.join(""))
 
 
-@define("repeat(text, int4) -> text", "The text so many times.", family=_FAMILY, guarded=True)
+@define("repeat(text, int4) -> text", "The text so many times.", family=_FAMILY, skips_null_rows=True)
 def repeat(context: CallContext, value: pl.Expr, count: pl.Expr) -> pl.Expr:
     size = value.str.len_bytes().cast(pl.Int64) * count.cast(pl.Int64)
     too_long = size > MAX_TEXT_CHARACTERS
-    bounded = context.trap(pl.when(~too_long).then(count).otherwise(0), too_long, "text_size")
-    return _repeated(value, bounded)
+    bounded = context.fail_where(pl.when(~too_long).then(count).otherwise(0), too_long, "text_size")
+    return _repeat(value, bounded)
 
 
 def _padding(context: CallContext, value: pl.Expr, width: pl.Expr, fill: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     """The width as checked, and the fill text for what is missing."""
     too_long = width > MAX_TEXT_CHARACTERS
-    width = context.trap(pl.when(~too_long).then(width).otherwise(0), too_long, "text_size").cast(pl.Int64)
+    width = context.fail_where(pl.when(~too_long).then(width).otherwise(0), too_long, "text_size").cast(pl.Int64)
     missing = (width - value.str.len_chars().cast(pl.Int64)).clip(0, None)
     size = fill.str.len_chars().cast(pl.Int64)
     times = pl.when(size > 0).then(missing // pl.max_horizontal(size, pl.lit(1, dtype=pl.Int64)) + 1).otherwise(0)
-    return width, _repeated(fill, times).str.slice(0, missing)
+    return width, _repeat(fill, times).str.slice(0, missing)
 
 
-@define("lpad(text, int4, text) -> text", "Fills up on the left, or cuts on the right.", family=_FAMILY, guarded=True)
+@define(
+    "lpad(text, int4, text) -> text",
+    "Fills up on the left, or cuts on the right.",
+    family=_FAMILY,
+    skips_null_rows=True,
+)
 def lpad(context: CallContext, value: pl.Expr, width: pl.Expr, fill: pl.Expr) -> pl.Expr:
     width, padding = _padding(context, value, width, fill)
     return pl.concat_str([padding, value.str.slice(0, width.clip(0, None))])
 
 
-@define("lpad(text, int4) -> text", "Fills up on the left with blanks.", family=_FAMILY, guarded=True)
+@define("lpad(text, int4) -> text", "Fills up on the left with blanks.", family=_FAMILY, skips_null_rows=True)
 def lpad_blank(context: CallContext, value: pl.Expr, width: pl.Expr) -> pl.Expr:
     return lpad(context, value, width, pl.lit(" "))
 
 
-@define("rpad(text, int4, text) -> text", "Fills up on the right, or cuts there.", family=_FAMILY, guarded=True)
+@define("rpad(text, int4, text) -> text", "Fills up on the right, or cuts there.", family=_FAMILY, skips_null_rows=True)
 def rpad(context: CallContext, value: pl.Expr, width: pl.Expr, fill: pl.Expr) -> pl.Expr:
     width, padding = _padding(context, value, width, fill)
     return pl.concat_str([value.str.slice(0, width.clip(0, None)), padding])
 
 
-@define("rpad(text, int4) -> text", "Fills up on the right with blanks.", family=_FAMILY, guarded=True)
+@define("rpad(text, int4) -> text", "Fills up on the right with blanks.", family=_FAMILY, skips_null_rows=True)
 def rpad_blank(context: CallContext, value: pl.Expr, width: pl.Expr) -> pl.Expr:
     return rpad(context, value, width, pl.lit(" "))

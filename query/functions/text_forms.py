@@ -27,7 +27,7 @@ def is_normalized(context: CallContext, value: pl.Expr, form: object) -> pl.Expr
 
 
 @define("is json(text, text!, bool!) -> bool", "`x IS JSON [kind] [WITH UNIQUE KEYS]`.", family="JSON")
-def is_json(context: CallContext, value: pl.Expr, kind: object, unique: object) -> pl.Expr:
+def is_json(context: CallContext, value: pl.Expr, json_type: object, unique: object) -> pl.Expr:
     def holds(text: str) -> bool:
         try:
             parsed = parse_json(text)
@@ -35,8 +35,8 @@ def is_json(context: CallContext, value: pl.Expr, kind: object, unique: object) 
                 json.loads(text, object_pairs_hook=_once)
         except (BadJson, _TwiceError):
             return False
-        found = "OBJECT" if isinstance(parsed, dict) else "ARRAY" if isinstance(parsed, list) else "SCALAR"
-        return kind in ("VALUE", found)
+        parsed_type = "OBJECT" if isinstance(parsed, dict) else "ARRAY" if isinstance(parsed, list) else "SCALAR"
+        return json_type in ("VALUE", parsed_type)
 
     return context.rowwise(holds, value)
 
@@ -46,10 +46,10 @@ class _TwiceError(ValueError):
 
 
 def _once(members: list[tuple[str, object]]) -> dict[str, object]:
-    made: Final = dict(members)
-    if len(made) < len(members):
+    result: Final = dict(members)
+    if len(result) < len(members):
         raise _TwiceError
-    return made
+    return result
 
 
 @define(

@@ -47,16 +47,20 @@ _EXTRACTED: Final = ("dow", "isodow", "doy", "isoyear", "epoch", "julian")
 
 def no_unit(context: CallContext, name: str) -> Exception:
     """The error for a field that a type cannot be cut to: some words mean a field to extract and nothing else."""
-    kind = context.types[1].sql_name
+    type_name = context.types[1].sql_name
     if name in _EXTRACTED:
-        return fault.invalid(fault.INVALID_PARAMETER, f'unit "{name}" not recognized for type {kind}', context.position)
-    return fault.invalid(fault.FEATURE_NOT_SUPPORTED, f'unit "{name}" not supported for type {kind}', context.position)
+        return fault.invalid(
+            fault.INVALID_PARAMETER, f'unit "{name}" not recognized for type {type_name}', context.position
+        )
+    return fault.invalid(
+        fault.FEATURE_NOT_SUPPORTED, f'unit "{name}" not supported for type {type_name}', context.position
+    )
 
 
-def microseconds(value: pl.Expr, kind: PgType) -> pl.Expr:
+def microseconds(value: pl.Expr, pg_type: PgType) -> pl.Expr:
     """Microseconds since 1970; nanoseconds are cut."""
     physical = value.to_physical().cast(pl.Int64)
-    return physical // 1000 if kind.unit == "ns" else physical
+    return physical // 1000 if pg_type.unit == "ns" else physical
 
 
 def quotient(value: pl.Expr, unit: int) -> pl.Expr:
@@ -65,7 +69,7 @@ def quotient(value: pl.Expr, unit: int) -> pl.Expr:
 
 
 def rest(value: pl.Expr, unit: int) -> pl.Expr:
-    """What is left of whole units, with the sign of the value."""
+    """The remainder of whole units, with the sign of the value."""
     return (value.abs() % unit) * value.sign()
 
 
@@ -77,7 +81,7 @@ _EXTRACTABLE: Final = ("timestamp", "timestamptz", "date", "time", "interval")
 
 
 @define(
-    "; ".join(f"extract(text!, {kind}) -> numeric" for kind in _EXTRACTABLE),
+    "; ".join(f"extract(text!, {type_name}) -> numeric" for type_name in _EXTRACTABLE),
     "A field of a time as numeric.",
     family=_FAMILY,
     result=_extract_type,
@@ -88,7 +92,7 @@ def extract(context: CallContext, field: object, value: pl.Expr) -> pl.Expr:
 
 
 @define(
-    "; ".join(f"date_part(text!, {kind}) -> float8" for kind in _EXTRACTABLE),
+    "; ".join(f"date_part(text!, {type_name}) -> float8" for type_name in _EXTRACTABLE),
     "A field of a time as float8.",
     family=_FAMILY,
 )
@@ -103,34 +107,34 @@ def date_part(context: CallContext, field: object, value: pl.Expr) -> pl.Expr:
 
 def _fields(context: CallContext, name: str, value: pl.Expr) -> pl.Expr:
     """A field in millionths."""
-    kind = context.types[1]
+    pg_type = context.types[1]
     million = 1_000_000
-    if kind.name == "interval":
+    if pg_type.name == "interval":
         return _interval_field(context, name, value)
-    if kind.name == "time":
+    if pg_type.name == "time":
         return _clock_field(context, name, value.to_physical() // 1000)
     if name in ("hour", "minute", "second", "milliseconds", "microseconds"):
-        if kind.name == "date":
+        if pg_type.name == "date":
             raise _no_field(context, name)
-        return _clock_field(context, name, microseconds(value, kind) % DAY)
+        return _clock_field(context, name, microseconds(value, pg_type) % DAY)
     if name == "epoch":
-        if kind.name == "date":
+        if pg_type.name == "date":
             return value.to_physical().cast(pl.Int64) * DAY
-        return microseconds(value, kind)
-    if name.startswith("timezone") and kind.name == "timestamptz":
+        return microseconds(value, pg_type)
+    if name.startswith("timezone") and pg_type.name == "timestamptz":
         return pl.when(value.is_not_null()).then(pl.lit(0, dtype=pl.Int64))
     if name == "julian":
-        return _julian(context, value, kind)
+        return _julian(context, value, pg_type)
     calendar = _calendar(name, value)
     if calendar is None:
         raise _no_field(context, name)
     return calendar.cast(pl.Int64) * million
 
 
-def _julian(context: CallContext, value: pl.Expr, kind: PgType) -> pl.Expr:
+def _julian(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
     """Days since 4713 BC."""
-    if kind.name != "date":
-        raise fault.unsupported(f"extract(julian) of {kind.sql_name}", context.position, "cast to date")
+    if pg_type.name != "date":
+        raise fault.unsupported(f"extract(julian) of {pg_type.sql_name}", context.position, "cast to date")
     return (value.to_physical().cast(pl.Int64) + _JULIAN_1970) * 1_000_000
 
 

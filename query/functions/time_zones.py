@@ -9,7 +9,7 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.expr.time_limits import LAST_US, shown_moment
-from query.functions.dates import make_timestamp, truncated
+from query.functions.dates import make_timestamp, truncate
 from query.functions.registry import argument_names, define
 from query.functions.time_fields import field_named
 from query.pg.bad_values import UnsupportedLiteral
@@ -47,9 +47,9 @@ def _offset(context: CallContext, amount: object) -> Zone:
 
 
 def _to_local(context: CallContext, value: pl.Expr, zone: Zone) -> pl.Expr:
-    """What the zone's clock shows at an instant."""
+    """The local time of an instant in the zone."""
     if not zone.name:
-        return _moved(context, value, zone.seconds)
+        return _shift(context, value, zone.seconds)
     near = value.dt.convert_time_zone(zone.name).dt.replace_time_zone(None)
 
     def shift(seconds: int) -> int:
@@ -65,7 +65,7 @@ def _to_utc(context: CallContext, local: pl.Expr, zone: Zone) -> pl.Expr:
     """The instant at which the zone's clock shows a time. A reading that occurs twice means standard time; one that is
     skipped is moved forward by the gap."""
     if not zone.name:
-        return _moved(context, local, -zone.seconds)
+        return _shift(context, local, -zone.seconds)
     direct = local.dt.replace_time_zone(zone.name, ambiguous="latest", non_existent="null")
     near = direct.dt.convert_time_zone("UTC")
 
@@ -78,7 +78,7 @@ def _to_utc(context: CallContext, local: pl.Expr, zone: Zone) -> pl.Expr:
     return _with_far(context, local, near, shift)
 
 
-def _moved(context: CallContext, value: pl.Expr, seconds: int) -> pl.Expr:
+def _shift(context: CallContext, value: pl.Expr, seconds: int) -> pl.Expr:
     unit = 10**9 if context.result.unit == "ns" else 10**6
     return (value.to_physical() + seconds * unit).cast(context.result.polars)
 
@@ -98,7 +98,7 @@ def _other_moment(types: tuple[PgType, ...]) -> PgType:
     return PgType(target, unit=types[1].unit)
 
 
-def _converted(context: CallContext, value: pl.Expr, zone: Zone) -> pl.Expr:
+def _convert(context: CallContext, value: pl.Expr, zone: Zone) -> pl.Expr:
     convert = _to_local if context.types[1].name == "timestamptz" else _to_utc
     return shown_moment(context, convert(context, value, zone), context.types[1])
 
@@ -110,7 +110,7 @@ def _converted(context: CallContext, value: pl.Expr, zone: Zone) -> pl.Expr:
     result=_other_moment,
 )
 def timezone(context: CallContext, zone: object, value: pl.Expr) -> pl.Expr:
-    return _converted(context, value, _zone(context, zone))
+    return _convert(context, value, _zone(context, zone))
 
 
 @define(
@@ -120,7 +120,7 @@ def timezone(context: CallContext, zone: object, value: pl.Expr) -> pl.Expr:
     result=_other_moment,
 )
 def timezone_offset(context: CallContext, offset: object, value: pl.Expr) -> pl.Expr:
-    return _converted(context, value, _offset(context, offset))
+    return _convert(context, value, _offset(context, offset))
 
 
 @define(
@@ -131,12 +131,12 @@ def timezone_offset(context: CallContext, offset: object, value: pl.Expr) -> pl.
 )
 def date_trunc_zone(context: CallContext, field: object, value: pl.Expr, zone: object) -> pl.Expr:
     """A reading of the clock that occurs twice is cut to the hour that it was in; a day and more is read anew."""
-    name, known = field_named(context, field), _zone(context, zone)
+    name, zone_offset = field_named(context, field), _zone(context, zone)
     naive = PgType("timestamp", unit=context.types[1].unit)
-    local = _to_local(CallContext(context.types, naive, context.position), value, known)
-    cut = truncated(context, name, local)
+    local = _to_local(CallContext(context.types, naive, context.position), value, zone_offset)
+    cut = truncate(context, name, local)
     if name not in _OF_A_DAY:
-        return shown_moment(context, _to_utc(context, cut, known), context.result)
+        return shown_moment(context, _to_utc(context, cut, zone_offset), context.result)
     instant = value.to_physical() - (local.to_physical() - cut.to_physical())
     return shown_moment(context, instant.cast(context.result.polars), context.result)
 
@@ -147,7 +147,12 @@ _OF_A_DAY: Final = ("hour", "minute", "second", "milliseconds", "microseconds")
 _FIELDS: Final = "int4, int4, int4, int4, int4, float8"
 
 
-@define(f"make_timestamptz({_FIELDS}) -> timestamptz", "An instant of its fields in UTC.", family=_FAMILY, guarded=True)
+@define(
+    f"make_timestamptz({_FIELDS}) -> timestamptz",
+    "An instant of its fields in UTC.",
+    family=_FAMILY,
+    skips_null_rows=True,
+)
 def make_instant(context: CallContext, *fields: pl.Expr) -> pl.Expr:
     return make_timestamp(context, *fields).dt.replace_time_zone("UTC")
 
@@ -156,7 +161,7 @@ def make_instant(context: CallContext, *fields: pl.Expr) -> pl.Expr:
     f"make_timestamptz({_FIELDS}, text!) -> timestamptz",
     "An instant of its fields on a time zone's clock.",
     family=_FAMILY,
-    guarded=True,
+    skips_null_rows=True,
 )
 def make_instant_in_zone(context: CallContext, *fields: pl.Expr) -> pl.Expr:
     *parts, zone = fields

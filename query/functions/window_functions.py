@@ -4,13 +4,13 @@ from typing import Final
 
 import polars as pl
 
-from query.expr.row_errors import row_error, trap
+from query.expr.row_errors import declare_row_error, fail_where
 from query.expr.window_columns import END, FIRST, LAST, NEW_PEERS, PEER, PEER_END, ROW, START, argument
 from query.functions.registry import window
 from query.plan.tree import WindowCall
 
-row_error("ntile_zero", "22014", "argument of ntile must be greater than zero")
-row_error("nth_zero", "22016", "argument of nth_value must be greater than zero")
+declare_row_error("ntile_zero", "22014", "argument of ntile must be greater than zero")
+declare_row_error("nth_zero", "22016", "argument of nth_value must be greater than zero")
 
 
 @window("row_number() -> int8", "Number of the row within its partition, from 1.")
@@ -45,7 +45,7 @@ def _cume_dist(call: WindowCall) -> pl.Expr:
 def _ntile(call: WindowCall) -> pl.Expr:
     """The first `rows % n` buckets have one row more."""
     buckets = argument(0).cast(pl.Int64)
-    buckets = trap(buckets, buckets <= 0, "ntile_zero", call.position)
+    buckets = fail_where(buckets, buckets <= 0, "ntile_zero", call.position)
     rows, number = pl.col(LAST) - pl.col(FIRST), pl.col(ROW) - pl.col(FIRST)
     size, larger = rows // buckets, rows % buckets
     in_larger = number < larger * (size + 1)
@@ -76,12 +76,12 @@ def _offset(call: WindowCall) -> pl.Expr:
     return argument(1).cast(pl.Int64) if len(call.args) > 1 else pl.lit(1, dtype=pl.Int64)
 
 
-def _neighbour(call: WindowCall, place: pl.Expr) -> pl.Expr:
+def _neighbour(call: WindowCall, position: pl.Expr) -> pl.Expr:
     """The value at a place of the partition; outside of it the call's default."""
     default = argument(2) if len(call.args) > 2 else pl.lit(None, dtype=call.type.polars)
-    inside = (place >= pl.col(FIRST)) & (place < pl.col(LAST))
-    found = argument(0).gather(pl.when(inside).then(place))
-    return pl.when(inside).then(found).when(place.is_not_null()).then(default)
+    inside = (position >= pl.col(FIRST)) & (position < pl.col(LAST))
+    neighbour = argument(0).gather(pl.when(inside).then(position))
+    return pl.when(inside).then(neighbour).when(position.is_not_null()).then(default)
 
 
 @window("first_value(anyelement) -> anyelement", "Value of the first row of the frame.", framed=True)
@@ -97,10 +97,10 @@ def _last_value(call: WindowCall) -> pl.Expr:
 @window("nth_value(anyelement, int4) -> anyelement", "Value of the n-th row of the frame.", framed=True)
 def _nth_value(call: WindowCall) -> pl.Expr:
     number = argument(1).cast(pl.Int64)
-    number = trap(number, number <= 0, "nth_zero", call.position)
+    number = fail_where(number, number <= 0, "nth_zero", call.position)
     return _within_frame(pl.col(START) + number - 1)
 
 
-def _within_frame(place: pl.Expr) -> pl.Expr:
-    inside = (place >= pl.col(START)) & (place < pl.col(END))
-    return argument(0).gather(pl.when(inside).then(place))
+def _within_frame(position: pl.Expr) -> pl.Expr:
+    inside = (position >= pl.col(START)) & (position < pl.col(END))
+    return argument(0).gather(pl.when(inside).then(position))

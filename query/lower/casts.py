@@ -9,7 +9,7 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.expr.checked_arithmetic import checked_int, rescale, to_float, to_numeric
-from query.expr.row_errors import row_error
+from query.expr.row_errors import declare_row_error
 from query.expr.text_output import to_text
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.json_text import parse_json
@@ -18,7 +18,7 @@ from query.pg.types import FLOATS, INTEGERS, NUMBERS, TIMESTAMPS, PgType
 from query.plan.tree import Cast
 
 _OUT_OF_RANGE: Final = {"int2": "int2_range", "int4": "int4_range", "int8": "int8_range"}
-row_error("numeric_field", fault.NUMERIC_OUT_OF_RANGE, "numeric field overflow")
+declare_row_error("numeric_field", fault.NUMERIC_OUT_OF_RANGE, "numeric field overflow")
 
 
 def convert(context: CallContext, value: pl.Expr, cast: Cast) -> pl.Expr:
@@ -26,13 +26,13 @@ def convert(context: CallContext, value: pl.Expr, cast: Cast) -> pl.Expr:
     source, target = cast.value.type, cast.type
     if target.name == "numeric" and cast.modifiers and cast.modifiers[1] < 0:
         return _to_tens(context, value, source, *cast.modifiers)
-    result = _converted(context, value, source, target, cast)
+    result = _convert(context, value, source, target, cast)
     if cast.character:
         result = result.str.slice(0, cast.modifiers[0])
         return result.str.pad_end(cast.modifiers[0], " ") if cast.character == "bpchar" else result
     if target.name == "numeric" and cast.modifiers:
         limit = pl.lit(10 ** cast.modifiers[0], dtype=pl.Int128)
-        return context.trap(result, result.abs() >= limit, "numeric_field") if cast.modifiers[0] < 38 else result
+        return context.fail_where(result, result.abs() >= limit, "numeric_field") if cast.modifiers[0] < 38 else result
     if cast.modifiers and target.name in (*TIMESTAMPS, "time"):
         return _cut(result, target, cast.modifiers[0])
     return result
@@ -42,13 +42,15 @@ def _to_tens(context: CallContext, value: pl.Expr, source: PgType, precision: in
     """numeric(precision, -n): rounded to the n-th digit before the point."""
     limit = pl.lit(10**precision, dtype=pl.Int128)
     tens = rescale(context, value, source.scale - scale, 0)
-    return context.trap(tens, tens.abs() >= limit, "numeric_field") * pl.lit(10**-scale, dtype=pl.Int128)
+    return context.fail_where(tens, tens.abs() >= limit, "numeric_field") * pl.lit(10**-scale, dtype=pl.Int128)
 
 
-def _converted(context: CallContext, value: pl.Expr, source: PgType, target: PgType, cast: Cast) -> pl.Expr:
+def _convert(context: CallContext, value: pl.Expr, source: PgType, target: PgType, cast: Cast) -> pl.Expr:
     if source.element is not None and target.element is not None:
         inner = CallContext((source.element,), target.element, context.position)
-        return context.needed(value).list.eval(_converted(inner, pl.element(), source.element, target.element, cast))
+        return context.nullify_unneeded(value).list.eval(
+            _convert(inner, pl.element(), source.element, target.element, cast)
+        )
     if source == target:
         return value
     if target.name in ("text", "bpchar"):
@@ -74,7 +76,7 @@ def _number(context: CallContext, value: pl.Expr, source: PgType, target: PgType
         value = rescale(context, value, source.scale, 0)
     elif source.name in FLOATS:
         value = value.round(0, mode="half_to_even")
-        value = context.trap(value, value.is_nan() | value.is_infinite(), _OUT_OF_RANGE[target.name])
+        value = context.fail_where(value, value.is_nan() | value.is_infinite(), _OUT_OF_RANGE[target.name])
     return value.cast(target.polars, strict=False) if lenient else checked_int(context, value, target)
 
 
@@ -108,7 +110,7 @@ def _reader(target: PgType, lenient: bool) -> Callable[[str], object]:
     def strict(text: str) -> object:
         if target.name == "numeric":
             return _numeric(text, target)
-        return stored(read(text, target), target)
+        return to_stored(read(text, target), target)
 
     def forgiving(text: str) -> object:
         try:
@@ -126,23 +128,23 @@ def _numeric(text: str, target: PgType) -> int:
     return number.at_scale(target.scale)
 
 
-def stored(value: object, kind: PgType) -> object:
+def to_stored(value: object, pg_type: PgType) -> object:
     """A read value as a Polars series takes it."""
-    if kind.name == "interval" and isinstance(value, tuple):
+    if pg_type.name == "interval" and isinstance(value, tuple):
         return dict(zip(("months", "days", "us"), value, strict=True))
-    if kind.name == "time" and isinstance(value, int):
+    if pg_type.name == "time" and isinstance(value, int):
         return value * 1000
     return list(value) if isinstance(value, tuple) else value
 
 
-def _cut(value: pl.Expr, kind: PgType, digits: int) -> pl.Expr:
+def _cut(value: pl.Expr, pg_type: PgType, digits: int) -> pl.Expr:
     """timestamp(p): rounded to p digits of the second."""
     if digits >= 6:
         return value
-    per_second = 10**9 if kind.unit == "ns" or kind.name == "time" else 10**6
+    per_second = 10**9 if pg_type.unit == "ns" or pg_type.name == "time" else 10**6
     unit: int = per_second // 10**digits
     rounded: pl.Expr = (value.to_physical() + unit // 2) // unit * unit
-    return rounded.cast(kind.polars)
+    return rounded.cast(pg_type.polars)
 
 
 def _date_to_moment(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
@@ -165,8 +167,8 @@ def _unit(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
 def _interval_of_time(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
     us = value.to_physical() // 1000
     zero = pl.lit(0, dtype=pl.Int32)
-    made = pl.struct(zero.alias("months"), zero.alias("days"), us.alias("us"))
-    return pl.when(value.is_not_null()).then(made)
+    interval = pl.struct(zero.alias("months"), zero.alias("days"), us.alias("us"))
+    return pl.when(value.is_not_null()).then(interval)
 
 
 def _time_of_interval(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:

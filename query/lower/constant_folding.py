@@ -26,13 +26,13 @@ def _volatile() -> frozenset[str]:
     return frozenset(function.key for function in REGISTRY.all() if function.volatile)
 
 
-def _calls(node: object, names: Container[str], seen: set[int]) -> bool:
-    if id(node) in seen:
+def _calls(node: object, names: Container[str], visited: set[int]) -> bool:
+    if id(node) in visited:
         return False
-    seen.add(id(node))
+    visited.add(id(node))
     if isinstance(node, Call) and node.function in names:
         return True
-    return any(_calls(child, names, seen) for child in children(node))
+    return any(_calls(child, names, visited) for child in children(node))
 
 
 def _is_constant(scalar: object) -> bool:

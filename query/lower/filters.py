@@ -4,7 +4,7 @@ from typing import Final
 
 import polars as pl
 
-from query.expr.common_subexpressions import Stage
+from query.expr.common_subexpressions import CommonSubexpressions
 from query.lower.scalars import expression
 from query.plan.plain_predicates import conjunction, is_plain
 from query.plan.traverse import conjuncts
@@ -13,7 +13,7 @@ from query.plan.tree import Scalar
 _HOLDS: Final = "holds"
 
 
-def filtered(frame: pl.LazyFrame, predicate: Scalar) -> pl.LazyFrame:
+def filter_rows(frame: pl.LazyFrame, predicate: Scalar) -> pl.LazyFrame:
     """The rows for which the predicate is true.
 
     A scan tries its predicate on minimum and maximum values, which need not be rows (long texts are cut). A function
@@ -26,6 +26,8 @@ def filtered(frame: pl.LazyFrame, predicate: Scalar) -> pl.LazyFrame:
         frame = frame.filter(expression(conjunction(pushed)))
     if len(pushed) == len(parts):
         return frame
-    stage = Stage()
-    holds = expression(predicate, stage).alias(_HOLDS)
-    return stage.after(stage.before(frame).with_columns(holds).filter(pl.col(_HOLDS)).drop(_HOLDS))
+    subexpressions = CommonSubexpressions()
+    holds = expression(predicate, subexpressions).alias(_HOLDS)
+    return subexpressions.drop_from(
+        subexpressions.add_to(frame).with_columns(holds).filter(pl.col(_HOLDS)).drop(_HOLDS)
+    )

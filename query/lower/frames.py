@@ -10,7 +10,7 @@ from query.pg.types import INTEGERS, TIMESTAMP, TIMESTAMPS, PgType
 from query.plan.tree import Bound, Call, Constant, Frame, SortKey
 
 
-def framed(frame: pl.LazyFrame, bounds: Frame, spec: Spec) -> pl.LazyFrame:
+def with_frame_bounds(frame: pl.LazyFrame, bounds: Frame, spec: Spec) -> pl.LazyFrame:
     """Rows [w_start, w_end) of each row's frame, never empty backwards."""
     start = _edge(bounds.mode, bounds.start, spec, is_start=True)
     end = _edge(bounds.mode, bounds.end, spec, is_start=False)
@@ -30,8 +30,8 @@ def _edge(mode: str, bound: Bound, spec: Spec, is_start: bool) -> pl.Expr:
         return pl.col(PEER) if is_start else pl.col(PEER_END)
     sign = -1 if bound.kind == "preceding" else 1
     if mode == "rows":
-        place = pl.col(ROW) + sign * _offset(bound) + (0 if is_start else 1)
-        return pl.max_horizontal(pl.min_horizontal(place, last), first)
+        position = pl.col(ROW) + sign * _offset(bound) + (0 if is_start else 1)
+        return pl.max_horizontal(pl.min_horizontal(position, last), first)
     if mode == "groups":
         return _group_edge(sign * _offset(bound), is_start)
     return _value_edge(bound, spec, sign, is_start)
@@ -48,16 +48,16 @@ def _group_edge(groups: int, is_start: bool) -> pl.Expr:
     """Peer groups are numbered; the frame's edge is the first row of the n-th one away."""
     number = pl.col(NEW_PEERS).cast(pl.Int64).cum_sum()
     target = number + groups + (0 if is_start else 1)
-    place = number.search_sorted(target, side="left").cast(pl.Int64)
-    return pl.max_horizontal(pl.min_horizontal(place, pl.col(LAST)), pl.col(FIRST))
+    position = number.search_sorted(target, side="left").cast(pl.Int64)
+    return pl.max_horizontal(pl.min_horizontal(position, pl.col(LAST)), pl.col(FIRST))
 
 
 def _value_edge(bound: Bound, spec: Spec, sign: int, is_start: bool) -> pl.Expr:
     """RANGE with an offset: where the first row at or beyond value ± offset stands in the sorted partition."""
     key = spec.order[0]
-    kind = key.value.type
-    moved = _moved(key, bound, -sign if key.descending else sign)
-    physical, target = _whole(pl.col("w_o0"), kind), _whole(moved, TIMESTAMP if kind.name == "date" else kind)
+    pg_type = key.value.type
+    moved = _shift_value(key, bound, -sign if key.descending else sign)
+    physical, target = _whole(pl.col("w_o0"), pg_type), _whole(moved, TIMESTAMP if pg_type.name == "date" else pg_type)
     if key.descending:
         zero = pl.lit(0, dtype=pl.Int128)
         physical, target = zero - physical, zero - target
@@ -66,28 +66,28 @@ def _value_edge(bound: Bound, spec: Spec, sign: int, is_start: bool) -> pl.Expr:
     null_rank = pl.lit(0 if key.nulls_first else 2, dtype=pl.Int128)
     position = pl.when(physical.is_null()).then((run + null_rank) * step).otherwise((run + 1) * step + physical)
     sought = (run + 1) * step + target
-    place = position.search_sorted(sought.fill_null(0), side="left" if is_start else "right").cast(pl.Int64)
-    place = pl.max_horizontal(pl.min_horizontal(place, pl.col(LAST)), pl.col(FIRST))
+    index = position.search_sorted(sought.fill_null(0), side="left" if is_start else "right").cast(pl.Int64)
+    index = pl.max_horizontal(pl.min_horizontal(index, pl.col(LAST)), pl.col(FIRST))
     peer = pl.col(PEER) if is_start else pl.col(PEER_END)
-    return pl.when(physical.is_null()).then(peer).otherwise(place)
+    return pl.when(physical.is_null()).then(peer).otherwise(index)
 
 
-def _moved(key: SortKey, bound: Bound, sign: int) -> pl.Expr:
+def _shift_value(key: SortKey, bound: Bound, sign: int) -> pl.Expr:
     """The ordering value plus or minus the frame's offset."""
-    kind, offset = key.value.type, bound.offset
+    pg_type, offset = key.value.type, bound.offset
     if offset is None or not isinstance(offset, Constant):
         raise fault.unsupported("this frame offset")
-    if kind.name in INTEGERS and isinstance(offset.value, int) and offset.type.name in INTEGERS:
+    if pg_type.name in INTEGERS and isinstance(offset.value, int) and offset.type.name in INTEGERS:
         return pl.col("w_o0").cast(pl.Int128) + sign * offset.value
-    if kind.name == "numeric" and isinstance(offset.value, int) and kind.scale >= offset.type.scale:
-        factor: int = 10 ** (kind.scale - offset.type.scale)
+    if pg_type.name == "numeric" and isinstance(offset.value, int) and pg_type.scale >= offset.type.scale:
+        factor: int = 10 ** (pg_type.scale - offset.type.scale)
         return pl.col("w_o0") + sign * offset.value * factor
-    if kind.name in ("date", *TIMESTAMPS) and offset.type.name == "interval":
-        name = f"{'+' if sign > 0 else '-'}({kind.name}, interval)"
-        return expression(Call(TIMESTAMP if kind.name == "date" else kind, name, (key.value, offset)))
-    raise fault.unsupported(f"RANGE with an offset over {kind.sql_name}", None, "order by an integer or timestamp")
+    if pg_type.name in ("date", *TIMESTAMPS) and offset.type.name == "interval":
+        name = f"{'+' if sign > 0 else '-'}({pg_type.name}, interval)"
+        return expression(Call(TIMESTAMP if pg_type.name == "date" else pg_type, name, (key.value, offset)))
+    raise fault.unsupported(f"RANGE with an offset over {pg_type.sql_name}", None, "order by an integer or timestamp")
 
 
-def _whole(value: pl.Expr, kind: PgType) -> pl.Expr:
-    value = value.cast(TIMESTAMP.polars) if kind.name == "date" else value
+def _whole(value: pl.Expr, pg_type: PgType) -> pl.Expr:
+    value = value.cast(TIMESTAMP.polars) if pg_type.name == "date" else value
     return value.to_physical().cast(pl.Int128)

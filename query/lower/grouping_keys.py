@@ -38,14 +38,14 @@ def distinct(frame: pl.LazyFrame, fields: Sequence[Field]) -> pl.LazyFrame:
     if not groups.firsts:
         return frame.unique()
     unique = groups.frame.unique(groups.names, keep="first", maintain_order=True)
-    return unique.select([made.id for made in fields])
+    return unique.select([field.id for field in fields])
 
 
 def first_rows(frame: pl.LazyFrame, keys: Sequence[Column], fields: Sequence[Field]) -> pl.LazyFrame:
     """The first row of each key."""
     groups = groups_of(frame, keys)
     unique = groups.frame.unique(groups.names, keep="first", maintain_order=True)
-    return unique.select([made.id for made in fields]) if groups.firsts else unique
+    return unique.select([field.id for field in fields]) if groups.firsts else unique
 
 
 def matched_sets(relation: SetOperation, sides: list[pl.LazyFrame]) -> pl.LazyFrame:
@@ -62,7 +62,7 @@ def matched_sets(relation: SetOperation, sides: list[pl.LazyFrame]) -> pl.LazyFr
     else:
         difference = (pl.col("n") - pl.col("m")).clip(0, None)
         copies = difference if relation.all else ((pl.col("n") > 0) & (pl.col("m") == 0)).cast(pl.Int64)
-    kept = counted.with_columns(copies.alias("n")).filter(pl.col("n") > 0)
+    pairs = counted.with_columns(copies.alias("n")).filter(pl.col("n") > 0)
     if relation.all:
-        kept = kept.with_columns(pl.int_ranges(0, pl.col("n")).alias("n")).explode("n")
-    return kept.select([made.id for made in relation.fields])
+        pairs = pairs.with_columns(pl.int_ranges(0, pl.col("n")).alias("n")).explode("n")
+    return pairs.select([field.id for field in relation.fields])

@@ -7,14 +7,16 @@ import polars as pl
 
 from query import fault
 from query.expr.equality import is_matched_by_key, match_key
-from query.expr.row_errors import row_error, trap
-from query.lower.filters import filtered
-from query.lower.scalars import computed
+from query.expr.row_errors import declare_row_error, fail_where
+from query.lower.filters import filter_rows
+from query.lower.scalars import with_values
 from query.lower.statements import Statements
 from query.plan.traverse import columns, conjuncts
 from query.plan.tree import Aggregate, Call, Field, Join, LookupJoin, Project, Relation, Scalar
 
-row_error("many_rows", fault.CARDINALITY_VIOLATION, "more than one row returned by a subquery used as an expression")
+declare_row_error(
+    "many_rows", fault.CARDINALITY_VIOLATION, "more than one row returned by a subquery used as an expression"
+)
 
 _EQUAL = "=(any, any)"
 _SAME = "is not distinct from(any, any)"
@@ -31,10 +33,10 @@ class Condition:
     rest: list[Scalar] = field(default_factory=list)
 
 
-def _analysed(relation: Join) -> Condition:
+def _split_condition(relation: Join) -> Condition:
     condition = Condition()
-    left = {made.id for made in relation.left.fields}
-    right = {made.id for made in relation.right.fields}
+    left = {field.id for field in relation.left.fields}
+    right = {field.id for field in relation.right.fields}
     for part in conjuncts(relation.condition) if relation.condition is not None else []:
         if not isinstance(part, Call) or part.function not in (_EQUAL, _SAME):
             condition.rest.append(part)
@@ -54,39 +56,39 @@ def _analysed(relation: Join) -> Condition:
 
 def join(relation: Join, left: pl.LazyFrame, right: pl.LazyFrame, statements: Statements) -> pl.LazyFrame:
     """The joined rows, their columns those of the relation."""
-    condition = _analysed(relation)
+    condition = _split_condition(relation)
     if relation.kind == "inner":
         joined = _equal(left, right, condition, "inner", statements)
-        return _selected(_checked(joined, condition.rest), relation.fields)
+        return _select_fields(_filter_all(joined, condition.rest), relation.fields)
     if not condition.rest and condition.left:
-        return _selected(_equal(left, right, condition, relation.kind, statements), relation.fields)
+        return _select_fields(_equal(left, right, condition, relation.kind, statements), relation.fields)
     return _outer(relation, left, right, condition, statements)
 
 
-def _selected(frame: pl.LazyFrame, fields: tuple[Field, ...]) -> pl.LazyFrame:
-    return frame.select([made.id for made in fields]) if fields else frame
+def _select_fields(frame: pl.LazyFrame, fields: tuple[Field, ...]) -> pl.LazyFrame:
+    return frame.select([field.id for field in fields]) if fields else frame
 
 
-def _checked(frame: pl.LazyFrame, rest: list[Scalar]) -> pl.LazyFrame:
+def _filter_all(frame: pl.LazyFrame, rest: list[Scalar]) -> pl.LazyFrame:
     for part in rest:
-        frame = filtered(frame, part)
+        frame = filter_rows(frame, part)
     return frame
 
 
 def _equal(
-    left: pl.LazyFrame, right: pl.LazyFrame, condition: Condition, kind: str, statements: Statements
+    left: pl.LazyFrame, right: pl.LazyFrame, condition: Condition, join_type: str, statements: Statements
 ) -> pl.LazyFrame:
     """The join on equal keys alone; a cross join without any."""
     if not condition.left:
         return _cross(left, right, statements)
     names = [f"k{index}" for index in range(len(condition.left))]
-    left = _keyed(left, {f"l{name}": value for value, name in zip(condition.left, names, strict=True)})
-    right = _keyed(right, {f"r{name}": value for value, name in zip(condition.right, names, strict=True)})
-    if any(condition.null_safe) or kind not in _SQL_KINDS:
-        return _null_safe(left, right, names, condition, kind, statements)
+    left = _add_keys(left, {f"l{name}": value for value, name in zip(condition.left, names, strict=True)})
+    right = _add_keys(right, {f"r{name}": value for value, name in zip(condition.right, names, strict=True)})
+    if any(condition.null_safe) or join_type not in _SQL_KINDS:
+        return _null_safe(left, right, names, condition, join_type, statements)
     terms = " AND ".join(f'a."l{name}" = b."r{name}"' for name in names)
     a, b = statements.name(left), statements.name(right)
-    return statements.run(f"SELECT * FROM {a} AS a {_SQL_KINDS[kind]} JOIN {b} AS b ON {terms}")
+    return statements.run(f"SELECT * FROM {a} AS a {_SQL_KINDS[join_type]} JOIN {b} AS b ON {terms}")
 
 
 def _null_safe(
@@ -94,11 +96,11 @@ def _null_safe(
     right: pl.LazyFrame,
     names: list[str],
     condition: Condition,
-    kind: str,
+    join_type: str,
     statements: Statements,
 ) -> pl.LazyFrame:
     """Joins that SQLContext cannot express: NULL equal to NULL for some keys, semi, anti and full joins."""
-    statements.note(f"{kind} join")
+    statements.note(f"{join_type} join")
     safe = any(condition.null_safe)
     for name, null_safe in zip(names, condition.null_safe, strict=True):
         if safe and not null_safe:
@@ -107,15 +109,15 @@ def _null_safe(
         right,
         left_on=[f"l{name}" for name in names],
         right_on=[f"r{name}" for name in names],
-        how=kind,  # type: ignore[arg-type]
+        how=join_type,  # type: ignore[arg-type]
         nulls_equal=safe,
         coalesce=False,
     )
 
 
-def _keyed(frame: pl.LazyFrame, values: Mapping[str, Scalar]) -> pl.LazyFrame:
+def _add_keys(frame: pl.LazyFrame, values: Mapping[str, Scalar]) -> pl.LazyFrame:
     """The frame with what it is joined by."""
-    frame = computed(frame, values)
+    frame = with_values(frame, values)
     return frame.with_columns(
         match_key(pl.col(name), value.type).alias(name)
         for name, value in values.items()
@@ -142,24 +144,28 @@ def _outer(
     left, right = left.with_row_index("ln").cache(), right.with_row_index("rn")
     if relation.kind == "full":
         right = right.cache()
-    matches = _checked(_equal(left, right, condition, "inner", statements), condition.rest)
+    matches = _filter_all(_equal(left, right, condition, "inner", statements), condition.rest)
     if relation.kind in ("semi", "anti"):
-        found = matches.select("ln").unique()
-        return _selected(left.join(found, on="ln", how=relation.kind), relation.fields)  # type: ignore[arg-type]
-    parts = [_selected(matches, relation.fields), _unmatched(left, relation.left, matches, "ln", relation.fields)]
+        matched = matches.select("ln").unique()
+        return _select_fields(left.join(matched, on="ln", how=relation.kind), relation.fields)  # type: ignore[arg-type]
+    parts = [
+        _select_fields(matches, relation.fields),
+        _unmatched_rows(left, relation.left, matches, "ln", relation.fields),
+    ]
     if relation.kind == "full":
-        parts.append(_unmatched(right, relation.right, matches, "rn", relation.fields))
+        parts.append(_unmatched_rows(right, relation.right, matches, "rn", relation.fields))
     return pl.concat(parts)
 
 
-def _unmatched(
+def _unmatched_rows(
     frame: pl.LazyFrame, side: Relation, matches: pl.LazyFrame, number: str, fields: tuple[Field, ...]
 ) -> pl.LazyFrame:
     """Rows of one side without a match, the other side's columns null."""
-    own = {made.id for made in side.fields}
+    own = {field.id for field in side.fields}
     alone = frame.join(matches.select(number).unique(), on=number, how="anti")
     return alone.select(
-        pl.col(made.id) if made.id in own else pl.lit(None, dtype=made.type.polars).alias(made.id) for made in fields
+        pl.col(field.id) if field.id in own else pl.lit(None, dtype=field.type.polars).alias(field.id)
+        for field in fields
     )
 
 
@@ -170,11 +176,11 @@ def lookup(relation: LookupJoin, left: pl.LazyFrame, right: pl.LazyFrame, statem
     if relation.single:
         right = _single(right, relation)
     if not names and _is_one_row(relation):
-        return _selected(_beside(left, right, relation.right.fields), relation.fields)
+        return _select_fields(_beside(left, right, relation.right.fields), relation.fields)
     if not names:
-        return _selected(_constant_lookup(relation, left, right), relation.fields)
-    left = _keyed(left, {f"l{name}": value for (value, _), name in zip(relation.keys, names, strict=True)})
-    right = _keyed(right, {f"r{name}": inner for (_, inner), name in zip(relation.keys, names, strict=True)})
+        return _select_fields(_constant_lookup(relation, left, right), relation.fields)
+    left = _add_keys(left, {f"l{name}": value for (value, _), name in zip(relation.keys, names, strict=True)})
+    right = _add_keys(right, {f"r{name}": inner for (_, inner), name in zip(relation.keys, names, strict=True)})
     joined = left.join(
         right,
         left_on=[f"l{name}" for name in names],
@@ -184,7 +190,7 @@ def lookup(relation: LookupJoin, left: pl.LazyFrame, right: pl.LazyFrame, statem
         coalesce=False,
         maintain_order="left",
     )
-    return _selected(joined, relation.fields)
+    return _select_fields(joined, relation.fields)
 
 
 def _is_one_row(relation: LookupJoin) -> bool:
@@ -197,24 +203,24 @@ def _is_one_row(relation: LookupJoin) -> bool:
     return isinstance(source, Aggregate) and not source.keys and bool(relation.right.fields)
 
 
-def _beside(left: pl.LazyFrame, right: pl.LazyFrame, made: tuple[Field, ...]) -> pl.LazyFrame:
+def _beside(left: pl.LazyFrame, right: pl.LazyFrame, fields: tuple[Field, ...]) -> pl.LazyFrame:
     """The left with the only row of the right, or with nulls if it has none.
 
     A cross join with one row streams. A condition over both sides must not reach it: Polars would make a nested loop
     of the two, which is several times slower, so what it is about is a column made after the join.
     """
-    row = right.select(pl.col(field.id).first().alias(f"x{field.id}") for field in made)
+    row = right.select(pl.col(field.id).first().alias(f"x{field.id}") for field in fields)
     joined = left.join(row, how="cross")
-    return joined.with_columns(pl.coalesce(f"x{field.id}", pl.lit(None)).alias(field.id) for field in made)
+    return joined.with_columns(pl.coalesce(f"x{field.id}", pl.lit(None)).alias(field.id) for field in fields)
 
 
 def _constant_lookup(relation: LookupJoin, left: pl.LazyFrame, right: pl.LazyFrame) -> pl.LazyFrame:
     """A subquery that depends on nothing: the same rows for everybody."""
     right = right.drop("", strict=False)
     if relation.kind == "left":
-        one = pl.lit(0, dtype=pl.Int8)
-        return left.with_columns(one.alias("j")).join(
-            right.with_columns(one.alias("rj")), left_on="j", right_on="rj", how="left", coalesce=False
+        constant_key = pl.lit(0, dtype=pl.Int8)
+        return left.with_columns(constant_key.alias("j")).join(
+            right.with_columns(constant_key.alias("rj")), left_on="j", right_on="rj", how="left", coalesce=False
         )
     return left.join(right, how="cross")
 
@@ -223,6 +229,6 @@ def _single(right: pl.LazyFrame, relation: LookupJoin) -> pl.LazyFrame:
     """At most one row per key, or the error PostgreSQL gives for more."""
     keys = [inner for _, inner in relation.keys]
     count = pl.len().over(match_key(pl.col(key.id), key.type) for key in keys) if keys else pl.len()
-    marker = trap(pl.lit(True), count > 1, "many_rows", None)
-    marked = right.with_columns(marker.alias("one")).filter(pl.col("one"))
-    return marked.select([made.id for made in relation.right.fields])
+    marker = fail_where(pl.lit(True), count > 1, "many_rows", None)
+    counted = right.with_columns(marker.alias("one")).filter(pl.col("one"))
+    return counted.select([field.id for field in relation.right.fields])

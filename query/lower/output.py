@@ -20,15 +20,15 @@ def unique_names(names: Sequence[str]) -> list[str]:
     >>> unique_names(["a", "a", "a_1"])
     ['a', 'a_2', 'a_1']
     """
-    taken, result = set(names), []
-    seen: set[str] = set()
+    reserved, result = set(names), []
+    used_names: set[str] = set()
     for name in names:
-        shown, number = name, 0
-        while shown in seen or (number and shown in taken):
+        unique, number = name, 0
+        while unique in used_names or (number and unique in reserved):
             number += 1
-            shown = f"{name}_{number}"
-        seen.add(shown)
-        result.append(shown)
+            unique = f"{name}_{number}"
+        used_names.add(unique)
+        result.append(unique)
     return result
 
 
@@ -40,15 +40,15 @@ def answer(frame: pl.LazyFrame, outputs: Sequence[Output], names: Sequence[str])
     )
 
 
-def outgoing(value: pl.Expr, kind: PgType) -> pl.Expr:
+def outgoing(value: pl.Expr, pg_type: PgType) -> pl.Expr:
     """A column as it leaves the engine."""
-    if kind.element is not None and kind.element.name in ("numeric", "interval"):
-        return value.list.eval(outgoing(pl.element(), kind.element))
-    if kind.name == "numeric":
-        unit = decimal.Decimal(1).scaleb(-kind.scale)
-        decimal_type = pl.Decimal(NUMERIC_DIGITS, kind.scale)
+    if pg_type.element is not None and pg_type.element.name in ("numeric", "interval"):
+        return value.list.eval(outgoing(pl.element(), pg_type.element))
+    if pg_type.name == "numeric":
+        unit = decimal.Decimal(1).scaleb(-pg_type.scale)
+        decimal_type = pl.Decimal(NUMERIC_DIGITS, pg_type.scale)
         whole = value.cast(pl.Decimal(NUMERIC_DIGITS, 0))
-        return whole * pl.lit(unit, dtype=decimal_type) if kind.scale else whole
-    if kind.name == "interval":
-        return interval_text(CallContext((kind,), TEXT), value)
+        return whole * pl.lit(unit, dtype=decimal_type) if pg_type.scale else whole
+    if pg_type.name == "interval":
+        return interval_text(CallContext((pg_type,), TEXT), value)
     return value

@@ -14,16 +14,16 @@ Step = Callable[[pl.LazyFrame], pl.LazyFrame]
 
 
 def _new(rows: pl.DataFrame, before: list[pl.DataFrame], relation: Recursive) -> pl.DataFrame:
-    """Of these rows those that are not among the ones before, each once."""
+    """The distinct rows that are not among the rows before."""
     groups = groups_of(pl.concat([*before, rows]).with_row_index("n").lazy(), relation.fields)
     unique = groups.frame.unique(groups.names, keep="first", maintain_order=True)
-    known = sum(part.height for part in before)
-    return unique.filter(pl.col("n") >= known).select(rows.columns).collect()
+    height_before = sum(part.height for part in before)
+    return unique.filter(pl.col("n") >= height_before).select(rows.columns).collect()
 
 
 def recursive(base: pl.LazyFrame, step: Step, relation: Recursive) -> pl.LazyFrame:
     """The base's rows and those of every round. Runs when the result is collected."""
-    schema = {made.id: made.type.polars for made in relation.fields}
+    schema = {field.id: field.type.polars for field in relation.fields}
 
     def rounds(rows: pl.DataFrame) -> pl.DataFrame:
         work = rows if relation.all else _new(rows, [], relation)

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 import polars as pl
 
 from query import fault
-from query.expr.common_subexpressions import Stage
+from query.expr.common_subexpressions import CommonSubexpressions
 from query.expr.literals import series_of
 from query.lower.aggregates import aggregate
-from query.lower.filters import filtered
+from query.lower.filters import filter_rows
 from query.lower.grouping_keys import distinct, first_rows, matched_sets
 from query.lower.joins import join, lookup
 from query.lower.recursion import recursive
-from query.lower.scalars import computed, expression, sort_value
-from query.lower.statements import Statements, listed, quoted
+from query.lower.scalars import expression, sort_value, with_values
+from query.lower.statements import Statements, quote, quote_all
 from query.lower.top_n_filter import is_stored, top_n_filter
 from query.lower.windows import window
 from query.pg.types import is_keyed
@@ -59,14 +59,14 @@ class Lowering:
 
     def frame(self, relation: Relation) -> pl.LazyFrame:
         """The rows of a relation: columns named by their identifiers, in the order of its fields."""
-        known = self.done.get(id(relation))
-        if known is not None:
-            return known[1]
-        frame = self._lowered(relation)
+        done = self.done.get(id(relation))
+        if done is not None:
+            return done[1]
+        frame = self._lower(relation)
         self.done[id(relation)] = (relation, frame)
         return frame
 
-    def _lowered(self, relation: Relation) -> pl.LazyFrame:
+    def _lower(self, relation: Relation) -> pl.LazyFrame:
         match relation:
             case Scan():
                 return self.scan(relation)
@@ -109,7 +109,7 @@ class Lowering:
 
     def scan(self, relation: Scan) -> pl.LazyFrame:
         table = self.tables[relation.dataset]
-        return table.select(_read(name, made) for name, made in zip(relation.names, relation.fields, strict=True))
+        return table.select(_read(name, field) for name, field in zip(relation.names, relation.fields, strict=True))
 
     def rows(self, relation: Values) -> pl.LazyFrame:
         """VALUES. A relation without columns has one row."""
@@ -120,13 +120,13 @@ class Lowering:
             transposed = zip(*relation.rows, strict=True)
             return pl.LazyFrame(
                 [
-                    series_of([getattr(item, "value", None) for item in column], made.type).alias(made.id)
-                    for column, made in zip(transposed, relation.fields, strict=True)
+                    series_of([getattr(item, "value", None) for item in column], field.type).alias(field.id)
+                    for column, field in zip(transposed, relation.fields, strict=True)
                 ]
             )
         nothing = pl.LazyFrame({"": pl.Series([0], dtype=pl.Int8)})
         parts = [
-            nothing.select(expression(item).alias(made.id) for item, made in zip(row, relation.fields, strict=True))
+            nothing.select(expression(item).alias(field.id) for item, field in zip(row, relation.fields, strict=True))
             for row in relation.rows
         ]
         return pl.concat(parts)
@@ -135,19 +135,19 @@ class Lowering:
         frame = self.frame(relation.input)
         if not relation.fields:
             return frame
-        stage = Stage()
+        subexpressions = CommonSubexpressions()
         values = [
-            expression(value, stage).alias(made.id)
-            for value, made in zip(relation.values, relation.fields, strict=True)
+            expression(value, subexpressions).alias(field.id)
+            for value, field in zip(relation.values, relation.fields, strict=True)
         ]
         if not any(True for value in relation.values for _ in columns(value)):
-            return _constants(stage.before(frame), relation, values)
-        return stage.before(frame).select(values)
+            return _constants(subexpressions.add_to(frame), relation, values)
+        return subexpressions.add_to(frame).select(values)
 
     def filter(self, relation: Filter) -> pl.LazyFrame:
         """Predicates are compiled, so that literals are plain and reach the scan's statistics."""
         self.statements.note("predicate")
-        return filtered(self.frame(relation.input), relation.predicate)
+        return filter_rows(self.frame(relation.input), relation.predicate)
 
     def join(self, relation: Join) -> pl.LazyFrame:
         return join(relation, self.frame(relation.left), self.frame(relation.right), self.statements)
@@ -166,7 +166,7 @@ class Lowering:
             self.statements.note("DISTINCT ON")
             return first_rows(self.frame(relation.input), relation.keys, relation.fields)
         frame = self.frame(relation.input)
-        if any(is_keyed(made.type) for made in relation.fields):
+        if any(is_keyed(field.type) for field in relation.fields):
             self.statements.note("DISTINCT over intervals, arrays or JSON")
             return distinct(frame, relation.fields)
         name = self.statements.name(frame)
@@ -182,21 +182,21 @@ class Lowering:
         return self.frame(relation.input).cache()
 
     def sort(self, relation: Sort) -> pl.LazyFrame:
-        return self._sorted(self.frame(relation.input), relation.fields, relation.keys, "")
+        return self._sort(self.frame(relation.input), relation.fields, relation.keys, "")
 
-    def _sorted(
+    def _sort(
         self, frame: pl.LazyFrame, fields: tuple[Field, ...], keys: tuple[SortKey, ...], tail: str
     ) -> pl.LazyFrame:
-        stage = Stage()
+        subexpressions = CommonSubexpressions()
         helpers, terms = [], []
         for index, key in enumerate(keys):
             column = getattr(key.value, "id", "")
             if not column or is_keyed(key.value.type):
                 column = f"s{index}"
-                helpers.append(sort_value(key.value, stage).alias(column))
+                helpers.append(sort_value(key.value, subexpressions).alias(column))
             direction = "DESC" if key.descending else "ASC"
-            terms.append(f"{quoted(column)} {direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}")
-        name = self.statements.name(stage.before(frame).with_columns(helpers) if helpers else frame)
+            terms.append(f"{quote(column)} {direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}")
+        name = self.statements.name(subexpressions.add_to(frame).with_columns(helpers) if helpers else frame)
         return self.statements.run(f"SELECT {_columns(fields)} FROM {name} ORDER BY {', '.join(terms)}{tail}")
 
     def limit(self, relation: Limit) -> pl.LazyFrame:
@@ -206,7 +206,7 @@ class Lowering:
         tail += f" OFFSET {relation.offset}" if relation.offset else ""
         source = relation.input
         if isinstance(source, Sort) and tail and source.fields:
-            return self._sorted(self.frame(source.input), source.fields, source.keys, tail)
+            return self._sort(self.frame(source.input), source.fields, source.keys, tail)
         frame = self.frame(source)
         if not tail or not relation.fields:
             return frame.slice(relation.offset, relation.count)
@@ -218,64 +218,64 @@ class Lowering:
         keys = [sort_value(key.value) for key in relation.ties]
         changed = pl.any_horizontal(key.ne_missing(key.shift(1)) for key in keys) | (pl.col("n") == 0)
         start = pl.when(changed).then(pl.col("n")).forward_fill()
-        kept = frame.filter(start < (relation.count or 0))
-        return kept.drop("n")
+        first_rows = frame.filter(start < (relation.count or 0))
+        return first_rows.drop("n")
 
     def combine(self, relation: SetOperation) -> pl.LazyFrame:
-        sides = [self._aligned(side, relation.fields) for side in (relation.left, relation.right)]
-        keyed = any(is_keyed(made.type) for made in relation.fields)
+        sides = [self._align(side, relation.fields) for side in (relation.left, relation.right)]
+        keyed = any(is_keyed(field.type) for field in relation.fields)
         if relation.operator == "union" and (relation.all or keyed):
             both = pl.concat(sides)
             self.statements.note("UNION ALL")
             return both if relation.all else distinct(both, relation.fields)
         if relation.operator == "union":
             left, right = (self.statements.name(side) for side in sides)
-            shown = _columns(relation.fields)
-            text = f"SELECT {shown} FROM {left} UNION SELECT {shown} FROM {right}"
+            output_columns = _columns(relation.fields)
+            text = f"SELECT {output_columns} FROM {left} UNION SELECT {output_columns} FROM {right}"
             return self.statements.run(text)
         self.statements.note(relation.operator.upper())
         return matched_sets(relation, sides)
 
-    def _aligned(self, side: Relation, fields: tuple[Field, ...]) -> pl.LazyFrame:
+    def _align(self, side: Relation, fields: tuple[Field, ...]) -> pl.LazyFrame:
         return self.frame(side).select(
-            pl.col(made.id).alias(output.id) for made, output in zip(side.fields, fields, strict=False)
+            pl.col(field.id).alias(output.id) for field, output in zip(side.fields, fields, strict=False)
         )
 
     def unnest(self, relation: Unnest) -> pl.LazyFrame:
         """Arrays side by side, the shorter ones padded with NULL."""
         self.statements.note("unnest")
-        made = relation.fields[len(relation.input.fields) :]
+        outputs = relation.fields[len(relation.input.fields) :]
         frame = self.frame(relation.input)
-        names = [field.id for field, _ in zip(made, relation.values, strict=False)]
-        values = zip(made, relation.values, strict=False)
-        frame = computed(frame, {field.id: value for field, value in values})
+        names = [field.id for field, _ in zip(outputs, relation.values, strict=False)]
+        values = zip(outputs, relation.values, strict=False)
+        frame = with_values(frame, {field.id: value for field, value in values})
         longest = pl.max_horizontal(pl.col(name).list.len().fill_null(0) for name in names)
         frame = frame.with_columns(longest.cast(pl.Int64).alias("n"))
         if not relation.outer:
             frame = frame.filter(pl.col("n") > 0)
         indexes = pl.int_ranges(0, pl.col("n"))
         padded = [pl.col(name).list.gather(indexes, null_on_oob=True) for name in names]
-        counter = [indexes.alias(made[-1].id)] if relation.ordinality else []
+        counter = [indexes.alias(outputs[-1].id)] if relation.ordinality else []
         exploded = frame.with_columns([*(padded if len(names) > 1 else []), *counter])
         exploded = exploded.explode(
-            [*names, *(field.id for field in made[len(names) :])], empty_as_null=True, keep_nulls=True
+            [*names, *(field.id for field in outputs[len(names) :])], empty_as_null=True, keep_nulls=True
         )
         if relation.ordinality:
-            exploded = exploded.with_columns(pl.col(made[-1].id) + 1)
+            exploded = exploded.with_columns(pl.col(outputs[-1].id) + 1)
         return exploded.select([field.id for field in relation.fields])
 
     def recursive(self, relation: Recursive) -> pl.LazyFrame:
         self.statements.note("recursion")
         base = self.frame(relation.base).select(
-            pl.col(source.id).alias(made.id)
-            for source, made in zip(relation.base.fields, relation.fields, strict=False)
+            pl.col(source.id).alias(target.id)
+            for source, target in zip(relation.base.fields, relation.fields, strict=False)
         )
 
         def step(work: pl.LazyFrame) -> pl.LazyFrame:
             inner = Lowering(self.tables, Statements(), {**self.work_tables, relation.table: work}, {})
-            made = relation.step.fields
+            fields = relation.step.fields
             return inner.frame(relation.step).select(
-                pl.col(source.id).alias(field.id) for source, field in zip(made, relation.fields, strict=False)
+                pl.col(source.id).alias(field.id) for source, field in zip(fields, relation.fields, strict=False)
             )
 
         return recursive(base, step, relation)
@@ -283,28 +283,28 @@ class Lowering:
     def work_table(self, relation: WorkTable) -> pl.LazyFrame:
         frame = self.work_tables[relation.table]
         names = frame.collect_schema().names()
-        return frame.select(pl.col(name).alias(made.id) for name, made in zip(names, relation.fields, strict=True))
+        return frame.select(pl.col(name).alias(field.id) for name, field in zip(names, relation.fields, strict=True))
 
     def shared(self, relation: CteRef) -> pl.LazyFrame:
         frame = self.frame(relation.input)
         pairs = zip(relation.input.fields, relation.fields, strict=True)
-        return frame.select(pl.col(source.id).alias(made.id) for source, made in pairs)
+        return frame.select(pl.col(source.id).alias(field.id) for source, field in pairs)
 
 
-def _read(name: str, made: Field) -> pl.Expr:
+def _read(name: str, field: Field) -> pl.Expr:
     """A stored column in the form in which the engine holds its type."""
     column = exactly(name)
-    if made.type.name == "numeric":
-        return column.to_physical().cast(pl.Int128).alias(made.id)
-    return column.alias(made.id)
+    if field.type.name == "numeric":
+        return column.to_physical().cast(pl.Int128).alias(field.id)
+    return column.alias(field.id)
 
 
 def _constants(frame: pl.LazyFrame, relation: Project, values: list[pl.Expr]) -> pl.LazyFrame:
     """Constants alone would give one row instead of one per input row."""
     if isinstance(relation.input, Values) and not relation.input.fields:
         return frame.select(values)
-    return frame.with_columns(values).select([made.id for made in relation.fields])
+    return frame.with_columns(values).select([field.id for field in relation.fields])
 
 
 def _columns(fields: tuple[Field, ...]) -> str:
-    return listed([made.id for made in fields])
+    return quote_all([field.id for field in fields])

@@ -7,9 +7,9 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.common_subexpressions import Stage
-from query.expr.guards import Guard
+from query.expr.common_subexpressions import CommonSubexpressions
 from query.expr.literals import literal, series_of
+from query.expr.needed_rows import NeededRows
 from query.expr.sort_keys import sort_key
 from query.functions.registry import REGISTRY
 from query.lower.casts import convert
@@ -30,12 +30,14 @@ from query.plan.tree import (
 )
 
 
-def expression(scalar: Scalar, stage: Stage | None = None, where: pl.Expr | None = None) -> pl.Expr:
-    """The expression that computes `scalar`, over a frame with the columns of `stage`; without one it stands alone.
+def expression(
+    scalar: Scalar, subexpressions: CommonSubexpressions | None = None, where: pl.Expr | None = None
+) -> pl.Expr:
+    """The expression that computes `scalar`, over a frame with the columns of `subexpressions`, if any.
 
     Errors are raised for rows where `where` holds only.
     """
-    return _Scalars(None if where is None else Guard(where, None, stage), stage).argument(scalar)
+    return _Scalars(None if where is None else NeededRows(where, None, subexpressions), subexpressions).argument(scalar)
 
 
 def is_null(call: Call) -> bool:
@@ -49,31 +51,33 @@ def is_null(call: Call) -> bool:
     )
 
 
-def computed(frame: pl.LazyFrame, values: Mapping[str, Scalar]) -> pl.LazyFrame:
+def with_values(frame: pl.LazyFrame, values: Mapping[str, Scalar]) -> pl.LazyFrame:
     """The frame with the values as further columns."""
-    stage = Stage()
-    made = [expression(value, stage).alias(name) for name, value in values.items()]
-    return stage.after(stage.before(frame).with_columns(made))
+    subexpressions = CommonSubexpressions()
+    columns = [expression(value, subexpressions).alias(name) for name, value in values.items()]
+    return subexpressions.drop_from(subexpressions.add_to(frame).with_columns(columns))
 
 
 @dataclass(frozen=True, slots=True)
 class _Scalars:
-    guard: Guard | None
-    stage: Stage | None
+    needed_rows: NeededRows | None
+    subexpressions: CommonSubexpressions | None
 
     def argument(self, scalar: Scalar, is_costly: bool = False) -> pl.Expr:
         """A value that is about to be used, more than once perhaps; surely if it `is_costly`."""
-        if self.stage is None or isinstance(scalar, Column | Constant):
+        if self.subexpressions is None or isinstance(scalar, Column | Constant):
             return self.lower(scalar)
-        known = self.stage.known(scalar, self.guard)
-        if known is not None:
-            return known
+        column = self.subexpressions.find(scalar, self.needed_rows)
+        if column is not None:
+            return column
         value = self.lower(scalar)
-        return self.stage.remember(scalar, self.guard, value) if is_costly or self.stage.is_deep(scalar) else value
+        if not is_costly and not self.subexpressions.is_deep(scalar):
+            return value
+        return self.subexpressions.add(scalar, self.needed_rows, value)
 
     def within(self, holds: pl.Expr) -> "_Scalars":
-        """For values that are needed where `holds`, of the rows that this is for."""
-        return _Scalars(Guard(holds, self.guard, self.stage), self.stage)
+        """For values that are needed only where `holds`."""
+        return _Scalars(NeededRows(holds, self.needed_rows, self.subexpressions), self.subexpressions)
 
     def lower(self, scalar: Scalar) -> pl.Expr:
         match scalar:
@@ -113,17 +117,17 @@ class _Scalars:
             constant = function.parameter(index).constant and isinstance(arg, Constant)
             args.append(arg.value if constant and isinstance(arg, Constant) else self.argument(arg))
         columns = [arg for arg, given in zip(args, scalar.args, strict=True) if not isinstance(given, Constant)]
-        if not function.guarded or not columns:
+        if not function.skips_null_rows or not columns:
             return function.build(self._site(scalar), *args)
         present = pl.all_horizontal(arg.is_not_null() for arg in columns if isinstance(arg, pl.Expr))
         return pl.when(present).then(function.build(self.within(present)._site(scalar), *args))
 
     def _site(self, call: Call) -> CallContext:
         constants = tuple(arg.value if isinstance(arg, Constant) else None for arg in call.args)
-        return CallContext(tuple(arg.type for arg in call.args), call.type, call.position, self.guard, constants)
+        return CallContext(tuple(arg.type for arg in call.args), call.type, call.position, self.needed_rows, constants)
 
     def _cast(self, scalar: Cast) -> pl.Expr:
-        context = CallContext((scalar.value.type,), scalar.type, scalar.position, self.guard)
+        context = CallContext((scalar.value.type,), scalar.type, scalar.position, self.needed_rows)
         # Reading a text mentions it several times: the common spelling, what is left, and whether it is there.
         reads = isinstance(scalar.value, Call) and scalar.value.type.name == "text" and scalar.type.name != "text"
         value = self.argument(scalar.value, is_costly=reads)
@@ -164,19 +168,19 @@ class _Scalars:
 
     def _among(self, scalar: InList) -> pl.Expr:
         value = self.argument(scalar.value)
-        kind = scalar.value.type
+        pg_type = scalar.value.type
         if not scalar.items:
             return pl.lit(None, dtype=pl.Boolean)
         if len(scalar.items) == 1:
-            found = value == literal(Constant(kind, scalar.items[0]))
+            is_member = value == literal(Constant(pg_type, scalar.items[0]))
         else:
-            found = value.is_in(series_of(scalar.items, kind).implode())
-        return pl.when(found).then(True).otherwise(None) if scalar.has_null else found
+            is_member = value.is_in(series_of(scalar.items, pg_type).implode())
+        return pl.when(is_member).then(True).otherwise(None) if scalar.has_null else is_member
 
     def _array(self, scalar: ArrayOf) -> pl.Expr:
         return pl.concat_list([self.argument(item) for item in scalar.items]).cast(scalar.type.polars)
 
 
-def sort_value(value: Scalar, stage: Stage | None = None) -> pl.Expr:
-    """What a value sorts by."""
-    return sort_key(expression(value, stage), value.type)
+def sort_value(value: Scalar, subexpressions: CommonSubexpressions | None = None) -> pl.Expr:
+    """The sort key of a value."""
+    return sort_key(expression(value, subexpressions), value.type)

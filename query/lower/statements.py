@@ -31,9 +31,9 @@ class Statements:
         self.log.append(f"compiled: {step}")
 
 
-def quoted(identifier: str) -> str:
+def quote(identifier: str) -> str:
     return f'"{identifier}"'
 
 
-def listed(identifiers: list[str]) -> str:
-    return ", ".join(quoted(identifier) for identifier in identifiers)
+def quote_all(identifiers: list[str]) -> str:
+    return ", ".join(quote(identifier) for identifier in identifiers)

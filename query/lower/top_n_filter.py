@@ -29,8 +29,8 @@ def top_n_filter(
     plain = value.fill_nan(None) if key.value.type.name in FLOATS else value
     if groups and is_stored:
         thresholds = _thresholds(frame, groups, plain, key, count)
-        wanted = _reaches(value, plain, pl.col(_EDGE), pl.col(_PRESENT), key, count)
-        return frame.join(thresholds, on=groups, nulls_equal=True).filter(wanted).drop(_EDGE, _PRESENT)
+        reaches = _reaches(value, plain, pl.col(_EDGE), pl.col(_PRESENT), key, count)
+        return frame.join(thresholds, on=groups, nulls_equal=True).filter(reaches).drop(_EDGE, _PRESENT)
     edge, present = _edge(plain, key, count), plain.count()
     if groups:
         edge, present = edge.over(groups), present.over(groups)
@@ -63,10 +63,10 @@ def _edge(value: pl.Expr, key: SortKey, count: int) -> pl.Expr:
 
 def _reaches(value: pl.Expr, plain: pl.Expr, edge: pl.Expr, present: pl.Expr, key: SortKey, count: int) -> pl.Expr:
     """True for a value that is at or before the edge, and for NaN and NULLs that may be."""
-    kept = (plain >= edge if key.descending else plain <= edge) | edge.is_null()
+    reaches = (plain >= edge if key.descending else plain <= edge) | edge.is_null()
     nulls = pl.lit(True) if key.nulls_first else present < count
-    kept = kept.fill_null(False) | (value.is_null() & nulls)
-    return kept | value.is_nan().fill_null(False) if key.value.type.name in FLOATS else kept
+    reaches = reaches.fill_null(False) | (value.is_null() & nulls)
+    return reaches | value.is_nan().fill_null(False) if key.value.type.name in FLOATS else reaches
 
 
 def is_stored(relation: Relation) -> bool:

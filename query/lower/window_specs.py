@@ -1,4 +1,4 @@
-"""What window functions are computed over: a partition, its order, and the frame where no clause says another."""
+"""Window specifications: a partition, its order, and the default frame."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,12 +11,12 @@ DEFAULT: Final = Frame("range", Bound("unbounded_preceding"), Bound("current"))
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What calls have to share to be computed over one sorting."""
+    """The partition and order that calls must share to use one sort."""
 
     partition: tuple[Scalar, ...]
     order: tuple[SortKey, ...]
 
     @property
     def values(self) -> tuple[Scalar, ...]:
-        """What rows are divided and sorted by."""
+        """The expressions that rows are partitioned and sorted by."""
         return (*self.partition, *(key.value for key in self.order))

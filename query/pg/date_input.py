@@ -1,4 +1,4 @@
-"""What PostgreSQL reads as a date, a time or both: words, numbers and signs in almost any order.
+"""PostgreSQL's input of dates and times: words, numbers and signs in almost any order.
 
 The text is cut into fields by their form, and each field is taken for what is still missing. Source: PostgreSQL
 documentation, appendix "Date/Time Input Interpretation", with the order month, day, year for numbers.
@@ -54,8 +54,8 @@ def read_moment(text: str) -> Moment:
     (2024, 12, 30, 10, Zone(name='', seconds=3600))
     """
     moment = Moment()
-    for kind, part in parts_of(text):
-        _READERS[kind](moment, part)
+    for part_type, part in parts_of(text):
+        _READERS[part_type](moment, part)
     if moment.follows:
         raise BadMoment(text)
     _check_parts(moment)
@@ -70,23 +70,23 @@ def read_time(text: str) -> Moment:
     """The time of day; a date before it is read, too."""
     moment, parts = Moment(), parts_of(text)
     dated = len(parts) > 1 and parts[0][0] in ("date", "number") and (parts[1][0] == "time" or parts[-1][0] == "date")
-    for index, (kind, part) in enumerate(parts):
-        if kind == "date" and index == 0 and dated:
+    for index, (part_type, part) in enumerate(parts):
+        if part_type == "date" and index == 0 and dated:
             _read_date(moment, part)
-        elif kind == "date" and not part[0].isdigit():
+        elif part_type == "date" and not part[0].isdigit():
             _read_zone_name(moment, part)
-        elif kind == "date":
+        elif part_type == "date":
             _read_run_with_zone(moment, part)
-        elif kind == "number" and len(part) <= 4 and not moment.follows:
+        elif part_type == "number" and len(part) <= 4 and not moment.follows:
             _read_run(moment, part)
-        elif kind == "number":
+        elif part_type == "number":
             moment.follows = moment.follows or "time"
             _read_number(moment, part)
-        elif kind == "word" and WORDS.get(part, ("", 0))[0] in ("month", "weekday"):
+        elif part_type == "word" and WORDS.get(part, ("", 0))[0] in ("month", "weekday"):
             raise BadMoment(text)
         else:
-            moment.found |= _DATE if kind == "word" and part == "t" else set()
-            _READERS[kind](moment, part)
+            moment.found |= _DATE if part_type == "word" and part == "t" else set()
+            _READERS[part_type](moment, part)
     if moment.follows or "time" not in moment.found:
         raise BadMoment(text)
     if dated:
@@ -117,10 +117,10 @@ def _read_date(moment: Moment, part: str) -> None:
     pieces = re.findall(r"([0-9]+|[a-z]+)[^a-z0-9]?", part, re.ASCII)
     for piece in pieces:
         if piece.isalpha():
-            kind, value = WORDS.get(piece, ("", 0))
-            if kind == "ignored":
+            word_type, value = WORDS.get(piece, ("", 0))
+            if word_type == "ignored":
                 continue
-            if kind != "month":
+            if word_type != "month":
                 raise BadMoment(part)
             moment.take("month")
             moment.month, moment.month_named = value, True
@@ -238,14 +238,14 @@ def _read_date_number(moment: Moment, part: str) -> None:
             _read_run(moment, part)
             return
         raise BadMoment(part)
-    known, value = moment.found & _DATE, int(part)
+    date_fields, value = moment.found & _DATE, int(part)
     if value >= 2**31:
         raise MomentOutOfRange(part)
-    if len(part) == 3 and known == {"year"} and 1 <= value <= 366:
+    if len(part) == 3 and date_fields == {"year"} and 1 <= value <= 366:
         moment.take("month", "day")
         moment.month, moment.day, moment.day_of_year = 1, 1, value
         return
-    name = _date_field(moment, frozenset(known), part)
+    name = _date_field(moment, frozenset(date_fields), part)
     if name == "time":
         _read_run(moment, part)
         return
@@ -259,12 +259,12 @@ def _read_date_number(moment: Moment, part: str) -> None:
         moment.short_year = len(part) <= 2
 
 
-def _date_field(moment: Moment, known: frozenset[str], part: str) -> str:
+def _date_field(moment: Moment, date_fields: frozenset[str], part: str) -> str:
     """Which field of the date a number is."""
     long = len(part) > 2
-    if known == _DATE:
+    if date_fields == _DATE:
         return "time"
-    if known == {"year", "month"} and moment.month_named and long and moment.short_year:
+    if date_fields == {"year", "month"} and moment.month_named and long and moment.short_year:
         return "swapped"
     return {
         frozenset(): "year" if long else "month",
@@ -273,34 +273,34 @@ def _date_field(moment: Moment, known: frozenset[str], part: str) -> str:
         frozenset({"year", "month"}): "day",
         frozenset({"day"}): "month",
         frozenset({"month", "day"}): "year",
-    }.get(known, "day")
+    }.get(date_fields, "day")
 
 
 def _read_word(moment: Moment, part: str) -> None:
-    zone = _abbreviated(part)
-    kind, value = ("zone", 0) if zone is not None else WORDS.get(part[:10], ("zone name", 0))
-    if kind == "ignored":
+    zone = _zone_abbreviation(part)
+    word_type, value = ("zone", 0) if zone is not None else WORDS.get(part[:10], ("zone name", 0))
+    if word_type == "ignored":
         return
-    if kind == "zone":
+    if word_type == "zone":
         moment.take("zone")
         moment.zone = zone
-    elif kind == "month":
+    elif word_type == "month":
         _read_month_name(moment, value)
-    elif kind in ("weekday", "half", "era"):
-        moment.take(kind)
-        moment.half = value if kind == "half" else moment.half
-        moment.before_christ |= kind == "era" and bool(value)
-    elif kind == "midnight":
+    elif word_type in ("weekday", "half", "era"):
+        moment.take(word_type)
+        moment.half = value if word_type == "half" else moment.half
+        moment.before_christ |= word_type == "era" and bool(value)
+    elif word_type == "midnight":
         moment.take("time", "zone")
         moment.zone = Zone()
-    elif kind == "unit":
+    elif word_type == "unit":
         raise BadMoment(part)
-    elif kind == "special":
+    elif word_type == "special":
         raise UnsupportedMoment(f"the special value '{part}'")
-    elif kind in ("julian", "time follows"):
-        if moment.follows or (kind != "julian" and not moment.found >= _DATE):
+    elif word_type in ("julian", "time follows"):
+        if moment.follows or (word_type != "julian" and not moment.found >= _DATE):
             raise BadMoment(part)
-        moment.follows = "julian" if kind == "julian" else "time"
+        moment.follows = "julian" if word_type == "julian" else "time"
     else:
         try:
             _read_zone_name(moment, part)
@@ -319,7 +319,7 @@ def _read_month_name(moment: Moment, value: int) -> None:
 
 
 @cache
-def _abbreviated(word: str) -> Zone | None:
+def _zone_abbreviation(word: str) -> Zone | None:
     """The zone of a word that is no word of the calendar."""
     if word in WORDS:
         return None
@@ -348,10 +348,12 @@ _READERS: Final[dict[str, Callable[[Moment, str], None]]] = {
 
 def _check_parts(moment: Moment) -> None:
     """A field that no date has is out of range, even if there is no whole date."""
-    known = moment.found
-    if ("month" in known and not 1 <= moment.month <= 12) or ("day" in known and not 1 <= moment.day <= 31):
+    fields_found = moment.found
+    if ("month" in fields_found and not 1 <= moment.month <= 12) or (
+        "day" in fields_found and not 1 <= moment.day <= 31
+    ):
         raise MomentOutOfRange(f"{moment.month}, {moment.day}")
-    if ("year" in known and not moment.short_year and moment.year <= 0) or (
+    if ("year" in fields_found and not moment.short_year and moment.year <= 0) or (
         moment.half is not None and moment.hour > 12
     ):
         raise MomentOutOfRange(f"{moment.year}, {moment.hour}")
@@ -368,10 +370,10 @@ def check_date(moment: Moment) -> None:
     if moment.year > date.max.year:
         raise UnsupportedMoment("a date outside of the years 1 to 9999")
     try:
-        named = date(moment.year, moment.month, moment.day) + timedelta(days=moment.day_of_year - 1)
+        day_of_year_date = date(moment.year, moment.month, moment.day) + timedelta(days=moment.day_of_year - 1)
     except ValueError as error:
         raise MomentOutOfRange(str(moment.day)) from error
-    moment.year, moment.month, moment.day = named.timetuple()[:3]
+    moment.year, moment.month, moment.day = day_of_year_date.timetuple()[:3]
 
 
 _DAY: Final = 86_400

@@ -38,7 +38,7 @@ WORDS: Final[dict[str, tuple[str, int]]] = {
     **{"am": ("half", 0), "pm": ("half", 12), "ad": ("era", 0), "bc": ("era", 1)},
     **{"allballs": ("midnight", 0), "t": ("time follows", 0)},
 }
-"""What a word is, and its number."""
+"""The type of a word, and its number."""
 _TOKEN: Final = re.compile(
     r"(?P<time>[0-9]+:[0-9:.]*)"
     r"|(?P<date>[0-9]+([-/])(?:[0-9]+(?:\3(?:[0-9]|\3)*)?|(?:[a-z0-9]|\3)*)"
@@ -53,23 +53,23 @@ _NAME_REST: Final = re.compile(r"[-+/_.:a-z0-9]+", re.ASCII)
 
 def parts_of(text: str) -> list[tuple[str, str]]:
     """The parts of the text with what their form says they are."""
-    rest, place, parts = text.strip().lower(), 0, list[tuple[str, str]]()
-    while place < len(rest):
-        match = _TOKEN.match(rest, place)
+    rest, position, parts = text.strip().lower(), 0, list[tuple[str, str]]()
+    while position < len(rest):
+        match = _TOKEN.match(rest, position)
         if match is None:
             raise BadMoment(text)
-        kind, part, place = match.lastgroup or "", match[0], match.end()
+        part_type, part, position = match.lastgroup or "", match[0], match.end()
         if match["date"]:
-            kind = "date"
-        if kind == "word" and _is_name(rest, place, part):
-            more = _NAME_REST.match(rest, place)
-            part, place, kind = part + (more[0] if more else ""), more.end() if more else place, "date"
-        if kind != "blank":
-            parts.append((kind, part))
+            part_type = "date"
+        if part_type == "word" and _is_name(rest, position, part):
+            more = _NAME_REST.match(rest, position)
+            part, position, part_type = part + (more[0] if more else ""), more.end() if more else position, "date"
+        if part_type != "blank":
+            parts.append((part_type, part))
     return parts
 
 
-def _is_name(rest: str, place: int, word: str) -> bool:
+def _is_name(rest: str, position: int, word: str) -> bool:
     """True if what follows a word belongs to it: `jan-5-2024`, `europe/berlin`, `est5edt`, but not `t10`."""
-    after = rest[place : place + 1]
+    after = rest[position : position + 1]
     return after in ("-", "/", ".") or (bool(after) and after in "+0123456789" and word[:10] not in WORDS)

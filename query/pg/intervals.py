@@ -66,30 +66,30 @@ def parse_interval(text: str, default_unit: str = "second") -> Interval:
     if stripped[:1] == "P":
         return _iso(stripped)
     total = [Fraction(0), Fraction(0), Fraction(0)]
-    place, ago, found = 0, False, set[str]()
-    while place < len(stripped):
-        match = _TOKEN.match(stripped, place)
+    position, ago, fields_found = 0, False, set[str]()
+    while position < len(stripped):
+        match = _TOKEN.match(stripped, position)
         if match is None or ago:
             raise BadInterval(text)
-        place = match.end()
+        position = match.end()
         if match["ago"]:
             ago = True
             continue
-        before_clock = _CLOCK.match(stripped, place)
-        if match["number"] and not match["unit"] and not before_clock and place < len(stripped):
+        before_clock = _CLOCK.match(stripped, position)
+        if match["number"] and not match["unit"] and not before_clock and position < len(stripped):
             raise BadInterval(text)
         filled = _add(total, match, "day" if before_clock else default_unit, text)
-        if filled & found:
+        if filled & fields_found:
             raise BadInterval(text)
-        found |= filled
-    if not found:
+        fields_found |= filled
+    if not fields_found:
         raise BadInterval(text)
     return _whole([-part for part in total] if ago else total)
 
 
 def _whole(total: list[Fraction]) -> Interval:
     """The parts as whole numbers. Raises IntervalOutOfRange for what an interval does not hold."""
-    months, days, us = (int(part) for part in (total[0], total[1], _rounded(total[2])))
+    months, days, us = (int(part) for part in (total[0], total[1], _round(total[2])))
     if not -(2**31) <= months < 2**31 or not -(2**31) <= days < 2**31 or not -(2**63) <= us < 2**63:
         raise IntervalOutOfRange
     return months, days, us
@@ -134,7 +134,7 @@ def _add_days(total: list[Fraction], days: Fraction) -> None:
     total[2] += (days - whole) * DAY
 
 
-def _rounded(value: Fraction) -> int:
+def _round(value: Fraction) -> int:
     return round(value)
 
 
@@ -158,7 +158,7 @@ def _iso(text: str) -> Interval:
     return _whole(total)
 
 
-def _carried(large: int, small: int, unit: int) -> tuple[int, int]:
+def _carry(large: int, small: int, unit: int) -> tuple[int, int]:
     """Whole units of the small part moved to the large one, and both brought to one sign."""
     whole = abs(small) // unit * (1 if small > 0 else -1)
     large, small = large + whole, small - whole * unit
@@ -171,15 +171,15 @@ def _carried(large: int, small: int, unit: int) -> tuple[int, int]:
 
 def hours_justified(months: int, days: int, us: int) -> Interval:
     """24 hours as a day."""
-    return months, *_carried(days, us, DAY)
+    return months, *_carry(days, us, DAY)
 
 
 def days_justified(months: int, days: int, us: int) -> Interval:
     """30 days as a month."""
-    return *_carried(months, days, DAYS_PER_MONTH), us
+    return *_carry(months, days, DAYS_PER_MONTH), us
 
 
-def justified(months: int, days: int, us: int) -> Interval:
+def justify(months: int, days: int, us: int) -> Interval:
     """Days and hours carried, and every part of one sign.
 
     >>> justified(1, 0, -3_600_000_000)
@@ -193,7 +193,7 @@ def justified(months: int, days: int, us: int) -> Interval:
     return hours_justified(months, days, us)
 
 
-def scaled(value: Interval, scale: Callable[[float], float]) -> Interval:
+def scale_interval(value: Interval, scale: Callable[[float], float]) -> Interval:
     """Every part scaled; fractions of months go to days, of days to microseconds. Raises OverflowError beyond what an
     interval holds. Source: PostgreSQL's interval_mul and interval_div, rounding to millionths as they do.
 

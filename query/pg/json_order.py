@@ -28,11 +28,11 @@ def comparison_key(text: str) -> str:
     """
     value = parse_json(text)
     if isinstance(value, list | dict):
-        return _key(value, written="1")
+        return _key(value, text="1")
     return _ARRAY + _count(1) + "0" + _key(value)
 
 
-def _key(value: Json, written: str = "") -> str:
+def _key(value: Json, text: str = "") -> str:
     if value is None:
         return _NULL
     if isinstance(value, bool):
@@ -40,7 +40,7 @@ def _key(value: Json, written: str = "") -> str:
     if isinstance(value, int | Decimal):
         return _NUMBER + _number(Decimal(value))
     if isinstance(value, list):
-        return _ARRAY + _count(len(value)) + written + "".join(map(_key, value))
+        return _ARRAY + _count(len(value)) + text + "".join(map(_key, value))
     if isinstance(value, dict):
         members = (_text(name) + _key(item) for name, item in stored_order(value))
         return _OBJECT + _count(len(value)) + "".join(members)

@@ -49,10 +49,10 @@ def parse_binary(text: str) -> Json:
     """The document, whose strings have to be texts. Raises NoCharacter, and BadJson for half of a surrogate pair."""
     value = parse_json(text)
     if "\\u" in text:
-        written = jsonb_text(value)
-        if _SURROGATE.search(written):
+        text_form = jsonb_text(value)
+        if _SURROGATE.search(text_form):
             raise BadJson(text)
-        if "\\u0000" in written.replace("\\\\", ""):
+        if "\\u0000" in text_form.replace("\\\\", ""):
             raise NoCharacter(text)
     return value
 
@@ -64,7 +64,7 @@ def number_text(value: int | Decimal) -> str:
     return format(abs(value) if value.is_zero() else value, "f")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\x7f")
 
 
@@ -75,7 +75,7 @@ def jsonb_text(value: Json) -> str:
     '{"a": [true, null], "bb": 1}'
     """
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_quoted(key)}: {jsonb_text(item)}" for key, item in stored_order(value)) + "}"
+        return "{" + ", ".join(f"{_quote(key)}: {jsonb_text(item)}" for key, item in stored_order(value)) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(jsonb_text(item) for item in value) + "]"
     return scalar_text(value)
@@ -94,10 +94,10 @@ def scalar_text(value: Json) -> str:
         return "true" if value else "false"
     if isinstance(value, int | Decimal):
         return number_text(value)
-    return _quoted(str(value))
+    return _quote(str(value))
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """`text` as jsonb shows it. Raises BadJson, NoCharacter."""
     return jsonb_text(parse_binary(text))
 
@@ -109,21 +109,21 @@ def raw_members(text: str) -> tuple[str, list[tuple[str | None, str]]]:
         return "scalar", []
     closing = "}" if stripped[0] == "{" else "]"
     members: list[tuple[str | None, str]] = []
-    place = _skip(stripped, 1)
-    while stripped[place] != closing:
+    position = _skip(stripped, 1)
+    while stripped[position] != closing:
         key: str | None = None
         if closing == "}":
-            key, place = _DECODER.raw_decode(stripped, place)
-            place = _skip(stripped, _skip(stripped, place) + 1)
-        _, end = _DECODER.raw_decode(stripped, place)
-        members.append((key, stripped[place:end]))
-        place = _skip(stripped, end)
-        if stripped[place] == ",":
-            place = _skip(stripped, place + 1)
+            key, position = _DECODER.raw_decode(stripped, position)
+            position = _skip(stripped, _skip(stripped, position) + 1)
+        _, end = _DECODER.raw_decode(stripped, position)
+        members.append((key, stripped[position:end]))
+        position = _skip(stripped, end)
+        if stripped[position] == ",":
+            position = _skip(stripped, position + 1)
     return ("object" if closing == "}" else "array"), members
 
 
-def _skip(text: str, place: int) -> int:
-    while text[place] in " \t\n\r":
-        place += 1
-    return place
+def _skip(text: str, position: int) -> int:
+    while text[position] in " \t\n\r":
+        position += 1
+    return position

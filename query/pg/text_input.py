@@ -10,7 +10,7 @@ from query import fault
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.date_parts import BadMoment, MomentOutOfRange, UnsupportedMoment, ZoneOutOfRange
 from query.pg.intervals import BadInterval, IntervalOutOfRange, parse_interval
-from query.pg.json_text import BadJson, NoCharacter, normalised, parse_json
+from query.pg.json_text import BadJson, NoCharacter, normalise, parse_json
 from query.pg.time_zones import UnknownZone, UnsupportedZone
 from query.pg.timestamps import US_PER_DAY, parse_date, parse_moment, parse_time
 from query.pg.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType
@@ -180,7 +180,7 @@ def _read_interval(text: str, target: PgType) -> tuple[int, int, int]:
 def _read_json(text: str, target: PgType) -> str:
     try:
         if target.name == "jsonb":
-            return normalised(text)
+            return normalise(text)
         parse_json(text)
     except NoCharacter as error:
         raise BadLiteral("22P05", "unsupported Unicode escape sequence") from error
@@ -237,9 +237,9 @@ def split_array(text: str) -> list[str | None] | None:
     if stripped[1:].lstrip().startswith("{"):
         raise UnsupportedLiteral("an array of more than one dimension")
     items: list[str | None] = []
-    place = 1
-    while place < len(stripped):
-        match = _ITEM.match(stripped, place)
+    position = 1
+    while position < len(stripped):
+        match = _ITEM.match(stripped, position)
         if match is None or (match[3] == "}") != (match.end() == len(stripped)):
             return None
         quoted, bare = match[1], match[2]
@@ -247,5 +247,5 @@ def split_array(text: str) -> list[str | None] | None:
             items.append(re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL))
         else:
             items.append(None if bare.strip().upper() == "NULL" else re.sub(r"\\(.)", r"\1", bare.strip()))
-        place = match.end()
+        position = match.end()
     return items

@@ -50,11 +50,11 @@ def zone_named(text: str) -> Zone:
     (Zone(name='', seconds=3600), Zone(name='Europe/Berlin', seconds=0), Zone(name='', seconds=-10800))
     """
     word = text.strip()
-    known = _abbreviations().get(word.upper())
-    if known is not None:
-        if not known.lstrip("-").isdigit():
+    abbreviation = _abbreviations().get(word.upper())
+    if abbreviation is not None:
+        if not abbreviation.lstrip("-").isdigit():
             raise UnsupportedZone(f'the time zone abbreviation "{word}", whose offset has changed')
-        return Zone(seconds=int(known))
+        return Zone(seconds=int(abbreviation))
     name = _names().get(word.lower())
     if name is not None:
         return Zone(name)

@@ -35,23 +35,23 @@ def parse_moment(text: str, with_zone: bool, unit: str = "us") -> int:
         return _whole_units(read_moment(text), with_zone, unit)
     names = ("year", "month", "day", "hour", "minute", "second")
     year, month, day, hour, minute, second = (int(match[name] or 0) for name in names)
-    found = Moment(set(), year, month, day, hour, minute, second, match["fraction"] or "")
-    check_date(found)
-    check_time(found)
-    found.zone = Zone() if (match["zone"] or "z") in "zZ" else offset_of(match["zone"])
-    return _whole_units(found, with_zone, unit)
+    moment = Moment(set(), year, month, day, hour, minute, second, match["fraction"] or "")
+    check_date(moment)
+    check_time(moment)
+    moment.zone = Zone() if (match["zone"] or "z") in "zZ" else offset_of(match["zone"])
+    return _whole_units(moment, with_zone, unit)
 
 
-def _whole_units(found: Moment, with_zone: bool, unit: str) -> int:
+def _whole_units(time: Moment, with_zone: bool, unit: str) -> int:
     """Units since 1970. A second that is 60 and an hour that is 24 are the next minute and day."""
-    zone = found.zone if with_zone and found.zone is not None else Zone()
-    clock = timedelta(hours=found.hour, minutes=found.minute, seconds=found.second)
+    zone = time.zone if with_zone and time.zone is not None else Zone()
+    clock = timedelta(hours=time.hour, minutes=time.minute, seconds=time.second)
     try:
-        moment = local_to_utc(datetime(found.year, found.month, found.day) + clock, zone)
+        moment = local_to_utc(datetime(time.year, time.month, time.day) + clock, zone)
     except OverflowError as error:
         raise UnsupportedMoment("a date outside of the years 1 to 9999") from error
     difference = moment - EPOCH
-    return _with_fraction(difference.days * 86_400 + difference.seconds, found.fraction, unit)
+    return _with_fraction(difference.days * 86_400 + difference.seconds, time.fraction, unit)
 
 
 def _with_fraction(whole: int, fraction: str, unit: str) -> int:
@@ -69,8 +69,8 @@ def parse_date(text: str) -> int:
 
 def parse_time(text: str) -> int:
     """Microseconds since midnight."""
-    found = read_time(text)
-    return _with_fraction(found.hour * 3600 + found.minute * 60 + found.second, found.fraction, "us")
+    moment = read_time(text)
+    return _with_fraction(moment.hour * 3600 + moment.minute * 60 + moment.second, moment.fraction, "us")
 
 
 def to_datetime(us: int, zone: tzinfo | None = UTC) -> datetime:

@@ -147,8 +147,8 @@ INTEGER_LIMITS: Final = {"int2": 2**15, "int4": 2**31, "int8": 2**63}
 PREFERRED: Final = ("float8", "text", "timestamptz", "bool", "interval")
 
 SIMPLE: Final = {
-    kind.name: kind
-    for kind in (
+    pg_type.name: pg_type
+    for pg_type in (
         BOOL,
         INT2,
         INT4,
@@ -194,16 +194,16 @@ def numeric(scale: int, exact: bool = True) -> PgType:
     return PgType("numeric", scale=scale, exact=exact)
 
 
-def is_json(kind: PgType) -> bool:
-    return kind.name in ("json", "jsonb")
+def is_json(pg_type: PgType) -> bool:
+    return pg_type.name in ("json", "jsonb")
 
 
 _KEYED: Final = ("interval", "array", "jsonb")
 
 
-def is_keyed(kind: PgType) -> bool:
+def is_keyed(pg_type: PgType) -> bool:
     """True for a type whose values sort by something else than themselves: query.expr.sort_keys."""
-    return kind.name in _KEYED
+    return pg_type.name in _KEYED
 
 
 def same(left: PgType, right: PgType) -> bool:
@@ -245,7 +245,7 @@ FLOAT_SCALE: Final = 18
 
 
 def widest(left: PgType, right: PgType) -> PgType:
-    """Of two variants of the same type, the one that holds the values of both."""
+    """The variant of the type that holds the values of both."""
     if left == right:
         return left
     if left.element is not None and right.element is not None:

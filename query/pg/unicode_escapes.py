@@ -3,7 +3,7 @@
 import re
 
 
-def unescaped(text: str, escape: str) -> str:
+def unescape(text: str, escape: str) -> str:
     """The text with its escapes resolved. Raises UnicodeError for one that is none.
 
     >>> unescaped("d!0061t!+000061!!", "!")

@@ -1,7 +1,7 @@
-"""What a statement asks of stored columns before anything else: comparisons that rule out whole files.
+"""Conditions that a statement sets on stored columns: comparisons that rule out whole files.
 
 The bound tree is read, where names and types are resolved, so a condition means exactly what the engine will compare.
-What is not understood is left out, which only means that more is read.
+A condition that is not understood is left out: then only more files are read.
 """
 
 import math
@@ -35,45 +35,47 @@ Conditions = tuple[Condition, ...]
 
 
 def file_conditions(relation: Relation) -> Mapping[str, Sequence[Conditions]]:
-    """For each dataset what each of its scans asks of its rows; a file without such rows for any scan is not needed."""
-    found: dict[str, list[Conditions]] = {}
+    """The conditions of every scan, by dataset. A file that no scan finds rows in need not be read."""
+    by_dataset: dict[str, list[Conditions]] = {}
     for dataset, conditions in _scans(relation, ()):
-        found.setdefault(dataset, []).append(conditions)
-    return found
+        by_dataset.setdefault(dataset, []).append(conditions)
+    return by_dataset
 
 
-def _scans(relation: Relation, wanted: Conditions) -> Iterator[tuple[str, Conditions]]:
-    """The scans under a relation, of which only rows that satisfy `wanted`, in terms of its own columns, count."""
+def _scans(relation: Relation, required: Conditions) -> Iterator[tuple[str, Conditions]]:
+    """The scans under a relation with their conditions. Only its rows that satisfy `required` matter above it."""
     match relation:
         case Scan():
-            names = {made.id: name for name, made in zip(relation.names, relation.fields, strict=True)}
-            yield relation.dataset, _renamed(wanted, names)
+            names = {field.id: name for name, field in zip(relation.names, relation.fields, strict=True)}
+            yield relation.dataset, _rename(required, names)
         case Filter():
-            asked = tuple(each for part in conjuncts(relation.predicate) for each in _conditions(part))
-            yield from _scans(relation.input, (*wanted, *asked))
+            conditions = tuple(condition for part in conjuncts(relation.predicate) for condition in _conditions(part))
+            yield from _scans(relation.input, (*required, *conditions))
         case Project():
             pairs = zip(relation.fields, relation.values, strict=True)
-            names = {made.id: value.id for made, value in pairs if isinstance(value, Column)}
-            yield from _scans(relation.input, _renamed(wanted, names))
+            names = {field.id: value.id for field, value in pairs if isinstance(value, Column)}
+            yield from _scans(relation.input, _rename(required, names))
         case CteRef():
             sources = zip(relation.fields, relation.input.fields, strict=True)
-            yield from _scans(relation.input, _renamed(wanted, {made.id: source.id for made, source in sources}))
+            yield from _scans(relation.input, _rename(required, {field.id: source.id for field, source in sources}))
         case Sort():
-            yield from _scans(relation.input, wanted)
+            yield from _scans(relation.input, required)
         case Join(kind="inner" | "left" | "semi" | "anti") | LookupJoin():
-            yield from _scans(relation.left, _renamed(wanted, {made.id: made.id for made in relation.left.fields}))
+            yield from _scans(relation.left, _rename(required, {field.id: field.id for field in relation.left.fields}))
             inner = relation.right.fields if relation.kind == "inner" else ()
-            yield from _scans(relation.right, _renamed(wanted, {made.id: made.id for made in inner}))
+            yield from _scans(relation.right, _rename(required, {field.id: field.id for field in inner}))
         case _:
             for child in children(relation):
                 if isinstance(child, Relation):
                     yield from _scans(child, ())
 
 
-def _renamed(conditions: Conditions, names: Mapping[str, str]) -> Conditions:
+def _rename(conditions: Conditions, names: Mapping[str, str]) -> Conditions:
     """The conditions under other names of their columns; those of columns without one are dropped."""
     return tuple(
-        Condition(names[each.column], each.operation, each.value) for each in conditions if each.column in names
+        Condition(names[condition.column], condition.operation, condition.value)
+        for condition in conditions
+        if condition.column in names
     )
 
 
@@ -84,10 +86,14 @@ def _conditions(part: Scalar) -> Iterator[Condition]:
         case Call(function=name, args=(Constant() as constant, Column() as column)) if name in _OPERATIONS:
             yield from _comparison(column, _MIRRORED[_OPERATIONS[name]], constant)
         case InList(value=Column() as column, items=items):
-            listed = [item for item in items if item is not None]
-            if listed and all(_is_comparable(item) for item in listed) and len({type(item) for item in listed}) == 1:
-                yield from _comparison(column, ">=", Constant(column.type, min(listed)))  # type: ignore[type-var]
-                yield from _comparison(column, "<=", Constant(column.type, max(listed)))  # type: ignore[type-var]
+            constants = [item for item in items if item is not None]
+            if (
+                constants
+                and all(_is_comparable(item) for item in constants)
+                and len({type(item) for item in constants}) == 1
+            ):
+                yield from _comparison(column, ">=", Constant(column.type, min(constants)))  # type: ignore[type-var]
+                yield from _comparison(column, "<=", Constant(column.type, max(constants)))  # type: ignore[type-var]
 
 
 def _comparison(column: Column, operation: str, constant: Constant) -> Iterator[Condition]:

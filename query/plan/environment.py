@@ -1,4 +1,4 @@
-"""What binding one statement shares: tables, the clock, common table expressions and fresh identifiers."""
+"""The state that the binder of one statement shares: schemas, the clock, WITH entries, fresh identifiers."""
 
 import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -20,9 +20,9 @@ class Schema:
 
 
 def schema_of(columns: Iterable[tuple[str, pl.DataType]], json_columns: Container[str]) -> Schema:
-    """What the binder knows of a dataset whose columns have these names and types."""
-    kinds = ((name, JSONB if name in json_columns else from_polars(dtype) or TEXT) for name, dtype in columns)
-    return Schema(tuple(kinds))
+    """The schema of a dataset with these columns."""
+    typed_columns = ((name, JSONB if name in json_columns else from_polars(dtype) or TEXT) for name, dtype in columns)
+    return Schema(tuple(typed_columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class Environment:
         self.timeless = False
         return self.moment
 
-    def field(self, kind: PgType) -> Field:
-        """A column nobody else has."""
-        return Field(f"c{next(self.counter)}", kind)
+    def field(self, pg_type: PgType) -> Field:
+        """A new column, with an identifier of its own."""
+        return Field(f"c{next(self.counter)}", pg_type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,29 +14,29 @@ _NODES: Final = (Scalar, Relation, SortKey)
 _PARTS: Final = (Frame, Bound)
 _LEAVES: Final = (str, bool, int, int | None, PgType, tuple[int, ...], tuple[str, ...], tuple[Field, ...])
 _SLOTS: Final[dict[type[object], tuple[str, ...]]] = {
-    kind: tuple(slot.name for slot in fields(kind) if slot.type not in _LEAVES)
-    for kind in vars(tree).values()
-    if isinstance(kind, type) and is_dataclass(kind)
+    node_class: tuple(slot.name for slot in fields(node_class) if slot.type not in _LEAVES)
+    for node_class in vars(tree).values()
+    if isinstance(node_class, type) and is_dataclass(node_class)
 }
-"""By class of nodes the fields in which nodes can be. Walks are many, and reflection is slow."""
+"""For each class of nodes, the fields that can hold nodes. Reflection is slow, and walks are frequent."""
 
 
 def children(node: object) -> list[object]:
     """The scalars, sort keys and relations directly under a node."""
-    found: list[object] = []
+    nodes: list[object] = []
     for name in _SLOTS.get(type(node), ()):
-        _gather(getattr(node, name), found)
-    return found
+        _collect_nodes(getattr(node, name), nodes)
+    return nodes
 
 
-def _gather(value: object, found: list[object]) -> None:
+def _collect_nodes(value: object, nodes: list[object]) -> None:
     if isinstance(value, _NODES):
-        found.append(value)
+        nodes.append(value)
     elif isinstance(value, tuple):
         for item in value:
-            _gather(item, found)
+            _collect_nodes(item, nodes)
     elif isinstance(value, _PARTS):
-        found.extend(children(value))
+        nodes.extend(children(value))
 
 
 def inputs(relation: Relation) -> dict[str, Relation]:
@@ -65,22 +65,22 @@ def rewrite(node: Node, change: Callable[[Scalar], Scalar | None]) -> Node:
     updates: dict[str, object] = {}
     for slot in fields(node):
         value = getattr(node, slot.name)
-        new = _rewritten(value, change)
+        new = _rewrite_part(value, change)
         if new is not value:
             updates[slot.name] = new
     return cast(Node, replace(node, **updates)) if updates else node
 
 
-def _rewritten(value: object, change: Callable[[Scalar], Scalar | None]) -> object:
+def _rewrite_part(value: object, change: Callable[[Scalar], Scalar | None]) -> object:
     if isinstance(value, tuple):
-        items = [_rewritten(item, change) for item in value]
+        items = [_rewrite_part(item, change) for item in value]
         return tuple(items) if any(new is not old for new, old in zip(items, value, strict=True)) else value
     if is_dataclass(value) and type(value).__module__ == "query.plan.tree":
         return rewrite(value, change)
     return value
 
 
-def renamed(node: Node, mapping: Mapping[str, Scalar]) -> Node:
+def substitute_columns(node: Node, mapping: Mapping[str, Scalar]) -> Node:
     """A copy where columns are replaced by what `mapping` says of their identifiers."""
 
     def change(scalar: Scalar) -> Scalar | None:
@@ -89,19 +89,19 @@ def renamed(node: Node, mapping: Mapping[str, Scalar]) -> Node:
     return rewrite(node, change)
 
 
-def defined(relation: Relation) -> set[str]:
+def defined_columns(relation: Relation) -> set[str]:
     """Identifiers of every column made anywhere in a relation."""
-    found = {field.id for field in relation.fields}
+    identifiers = {field.id for field in relation.fields}
     for child in children(relation):
         if isinstance(child, Relation):
-            found |= defined(child)
-    return found
+            identifiers |= defined_columns(child)
+    return identifiers
 
 
 def free_columns(relation: Relation) -> tuple[Column, ...]:
     """Columns of enclosing queries that a relation refers to, each once."""
-    known = defined(relation)
-    return tuple(dict.fromkeys(column for column in columns(relation) if column.id not in known))
+    own = defined_columns(relation)
+    return tuple(dict.fromkeys(column for column in columns(relation) if column.id not in own))
 
 
 def conjuncts(predicate: Scalar) -> list[Scalar]:

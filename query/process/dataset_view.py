@@ -1,4 +1,4 @@
-"""A dataset as one statement sees it: which columns, which of its files, and what EXPLAIN tells of that."""
+"""A dataset as one statement sees it: its visible columns, the files to read, and its line in EXPLAIN."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from storage.read.snapshot import Column, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class DatasetView:
-    """A dataset as one statement sees it: of `source` the columns `visible`, and rows for `conditions` of its scans.
+    """A dataset as one statement sees it: the `visible` columns of `source`, and the `conditions` of its scans.
 
     Above the binder a column has the name that it was sent under; here, in conditions and below, the stored one.
     """
@@ -23,64 +23,64 @@ class DatasetView:
 
     @property
     def schema(self) -> Schema:
-        """What the binder knows of it."""
-        columns = [(each.name, POLARS_TYPES[each.type]) for each in self._columns]
+        """The schema that the binder resolves names in."""
+        columns = [(column.name, POLARS_TYPES[column.type]) for column in self._columns]
         return replace(schema_of(columns, self._json_names), stored=tuple(self.columns))
 
     @property
     def part(self) -> Snapshot:
-        """Of the source's snapshot what is in the time range."""
+        """The part of the source's snapshot that is in the time range."""
         whole, start, end = self.source.snapshot, self.source.start_ns, self.source.end_ns
-        return whole if self.source.only is None else whole.within(start, end)
+        return whole if self.source.permitted_tags is None else whole.within(start, end)
 
     @property
     def snapshot(self) -> Snapshot:
-        """What is to be read for it."""
+        """The files and segments to read."""
         return self.part.relevant(self.conditions)
 
     @property
     def columns(self) -> list[str]:
-        return [each.stored for each in self._columns]
+        return [column.stored for column in self._columns]
 
     @property
     def json_columns(self) -> frozenset[str]:
-        return frozenset(each.stored for each in self._columns if each.type is ColumnType.JSON)
+        return frozenset(column.stored for column in self._columns if column.type is ColumnType.JSON)
 
     @property
     def _json_names(self) -> frozenset[str]:
-        return frozenset(each.name for each in self._columns if each.type is ColumnType.JSON)
+        return frozenset(column.name for column in self._columns if column.type is ColumnType.JSON)
 
     @property
     def _columns(self) -> list[Column]:
-        return [each for each in self.source.snapshot.schema.columns if each.stored in self.visible]
+        return [column for column in self.source.snapshot.schema.columns if column.stored in self.visible]
 
     @property
-    def told(self) -> str:
-        """What EXPLAIN says of it. Sizes would tell a narrowed reader of rows that are not theirs."""
-        if self.source.only is not None:
+    def explanation(self) -> str:
+        """Its line in EXPLAIN. Sizes would tell a reader under row-level security of hidden rows."""
+        if self.source.permitted_tags is not None:
             return "the rows that you may see"
-        read, whole = self.snapshot, self.source.snapshot
-        parts = [f"{len(read.files)} of {_counted(len(whole.files), 'file')}"]
-        if read.staged:
-            parts.append(f"{_counted(len(read.staged), 'segment')} not yet converted")
-        parts.append(_counted(scanned([read])["bytes"], "byte"))
-        names = {each.column for conditions in self.conditions for each in conditions}
-        if len(read.files) < len(whole.files):
-            chosen = sorted(each.name for each in self._columns if each.stored in names & read.columns)
+        selected, whole = self.snapshot, self.source.snapshot
+        parts = [f"{len(selected.files)} of {_count_text(len(whole.files), 'file')}"]
+        if selected.staged:
+            parts.append(f"{_count_text(len(selected.staged), 'segment')} not yet converted")
+        parts.append(_count_text(scan_size([selected])["bytes"], "byte"))
+        names = {condition.column for conditions in self.conditions for condition in conditions}
+        if len(selected.files) < len(whole.files):
+            chosen = sorted(column.name for column in self._columns if column.stored in names & selected.columns)
             parts.append(f"chosen by {', '.join(chosen)}")
         if whole.has_files_outside:
             parts.append("its other files are outside of the time range")
         return ", ".join(parts)
 
 
-def _counted(number: int, noun: str) -> str:
+def _count_text(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def scanned(snapshots: Sequence[Snapshot]) -> dict[str, int]:
+def scan_size(snapshots: Sequence[Snapshot]) -> dict[str, int]:
     """How many files and segments, and how many bytes of them."""
     return {
-        "files": sum(len(each.files) + len(each.staged) for each in snapshots),
-        "bytes": sum(part.bytes for each in snapshots for part in each.files)
-        + sum(part.size for each in snapshots for part in each.staged),
+        "files": sum(len(snapshot.files) + len(snapshot.staged) for snapshot in snapshots),
+        "bytes": sum(file.bytes for snapshot in snapshots for file in snapshot.files)
+        + sum(segment.size for snapshot in snapshots for segment in snapshot.staged),
     }

@@ -14,7 +14,7 @@ from query.pg.types import PgType
 from query.plan.conditions import file_conditions
 from query.plan.environment import Schema, schema_of
 from query.process import information_schema, worker
-from query.process.dataset_view import DatasetView, scanned
+from query.process.dataset_view import DatasetView, scan_size
 from query.process.messages import Execute, Listed, Parse, Source
 from query.process.protocol import Answer
 from query.process.result_cache import RecordingOutput, ResultCache, key_of
@@ -37,23 +37,23 @@ WARM_BYTES = 1_000
 
 
 class Execution:
-    """The statement of the moment, and what is kept between queries: decoded frames of unconverted segments."""
+    """The current statement, and the caches that outlive it."""
 
     def __init__(self) -> None:
         self._prepared: PreparedStatement | None = None
-        self._tails = UnconvertedRows()
-        self._small = SmallFiles()
-        self._narrowing = RowLevelSecurity(self._tails)
-        self._memory = ResultCache(self._tails.places)
-        self._statements = StatementCache()
-        self._readings = SourceCache()
-        # Those of the request of the moment, by their sources.
-        self._current: dict[int, CachedSource] = {}
+        self._unconverted_rows = UnconvertedRows()
+        self._small_files = SmallFiles()
+        self._row_level_security = RowLevelSecurity(self._unconverted_rows)
+        self._result_cache = ResultCache(self._unconverted_rows.places)
+        self._statement_cache = StatementCache()
+        self._source_cache = SourceCache()
+        # The sources of the current request, by the identity of the object.
+        self._current_sources: dict[int, CachedSource] = {}
 
     def handle(self, request: object, output: Output) -> Answer:
-        """Run one request. Raises what the client is to be told."""
+        """Run one request. Raises the error that the client gets."""
         if isinstance(request, Parse):
-            self._prepared = self._statements.prepared(request)
+            self._prepared = self._statement_cache.prepare(request)
             datasets = list(self._prepared.statement.datasets)
             statement = self._prepared.statement
             told = {"catalog": list(statement.catalog), "explain": statement.explain}
@@ -64,24 +64,24 @@ class Execution:
 
     def _execute(self, prepared: PreparedStatement, request: Execute, output: Output) -> Answer:
         try:
-            self._current.clear()
+            self._current_sources.clear()
             views = {name: self._view(source) for name, source in request.sources.items()}
             # What the catalog lists changes without any file.
             is_kept = not prepared.statement.explain and not prepared.statement.catalog
-            read = self._memory.fingerprint(views) if is_kept else None
-            if read is None:
+            fingerprints = self._result_cache.fingerprint(views) if is_kept else None
+            if fingerprints is None:
                 return self._run(prepared, request, views, RecordingOutput(output))
-            key = key_of(prepared.statement, request, views, read)
-            known = self._memory.recall(key)
-            if known is None:
+            key = key_of(prepared.statement, request, views, fingerprints)
+            cached = self._result_cache.get(key)
+            if cached is None:
                 recorded = RecordingOutput(output)
                 answer = self._run(prepared, request, views, recorded)
                 if recorded.is_repeatable:
-                    self._memory.keep(key, recorded.remembered(answer))
+                    self._result_cache.put(key, recorded.result(answer))
                 return answer
-            output.note(known.note)
-            output(known.data)
-            return known.answer
+            output.note(cached.note)
+            output(cached.data)
+            return cached.answer
         except (SnapshotExpired, FileNotFoundError):
             return {"expired": True}
         except WeirError:
@@ -94,19 +94,22 @@ class Execution:
     ) -> Answer:
         statement = prepared.statement
         coded = Coded(request.coding)
-        sink = _Capped(lambda data: output(coded.add(data)), request.largest_result_bytes)
+        sink = _LimitedOutput(lambda data: output(coded.add(data)), request.largest_result_bytes)
         catalog = self._catalog(request.listed) if statement.catalog else {}
         schemas = {name: self._schema(view) for name, view in views.items()}
         schemas |= {name: engine.table_schema(table) for name, table in catalog.items()}
-        query = prepared.bound(schemas, _moment(request.now_ns))
+        query = prepared.bind(schemas, _moment(request.now_ns))
         for name, conditions in file_conditions(query.relation).items():
             if name in views:
                 views[name] = replace(views[name], conditions=tuple(conditions))
         output.is_repeatable = query.repeatable
-        output.note(scanned([view.snapshot for view in views.values()]) | {"outsideRange": self._outside(views)})
+        output.note(
+            scan_size([view.snapshot for view in views.values()])
+            | {"outsideRange": self._datasets_outside_range(views)}
+        )
         tables = {name: self._table(view, is_explained=statement.explain) for name, view in views.items()}
         tables |= catalog
-        compiled = engine.lowered(statement, query, tables)
+        compiled = engine.lower_statement(statement, query, tables)
         formats.stream(compiled.frame, compiled.fields, request.options, sink)
         output(coded.finish())
         # What the catalog lists is not among the rows of which somebody may think that they have not changed.
@@ -119,39 +122,45 @@ class Execution:
 
     def _listed_columns(self, listed: Listed) -> Iterator[tuple[str, PgType]]:
         narrowed = listed.narrowed
-        visible = None if narrowed is None else self._narrowing.visible(narrowed.snapshot, narrowed.only or frozenset())
+        visible = (
+            None
+            if narrowed is None
+            else self._row_level_security.visible(narrowed.snapshot, narrowed.permitted_tags or frozenset())
+        )
         shown = [each for each in listed.columns if visible is None or each.stored in visible]
         json_names = {each.name for each in shown if each.type is ColumnType.JSON}
         yield from schema_of([(each.name, POLARS_TYPES[each.type]) for each in shown], json_names).columns
 
-    def _outside(self, views: Mapping[str, DatasetView]) -> list[str]:
-        """The datasets that have rows, though none in the query's range: the usual reason for an empty answer."""
-        whole = {name: view.source.snapshot for name, view in views.items() if view.source.only is None}
-        return [name for name, snapshot in whole.items() if is_outside_range(snapshot, self._tails.places)]
+    def _datasets_outside_range(self, views: Mapping[str, DatasetView]) -> list[str]:
+        """The datasets that have rows, but none in the query's range: the usual reason for an empty answer."""
+        whole = {name: view.source.snapshot for name, view in views.items() if view.source.permitted_tags is None}
+        return [name for name, snapshot in whole.items() if is_outside_range(snapshot, self._unconverted_rows.places)]
 
     def _view(self, source: Source) -> DatasetView:
-        """The source with the columns that whoever asks may know of."""
-        if source.only is None:
-            reading = self._current[id(source)] = self._readings.of(source)
-            return reading.view
-        return DatasetView(source, self._narrowing.visible(source.snapshot, source.only))
+        """The source with the columns that its reader may see."""
+        if source.permitted_tags is None:
+            cached_source = self._current_sources[id(source)] = self._source_cache.of(source)
+            return cached_source.view
+        return DatasetView(source, self._row_level_security.visible(source.snapshot, source.permitted_tags))
 
     def _schema(self, view: DatasetView) -> Schema:
-        return self._current[id(view.source)].schema if view.source.only is None else view.schema
+        return self._current_sources[id(view.source)].schema if view.source.permitted_tags is None else view.schema
 
     def _table(self, view: DatasetView, *, is_explained: bool) -> Table:
-        only = view.source.only
-        if only is None:
+        permitted_tags = view.source.permitted_tags
+        if permitted_tags is None:
             # EXPLAIN tells what is done with the files.
-            small = None if is_explained else self._small
-            rows = self._current[id(view.source)].frame(view, self._tails, small)
-            return Table(rows, view.json_columns, view.told if is_explained else "")
-        rows = self._narrowing.scan(view.snapshot, only, view.conditions)
-        return Table(rows.select(map(exactly, view.columns)), view.json_columns, view.told, narrowed=True)
+            small = None if is_explained else self._small_files
+            rows = self._current_sources[id(view.source)].frame(view, self._unconverted_rows, small)
+            return Table(rows, view.json_columns, view.explanation if is_explained else "")
+        rows = self._row_level_security.scan(view.snapshot, permitted_tags, view.conditions)
+        return Table(
+            rows.select(map(exactly, view.columns)), view.json_columns, view.explanation, row_level_security=True
+        )
 
 
-class _Capped:
-    """Passes data on until there is too much of it."""
+class _LimitedOutput:
+    """Passes data on, and fails beyond a limit of bytes."""
 
     def __init__(self, emit: Emit, limit: int) -> None:
         self._emit, self._left, self._limit = emit, limit, limit
@@ -168,12 +177,12 @@ def _moment(ns: int) -> datetime:
 
 
 def _warm(execution: Execution) -> None:
-    """Do once what the first query would wait for: threads, caches and modules come up on first use."""
-    execution.handle(Parse("SELECT count(*) AS n FROM (VALUES (1), (2)) AS v (a) WHERE a > 1"), _Nowhere())
-    execution.handle(Execute({}, 0, Options(), "identity", WARM_BYTES), _Nowhere())
+    """Run one small query: threads, caches and modules start on first use, and the first client must not wait."""
+    execution.handle(Parse("SELECT count(*) AS n FROM (VALUES (1), (2)) AS v (a) WHERE a > 1"), _DiscardedOutput())
+    execution.handle(Execute({}, 0, Options(), "identity", WARM_BYTES), _DiscardedOutput())
 
 
-class _Nowhere:
+class _DiscardedOutput:
     def __call__(self, content: bytes, /) -> None:
         pass
 
@@ -182,7 +191,7 @@ class _Nowhere:
 
 
 def handler() -> worker.Handle:
-    """What a query process runs its requests by."""
+    """The function that runs the requests of a query process."""
     execution = Execution()
     _warm(execution)
     return execution.handle

@@ -1,4 +1,4 @@
-"""What the service asks of a query process: first to parse, then, with what it may read, to execute."""
+"""The requests to a query process: first parse a statement, then execute it over sources."""
 
 import pickle
 from collections.abc import Callable, Mapping
@@ -26,29 +26,29 @@ class Parse:
 
 @dataclass(frozen=True)
 class Source:
-    """One dataset of the statement. `only`: just the rows that bear one of these tags (field, value); None: all.
+    """One dataset of the statement. Of its rows those with one of the `permitted_tags` may be read; None: all.
 
-    `snapshot` is of the query's time range; of a narrowed source it is of all time, because the columns that may be
-    seen follow from it, and `start_ns`, `end_ns` say what is to be read.
+    `snapshot` covers the query's time range. Under row-level security it covers all time, because the visible columns
+    follow from it, and `start_ns`, `end_ns` are the range to read.
     """
 
     snapshot: Snapshot
     start_ns: int | None
     end_ns: int | None
-    only: Tags | None = None
+    permitted_tags: Tags | None = None
 
     def __reduce__(self) -> tuple[Callable[[bytes], "Source"], tuple[bytes]]:
-        return _unpacked, (self._packed,)
+        return _unpickle, (self._pickled,)
 
     @cached_property
-    def _packed(self) -> bytes:
-        return pickle.dumps((self.snapshot, self.start_ns, self.end_ns, self.only), pickle.HIGHEST_PROTOCOL)
+    def _pickled(self) -> bytes:
+        return pickle.dumps((self.snapshot, self.start_ns, self.end_ns, self.permitted_tags), pickle.HIGHEST_PROTOCOL)
 
 
 @lru_cache(maxsize=8)
-def _unpacked(packed: bytes) -> Source:
-    """The same object for the same source: whoever asks many questions of it sends it with each of them."""
-    return Source(*pickle.loads(packed))
+def _unpickle(pickled: bytes) -> Source:
+    """The same object for the same source: a group of alerts sends it with each of its queries."""
+    return Source(*pickle.loads(pickled))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The query processes of one worker: kept warm, lent out one query at a time, watched, replaced when they die.
+"""The query processes of one worker: kept warm, leased to one query at a time, watched, replaced when they die.
 
 Written against the standard library's threads and sockets, which under gunicorn are gevent's. Knows neither SQL nor
 HTTP. The design and what was measured: docs/decisions/query-processes.md.
@@ -24,14 +24,14 @@ logger = logging.getLogger(__name__)
 MIB: Final = 1024 * 1024
 # How often running queries are looked at. Polars allocates about 2 GB/s here, so a query overshoots by some 50 MB.
 WATCH_SECONDS: Final = 0.025
-# Looking whether the client is still there, and whether somebody cancelled, costs system calls; people do not notice.
-GLANCE_SECONDS: Final = 0.1
+# To check for a client that has gone or a cancelled query costs system calls, and nobody notices a tenth of a second.
+CHECK_SECONDS: Final = 0.1
 # Waiting for another worker's query to end is polling: there is no lock that gevent could wait for.
 POLL_SECONDS: Final = 0.003
 # The same where it is the caller's own queries that have to end, of which another worker may have some.
 SHARE_SECONDS: Final = 0.02
 # Slots beyond those for everybody (query/process/slot_table.py).
-KEPT: Final = 1
+RESERVED_SLOTS: Final = 1
 # A process that keeps more than this after a query is replaced rather than kept warm.
 RETAINED_BYTES: Final = 384 * MIB
 # One idle process stays for ever; those that a burst has left behind go after this.
@@ -48,7 +48,7 @@ BLAMED_SHARE: Final = 0.5
 class Limits:
     """What one query may use, how many run at once on the host, and how many may wait in one worker.
 
-    Of those that run at once there is one more, which is kept for administrators and alerts.
+    Beyond `concurrency` one more slot is reserved for administrators and alerts.
     """
 
     timeout_seconds: float
@@ -59,16 +59,16 @@ class Limits:
     waiting_seconds: float
 
 
-# Told how many seconds a query stood in line for its slot, those that gave up included.
+# Called with the seconds that a query waited for its slot, also if it gave up.
 OnWait = Callable[[float], None]
 
 
 def ignore(seconds: float) -> None:
-    """For those who count nothing."""
+    """An OnWait that counts nothing."""
 
 
 class Lease:
-    """One query's hold on a slot and a process. `is_gone` tells whether its client has left."""
+    """The use of a slot and a process for one query. `is_gone` tells whether its client has left."""
 
     def __init__(self, query: Query, process: QueryProcess, limits: Limits, is_gone: Callable[[], bool]) -> None:
         self.query = query
@@ -76,7 +76,7 @@ class Lease:
         self._limits = limits
         self._is_gone = is_gone
         self._deadline = time.monotonic() + limits.timeout_seconds
-        self._glanced_at = 0.0
+        self._checked_at = 0.0
         self._ended: WeirError | None = None
         self._is_over = False
         self._lock = threading.Lock()
@@ -103,20 +103,20 @@ class Lease:
                 self._process.kill()
 
     def release(self) -> None:
-        """From here on the process may run another query, which nothing that concerns this one may kill."""
+        """End the lease: the process may run another query now, which this lease must not kill."""
         with self._lock:
             self._is_over = True
 
     def check(self, host: SlotTable) -> None:
-        """End the query if it has used up what it may, or if nobody waits for it any more."""
+        """End the query if it is over a limit, or if nobody waits for it any more."""
         now = time.monotonic()
         if now > self._deadline:
             self.end(TimedOut(f"the query ran longer than {self._limits.timeout_seconds:g} s"))
         elif self._process.charged_bytes() > self._limits.memory_bytes:
             limit = self._limits.memory_bytes
             self.end(QueryTooLarge(f"the query needs more than {limit // MIB} MiB of memory", limit=limit))
-        elif now > self._glanced_at + GLANCE_SECONDS:
-            self._glanced_at = now
+        elif now > self._checked_at + CHECK_SECONDS:
+            self._checked_at = now
             if self._is_gone() or host.is_cancelled(self.query.id):
                 self.end(QueryCancelled("the query was cancelled"))
 
@@ -139,7 +139,7 @@ class Lease:
 
     @property
     def note(self) -> Answer:
-        """What the process has told of the result ahead of its data."""
+        """The note that the process sent before the data."""
         return self._process.note
 
     @property
@@ -150,7 +150,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class _Hold:
-    """A slot of the host, and which of the caller's own it is."""
+    """A slot of the host, and its number in the caller's share."""
 
     slot: int
     share: int
@@ -159,21 +159,21 @@ class _Hold:
 class _Waiting:
     """A query that waits for its slot. Its owner holds a lock."""
 
-    def __init__(self, host: SlotTable, query: Query, line: FairQueue) -> None:
-        self._host, self._query, self._line = host, query, line
-        self._place = line.join(query.caller)
+    def __init__(self, host: SlotTable, query: Query, queue: FairQueue) -> None:
+        self._host, self._query, self._queue = host, query, queue
+        self._ticket = queue.join(query.caller)
         self._entry: LockedFile | None = None
         self._share: int | None = None
 
-    def look(self) -> _Hold | None:
-        """What it waits for, if it is its turn now."""
-        if self._share is None and self._line.is_next_of(self._query.caller, self._place):
+    def try_acquire(self) -> _Hold | None:
+        """The slot, if it is the query's turn now."""
+        if self._share is None and self._queue.is_next_of(self._query.caller, self._ticket):
             self._share = self._host.try_share(self._query)
             if self._share is not None:
-                self._line.set_ready(self._place)
-        if self._share is None or not self._line.is_first(self._place):
+                self._queue.mark_ready(self._ticket)
+        if self._share is None or not self._queue.is_first(self._ticket):
             return None
-        self._entry = self._entry or self._host.stand_in_line(privileged=self._query.privileged)
+        self._entry = self._entry or self._host.enqueue(privileged=self._query.privileged)
         slot = self._host.try_slot(self._entry, privileged=self._query.privileged)
         if slot is None:
             return None
@@ -182,15 +182,15 @@ class _Waiting:
 
     @property
     def patience_seconds(self) -> float:
-        """How long until it looks again, if this worker frees nothing before."""
+        """How long to wait before the next try, if this worker frees no slot before."""
         if self._share is None:
-            return SHARE_SECONDS if self._line.is_next_of(self._query.caller, self._place) else GLANCE_SECONDS
-        if not self._line.is_first(self._place) or self._host.holds_all(privileged=self._query.privileged):
-            return GLANCE_SECONDS
+            return SHARE_SECONDS if self._queue.is_next_of(self._query.caller, self._ticket) else CHECK_SECONDS
+        if not self._queue.is_first(self._ticket) or self._host.holds_all(privileged=self._query.privileged):
+            return CHECK_SECONDS
         return POLL_SECONDS
 
     def leave(self) -> None:
-        self._line.leave(self._query.caller, self._place)
+        self._queue.leave(self._query.caller, self._ticket)
         if self._share is not None:
             self._host.release_share(self._share)
         if self._entry is not None:
@@ -203,12 +203,12 @@ class Pool:
     def __init__(self, host: SlotTable, limits: Limits, module: str, on_wait: OnWait = ignore) -> None:
         self._host, self._limits, self._module, self._on_wait = host, limits, module, on_wait
         self._changed = threading.Condition()
-        self._line = FairQueue(limits.waiting)
-        self._ahead = FairQueue(limits.waiting)
+        self._queue = FairQueue(limits.waiting)
+        self._privileged_queue = FairQueue(limits.waiting)
         self._idle: list[QueryProcess] = []
         self._leases: set[Lease] = set()
-        self._wanted = 0
-        self._coming = 0
+        self._requested = 0
+        self._starting = 0
         self._size = 0
         self._running = False
 
@@ -220,7 +220,7 @@ class Pool:
             self._running = True
         self._host.open()
         self._host.sweep()
-        for target in (self._keep, self._watch):
+        for target in (self._replenish, self._watch):
             threading.Thread(target=target, name=target.__name__, daemon=True).start()
 
     def close(self) -> None:
@@ -249,7 +249,7 @@ class Pool:
         try:
             with self._slot(query, is_gone), self._process() as process:
                 lease = Lease(query, process, limits, is_gone)
-                with self._watched(lease):
+                with self._watch_lease(lease):
                     yield lease
         finally:
             entry.close()
@@ -270,12 +270,12 @@ class Pool:
                 self._host.release_share(hold.share)
                 self._changed.notify_all()
 
-    def _line_of(self, query: Query) -> FairQueue:
-        return self._ahead if query.privileged else self._line
+    def _queue_of(self, query: Query) -> FairQueue:
+        return self._privileged_queue if query.privileged else self._queue
 
     def _try_hold(self, query: Query) -> "_Hold | None":
         """A slot without waiting, if nobody waits."""
-        share = None if len(self._line_of(query)) else self._host.try_share(query)
+        share = None if len(self._queue_of(query)) else self._host.try_share(query)
         if share is None:
             return None
         slot = self._host.try_slot(None, privileged=query.privileged)
@@ -285,13 +285,13 @@ class Pool:
         return _Hold(slot, share)
 
     def _wait_for_slot(self, query: Query, is_gone: Callable[[], bool]) -> "_Hold":
-        """Wait for the caller's other queries, then in this worker's line, and at its head in the host's."""
-        line = self._line_of(query)
+        """Wait for the caller's other queries, then in this worker's queue, and at its head in the host's."""
+        queue = self._queue_of(query)
         deadline = time.monotonic() + self._limits.waiting_seconds
-        waiting = _Waiting(self._host, query, line)
+        waiting = _Waiting(self._host, query, queue)
         try:
             while True:
-                hold = waiting.look()
+                hold = waiting.try_acquire()
                 if hold is not None:
                     return hold
                 self._check_waiting(query, deadline, is_gone)
@@ -304,8 +304,8 @@ class Pool:
         if not self._running:
             raise ShuttingDown("the service is shutting down")
         if time.monotonic() > deadline:
-            waited = self._limits.waiting_seconds
-            raise Overloaded(f"no query slot became free within {waited:g} s", RETRY_AFTER_SECONDS)
+            waiting_seconds = self._limits.waiting_seconds
+            raise Overloaded(f"no query slot became free within {waiting_seconds:g} s", RETRY_AFTER_SECONDS)
         if self._host.is_cancelled(query.id) or is_gone():
             raise QueryCancelled("the query was cancelled while it waited")
 
@@ -321,7 +321,7 @@ class Pool:
         """An idle process, or the next that comes up."""
         deadline = time.monotonic() + self._limits.waiting_seconds
         with self._changed:
-            self._wanted += 1
+            self._requested += 1
             try:
                 self._changed.notify_all()
                 while self._running and time.monotonic() < deadline:
@@ -331,18 +331,18 @@ class Pool:
                             return process
                         self._discard(process)
                     else:
-                        self._changed.wait(GLANCE_SECONDS)
+                        self._changed.wait(CHECK_SECONDS)
             finally:
-                self._wanted -= 1
+                self._requested -= 1
         raise Overloaded("no query process became ready", RETRY_AFTER_SECONDS)
 
     def _give_back(self, process: QueryProcess) -> None:
         if process.is_ready() and process.charged_bytes() < RETAINED_BYTES:
-            self._put(process)
+            self._make_idle(process)
         else:
             self._discard(process)
 
-    def _put(self, process: QueryProcess) -> None:
+    def _make_idle(self, process: QueryProcess) -> None:
         with self._changed:
             if self._running:
                 process.idle_since = time.monotonic()
@@ -360,7 +360,7 @@ class Pool:
             self._changed.notify_all()
 
     @contextmanager
-    def _watched(self, lease: Lease) -> Iterator[None]:
+    def _watch_lease(self, lease: Lease) -> Iterator[None]:
         with self._changed:
             self._leases.add(lease)
             self._changed.notify_all()
@@ -383,10 +383,10 @@ class Pool:
             if leases:
                 time.sleep(WATCH_SECONDS)
 
-    def _keep(self) -> None:
-        """Have as many processes as are wanted, and one to spare, until the pool is closed."""
+    def _replenish(self) -> None:
+        """Start processes until there are as many as are requested, and one to spare; end when the pool is closed."""
         while self._running:
-            self._retire()
+            self._close_idle()
             with self._changed:
                 if not self._is_short():
                     self._changed.wait(1.0)
@@ -395,16 +395,18 @@ class Pool:
             self._spawn()
 
     def _is_short(self) -> bool:
-        return self._size < self._limits.concurrency + KEPT and len(self._idle) + self._coming < max(1, self._wanted)
+        return self._size < self._limits.concurrency + RESERVED_SLOTS and len(self._idle) + self._starting < max(
+            1, self._requested
+        )
 
     def _spawn(self) -> None:
-        # Here, because a process dies with the thread that started it; waited for elsewhere, so that several come
-        # up side by side.
+        # A process dies with the thread that started it, so this thread starts it; other threads wait for it, so that
+        # several can start at the same time.
         process = QueryProcess(self._module, threads=self._limits.threads)
-        self._coming += 1
-        threading.Thread(target=self._welcome, args=(process,), name="welcome", daemon=True).start()
+        self._starting += 1
+        threading.Thread(target=self._await_ready, args=(process,), name="await_ready", daemon=True).start()
 
-    def _welcome(self, process: QueryProcess) -> None:
+    def _await_ready(self, process: QueryProcess) -> None:
         try:
             process.wait_until_ready()
         except ConnectionLost:
@@ -412,14 +414,14 @@ class Pool:
             time.sleep(RESTART_SECONDS)
             self._discard(process)
         else:
-            self._put(process)
+            self._make_idle(process)
         finally:
             with self._changed:
-                self._coming -= 1
+                self._starting -= 1
                 self._changed.notify_all()
 
-    def _retire(self) -> None:
-        """End the idle processes that a burst has left behind, except one."""
+    def _close_idle(self) -> None:
+        """End idle processes that nobody has used for a while, except one."""
         now = time.monotonic()
         with self._changed:
             old = [process for process in self._idle[:-1] if now - process.idle_since > IDLE_SECONDS]

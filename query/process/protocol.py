@@ -1,4 +1,4 @@
-"""What the service and a query process say to each other over their socket, and how it is framed.
+"""The messages between the service and a query process over their socket, and their framing.
 
 To the process go pickled requests. Back come only bytes and JSON: whatever a hostile query does to its process, the
 service never unpickles anything from it.
@@ -23,7 +23,7 @@ LARGEST_REPLY_BYTES: Final = 4 * 1024 * 1024
 # Data goes in frames of this size: fewer system calls than rows, and no more in memory than this.
 DATA_BYTES: Final = 256 * 1024
 # An error may quote a value of any size.
-MOST_TOLD: Final = 2_000
+LONGEST_TEXT: Final = 2_000
 
 Answer = dict[str, Any]
 
@@ -37,7 +37,7 @@ class Kind(IntEnum):
 
 
 class ConnectionLost(Exception):
-    """The other side is gone, or has stopped making sense."""
+    """The other side is gone, or sends what is no frame."""
 
 
 def send(connection: socket.socket, *frames: bytes) -> None:
@@ -55,15 +55,15 @@ def frame(kind: Kind, payload: bytes) -> bytes:
 def receive(connection: socket.socket, largest: int = LARGEST_REPLY_BYTES) -> tuple[Kind, bytes]:
     """The next frame, of no more than `largest` bytes. Raises ConnectionLost."""
     try:
-        length, kind = HEADER.unpack(_exactly(connection, HEADER.size))
+        length, kind = HEADER.unpack(_receive_exactly(connection, HEADER.size))
         if length > largest:
             raise ConnectionLost(f"a frame of {length} bytes")
-        return Kind(kind), bytes(_exactly(connection, length))
+        return Kind(kind), bytes(_receive_exactly(connection, length))
     except (OSError, ValueError) as error:
         raise ConnectionLost(str(error)) from error
 
 
-def _exactly(connection: socket.socket, length: int) -> bytearray:
+def _receive_exactly(connection: socket.socket, length: int) -> bytearray:
     data = bytearray(length)
     view = memoryview(data)
     while view:
@@ -103,20 +103,20 @@ def unpack(payload: bytes) -> object:
 
 def fault(error: WeirError) -> bytes:
     """The frame of an error. A class that errors.py does not know travels as its nearest ancestor there."""
-    known = next(kind for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)
-    details = {name: _cut(value) if isinstance(value, str) else value for name, value in error.details.items()}
-    said = {"class": known.__name__, "message": _cut(error.message), "details": details}
-    return frame(Kind.FAULT, json.dumps(said).encode())
+    ancestor = next(kind for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)
+    details = {name: _truncate(value) if isinstance(value, str) else value for name, value in error.details.items()}
+    content = {"class": ancestor.__name__, "message": _truncate(error.message), "details": details}
+    return frame(Kind.FAULT, json.dumps(content).encode())
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_TOLD else f"{text[:MOST_TOLD]}..."
+def _truncate(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
 
 
-def raised(payload: bytes) -> WeirError:
+def to_error(payload: bytes) -> WeirError:
     """The error behind `fault`'s JSON."""
-    said = json.loads(payload)
-    kind = getattr(errors, said["class"], None)
-    if not (isinstance(kind, type) and issubclass(kind, WeirError)):
+    content = json.loads(payload)
+    error_class = getattr(errors, content["class"], None)
+    if not (isinstance(error_class, type) and issubclass(error_class, WeirError)):
         return InternalError("a query process raised an unknown error")
-    return kind(said["message"], **said["details"])
+    return error_class(content["message"], **content["details"])

@@ -1,4 +1,4 @@
-"""One query process as its owner sees it: started, asked, measured, killed. Knows nothing of queries."""
+"""One query process as its owner sees it: start, send, receive, measure, kill. Knows nothing of queries."""
 
 import contextlib
 import json
@@ -73,17 +73,17 @@ class QueryProcess:
         """A piece of data, or the answer that ends the request. Raises the request's error, ConnectionLost."""
         kind, payload = protocol.receive(self._connection)
         while kind is Kind.NOTE:
-            self.note = _loaded(payload)
+            self.note = _parse_answer(payload)
             kind, payload = protocol.receive(self._connection)
         if kind is Kind.DATA:
             return payload
         self._owes_answer = False
         if kind is Kind.FAULT:
-            raise protocol.raised(payload)
-        return _loaded(payload)
+            raise protocol.to_error(payload)
+        return _parse_answer(payload)
 
     def charged_bytes(self) -> int:
-        """Memory that this process holds and nobody else can have."""
+        """The memory that this process holds and no other can use."""
         try:
             status = Path(f"/proc/{self.pid}/status").read_text("ascii", "replace")
         except OSError:
@@ -132,7 +132,7 @@ class QueryProcess:
         return self._ended
 
 
-def _loaded(payload: bytes) -> Answer:
+def _parse_answer(payload: bytes) -> Answer:
     try:
         answer: Answer = json.loads(payload)
     except ValueError as error:
@@ -145,6 +145,10 @@ def _environment(threads: int) -> dict[str, str]:
 
     And without those of Polars' allocator: memory that it keeps would count as the query's.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("WEIR_", "_RJEM_"))}
-    path = [str(ROOT), *filter(None, [kept.get("PYTHONPATH")])]
-    return kept | {"PYTHONPATH": os.pathsep.join(path), "POLARS_MAX_THREADS": str(threads), "RUST_BACKTRACE": "0"}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("WEIR_", "_RJEM_"))}
+    path = [str(ROOT), *filter(None, [environment.get("PYTHONPATH")])]
+    return environment | {
+        "PYTHONPATH": os.pathsep.join(path),
+        "POLARS_MAX_THREADS": str(threads),
+        "RUST_BACKTRACE": "0",
+    }

@@ -1,8 +1,8 @@
-"""Answers that are still right: small results kept with what they were computed from.
+"""The result cache: small results, kept with the fingerprints of the rows that they were computed from.
 
-Dashboards and alerts ask the same again and again, mostly of data that has not changed meanwhile. Files are immutable
-and segments only grow, so an answer holds as long as the same files and the same frames are all that the time range
-has, and the statement asks for neither the time nor chance.
+Dashboards and alerts repeat their queries, mostly over data that has not changed meanwhile. Files are immutable and
+segments only grow, so a result is valid as long as the time range has the same files and the same records, and the
+statement calls neither the clock nor a random function.
 """
 
 from collections import OrderedDict
@@ -26,7 +26,7 @@ Key = tuple[Hashable, ...]
 
 @dataclass(frozen=True, slots=True)
 class CachedResult:
-    """The bytes of an answer, in their coding, and what was told ahead of them."""
+    """The bytes of a result in their coding, the note before them, and the answer after them."""
 
     data: bytes
     note: Answer
@@ -34,7 +34,7 @@ class CachedResult:
 
 
 class RecordingOutput:
-    """An output that remembers what went through it, as long as that is little."""
+    """An output that records the data that passes through it, up to a limit."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -51,53 +51,53 @@ class RecordingOutput:
         self._output.note(content)
         self._note = content
 
-    def remembered(self, answer: Answer) -> CachedResult:
-        """What was said."""
+    def result(self, answer: Answer) -> CachedResult:
+        """The recorded data, with the answer that ended it."""
         return CachedResult(bytes(self._data), self._note, answer)
 
 
 class ResultCache:
-    """The answers of one query process, the latest used last."""
+    """The results of one query process, in order of their last use."""
 
-    def __init__(self, places: SegmentIndex) -> None:
-        self._places = places
-        self._kept: OrderedDict[Key, CachedResult] = OrderedDict()
+    def __init__(self, segment_index: SegmentIndex) -> None:
+        self._segment_index = segment_index
+        self._results: OrderedDict[Key, CachedResult] = OrderedDict()
 
-    def recall(self, key: Key) -> CachedResult | None:
-        """The answer that was kept under the key."""
-        found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
-        return found
+    def get(self, key: Key) -> CachedResult | None:
+        """The result under the key."""
+        result = self._results.get(key)
+        if result is not None:
+            self._results.move_to_end(key)
+        return result
 
-    def keep(self, key: Key, found: CachedResult) -> None:
-        """Keep an answer if it is small."""
-        if len(found.data) <= LARGEST_BYTES:
-            self._kept[key] = found
-            if len(self._kept) > MOST_ANSWERS:
-                self._kept.popitem(last=False)
+    def put(self, key: Key, result: CachedResult) -> None:
+        """Keep a result if it is small."""
+        if len(result.data) <= LARGEST_BYTES:
+            self._results[key] = result
+            if len(self._results) > MOST_ANSWERS:
+                self._results.popitem(last=False)
 
     def fingerprint(self, views: Mapping[str, DatasetView]) -> tuple[Fingerprint, ...] | None:
-        """What the views read; None unless all that their files and frames hold is in their ranges, or it is much."""
-        found: list[Fingerprint] = []
+        """The fingerprints of what the views read; None if files or records reach beyond a range, or are too many."""
+        fingerprints: list[Fingerprint] = []
         for view in views.values():
-            known = fingerprint(view.part, self._places)
-            if known is None:
+            view_fingerprint = fingerprint(view.part, self._segment_index)
+            if view_fingerprint is None:
                 return None
-            found.append(known)
-        return tuple(found)
+            fingerprints.append(view_fingerprint)
+        return tuple(fingerprints)
 
 
 def key_of(
-    statement: Statement, request: Execute, views: Mapping[str, DatasetView], read: tuple[Fingerprint, ...]
+    statement: Statement, request: Execute, views: Mapping[str, DatasetView], fingerprints: tuple[Fingerprint, ...]
 ) -> Key:
-    """What an answer depends on: the statement, its form, who reads, and what there is to read."""
+    """What a result depends on: the statement, the output format, the reader's view, and the rows."""
     return (
         statement.sql,
         # As text: in Python 1 equals 1.0 and true.
         repr(statement.parameters),
         request.options,
         request.coding,
-        *((name, view.visible, view.source.only, view.source.snapshot.root) for name, view in views.items()),
-        read,
+        *((name, view.visible, view.source.permitted_tags, view.source.snapshot.root) for name, view in views.items()),
+        fingerprints,
     )

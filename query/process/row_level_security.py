@@ -1,4 +1,4 @@
-"""Readers narrowed by a tag: a dataset as if it held nothing but the rows that they may see (api.md section 2)."""
+"""Row-level security: a reader with a tag sees a dataset as if it held only the permitted rows (api.md section 2)."""
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -26,57 +26,61 @@ _COMPARES: Final[Mapping[str, Callable[[pl.Expr, pl.Expr], pl.Expr]]] = MappingP
 
 
 @dataclass
-class _Seen:
-    """The columns found in permitted rows, and the files that were searched for them; both only grow."""
+class _ColumnsSeen:
+    """The columns that permitted rows have, and the files that were searched for them; both only grow."""
 
     columns: set[str] = field(default_factory=lambda: set(EVERYWHERE))
     paths: set[str] = field(default_factory=set)
 
 
 class RowLevelSecurity:
-    """Narrowed scans, with what was learnt about immutable files kept for the next one."""
+    """Scans of permitted rows. What a search of immutable files has shown is kept for the next one."""
 
-    def __init__(self, tails: UnconvertedRows) -> None:
-        self._tails = tails
-        self._seen: dict[tuple[int, Tags], _Seen] = {}
+    def __init__(self, unconverted_rows: UnconvertedRows) -> None:
+        self._unconverted_rows = unconverted_rows
+        self._seen: dict[tuple[int, Tags], _ColumnsSeen] = {}
 
-    def scan(self, snapshot: Snapshot, only: Tags, conditions: Sequence[Conditions] = ()) -> pl.LazyFrame:
+    def scan(self, snapshot: Snapshot, permitted_tags: Tags, conditions: Sequence[Conditions] = ()) -> pl.LazyFrame:
         """The permitted rows of the snapshot that satisfy any of the `conditions`. Raises SnapshotExpired.
 
-        The conditions are plain comparisons, which fail on no row, so they go to the scan beside ours, where they
-        leave out row groups. They are tried again above: a row that satisfies none of them is not missed.
+        The conditions are plain comparisons, which fail on no row, so the scan may use them to leave out row groups.
+        The statement tests its own conditions again, so it misses no row that is left out.
         """
-        rows = scan(snapshot, self._tails)
-        return permitted_rows(matching_rows(rows, conditions), _stored(only, snapshot))
+        rows = scan(snapshot, self._unconverted_rows)
+        return permitted_rows(rows_matching(rows, conditions), _stored(permitted_tags, snapshot))
 
-    def visible(self, whole: Snapshot, only: Tags) -> frozenset[str]:
+    def visible(self, snapshot: Snapshot, permitted_tags: Tags) -> frozenset[str]:
         """The columns, as stored, that a permitted row of any time has.
 
         A column that only other rows have would tell that they exist. Raises SnapshotExpired.
         """
-        seen = self._seen.setdefault((whole.schema.dataset_id, only), _Seen())
-        hidden = [column.stored for column in whole.schema.columns if column.stored not in seen.columns]
-        files = tuple(file for file in whole.files if file.path not in seen.paths)
-        if hidden and (files or whole.staged):
-            rows = permitted_rows(scan(replace(whole, files=files), self._tails), _stored(only, whole))
-            found = rows.select(selectors.by_name(hidden).is_not_null().any()).collect(engine="streaming")
-            seen.columns.update(name for name in hidden if found[name].item())
-        seen.paths.update(file.path for file in files)
-        return frozenset(seen.columns)
+        columns_seen = self._seen.setdefault((snapshot.schema.dataset_id, permitted_tags), _ColumnsSeen())
+        hidden = [column.stored for column in snapshot.schema.columns if column.stored not in columns_seen.columns]
+        files = tuple(file for file in snapshot.files if file.path not in columns_seen.paths)
+        if hidden and (files or snapshot.staged):
+            rows = permitted_rows(
+                scan(replace(snapshot, files=files), self._unconverted_rows), _stored(permitted_tags, snapshot)
+            )
+            has_values = rows.select(selectors.by_name(hidden).is_not_null().any()).collect(engine="streaming")
+            columns_seen.columns.update(name for name in hidden if has_values[name].item())
+        columns_seen.paths.update(file.path for file in files)
+        return frozenset(columns_seen.columns)
 
 
-def _stored(only: Tags, snapshot: Snapshot) -> Tags:
-    """The tags by stored columns. One on a column that is not there is on no row."""
-    named = ((snapshot.schema.stored(name), value) for name, value in only)
-    return frozenset((name, value) for name, value in named if name is not None)
+def _stored(permitted_tags: Tags, snapshot: Snapshot) -> Tags:
+    """The tags by stored names. A tag on a column that the dataset lacks permits no row."""
+    stored_tags = ((snapshot.schema.stored(name), value) for name, value in permitted_tags)
+    return frozenset((name, value) for name, value in stored_tags if name is not None)
 
 
-def matching_rows(rows: pl.LazyFrame, conditions: Sequence[Conditions]) -> pl.LazyFrame:
-    """The rows that satisfy all conditions of any scan of theirs; all rows if one scan has none."""
+def rows_matching(rows: pl.LazyFrame, conditions: Sequence[Conditions]) -> pl.LazyFrame:
+    """The rows that satisfy all conditions of at least one scan; all rows if one scan has none."""
     if not conditions or not all(conditions):
         return rows
     dtypes = rows.collect_schema()
-    scans = (pl.all_horizontal(_holds(each, dtypes[each.column]) for each in scan) for scan in conditions)
+    scans = (
+        pl.all_horizontal(_holds(condition, dtypes[condition.column]) for condition in scan) for scan in conditions
+    )
     return rows.filter(pl.any_horizontal(scans))
 
 
@@ -87,14 +91,14 @@ def _holds(condition: Condition, dtype: pl.DataType) -> pl.Expr:
     return compare(exactly(condition.column), pl.lit(condition.value, dtype=physical).cast(dtype))
 
 
-def permitted_rows(rows: pl.LazyFrame, only: Tags) -> pl.LazyFrame:
+def permitted_rows(rows: pl.LazyFrame, permitted_tags: Tags) -> pl.LazyFrame:
     """The rows that bear one of the tags, behind a barrier that no condition of the user's passes.
 
     Polars would join such a condition with ours into one, evaluated on every row; an error or the time that it
-    takes on a hidden row would then tell of that row. A tag on a column that is not there is on no row.
+    takes on a hidden row would then tell of that row. A tag on a column that the frame lacks permits no row.
     """
     dtypes = rows.collect_schema()
-    conditions = [_bears(name, dtypes[name], value) for name, value in sorted(only) if name in dtypes]
+    conditions = [_bears(name, dtypes[name], value) for name, value in sorted(permitted_tags) if name in dtypes]
     return rows.filter(pl.any_horizontal(pl.lit(False), *conditions)).map_batches(
         _unchanged, predicate_pushdown=False, slice_pushdown=False, projection_pushdown=True, streamable=True
     )
@@ -105,7 +109,7 @@ def _unchanged(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _bears(name: str, dtype: pl.DataType, value: str) -> pl.Expr:
-    """Whether the column's value is the one that the tag's text writes; never null."""
+    """Whether the column's value equals the tag's text, read as the column's type; never null."""
     column = exactly(name)
     if dtype == pl.String():
         return column.eq_missing(pl.lit(value))

@@ -1,6 +1,6 @@
-"""What the workers of one host share: slots for running queries, the line for them, and the list of all queries.
+"""What the workers of one host share: slots for running queries, the queue for them, and the list of all queries.
 
-Of the slots, one is kept for those who may take it (`Query.privileged`), and no caller holds all of the others.
+One slot is reserved for privileged queries (`Query.privileged`), and no caller holds all of the others.
 
 All of it is files under one directory that are locked as long as their owner lives. The kernel drops the locks of
 a process that dies in whatever way, so nothing needs cleaning up by hand (docs/decisions/query-processes.md).
@@ -25,10 +25,10 @@ from processes.locks import try_lock, unlock, wait_for_lock
 QUERY: Final = ".query"
 CANCEL: Final = ".cancel"
 WAITING: Final = ".waiting"
-# Those that may take the kept slot wait in a line of their own.
-AHEAD: Final = ".ahead"
+# Privileged queries, which may take the reserved slot, wait in a queue of their own.
+PRIVILEGED: Final = ".ahead"
 UNPUBLISHED: Final = ".new"
-# A worker at the head of the line that does not take a free slot for so long is stuck: it is passed by.
+# A worker at the head of the queue that does not take a free slot for so long is stuck: others pass it.
 PATIENCE_SECONDS: Final = 0.25
 # A file is locked and published right after it was created; one that is still unpublished after this never will be.
 PUBLISH_SECONDS: Final = 60.0
@@ -36,7 +36,7 @@ PUBLISH_SECONDS: Final = 60.0
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 # struct flock of 64-bit Linux: kind, whence, start, length, process (0 for a lock of the open file).
 RANGE: Final = struct.Struct("hhqqi0q")
-# Digits of a caller's digest that are a place in a file: two callers meet in one by chance of 2^-56.
+# Bytes of a caller's digest that are a position in a file: two callers share one with a chance of 2^-56.
 CALLER_BYTES: Final = 7
 
 
@@ -44,7 +44,7 @@ CALLER_BYTES: Final = 7
 class Query:
     """A query that waits or runs. `identity` is kind and name of who asked; `started_at` is RFC 3339.
 
-    `privileged`: an administrator's or an alert's, which may take the slot that is kept.
+    `privileged`: an administrator's or an alert's, which may take the reserved slot.
     """
 
     id: str
@@ -63,14 +63,14 @@ class Query:
 class SlotTable:
     """The shared directory, as one worker process sees it. Not for use by several processes through a fork.
 
-    It has `slots` for everybody, and one more that is kept.
+    It has `slots` for everybody, and one more that is reserved.
     """
 
     def __init__(self, directory: Path, slots: int) -> None:
         self._directory = directory
         self._count = slots
         self._files: list[IO[str]] = []
-        self._held: set[int] = set()
+        self._held_slots: set[int] = set()
         self._shares: IO[str] | None = None
         self._held_shares: set[int] = set()
         self._free_since: dict[bool, float] = {}
@@ -88,7 +88,7 @@ class SlotTable:
         for file in self._files:
             file.close()
         self._files.clear()
-        self._held.clear()
+        self._held_slots.clear()
         if self._shares is not None:
             self._shares.close()
         self._held_shares.clear()
@@ -96,8 +96,8 @@ class SlotTable:
     def try_share(self, query: Query) -> int | None:
         """One of the slots that the caller may hold at once, wherever on the host; None: it holds as many already.
 
-        That is all but one: of a single slot this one, and an administrator's all but one with the one that is kept.
-        Locks of byte ranges of one file, at places by the caller's name, so nothing is left behind by whoever asks.
+        A caller's share is all slots but one, at least one; a privileged caller's also includes the reserved slot.
+        It is kept by locks of byte ranges of one file, at positions by the caller's name, so nothing has to be deleted.
         """
         digest = blake2b(query.caller.encode(), digest_size=CALLER_BYTES).digest()
         first = int.from_bytes(digest, "big") << CALLER_BYTES
@@ -112,19 +112,19 @@ class SlotTable:
         self._held_shares.discard(number)
         self._set_range(number, fcntl.F_UNLCK)
 
-    def _set_range(self, number: int, kind: int) -> bool:
+    def _set_range(self, number: int, lock_type: int) -> bool:
         if self._shares is None or self._shares.closed:
             return False
         try:
-            fcntl.fcntl(self._shares, fcntl.F_OFD_SETLK, RANGE.pack(kind, os.SEEK_SET, number, 1, 0))
+            fcntl.fcntl(self._shares, fcntl.F_OFD_SETLK, RANGE.pack(lock_type, os.SEEK_SET, number, 1, 0))
         except BlockingIOError:
             return False
         return True
 
-    def try_slot(self, place: "LockedFile | None", *, privileged: bool = False) -> int | None:
-        """A slot for the one at `place` in the line (None: not in it yet), or None: not now."""
+    def try_slot(self, entry: "LockedFile | None", *, privileged: bool = False) -> int | None:
+        """A slot for `entry` of the queue (None: not in it yet), or None: not now."""
         number = self._lock_any(privileged=privileged)
-        if number is None or self._is_next(place, AHEAD if privileged else WAITING):
+        if number is None or self._is_next(entry, PRIVILEGED if privileged else WAITING):
             self._free_since.pop(privileged, None)
             return number
         since = self._free_since.setdefault(privileged, time.monotonic())
@@ -136,19 +136,19 @@ class SlotTable:
 
     def holds_all(self, *, privileged: bool = False) -> bool:
         """Whether all slots that one may take are this worker's, so that no other process can free one."""
-        return self._held.issuperset(self._open_to(privileged))
+        return self._held_slots.issuperset(self._open_to(privileged))
 
     def _open_to(self, privileged: bool) -> range:
         return range(self._count + 1 if privileged else self._count)
 
     def release_slot(self, number: int) -> None:
-        self._held.discard(number)
+        self._held_slots.discard(number)
         if self._files:
             unlock(self._files[number])
 
-    def stand_in_line(self, *, privileged: bool = False) -> "LockedFile":
-        """A place behind all that stand there now. The monotonic clock is the same for all processes of a host."""
-        suffix = AHEAD if privileged else WAITING
+    def enqueue(self, *, privileged: bool = False) -> "LockedFile":
+        """An entry behind all that wait now. The monotonic clock is the same for all processes of a host."""
+        suffix = PRIVILEGED if privileged else WAITING
         return self._publish(f"{time.monotonic_ns():020d}-{uuid.uuid4().hex}{suffix}", "")
 
     def enter(self, query: Query) -> "LockedFile":
@@ -157,8 +157,8 @@ class SlotTable:
 
     def queries(self, tenant: str) -> list[Query]:
         """The queries of a tenant that wait or run on this host, oldest first."""
-        found = [self._read(path) for path in self._directory.glob("*" + QUERY)]
-        mine = [query for query in found if query is not None and query.tenant == tenant]
+        listed_queries = [self._read(path) for path in self._directory.glob("*" + QUERY)]
+        mine = [query for query in listed_queries if query is not None and query.tenant == tenant]
         return sorted(mine, key=lambda query: (query.started_at, query.id))
 
     def count(self) -> int:
@@ -174,15 +174,15 @@ class SlotTable:
 
     def _lock_any(self, *, privileged: bool) -> int | None:
         for number in self._open_to(privileged) if self._files else ():
-            if number not in self._held and try_lock(self._files[number]):
-                self._held.add(number)
+            if number not in self._held_slots and try_lock(self._files[number]):
+                self._held_slots.add(number)
                 return number
         return None
 
-    def _is_next(self, place: "LockedFile | None", line: str) -> bool:
-        """Whether nobody alive stands before `place` in this line."""
-        for name in sorted(name for name in os.listdir(self._directory) if name.endswith(line)):
-            if place is not None and name == place.path.name:
+    def _is_next(self, entry: "LockedFile | None", suffix: str) -> bool:
+        """Whether no live entry is before `entry` in this queue."""
+        for name in sorted(name for name in os.listdir(self._directory) if name.endswith(suffix)):
+            if entry is not None and name == entry.path.name:
                 return True
             if not _sweep_if_dead(self._directory / name):
                 return False
@@ -223,7 +223,7 @@ class SlotTable:
                 self._forget(path)
 
     def _leftovers(self) -> Iterator[Path]:
-        for suffix in (QUERY, WAITING, AHEAD):
+        for suffix in (QUERY, WAITING, PRIVILEGED):
             yield from self._directory.glob("*" + suffix)
         for path in self._directory.glob("*" + UNPUBLISHED):
             with contextlib.suppress(FileNotFoundError):

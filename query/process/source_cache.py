@@ -1,6 +1,6 @@
-"""What a query process finds out about a source, kept while questions about that very source follow each other.
+"""The schema and the scan of a source, kept while queries over the same source follow each other.
 
-A group of alerts asks many of one snapshot (docs/decisions/alerts.md), and a snapshot never changes.
+An evaluation group asks many queries of one snapshot (docs/decisions/alerts.md), and a snapshot never changes.
 """
 
 from collections import deque
@@ -16,7 +16,7 @@ from storage.read.scan import scan
 from storage.read.small_files import SmallFiles
 from storage.read.unconverted_rows import UnconvertedRows
 
-# Groups that take turns. More would keep rows alive that nobody asks for any more.
+# For evaluation groups that take turns. A longer list would keep rows in memory that no query needs any more.
 MOST_KEPT: Final = 4
 MOST_SEEN: Final = 8
 
@@ -33,31 +33,33 @@ class CachedSource:
         """What the binder knows of it."""
         return self.view.schema
 
-    def frame(self, view: DatasetView, tails: UnconvertedRows, small: SmallFiles | None) -> pl.LazyFrame:
+    def frame(
+        self, view: DatasetView, unconverted_rows: UnconvertedRows, small_files: SmallFiles | None
+    ) -> pl.LazyFrame:
         """The rows of the view of this source. Raises SnapshotExpired."""
         snapshot = view.snapshot
-        if small is None:
-            return scan(snapshot, tails)
+        if small_files is None:
+            return scan(snapshot, unconverted_rows)
         chosen = tuple(file.path for file in snapshot.files)
         if chosen not in self._frames:
-            self._frames[chosen] = scan(snapshot, tails, small)
+            self._frames[chosen] = scan(snapshot, unconverted_rows, small_files)
         return self._frames[chosen]
 
 
 class SourceCache:
-    """The latest readings. Only of a source that comes again something is kept: most are a single question's."""
+    """The latest sources that came more than once. Most sources belong to a single query and are not kept."""
 
     def __init__(self) -> None:
         self._seen: deque[Source] = deque(maxlen=MOST_SEEN)
-        self._kept: list[CachedSource] = []
+        self._sources: list[CachedSource] = []
 
     def of(self, source: Source) -> CachedSource:
-        for each in self._kept:
-            if each.view.source is source:
-                return each
-        made = CachedSource(source)
-        if any(each is source for each in self._seen):
-            self._kept = [made, *self._kept][:MOST_KEPT]
+        for cached in self._sources:
+            if cached.view.source is source:
+                return cached
+        cached_source = CachedSource(source)
+        if any(cached is source for cached in self._seen):
+            self._sources = [cached_source, *self._sources][:MOST_KEPT]
         else:
             self._seen.append(source)
-        return made
+        return cached_source

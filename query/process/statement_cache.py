@@ -1,4 +1,4 @@
-"""StatementCache that a query process has seen before, with what was found out about them."""
+"""The statement cache: parsed statements, and their bound plans where these can be used again."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -24,47 +24,47 @@ class PreparedStatement:
     def __init__(self, statement: Statement) -> None:
         self.statement = statement
         self._schemas: Mapping[str, Schema] = {}
-        self._bound: Query | None = None
+        self._query: Query | None = None
 
     @cached_property
     def compared_columns(self) -> list[str]:
         """The columns that its conditions are about."""
         return compared_columns(self.statement.tree)
 
-    def bound(self, schemas: Mapping[str, Schema], now: datetime) -> Query:
+    def bind(self, schemas: Mapping[str, Schema], now: datetime) -> Query:
         """The statement bound to the schemas; kept for the next time unless it asks for the time or chance.
 
         Raises InvalidSQL, UnsupportedSQL.
         """
-        if self._bound is None or self._schemas != schemas:
-            query = engine.bound(self.statement, schemas, now)
+        if self._query is None or self._schemas != schemas:
+            query = engine.bind_statement(self.statement, schemas, now)
             if not query.repeatable:
                 return query
-            self._schemas, self._bound = schemas, query
-        return self._bound
+            self._schemas, self._query = schemas, query
+        return self._query
 
 
 class StatementCache:
     """The latest statements by their text and parameters, as many as their texts leave room for."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str], PreparedStatement] = OrderedDict()
+        self._statements: OrderedDict[tuple[str, str], PreparedStatement] = OrderedDict()
         self._bytes = 0
 
-    def prepared(self, request: Parse) -> PreparedStatement:
+    def prepare(self, request: Parse) -> PreparedStatement:
         """The statement, parsed now or before. Raises InvalidSQL, UnsupportedSQL."""
         # The parameters as text: in Python 1 equals 1.0 and true.
         key = request.sql, repr(request.parameters)
-        found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
-            return found
-        made = PreparedStatement(parse(request.sql, request.parameters))
+        statement = self._statements.get(key)
+        if statement is not None:
+            self._statements.move_to_end(key)
+            return statement
+        statement = PreparedStatement(parse(request.sql, request.parameters))
         size = sum(map(len, key))
         if size <= LONGEST_BYTES:
-            self._kept[key] = made
+            self._statements[key] = statement
             self._bytes += size
         while self._bytes > MOST_BYTES:
-            gone, _ = self._kept.popitem(last=False)
+            gone, _ = self._statements.popitem(last=False)
             self._bytes -= sum(map(len, gone))
-        return made
+        return statement

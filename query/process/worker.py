@@ -32,7 +32,7 @@ Emit = Callable[[bytes], None]
 
 
 class Output(Protocol):
-    """Where a request's result goes: its data, and before that what is to be known about it."""
+    """Where a request's result goes: a note about it, then its data."""
 
     def __call__(self, content: bytes, /) -> None: ...
 
@@ -71,10 +71,10 @@ def settle(owner_pid: int) -> None:
 
 
 def _serve(connection: socket.socket, handle: Handle, request: object) -> None:
-    gathered = _Gathered(connection)
+    output = _BufferedOutput(connection)
     try:
-        answer = handle(request, gathered)
-        gathered.flush(protocol.answer(answer))
+        answer = handle(request, output)
+        output.flush(protocol.answer(answer))
     except WeirError as error:
         if isinstance(error, InternalError):
             logger.error("%s", error, exc_info=error)
@@ -88,8 +88,8 @@ def _serve(connection: socket.socket, handle: Handle, request: object) -> None:
         protocol.send(connection, protocol.fault(InternalError("the query failed by an error on our side")))
 
 
-class _Gathered:
-    """Data on its way to the service, gathered to frames."""
+class _BufferedOutput:
+    """Collects data on its way to the service into frames."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

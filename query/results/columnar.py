@@ -14,10 +14,10 @@ NUMERIC_DIGITS: Final = 38
 
 def for_interchange(frame: pl.LazyFrame) -> pl.LazyFrame:
     """The columns as types that Arrow and Parquet readers share."""
-    return frame.select(_shared(exactly(name), dtype) for name, dtype in frame.collect_schema().items())
+    return frame.select(_to_arrow_type(exactly(name), dtype) for name, dtype in frame.collect_schema().items())
 
 
-def _shared(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+def _to_arrow_type(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     if isinstance(dtype, pl.Int128):
         return value.cast(pl.Decimal(NUMERIC_DIGITS, 0))
     return value.cast(pl.String) if isinstance(dtype, pl.Categorical | pl.Enum | pl.Null) else value

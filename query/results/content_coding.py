@@ -68,7 +68,7 @@ class Coded:
         self._small = b""
 
     def add(self, data: bytes) -> bytes:
-        """What can go out now."""
+        """The bytes that can be sent now."""
         if self._stream is not None:
             return self._stream.add(data)
         self._small += data

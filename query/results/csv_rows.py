@@ -32,37 +32,39 @@ class Csv:
     def rows(self, frame: pl.DataFrame) -> bytes:
         columns = zip(frame.schema.items(), self._types, strict=True)
         return _written(
-            frame.select(self._cell(exactly(name), dtype, kind).alias(name) for (name, dtype), kind in columns)
+            frame.select(
+                self._cell(exactly(name), dtype, type_name).alias(name) for (name, dtype), type_name in columns
+            )
         )
 
     def end(self) -> bytes:
         return b""
 
-    def _cell(self, value: pl.Expr, dtype: pl.DataType, kind: str) -> pl.Expr:
-        text = value_text(value, dtype, kind)
-        return _harmless(text) if self._escape and kind.removesuffix("[]") in TEXTS else text
+    def _cell(self, value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
+        text = value_text(value, dtype, type_name)
+        return _harmless(text) if self._escape and type_name.removesuffix("[]") in TEXTS else text
 
 
-def value_text(value: pl.Expr, dtype: pl.DataType, kind: str) -> pl.Expr:
-    """PostgreSQL's text of each value; null stays null. `kind` is the PostgreSQL type."""
+def value_text(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
+    """PostgreSQL's text of each value; null stays null. `type_name` is the PostgreSQL type."""
     if isinstance(dtype, pl.List):
-        return _array_text(value, dtype, kind)
+        return _array_text(value, dtype, type_name)
     if isinstance(dtype, pl.Boolean):
         return pl.when(value).then(pl.lit("t")).when(~value).then(pl.lit("f"))
     if isinstance(dtype, pl.Datetime):
-        text = _trimmed(value.dt.strftime(TIMESTAMP))
+        text = _trim(value.dt.strftime(TIMESTAMP))
         return pl.concat_str(text, pl.lit("+00")) if dtype.time_zone else text
     if isinstance(dtype, pl.Time):
-        return _trimmed(value.dt.strftime("%H:%M:%S%.f"))
+        return _trim(value.dt.strftime("%H:%M:%S%.f"))
     if isinstance(dtype, pl.Binary):
         return pl.format("\\x{}", value.bin.encode("hex"))
     return _float_text(value) if dtype.is_float() else value.cast(pl.String)
 
 
-def _array_text(value: pl.Expr, dtype: pl.List, kind: str) -> pl.Expr:
+def _array_text(value: pl.Expr, dtype: pl.List, type_name: str) -> pl.Expr:
     """`{a,"b c",NULL}`: PostgreSQL's array output, quoted where its input would need it."""
     inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
-    text = value_text(pl.element(), inner, kind.removesuffix("[]"))
+    text = value_text(pl.element(), inner, type_name.removesuffix("[]"))
     special = text.str.contains(r'(?i)^$|^null$|[{}",\\\s]')
     escaped = text.str.replace_all("\\", "\\\\", literal=True).str.replace_all('"', '\\"', literal=True)
     quoted = pl.when(special).then(pl.concat_str(pl.lit('"'), escaped, pl.lit('"'))).otherwise(text)
@@ -70,7 +72,7 @@ def _array_text(value: pl.Expr, dtype: pl.List, kind: str) -> pl.Expr:
     return pl.concat_str(pl.lit("{"), joined, pl.lit("}"))
 
 
-def _trimmed(text: pl.Expr) -> pl.Expr:
+def _trim(text: pl.Expr) -> pl.Expr:
     """A time without the zeros that end its fraction."""
     return text.str.replace(r"(\.[0-9]*[1-9])0+$", "${1}")
 

@@ -52,14 +52,14 @@ def stream(
         sink = cast(IO[bytes], _Emitter(emit))
         for_interchange(frame).sink_parquet(sink, compression="zstd", engine="streaming")
         return
-    held = _Held(emit)
+    head = _ResultHead(emit)
     try:
-        _render(_renderer(options, columns, frame), partial(_streamed, frame), held)
+        _render(_renderer(options, columns, frame), partial(_stream_batches, frame), head)
     except pl.exceptions.PanicException:
-        if not held.drop():
+        if not head.drop():
             raise
-        _render(_renderer(options, columns, frame), partial(_in_memory, frame), held)
-    held.release()
+        _render(_renderer(options, columns, frame), partial(_in_memory, frame), head)
+    head.release()
 
 
 def _renderer(options: Options, columns: Sequence[ResultColumn], frame: pl.LazyFrame) -> Renderer:
@@ -88,7 +88,7 @@ def _render(renderer: Renderer, run: Callable[[Rows], None], emit: Callable[[byt
     emit(renderer.end())
 
 
-def _streamed(frame: pl.LazyFrame, rows: Rows) -> None:
+def _stream_batches(frame: pl.LazyFrame, rows: Rows) -> None:
     """The rows in order, batch by batch. Polars' other way, `collect_batches`, keeps a panic of its threads to itself:
     the rows that came before it would pass for the whole answer (Polars 2.1)."""
     frame.sink_batches(rows, engine="streaming", chunk_size=BATCH_ROWS, maintain_order=True)
@@ -106,7 +106,7 @@ def _pieces(batch: pl.DataFrame) -> Iterator[pl.DataFrame]:
         yield from batch.iter_slices(rows)
 
 
-class _Held:
+class _ResultHead:
     """Keeps the first bytes back, so that a small answer can begin anew when its plan fails."""
 
     def __init__(self, emit: Callable[[bytes], None]) -> None:
@@ -125,8 +125,8 @@ class _Held:
 
     def release(self) -> None:
         """Emits what is kept, and from now on everything at once."""
-        kept, self._kept = self._kept or [], None
-        for data in kept:
+        pieces, self._kept = self._kept or [], None
+        for data in pieces:
             self._emit(data)
 
     def drop(self) -> bool:

@@ -59,8 +59,10 @@ def lines(frame: pl.DataFrame, types: Sequence[str], *, send_null: bool) -> byte
     if not frame.width:
         return b"{}\n" * frame.height
     columns = list(zip(frame.schema.items(), types, strict=True))
-    raw = [name for (name, dtype), kind in columns if _is_raw(dtype, kind)]
-    prepared = frame.select(_prepared(exactly(name), dtype, kind).alias(name) for (name, dtype), kind in columns)
+    raw = [name for (name, dtype), type_name in columns if _is_raw(dtype, type_name)]
+    prepared = frame.select(
+        _to_json_value(exactly(name), dtype, type_name).alias(name) for (name, dtype), type_name in columns
+    )
     if send_null and not raw:
         return prepared.write_ndjson().encode()
     members = _all_members(prepared.columns, raw) if send_null else _present_members(prepared.columns, raw)
@@ -73,32 +75,32 @@ def _names(names: Sequence[str]) -> str:
     return json.dumps(names, ensure_ascii=False, separators=(",", ":"))
 
 
-def _is_raw(dtype: pl.DataType, kind: str) -> bool:
+def _is_raw(dtype: pl.DataType, type_name: str) -> bool:
     """Whether the prepared column holds JSON text rather than a value to be written as JSON."""
     if isinstance(dtype, pl.List):
-        return _is_raw(_inner(dtype), kind.removesuffix("[]"))
-    return isinstance(dtype, pl.Decimal) or kind in ("json", "jsonb", "numeric")
+        return _is_raw(_inner(dtype), type_name.removesuffix("[]"))
+    return isinstance(dtype, pl.Decimal) or type_name in ("json", "jsonb", "numeric")
 
 
 def _inner(dtype: pl.List) -> pl.DataType:
     return dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
 
 
-def _prepared(value: pl.Expr, dtype: pl.DataType, kind: str) -> pl.Expr:
+def _to_json_value(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
     """The column in a form whose native JSON is ours, or as JSON text when it is raw."""
     if isinstance(dtype, pl.List):
         inner = _inner(dtype)
-        elements = value.list.eval(_prepared(pl.element(), inner, kind.removesuffix("[]")))
-        if not _is_raw(dtype, kind):
+        elements = value.list.eval(_to_json_value(pl.element(), inner, type_name.removesuffix("[]")))
+        if not _is_raw(dtype, type_name):
             return elements
-        joined = elements.list.eval(pl.element().fill_null("null")).list.join(",")
-        return pl.concat_str(pl.lit("["), joined, pl.lit("]"))
+        items = elements.list.eval(pl.element().fill_null("null")).list.join(",")
+        return pl.concat_str(pl.lit("["), items, pl.lit("]"))
     if isinstance(dtype, pl.Datetime):
-        return value.dt.strftime(LOCAL if kind == "timestamp" else INSTANT)
-    if kind in ("json", "jsonb"):
+        return value.dt.strftime(LOCAL if type_name == "timestamp" else INSTANT)
+    if type_name in ("json", "jsonb"):
         # Outside its strings, where it cannot stand, a line feed in a JSON document is white space.
         return value.str.replace_all("\n", " ", literal=True)
-    if isinstance(dtype, pl.Decimal) or kind == "numeric":
+    if isinstance(dtype, pl.Decimal) or type_name == "numeric":
         return _number(value.cast(pl.String))
     if isinstance(dtype, pl.Binary):
         return pl.format("\\x{}", value.bin.encode("hex"))
@@ -119,26 +121,28 @@ def _all_members(names: Sequence[str], raw: Sequence[str]) -> pl.Expr:
             run.append(name)
             continue
         if run:
-            parts.append(_encoded(run))
+            parts.append(_encode_names(run))
         run = []
-        parts.append(_pasted(name, exactly(name).fill_null("null")))
+        parts.append(_paste_member(name, exactly(name).fill_null("null")))
     if run:
-        parts.append(_encoded(run))
+        parts.append(_encode_names(run))
     return pl.concat_str(parts, separator=",")
 
 
 def _present_members(names: Sequence[str], raw: Sequence[str]) -> pl.Expr:
     """The members that are not null, each written on its own."""
     parts = [
-        pl.when(exactly(name).is_not_null()).then(_pasted(name, exactly(name)) if name in raw else _encoded([name]))
+        pl.when(exactly(name).is_not_null()).then(
+            _paste_member(name, exactly(name)) if name in raw else _encode_names([name])
+        )
         for name in names
     ]
     return pl.concat_str(parts, separator=",", ignore_nulls=True)
 
 
-def _encoded(names: Sequence[str]) -> pl.Expr:
+def _encode_names(names: Sequence[str]) -> pl.Expr:
     return pl.struct([exactly(name) for name in names]).struct.json_encode().str.strip_prefix("{").str.strip_suffix("}")
 
 
-def _pasted(name: str, text: pl.Expr) -> pl.Expr:
+def _paste_member(name: str, text: pl.Expr) -> pl.Expr:
     return pl.concat_str(pl.lit(json.dumps(name, ensure_ascii=False) + ":"), text)

@@ -13,7 +13,7 @@ from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from query.limits import MAX_REREAD, REREAD_ANYWAY, too_complex
-from query.syntax.positions import BRACKETED, DEFINITION, OPERATOR, START, Placing, marked
+from query.syntax.positions import BRACKETED, DEFINITION, OPERATOR, START, Placing, mark_position
 
 _SPECIAL_SYNTAX = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "OVERLAY", "TRY_CAST")
 """Calls with keywords between the arguments; all others are ordinary."""
@@ -55,14 +55,14 @@ def _start_of(node: exp.Expr | None) -> int | None:
     return next((each.meta[START] for each in (node, inner) if isinstance(each, exp.Expr) and START in each.meta), None)
 
 
-def _placed(parse: Any) -> Any:
+def _with_position(parse: Any) -> Any:
     """A call with keywords between its arguments, marked with the place of its name."""
 
-    def placed(parser: "WeirParser") -> Any:
+    def parse_with_position(parser: "WeirParser") -> Any:
         start = parser._tokens[parser._index - 2].start
-        return marked(marked(parse(parser), start, START), start, OPERATOR)
+        return mark_position(mark_position(parse(parser), start, START), start, OPERATOR)
 
-    return placed
+    return parse_with_position
 
 
 class WeirParser(PostgresParser):
@@ -74,7 +74,9 @@ class WeirParser(PostgresParser):
 
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-        name: _placed(parser) for name, parser in PostgresParser.FUNCTION_PARSERS.items() if name in _SPECIAL_SYNTAX
+        name: _with_position(parser)
+        for name, parser in PostgresParser.FUNCTION_PARSERS.items()
+        if name in _SPECIAL_SYNTAX
     }
     JSON_OPERATORS: ClassVar[dict[TokenType, Any]] = {
         TokenType.ARROW: _arrow("->"),
@@ -141,14 +143,14 @@ class WeirParser(PostgresParser):
         super()._retreat(index)
 
     def _parse_types(self, *args: Any, **options: Any) -> Any:
-        asked = (self._chunk_index, self._index, args, *options.items())
-        if asked in self._types:
-            made, index = self._types[asked]
+        key = (self._chunk_index, self._index, args, *options.items())
+        if key in self._types:
+            parsed, index = self._types[key]
             self._retreat(index)
-            return made and made.copy()
-        made = super()._parse_types(*args, **options)
-        self._types[asked] = (made and made.copy(), self._index)
-        return made
+            return parsed and parsed.copy()
+        parsed = super()._parse_types(*args, **options)
+        self._types[key] = (parsed and parsed.copy(), self._index)
+        return parsed
 
     def _operator(self) -> Token:
         """The operator that was read last: of NOT LIKE and NOT IN the NOT."""
@@ -157,8 +159,8 @@ class WeirParser(PostgresParser):
 
     def _parse_paren(self) -> Any:
         start = self._curr.start if self._curr else 0
-        made = super()._parse_paren()
-        return marked(made, start, START) if isinstance(made, exp.Subquery) else made
+        parsed = super()._parse_paren()
+        return mark_position(parsed, start, START) if isinstance(parsed, exp.Subquery) else parsed
 
     def _negate_range(self, this: exp.Expr | None = None) -> Any:
         """`!~` is one operator: against ANY it is each match that it negates, where NOT negates the whole."""
@@ -170,29 +172,29 @@ class WeirParser(PostgresParser):
     def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> Any:
         """A window, marked with the place of its definition: `OVER w` is not `OVER (w)`."""
         index = self._index
-        made = super()._parse_window(this, alias)
-        if isinstance(made, exp.Window) and DEFINITION not in made.meta:
-            kinds = [token.token_type for token in self._tokens[index : self._index]]
-            token = self._tokens[index + 1 + (0 if alias else kinds.index(TokenType.OVER))]
-            made.meta[DEFINITION] = token.start
-            made.meta[BRACKETED] = token.token_type == TokenType.L_PAREN
-        return made
+        window = super()._parse_window(this, alias)
+        if isinstance(window, exp.Window) and DEFINITION not in window.meta:
+            token_types = [token.token_type for token in self._tokens[index : self._index]]
+            token = self._tokens[index + 1 + (0 if alias else token_types.index(TokenType.OVER))]
+            window.meta[DEFINITION] = token.start
+            window.meta[BRACKETED] = token.token_type == TokenType.L_PAREN
+        return window
 
     def _parse_join(self, *args: Any, **options: Any) -> Any:
         """`JOIN ... USING (columns) AS alias`."""
-        made = super()._parse_join(*args, **options)
-        if isinstance(made, exp.Join) and made.args.get("using") and self._match(TokenType.ALIAS):
-            made.set("alias", self._parse_id_var())
-        return made
+        join = super()._parse_join(*args, **options)
+        if isinstance(join, exp.Join) and join.args.get("using") and self._match(TokenType.ALIAS):
+            join.set("alias", self._parse_id_var())
+        return join
 
     def _parse_case(self) -> Any:
         start = self._prev.start
-        return marked(super()._parse_case(), start, START)
+        return mark_position(super()._parse_case(), start, START)
 
     def _parse_bracket(self, this: exp.Expr | None = None) -> Any:
         start = _start_of(this)
-        made = super()._parse_bracket(this)
-        return marked(made, start, START) if isinstance(made, exp.Array) and start is not None else made
+        bracket = super()._parse_bracket(this)
+        return mark_position(bracket, start, START) if isinstance(bracket, exp.Array) and start is not None else bracket
 
     def _parse_is(self, this: exp.Expr | None) -> Any:
         """`value IS [NOT] [form] NORMALIZED`, as a call; every other test is sqlglot's."""
@@ -226,9 +228,9 @@ class WeirParser(PostgresParser):
         if interval := parse_interval and self._parse_interval():
             return self._parse_column_ops(interval)
         index = self._index
-        kind = self._parse_types(check_func=True, allow_identifiers=False)
-        if isinstance(kind, exp.DataType) and self._match(TokenType.STRING, advance=False):
-            return self._parse_column_ops(self.expression(exp.Cast(this=self._parse_primary(), to=kind)))
+        data_type = self._parse_types(check_func=True, allow_identifiers=False)
+        if isinstance(data_type, exp.DataType) and self._match(TokenType.STRING, advance=False):
+            return self._parse_column_ops(self.expression(exp.Cast(this=self._parse_primary(), to=data_type)))
         self._retreat(index)
         atom = self._parse_atom()
         return self._parse_column() if atom is None else atom

@@ -175,17 +175,17 @@ def _check_place(tokens: Sequence[Token], index: int, open_brackets: Sequence[_B
 
 
 def _check_words(token: Token, before: Token | None, after: Token | None) -> None:
-    kind, upper = token.token_type, token.text.upper()
+    token_type, upper = token.token_type, token.text.upper()
     negation = token.text == "!" and after is not None and after.text.startswith("~")
-    if token.text in _OPERATORS and not negation and kind not in (TokenType.STRING, TokenType.IDENTIFIER):
+    if token.text in _OPERATORS and not negation and token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
         raise invalid(UNDEFINED_FUNCTION, f"operator does not exist: {token.text}", token.start + 1)
-    if kind == TokenType.RLIKE and upper in _WORDS:
+    if token_type == TokenType.RLIKE and upper in _WORDS:
         raise _near(token)
-    if kind == TokenType.COMMA and (after is None or after.token_type in _AFTER_COMMA):
+    if token_type == TokenType.COMMA and (after is None or after.token_type in _AFTER_COMMA):
         raise _near(after or token)
-    if kind == TokenType.ALIAS and after is not None and after.token_type == TokenType.STRING:
+    if token_type == TokenType.ALIAS and after is not None and after.token_type == TokenType.STRING:
         raise _near(after)
-    if kind == TokenType.DCOLON:
+    if token_type == TokenType.DCOLON:
         _check_type(after)
     if before is not None:
         _check_pair(before, token, after)
@@ -198,8 +198,8 @@ def _check_pair(before: Token, token: Token, after: Token | None) -> None:
         untyped = after is not None and after.token_type == TokenType.STRING
         state, problem = (AMBIGUOUS_FUNCTION, "is not unique") if untyped else (UNDEFINED_FUNCTION, "does not exist")
         raise invalid(state, f"operator {problem}: {before.text}=", before.start + 1)
-    named = after is not None and after.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
-    if before.token_type == TokenType.R_PAREN and token.text.upper() == "CYCLE" and named:
+    is_name = after is not None and after.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
+    if before.token_type == TokenType.R_PAREN and token.text.upper() == "CYCLE" and is_name:
         raise unsupported("CYCLE", token.start + 1, "keep the path in an array and test it with <> ALL")
     directions = (TokenType.ASC, TokenType.DESC)
     if before.token_type in directions and token.token_type in directions:
@@ -227,17 +227,20 @@ def _check_subscript(token: Token, before: Token | None, closed: _Bracket | None
     """`[` opens a subscript after a value or an array after ARRAY; nowhere else."""
     if before is None:
         raise _near(token)
-    kind, word = before.token_type, before.text
-    if kind == TokenType.R_BRACKET and closed is not None and closed.array:
+    token_type, word = before.token_type, before.text
+    if token_type == TokenType.R_BRACKET and closed is not None and closed.array:
         raise _near(token)
     if (
-        kind in _BEFORE_SUBSCRIPT
+        token_type in _BEFORE_SUBSCRIPT
         or word.upper() == "ARRAY"
         or word.lower() in TYPE_WORDS
         or word.lower() == "precision"
     ):
         return
-    if kind in (TokenType.SELECT, TokenType.COMMA, TokenType.L_PAREN, TokenType.L_BRACKET) or not word[:1].isalpha():
+    if (
+        token_type in (TokenType.SELECT, TokenType.COMMA, TokenType.L_PAREN, TokenType.L_BRACKET)
+        or not word[:1].isalpha()
+    ):
         raise _near(token)
 
 
@@ -251,8 +254,8 @@ def _check_type(token: Token | None, lenient: bool = False) -> None:
     if word and word[0].isalpha() and (word not in TYPE_WORDS or bare_double):
         if lenient and word in TRY_CAST_TYPES:
             return
-        known = OTHER_NAMES.get(word)
-        hint = f'Perhaps you meant the type "{known}".' if known else None
+        standard_name = OTHER_NAMES.get(word)
+        hint = f'Perhaps you meant the type "{standard_name}".' if standard_name else None
         raise invalid(UNDEFINED_OBJECT, f'type "{word}" does not exist', token.start + 1, hint)
 
 
@@ -262,12 +265,12 @@ def _check_joins(tokens: Sequence[Token]) -> None:
     depth_of: list[int] = []
     depth = 0
     for index, token in enumerate(tokens):
-        kind = token.token_type
-        depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
-        if kind == TokenType.JOIN and not _unconditional(tokens, index):
+        token_type = token.token_type
+        depth += (token_type == TokenType.L_PAREN) - (token_type == TokenType.R_PAREN)
+        if token_type == TokenType.JOIN and not _unconditional(tokens, index):
             waiting.append(token)
             depth_of.append(depth)
-        elif kind in (TokenType.ON, TokenType.USING) and not _is_distinct_on(tokens, index):
+        elif token_type in (TokenType.ON, TokenType.USING) and not _is_distinct_on(tokens, index):
             if not waiting or depth_of[-1] != depth:
                 raise _near(token)
             _check_condition(token, tokens[index + 1] if index + 1 < len(tokens) else None)

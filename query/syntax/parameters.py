@@ -19,9 +19,9 @@ def substitute(tree: exp.Expr, parameters: Sequence[Parameter]) -> exp.Expr:
     what their JSON says. Raises InvalidSQL for a placeholder without a value and for a value without a placeholder.
     """
     placeholders = list(tree.find_all(exp.Parameter))
-    used = {_number(node, parameters) for node in placeholders}
-    if len(used) < len(parameters):
-        unused = min(set(range(1, len(parameters) + 1)) - used)
+    numbers = {_number(node, parameters) for node in placeholders}
+    if len(numbers) < len(parameters):
+        unused = min(set(range(1, len(parameters) + 1)) - numbers)
         raise invalid(UNUSED_PARAMETER, f"the statement has no ${unused}, for which a parameter is given")
     for node in placeholders:
         node.replace(_constant(parameters[_number(node, parameters) - 1]))

@@ -23,7 +23,7 @@ from query.syntax.dialect_checks import check_strictness
 from query.syntax.identifiers import fold, qualified_name
 from query.syntax.parameters import substitute
 from query.syntax.positions import position_of
-from query.syntax.token_rewrites import reworded
+from query.syntax.token_rewrites import rewrite_tokens
 
 _EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
 _OPEN: Final = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
@@ -89,7 +89,7 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> Statement:
 def _tree(sql: str) -> exp.Expr:
     dialect = WeirPostgres()
     try:
-        tokens = reworded(dialect.tokenize(sql), sql)
+        tokens = rewrite_tokens(dialect.tokenize(sql), sql)
         _check_tokens(tokens)
         check_strictness(tokens)
         statements = [statement for statement in dialect.parser().parse(tokens, sql) if statement is not None]
@@ -119,15 +119,15 @@ def _check_tokens(tokens: list[Token]) -> None:
 
 def _opened(error: TokenError, sql: str) -> int | None:
     """Where the quotation begins that does not end; sqlglot tells it in the error behind the error."""
-    found = _OPENED.search(str(error.__cause__))
-    return int(found[1]) + 1 if found and int(found[1]) < len(sql) else None
+    match = _OPENED.search(str(error.__cause__))
+    return int(match[1]) + 1 if match and int(match[1]) < len(sql) else None
 
 
 def _ended(tokens: Sequence[Token], sql: str) -> WeirError | None:
     """The error of a statement that is not finished: its last token wants something behind it, or a bracket is open."""
     opened = sum((token.token_type in _OPEN) - (token.token_type in _CLOSE) for token in tokens)
-    kinds = [token.token_type for token in tokens[-2:]]
-    if opened <= 0 and (kinds[-1:] != [TokenType.L_PAREN] and not _wants_more(kinds)):
+    token_types = [token.token_type for token in tokens[-2:]]
+    if opened <= 0 and (token_types[-1:] != [TokenType.L_PAREN] and not _wants_more(token_types)):
         return None
     return invalid(SYNTAX_ERROR, "syntax error at end of input", len(sql.rstrip()) + 1)
 

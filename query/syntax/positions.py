@@ -1,4 +1,4 @@
-"""Where operators and constants stand in the statement: sqlglot keeps the places of names and literals only.
+"""The positions of operators and constants in the statement: sqlglot keeps only those of names and literals.
 
 Its parser looks up how to build a node at the moment when it has read the operator's token, so the tables that it looks
 into note that token.
@@ -59,24 +59,24 @@ class Placing(dict[TokenType, Any]):
         self._mark = mark
         self._coming = coming
 
-    def __getitem__(self, kind: TokenType) -> Any:
-        build = super().__getitem__(kind)
+    def __getitem__(self, token_type: TokenType) -> Any:
+        build = super().__getitem__(token_type)
         return None if build is None else _marking(build, self._token().start, self._mark)
 
-    def get(self, kind: TokenType, default: Any = None) -> Any:
-        build = super().get(kind, default)
+    def get(self, token_type: TokenType, default: Any = None) -> Any:
+        build = super().get(token_type, default)
         return build if build is None or self._coming is None else _marking(build, self._coming().start, self._mark)
 
 
 def _marking(build: Build, start: int, mark: str) -> Build:
-    def made(*args: Any, **options: Any) -> Any:
-        return marked(build(*args, **options), start, mark)
+    def build_with_position(*args: Any, **options: Any) -> Any:
+        return mark_position(build(*args, **options), start, mark)
 
-    return made
+    return build_with_position
 
 
-def marked(node: Any, start: int, mark: str) -> Any:
-    """The node with its place, and so the operator that it negates or escapes; one that has a place keeps it."""
+def mark_position(node: Any, start: int, mark: str) -> Any:
+    """The node with its position, also on the operator that it negates or escapes; an existing position stays."""
     inner = node
     while isinstance(inner, exp.Expr) and mark not in inner.meta:
         inner.meta[mark] = start

@@ -34,26 +34,26 @@ _LIST_ENDS: Final = (TokenType.COMMA, TokenType.FROM, TokenType.R_PAREN)
 _SORTS: Final = {TokenType.LT: TokenType.ASC, TokenType.GT: TokenType.DESC}
 
 
-def reworded(tokens: Sequence[Token], sql: str) -> list[Token]:
+def rewrite_tokens(tokens: Sequence[Token], sql: str) -> list[Token]:
     """The tokens as the parser reads them."""
-    return _named(_sorts(_scales(_labels(_numbers(tokens, sql)))))
+    return _name_arguments(_sorts(_scales(_labels(_numbers(tokens, sql)))))
 
 
-def _named(tokens: list[Token]) -> list[Token]:
+def _name_arguments(tokens: list[Token]) -> list[Token]:
     """`name := value`, the older way to write `name => value`."""
     return [
-        _made(TokenType.FARROW, "=>", token, token.end) if token.token_type == TokenType.COLON_EQ else token
+        _new_token(TokenType.FARROW, "=>", token, token.end) if token.token_type == TokenType.COLON_EQ else token
         for token in tokens
     ]
 
 
-def _made(kind: TokenType, text: str, first: Token, end: int) -> Token:
-    return Token(kind, text, first.line, first.col, first.start, end, first.comments)
+def _new_token(token_type: TokenType, text: str, first: Token, end: int) -> Token:
+    return Token(token_type, text, first.line, first.col, first.start, end, first.comments)
 
 
 def _numbers(tokens: Sequence[Token], sql: str) -> list[Token]:
     """0x1F, 0o17, 0b11 and 1_000 as plain numbers. Raises 42601 for a number that runs into a name."""
-    made: list[Token] = []
+    rewritten: list[Token] = []
     end = -1
     for token in tokens:
         if token.start <= end:
@@ -63,11 +63,11 @@ def _numbers(tokens: Sequence[Token], sql: str) -> list[Token]:
             message = f'trailing junk after numeric literal at or near "{match[0]}{junk[0]}"'
             raise invalid(SYNTAX_ERROR, message, token.start + 1)
         if match is None or (match.end() - 1 <= token.end and token.token_type == TokenType.NUMBER):
-            made.append(token)
+            rewritten.append(token)
             continue
         end = match.end() - 1
-        made.append(_made(TokenType.NUMBER, _decimal(match[0].replace("_", "")), token, end))
-    return made
+        rewritten.append(_new_token(TokenType.NUMBER, _decimal(match[0].replace("_", "")), token, end))
+    return rewritten
 
 
 def _decimal(text: str) -> str:
@@ -77,25 +77,25 @@ def _decimal(text: str) -> str:
 
 def _labels(tokens: list[Token]) -> list[Token]:
     """`AS select` in a select list and `t.select`: there a keyword is a name."""
-    made: list[Token] = []
+    rewritten: list[Token] = []
     in_list = [False]
     for index, token in enumerate(tokens):
-        kind, before = token.token_type, made[-1] if made else None
-        if before is not None and token.text.upper() in _RESERVED and kind != TokenType.IDENTIFIER:
+        token_type, before = token.token_type, rewritten[-1] if rewritten else None
+        if before is not None and token.text.upper() in _RESERVED and token_type != TokenType.IDENTIFIER:
             after = tokens[index + 1] if index + 1 < len(tokens) else None
-            if _is_name(before, kind, after, in_list[-1]):
-                made.append(_made(TokenType.VAR, token.text, token, token.end))
+            if _is_name(before, token_type, after, in_list[-1]):
+                rewritten.append(_new_token(TokenType.VAR, token.text, token, token.end))
                 continue
-        if in_list[-1] and token.text.upper() in _AFTER_AS and kind != TokenType.IDENTIFIER:
+        if in_list[-1] and token.text.upper() in _AFTER_AS and token_type != TokenType.IDENTIFIER:
             _check_label(tokens, index)
-        if kind in (TokenType.L_PAREN, TokenType.L_BRACKET):
+        if token_type in (TokenType.L_PAREN, TokenType.L_BRACKET):
             in_list.append(False)
-        elif kind in (TokenType.R_PAREN, TokenType.R_BRACKET) and len(in_list) > 1:
+        elif token_type in (TokenType.R_PAREN, TokenType.R_BRACKET) and len(in_list) > 1:
             in_list.pop()
-        elif kind in (TokenType.SELECT, TokenType.FROM):
-            in_list[-1] = kind == TokenType.SELECT or (in_list[-1] and _is_distinct(before))
-        made.append(token)
-    return made
+        elif token_type in (TokenType.SELECT, TokenType.FROM):
+            in_list[-1] = token_type == TokenType.SELECT or (in_list[-1] and _is_distinct(before))
+        rewritten.append(token)
+    return rewritten
 
 
 def _check_label(tokens: Sequence[Token], index: int) -> None:
@@ -109,12 +109,12 @@ def _check_label(tokens: Sequence[Token], index: int) -> None:
         raise invalid(SYNTAX_ERROR, message, tokens[index].start + 1, f"write AS {text}")
 
 
-def _is_name(before: Token, kind: TokenType, after: Token | None, in_list: bool) -> bool:
+def _is_name(before: Token, token_type: TokenType, after: Token | None, in_list: bool) -> bool:
     if before.token_type == TokenType.DOT:
         return True
     if not in_list:
         return False
-    bare = before.token_type in _VALUE_ENDS and kind == TokenType.SELECT
+    bare = before.token_type in _VALUE_ENDS and token_type == TokenType.SELECT
     return before.token_type == TokenType.ALIAS or (bare and (after is None or after.token_type in _LIST_ENDS))
 
 
@@ -124,25 +124,29 @@ def _is_distinct(before: Token | None) -> bool:
 
 def _scales(tokens: list[Token]) -> list[Token]:
     """`numeric(6, -2)`: the sign belongs to the number."""
-    made: list[Token] = []
+    rewritten: list[Token] = []
     for token in tokens:
-        signed = len(made) >= 5 and made[-1].token_type == TokenType.DASH and token.token_type == TokenType.NUMBER
-        if signed and made[-5].token_type == TokenType.DECIMAL and made[-2].token_type == TokenType.COMMA:
-            made[-1] = _made(TokenType.NUMBER, f"-{token.text}", made[-1], token.end)
+        signed = (
+            len(rewritten) >= 5 and rewritten[-1].token_type == TokenType.DASH and token.token_type == TokenType.NUMBER
+        )
+        if signed and rewritten[-5].token_type == TokenType.DECIMAL and rewritten[-2].token_type == TokenType.COMMA:
+            rewritten[-1] = _new_token(TokenType.NUMBER, f"-{token.text}", rewritten[-1], token.end)
         else:
-            made.append(token)
-    return made
+            rewritten.append(token)
+    return rewritten
 
 
 def _sorts(tokens: list[Token]) -> list[Token]:
     """`ORDER BY x USING >` as DESC. Raises 42809 for an operator that no order goes by."""
-    made: list[Token] = []
+    rewritten: list[Token] = []
     for token in tokens:
-        if made and made[-1].token_type == TokenType.USING and token.token_type in _SORTS:
-            made[-1] = _made(_SORTS[token.token_type], "ASC" if token.text == "<" else "DESC", made[-1], token.end)
+        if rewritten and rewritten[-1].token_type == TokenType.USING and token.token_type in _SORTS:
+            rewritten[-1] = _new_token(
+                _SORTS[token.token_type], "ASC" if token.text == "<" else "DESC", rewritten[-1], token.end
+            )
             continue
-        if made and made[-1].token_type == TokenType.USING and token.text in ("=", "<>", "<=", ">="):
+        if rewritten and rewritten[-1].token_type == TokenType.USING and token.text in ("=", "<>", "<=", ">="):
             message = f"operator {token.text} is not a valid ordering operator"
             raise invalid("42809", message, token.start + 1, "use < or >, or ASC or DESC")
-        made.append(token)
-    return made
+        rewritten.append(token)
+    return rewritten

@@ -22,15 +22,15 @@ def explodes(regex: Regex) -> bool:
     It can where each round has one part of a variable length, of single characters, and begins or ends with another
     one: `([^,]*,)+`.
     """
-    return any(_varies(node.inner) and not _is_delimited(node.inner, regex) for node in _repeated(regex.root))
+    return any(_varies(node.inner) and not _is_delimited(node.inner, regex) for node in _repetitions(regex.root))
 
 
-def _repeated(node: Node) -> Iterator[Repeat]:
+def _repetitions(node: Node) -> Iterator[Repeat]:
     """Every repetition of more than one round."""
     if isinstance(node, Repeat) and (node.high is None or node.high > 1):
         yield node
     for part in _parts(node):
-        yield from _repeated(part)
+        yield from _repetitions(part)
 
 
 def _parts(node: Node) -> tuple[Node, ...]:
@@ -61,7 +61,7 @@ def _is_delimited(inner: Node, regex: Regex) -> bool:
 
 
 def _flat(node: Node) -> Iterator[Node]:
-    """What stands one behind the other, brackets opened."""
+    """The sequence of nodes, with groups flattened."""
     if isinstance(node, Group | Sequence):
         for part in _parts(node):
             yield from _flat(part)
@@ -74,8 +74,8 @@ def _is_apart(edge: Node, other: Node, regex: Regex) -> bool:
     points = _points(edge) if isinstance(edge, Chars) else None
     if points is None:
         return False
-    found = re.compile(python(Regex(other, 0, regex.ignore_case, regex.newline_stops, regex.newline_anchors)))
-    return not any(found.fullmatch(chr(point)) for point in points)
+    overlap = re.compile(python(Regex(other, 0, regex.ignore_case, regex.newline_stops, regex.newline_anchors)))
+    return not any(overlap.fullmatch(chr(point)) for point in points)
 
 
 def _points(chars: Chars) -> list[int] | None:

@@ -58,19 +58,19 @@ def like(pattern: str, escape: str = "\\", ignore_case: bool = False) -> Like:
     >>> like("a%b").pieces
     ('a', 'b')
     """
-    pieces, regex, single, place = [""], "", False, 0
-    written = _either_case if ignore_case else re.escape
-    while place < len(pattern):
-        letter = pattern[place]
+    pieces, regex, single, position = [""], "", False, 0
+    literal = _either_case if ignore_case else re.escape
+    while position < len(pattern):
+        letter = pattern[position]
         if escape and letter == escape:
-            place += 1
-            if place == len(pattern) and len(pieces) > 1:
+            position += 1
+            if position == len(pattern) and len(pieces) > 1:
                 raise BadPattern("LIKE pattern must not end with escape character")
-            if place == len(pattern):
+            if position == len(pattern):
                 return Like(NOTHING, NOTHING, None, f"(?s)^{_rust(regex)}.")
-            letter = pattern[place]
+            letter = pattern[position]
             pieces[-1] += letter
-            regex += written(letter)
+            regex += literal(letter)
         elif letter == "%":
             pieces.append("")
             regex += ".*"
@@ -79,8 +79,8 @@ def like(pattern: str, escape: str = "\\", ignore_case: bool = False) -> Like:
             regex += "."
         else:
             pieces[-1] += letter
-            regex += written(letter)
-        place += 1
+            regex += literal(letter)
+        position += 1
     inner = _rust(regex)
     return Like(f"(?s)^{inner}$", f"(?s){_sought(inner)}", None if single else tuple(pieces))
 
@@ -108,14 +108,14 @@ def _rust(regex: str) -> str:
 
 def similar(pattern: str, escape: str = "\\") -> str:
     """A SIMILAR TO pattern as a PostgreSQL regular expression (what similar_to_escape gives)."""
-    result, place, in_brackets = "^(?:", 0, False
-    while place < len(pattern):
-        letter = pattern[place]
+    result, position, in_brackets = "^(?:", 0, False
+    while position < len(pattern):
+        letter = pattern[position]
         if escape and letter == escape:
-            place += 1
-            if place == len(pattern):
+            position += 1
+            if position == len(pattern):
                 raise BadPattern("invalid escape string")
-            result += "\\" + pattern[place]
+            result += "\\" + pattern[position]
         elif in_brackets:
             in_brackets = letter != "]"
             result += "\\\\" if letter == "\\" else letter
@@ -126,5 +126,5 @@ def similar(pattern: str, escape: str = "\\") -> str:
             result += "\\" + letter
         else:
             result += {"%": ".*", "_": ".", "(": "(?:"}.get(letter, letter)
-        place += 1
+        position += 1
     return result + ")$"

@@ -42,7 +42,7 @@ def same_match(regex: Regex) -> bool:
     if False in greedy:
         return _lazy(regex)
     try:
-        return _ordered(regex)
+        return _is_ordered(regex)
     except _Unknown:
         return False
 
@@ -72,7 +72,7 @@ def _has_choice(node: Node) -> bool:
     return isinstance(node, Choice) or any(_has_choice(inner) for inner in _inner(node))
 
 
-def _ordered(regex: Regex) -> bool:
+def _is_ordered(regex: Regex) -> bool:
     automaton = _Automaton()
     start, end = automaton.state(), automaton.state()
     _build(automaton, regex.root, start, end)
@@ -80,7 +80,7 @@ def _ordered(regex: Regex) -> bool:
         return False
     letters = _letters(automaton, regex.ignore_case)
     first = _closure(automaton, [start])
-    seen = {first}
+    visited = {first}
     pending = [first]
     while pending:
         states = pending.pop()
@@ -88,10 +88,10 @@ def _ordered(regex: Regex) -> bool:
             return False
         for letter in letters:
             following = _step(automaton, states, letter, regex.ignore_case)
-            if following and following not in seen:
-                seen.add(following)
+            if following and following not in visited:
+                visited.add(following)
                 pending.append(following)
-                if len(seen) > _MOST_STATES:
+                if len(visited) > _MOST_STATES:
                     return False
     return True
 
@@ -101,11 +101,13 @@ def _letters(automaton: _Automaton, ignore_case: bool) -> list[str]:
     nodes = {move[0] for move in automaton.moves if move is not None}
     sets = [node for node in nodes if isinstance(node, Chars)]
     ends = {code for node in sets for low, high in node.ranges for code in (low - 1, low, high, high + 1)}
-    found = {chr(code) for code in ends if 0 < code <= sys.maxunicode} | {_OTHER}
+    candidates = {chr(code) for code in ends if 0 < code <= sys.maxunicode} | {_OTHER}
     if ignore_case or any(node.classes for node in sets):
-        found |= _SAMPLES
-    kinds = {tuple(_reads(node, letter, ignore_case) for node in nodes): letter for letter in sorted(found)}
-    return list(kinds.values())
+        candidates |= _SAMPLES
+    representatives = {
+        tuple(_reads(node, letter, ignore_case) for node in nodes): letter for letter in sorted(candidates)
+    }
+    return list(representatives.values())
 
 
 def _build(automaton: _Automaton, node: Node, start: int, end: int) -> None:
@@ -117,12 +119,12 @@ def _build(automaton: _Automaton, node: Node, start: int, end: int) -> None:
         case Group():
             _build_from(automaton, node.inner, start, end)
         case Sequence():
-            place = start
+            state = start
             for part in node.parts:
                 following = automaton.state()
-                _build_from(automaton, part, place, following)
-                place = following
-            automaton.empty[place].append(end)
+                _build_from(automaton, part, state, following)
+                state = following
+            automaton.empty[state].append(end)
         case Choice():
             for branch in node.branches:
                 _build_from(automaton, branch, start, end)
@@ -143,36 +145,36 @@ def _build_repeat(automaton: _Automaton, node: Repeat, start: int, end: int) -> 
     high = node.low if node.high is None else node.high
     if high > _MOST_EXPANSION or len(automaton.empty) > _MOST_STATES:
         raise _Unknown
-    place = start
+    state = start
     for count in range(high):
         following = automaton.state()
-        _build_from(automaton, node.inner, place, following)
+        _build_from(automaton, node.inner, state, following)
         if count >= node.low:
-            automaton.empty[place].append(end)
-        place = following
+            automaton.empty[state].append(end)
+        state = following
     if node.high is None:
         loop = automaton.state()
-        automaton.empty[place].append(loop)
+        automaton.empty[state].append(loop)
         _build_from(automaton, node.inner, loop, loop)
         automaton.empty[loop].append(end)
     else:
-        automaton.empty[place].append(end)
+        automaton.empty[state].append(end)
 
 
 def _closure(automaton: _Automaton, states: list[int]) -> tuple[int, ...]:
     """States reachable without reading, in order of priority; only those that read or accept matter."""
-    found: dict[int, None] = {}
-    seen: set[int] = set()
+    closure: dict[int, None] = {}
+    visited: set[int] = set()
     pending = list(reversed(states))
     while pending:
         state = pending.pop()
-        if state in seen:
+        if state in visited:
             continue
-        seen.add(state)
+        visited.add(state)
         if automaton.moves[state] is not None or state == 1:
-            found[state] = None
+            closure[state] = None
         pending.extend(reversed(automaton.empty[state]))
-    return tuple(found)
+    return tuple(closure)
 
 
 def _step(automaton: _Automaton, states: tuple[int, ...], letter: str, ignore_case: bool) -> tuple[int, ...]:

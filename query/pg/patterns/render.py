@@ -136,18 +136,18 @@ class _Renderer:
             bounds = f"{{{node.low}}}" if node.high == node.low else f"{{{node.low},{high}}}"
         return inner + bounds + ("" if node.greedy else "?")
 
-    def _assertion(self, kind: str) -> str:
-        if kind == "start":
+    def _assertion(self, assertion: str) -> str:
+        if assertion == "start":
             return "(?m:^)" if self.regex.newline_anchors else "\\A"
-        if kind == "end":
+        if assertion == "end":
             if self.regex.newline_anchors:
                 return "(?m:$)"
             return "\\z" if self.for_rust else "\\Z"
-        return (_RUST_ASSERTIONS if self.for_rust else _PYTHON_ASSERTIONS)[kind]
+        return (_RUST_ASSERTIONS if self.for_rust else _PYTHON_ASSERTIONS)[assertion]
 
     def _chars(self, node: Chars) -> str:
         if len(node.ranges) == 1 and node.ranges[0][0] == node.ranges[0][1] and not node.classes and not node.negated:
-            return _escaped(node.ranges[0][0])
+            return _escape(node.ranges[0][0])
         names = _RUST_CLASSES if self.for_rust else _PYTHON_CLASSES
         for name in node.classes:
             if name not in names or (not self.for_rust and "\\p" in names[name]):
@@ -159,10 +159,10 @@ class _Renderer:
         return f"[{'^' if node.negated else ''}{inside}]"
 
     def _range(self, low: int, high: int) -> str:
-        return _escaped(low) if low == high else f"{_escaped(low)}-{_escaped(high)}"
+        return _escape(low) if low == high else f"{_escape(low)}-{_escape(high)}"
 
 
-def _escaped(code: int) -> str:
+def _escape(code: int) -> str:
     letter = chr(code)
     if letter.isascii() and (letter.isalnum() or letter in " _/,:;=<>@!%\"'`"):
         return letter

@@ -41,43 +41,43 @@ def tokens(template: str) -> list[Token]:
     ['YYYY', 'y', '-', 'MM']
     """
     result: list[Token] = []
-    place, fill = 0, True
-    while place < len(template):
-        if template[place] == '"':
-            text, place = _quoted(template, place + 1)
+    position, fill = 0, True
+    while position < len(template):
+        if template[position] == '"':
+            text, position = _quote(template, position + 1)
             result.append(Token("", text))
-        elif template[place] == "\\" and template[place + 1 : place + 2] == '"':
+        elif template[position] == "\\" and template[position + 1 : position + 2] == '"':
             result.append(Token("", '"'))
-            place += 2
-        elif fill and template.startswith(("FM", "fm"), place):
-            fill, place = False, place + 2
+            position += 2
+        elif fill and template.startswith(("FM", "fm"), position):
+            fill, position = False, position + 2
             continue
-        elif template.startswith(("TM", "tm", "FX", "fx"), place):
-            raise ValueError(template[place : place + 2])
+        elif template.startswith(("TM", "tm", "FX", "fx"), position):
+            raise ValueError(template[position : position + 2])
         else:
-            field = _field(template, place)
+            field = _field(template, position)
             if field is None:
-                result.append(Token("", template[place]))
-                place += 1
+                result.append(Token("", template[position]))
+                position += 1
             else:
-                place += len(field)
-                suffix = template[place : place + 2] if template[place : place + 2] in _SUFFIXES else ""
-                place += len(suffix)
+                position += len(field)
+                suffix = template[position : position + 2] if template[position : position + 2] in _SUFFIXES else ""
+                position += len(suffix)
                 ordinal = suffix if suffix != "SP" and field.upper() in _NUMBERS else ""
                 result.append(Token(_MEANINGS[field], "", fill, ordinal))
         fill = True
     return result
 
 
-def _quoted(template: str, place: int) -> tuple[str, int]:
+def _quote(template: str, position: int) -> tuple[str, int]:
     text = ""
-    while place < len(template) and template[place] != '"':
-        if template[place] == "\\":
-            place += 1
-        text += template[place : place + 1]
-        place += 1
-    return text, place + 1
+    while position < len(template) and template[position] != '"':
+        if template[position] == "\\":
+            position += 1
+        text += template[position : position + 1]
+        position += 1
+    return text, position + 1
 
 
-def _field(template: str, place: int) -> str | None:
-    return next((field for field in _BY_LENGTH if template.startswith(field, place)), None)
+def _field(template: str, position: int) -> str | None:
+    return next((field for field in _BY_LENGTH if template.startswith(field, position)), None)

@@ -162,10 +162,10 @@ class _Parser:
     def _sequence(self) -> Node:
         parts: list[Node] = []
         while self.place < len(self.text) and self._peek() not in "|)":
-            parts.append(self._quantified(self._atom()))
+            parts.append(self._parse_quantifier(self._atom()))
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
-    def _quantified(self, atom: Node) -> Node:
+    def _parse_quantifier(self, atom: Node) -> Node:
         bounds = self._bounds()
         if bounds is None:
             return atom
@@ -218,18 +218,18 @@ class _Parser:
         return _one(ord(letter))
 
     def _group(self) -> Node:
-        for prefix, kind in (("?:", ""), ("?=", "="), ("?!", "!"), ("?<=", "<="), ("?<!", "<!")):
+        for prefix, group_type in (("?:", ""), ("?=", "="), ("?!", "!"), ("?<=", "<="), ("?<!", "<!")):
             if self._peek(len(prefix)) == prefix:
                 self.place += len(prefix)
-                inner = self._closed()
-                return Look(inner, kind) if kind else Group(inner, 0)
+                inner = self._close_group()
+                return Look(inner, group_type) if group_type else Group(inner, 0)
         if self._peek() == "?":
             raise BadRegex("invalid regular expression: quantifier operand invalid")
         self.groups += 1
         number = self.groups
-        return Group(self._closed(), number)
+        return Group(self._close_group(), number)
 
-    def _closed(self) -> Node:
+    def _close_group(self) -> Node:
         inner = self.choice()
         if self._peek() != ")":
             raise BadRegex("invalid regular expression: parentheses () not balanced")

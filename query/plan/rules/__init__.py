@@ -13,23 +13,23 @@ from query.plan.tree import Relation
 Rule = Callable[[Relation], Relation]
 
 RULES: Final[tuple[Rule, ...]] = (ahead_of_lookups, first_of_numbered, first_of_distinct, from_the_finest)
-"""What each gets is a relation that those before it have rewritten, and its inputs as they were bound."""
+"""Each rule gets a relation that the rules before it have rewritten, with inputs as they were bound."""
 
 
-def rewritten(relation: Relation) -> Relation:
-    """The relation after every rule, and so everything that it reads. What is read twice stays one relation."""
+def apply_rules(relation: Relation) -> Relation:
+    """Apply every rule to the relation and to all its inputs. A relation that is used twice stays one relation."""
     return _Rewriting({}).of(relation)
 
 
 class _Rewriting:
-    def __init__(self, done: dict[int, tuple[Relation, Relation]]) -> None:
-        self._done = done
+    def __init__(self, rewritten: dict[int, tuple[Relation, Relation]]) -> None:
+        self._rewrite_part = rewritten
 
     def of(self, relation: Relation) -> Relation:
-        """Top down: a rule sees a construct whole, and what it makes is rewritten in turn."""
-        if id(relation) not in self._done:
-            self._done[id(relation)] = relation, self._below(_applied(relation))
-        return self._done[id(relation)][1]
+        """Rewrite from the top, so that a rule sees a whole construct; then rewrite the inputs of its result."""
+        if id(relation) not in self._rewrite_part:
+            self._rewrite_part[id(relation)] = relation, self._below(_rewrite_once(relation))
+        return self._rewrite_part[id(relation)][1]
 
     def _below(self, relation: Relation) -> Relation:
         new: dict[str, Any] = {name: self.of(source) for name, source in inputs(relation).items()}
@@ -37,7 +37,7 @@ class _Rewriting:
         return replace(relation, **new) if is_changed else relation
 
 
-def _applied(relation: Relation) -> Relation:
+def _rewrite_once(relation: Relation) -> Relation:
     for rule in RULES:
         relation = rule(relation)
     return relation

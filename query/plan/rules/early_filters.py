@@ -1,4 +1,4 @@
-"""Conditions on stored columns alone are asked before subqueries are looked up."""
+"""Filters on stored columns run before the lookup joins of subqueries."""
 
 from dataclasses import replace
 
@@ -8,15 +8,15 @@ from query.plan.tree import Filter, LookupJoin, Relation
 
 
 def ahead_of_lookups(relation: Relation) -> Relation:
-    """The filter with what it asks of the left side of a lookup alone done there."""
+    """A filter over a lookup join: its conditions on the left side alone move below the join."""
     if not isinstance(relation, Filter) or not isinstance(relation.input, LookupJoin):
         return relation
     source = relation.input
-    own = {made.id for made in source.left.fields}
+    own = {field.id for field in source.left.fields}
     parts = conjuncts(relation.predicate)
     early = [part for part in parts if is_plain(part) and {column.id for column in columns(part)} <= own]
     late = [part for part in parts if part not in early]
     if not early or not late:
         return relation
-    left = Filter(source.left.fields, source.left, conjunction(early))
-    return replace(relation, input=replace(source, left=left), predicate=conjunction(late))
+    filtered = Filter(source.left.fields, source.left, conjunction(early))
+    return replace(relation, input=replace(source, left=filtered), predicate=conjunction(late))

@@ -1,4 +1,4 @@
-"""Grouping sets over one reading: the coarser sets from the groups of the finest, where the aggregates allow it."""
+"""Grouping sets in one scan: the coarser sets are computed from the groups of the finest, if the aggregates allow."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,11 +19,11 @@ from query.plan.tree import (
 )
 
 _ITSELF: Final = ("min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or")
-"""Aggregates of a whole that are the same aggregates of what they are of its parts."""
+"""Aggregates whose value for a whole is the same aggregate of their values for its parts."""
 
 
 def from_the_finest(relation: Relation) -> Relation:
-    """A union of grouping sets with the coarser ones made from the groups of the finest, which are kept for them."""
+    """A union of grouping sets that computes the coarser ones from the materialized groups of the finest."""
     if not isinstance(relation, SetOperation):
         return relation
     branches = list(_branches(relation))
@@ -33,13 +33,13 @@ def from_the_finest(relation: Relation) -> Relation:
     finest = max(parts, key=lambda part: len(part.keys))
     if not all(_is_coarser(part, finest) for part in parts) or not all(map(_is_decomposable, finest.calls)):
         return relation
-    return _regrouped(relation, finest, Materialized(finest.fields, finest))
+    return _regroup(relation, finest, Materialized(finest.fields, finest))
 
 
-def _regrouped(relation: Relation, finest: Aggregate, groups: Materialized) -> Relation:
-    """The union over the kept groups, each of its aggregations being of the finest's groups or these themselves."""
+def _regroup(relation: Relation, finest: Aggregate, groups: Materialized) -> Relation:
+    """The union with every aggregation over the materialized groups of the finest, which is read as it is."""
     if isinstance(relation, SetOperation):
-        left, right = (_regrouped(side, finest, groups) for side in (relation.left, relation.right))
+        left, right = (_regroup(side, finest, groups) for side in (relation.left, relation.right))
         return replace(relation, left=left, right=right)
     if not isinstance(relation, Project) or not isinstance(relation.input, Aggregate):
         return relation
@@ -57,11 +57,15 @@ def _branches(relation: Relation) -> Iterator[Relation]:
 
 def _is_coarser(part: Aggregate, finest: Aggregate) -> bool:
     """True for an aggregation of the same rows, to the same columns, by some of the keys."""
-    same = part.input is finest.input and part.calls == finest.calls and _made(part) == _made(finest)
-    return same and set(part.keys) <= set(finest.keys)
+    alike = (
+        part.input is finest.input
+        and part.calls == finest.calls
+        and _aggregate_fields(part) == _aggregate_fields(finest)
+    )
+    return alike and set(part.keys) <= set(finest.keys)
 
 
-def _made(part: Aggregate) -> tuple[Field, ...]:
+def _aggregate_fields(part: Aggregate) -> tuple[Field, ...]:
     return part.fields[len(part.keys) :]
 
 
@@ -76,12 +80,12 @@ def _is_decomposable(call: AggregateCall) -> bool:
 
 def _from_groups(part: Aggregate, finest: Aggregate, groups: Relation) -> Relation:
     """The groups of `part` from those of `finest`. Without any group a count is 0, and a sum NULL."""
-    made = _made(finest)
+    grouping = _aggregate_fields(finest)
     calls = tuple(
         AggregateCall(field.type, "sum" if call.function == "count" else call.function, (field.ref(),))
-        for call, field in zip(finest.calls, made, strict=True)
+        for call, field in zip(finest.calls, grouping, strict=True)
     )
-    values = (*part.keys, *(_value(call, field) for call, field in zip(finest.calls, made, strict=True)))
+    values = (*part.keys, *(_value(call, field) for call, field in zip(finest.calls, grouping, strict=True)))
     return Project(part.fields, Aggregate(part.fields, groups, part.keys, calls), values)
 
 

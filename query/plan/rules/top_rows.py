@@ -1,4 +1,4 @@
-"""The first rows of every group: what sorting need not see is left out where only they are asked for."""
+"""Top-N filters: a query that needs only the first rows of every group need not sort the others."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,34 +28,34 @@ _MOST: Final = 100
 
 
 def first_of_numbered(relation: Relation) -> Relation:
-    """`WHERE number <= n` of rows that a window function numbers: the window may leave out what is beyond n."""
+    """`WHERE number <= n` over a window function that numbers rows: the window may drop rows beyond n."""
     if not isinstance(relation, Filter):
         return relation
-    for made in relation.input.fields:
-        most = _rows_wanted(relation.predicate, made.id) if made.type.name == "int8" else None
-        narrowed = None if most is None else _narrowed(relation.input, made.id, most)
-        if narrowed is not None:
-            return replace(relation, input=narrowed)
+    for field in relation.input.fields:
+        most = _row_limit(relation.predicate, field.id) if field.type.name == "int8" else None
+        reduced = None if most is None else _with_first(relation.input, field.id, most)
+        if reduced is not None:
+            return replace(relation, input=reduced)
     return relation
 
 
-def _narrowed(relation: Relation, column: str, most: int) -> Relation | None:
-    """A relation without some of the rows whose number, which is the column, is beyond `most`."""
-    place = [made.id for made in relation.fields].index(column)
+def _with_first(relation: Relation, column: str, most: int) -> Relation | None:
+    """A relation that drops rows whose number, the column, is greater than `most`; it need not drop all of them."""
+    index = [field.id for field in relation.fields].index(column)
     match relation:
         case CteRef():
-            narrowed = _narrowed(relation.input, relation.input.fields[place].id, most)
+            reduced = _with_first(relation.input, relation.input.fields[index].id, most)
         case Project() if all(isinstance(value, Column) for value in relation.values):
-            narrowed = _narrowed(relation.input, getattr(relation.values[place], "id", ""), most)
-        case Window() if place >= len(relation.input.fields) and _ranks_only(relation):
+            reduced = _with_first(relation.input, getattr(relation.values[index], "id", ""), most)
+        case Window() if index >= len(relation.input.fields) and _ranks_only(relation):
             return replace(relation, first=most)
         case _:
             return None
-    return None if narrowed is None else replace(relation, input=narrowed)
+    return None if reduced is None else replace(relation, input=reduced)
 
 
 def first_of_distinct(relation: Relation) -> Relation:
-    """DISTINCT ON over sorted rows: only rows that may be the first of their group are sorted."""
+    """DISTINCT ON over sorted rows: sort only rows that can be the first of their group."""
     if not isinstance(relation, Distinct) or relation.keys is None or not isinstance(relation.input, Sort):
         return relation
     groups, source = relation.keys, relation.input
@@ -64,20 +64,20 @@ def first_of_distinct(relation: Relation) -> Relation:
         return relation
     if {key.value for key in source.keys[: len(groups)]} != set(groups):
         return relation
-    kept = TopRows(source.input.fields, source.input, groups, keys[0], 1)
-    return replace(relation, input=replace(source, input=kept))
+    top_rows = TopRows(source.input.fields, source.input, groups, keys[0], 1)
+    return replace(relation, input=replace(source, input=top_rows))
 
 
 def _has_thresholds(groups: Sequence[PgType], key: PgType) -> bool:
     """True for types whose thresholds Polars finds as PostgreSQL orders them."""
-    return key.name in _ORDERED and all(kind.name in _GROUPED for kind in groups)
+    return key.name in _ORDERED and all(pg_type.name in _GROUPED for pg_type in groups)
 
 
-def _rows_wanted(predicate: Scalar, column: str) -> int | None:
+def _row_limit(predicate: Scalar, column: str) -> int | None:
     """The number n for which the predicate cannot hold where the column, counted from 1, is beyond n."""
     for part in conjuncts(predicate):
         match part:
-            case Call(function=name, args=(Column(id=found), Constant(value=int(count)))) if found == column:
+            case Call(function=name, args=(Column(id=column_id), Constant(value=int(count)))) if column_id == column:
                 most = {"<=(any, any)": count, "=(any, any)": count, "<(any, any)": count - 1}.get(name)
                 if most is not None and 1 <= most <= _MOST:
                     return most

@@ -7,9 +7,9 @@ from typing import Final
 import polars as pl
 import pytest
 
-from query.engine import bound
+from query.engine import bind_statement
 from query.plan.environment import schema_of
-from query.plan.rules import rewritten
+from query.plan.rules import apply_rules
 from query.plan.traverse import inputs
 from query.plan.tree import CteRef, Filter, LookupJoin, Materialized, Relation, TopRows, Window
 from query.syntax.parse import parse
@@ -20,7 +20,7 @@ SETS: Final = "SELECT g, v, {}(w) FROM t GROUP BY ROLLUP (g, v)"
 
 
 def relation(sql: str) -> Relation:
-    return rewritten(bound(parse(sql), SCHEMAS, datetime(2025, 1, 1, tzinfo=UTC)).relation)
+    return apply_rules(bind_statement(parse(sql), SCHEMAS, datetime(2025, 1, 1, tzinfo=UTC)).relation)
 
 
 def relations(root: Relation) -> Iterator[Relation]:

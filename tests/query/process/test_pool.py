@@ -282,7 +282,7 @@ def test_beyond_the_line_queries_are_refused_at_once(make_pool: MakePool) -> Non
 
     with ThreadPoolExecutor() as threads, pool.lease(query(1), never):
         waiting = threads.submit(run, pool, "echo", b"x", 1, by=query(2))
-        wait_until(lambda: len(pool._line) == 1)
+        wait_until(lambda: len(pool._queue) == 1)
         with pytest.raises(Overloaded) as refusal:
             run(pool, "echo", b"x", 1, by=query(3))
         assert refusal.value.retry_after_seconds > 0
@@ -315,7 +315,7 @@ def test_one_caller_cannot_hold_all_slots(make_pool: MakePool) -> None:
 
     with ThreadPoolExecutor() as threads, pool.lease(query(1, "greedy"), never):
         second = threads.submit(run, pool, "sleep", 0, by=query(2, "greedy"))
-        wait_until(lambda: len(pool._line) == 1)
+        wait_until(lambda: len(pool._queue) == 1)
         assert run(pool, "echo", b"x", 1, by=query(3, "modest"))[0] == b"x"
         assert not second.done()
 
@@ -342,9 +342,9 @@ def test_callers_take_turns(make_pool: MakePool) -> None:
     with ThreadPoolExecutor(20) as threads, pool.lease(query(0), never):
         for number in range(8):
             threads.submit(one, number, "greedy")
-            wait_until(lambda: len(pool._line) > number)  # noqa: B023
+            wait_until(lambda: len(pool._queue) > number)  # noqa: B023
         threads.submit(one, 9, "modest")
-        wait_until(lambda: len(pool._line) == 9)
+        wait_until(lambda: len(pool._queue) == 9)
 
     assert order.index("modest") <= 1
 
@@ -362,9 +362,9 @@ def test_workers_take_turns(make_pool: MakePool) -> None:
     with ThreadPoolExecutor(20) as threads, here.lease(query(0), never):
         for number in range(6):
             threads.submit(one, here, number, "here")
-        wait_until(lambda: len(here._line) == 6)
+        wait_until(lambda: len(here._queue) == 6)
         threads.submit(one, there, 7, "there")
-        wait_until(lambda: len(there._line) == 1)
+        wait_until(lambda: len(there._queue) == 1)
 
     assert order.index("there") <= 2
 
@@ -373,7 +373,7 @@ def test_slots_of_a_killed_worker_are_free_at_once(tmp_path: Path) -> None:
     code = (
         "import sys, time; from pathlib import Path; from query.process.slot_table import SlotTable, Query\n"
         "host = SlotTable(Path(sys.argv[1]), 1); host.open(); assert host.try_slot(None) == 0\n"
-        "entry = host.enter(Query('dead', '', 'user:admin', 'SELECT 1', '')); place = host.stand_in_line()\n"
+        "entry = host.enter(Query('dead', '', 'user:admin', 'SELECT 1', '')); place = host.enqueue()\n"
         "print('ready', flush=True); time.sleep(600)"
     )
     host = SlotTable(tmp_path, 1)
@@ -396,7 +396,7 @@ def test_a_worker_that_is_stuck_at_the_head_of_the_line_is_passed_by(tmp_path: P
     host.open()
     stuck.open()
 
-    place = stuck.stand_in_line()
+    place = stuck.enqueue()
 
     assert host.try_slot(None) is None
     wait_until(lambda: host.try_slot(None) == 0)

@@ -43,13 +43,13 @@ class Asker:
     def __init__(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
         self.bench, self.computed = bench, 0
         self._execution = Execution()
-        lowered = engine.lowered
+        lower_statement = engine.lower_statement
 
         def counted(*arguments: Any) -> engine.Compiled:
             self.computed += 1
-            return lowered(*arguments)
+            return lower_statement(*arguments)
 
-        monkeypatch.setattr(engine, "lowered", counted)
+        monkeypatch.setattr(engine, "lower_statement", counted)
 
     def __call__(
         self,

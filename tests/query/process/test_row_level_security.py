@@ -48,60 +48,64 @@ def snapshot(root: Path, *files: list[dict[str, Any]]) -> Snapshot:
     return Snapshot(str(root), schema, "p_timestamp", None, None, tuple(found), ())
 
 
-def seen(narrowing: RowLevelSecurity, whole: Snapshot, only: Tags = PROD, **sides: int) -> pl.DataFrame:
+def seen(row_level_security: RowLevelSecurity, whole: Snapshot, only: Tags = PROD, **sides: int) -> pl.DataFrame:
     """The rows and columns that a narrowed reader sees of `[start, end)`."""
-    columns = narrowing.visible(whole, only)
-    rows = narrowing.scan(whole.within(sides.get("start"), sides.get("end")), only)
+    columns = row_level_security.visible(whole, only)
+    rows = row_level_security.scan(whole.within(sides.get("start"), sides.get("end")), only)
     return rows.select(name for name in FIELDS if name in columns).collect()
 
 
 @pytest.fixture
-def narrowing() -> RowLevelSecurity:
+def row_level_security() -> RowLevelSecurity:
     return RowLevelSecurity(UnconvertedRows())
 
 
-def test_only_permitted_rows_and_their_columns_are_seen(narrowing: RowLevelSecurity, tmp_path: Path) -> None:
+def test_only_permitted_rows_and_their_columns_are_seen(row_level_security: RowLevelSecurity, tmp_path: Path) -> None:
     whole = snapshot(tmp_path, [{"env": "prod", "n": 1}, {"env": "dev", "secret": "x"}, {"n": 3, "secret": "y"}])
 
-    found = seen(narrowing, whole)
+    found = seen(row_level_security, whole)
 
     assert found.columns == ["p_timestamp", "env", "n", "p_src_ip"]
     assert found["n"].to_list() == [1]
 
 
-def test_a_column_of_a_permitted_row_is_seen_whatever_the_range(narrowing: RowLevelSecurity, tmp_path: Path) -> None:
+def test_a_column_of_a_permitted_row_is_seen_whatever_the_range(
+    row_level_security: RowLevelSecurity, tmp_path: Path
+) -> None:
     """As in a dataset of those rows alone, whose schema does not depend on the range of a query either."""
     whole = snapshot(tmp_path, [{"env": "prod", "secret": "mine"}], [{"env": "prod", "n": 2}])
 
-    found = seen(narrowing, whole, start=HOUR_NS, end=2 * HOUR_NS)
+    found = seen(row_level_security, whole, start=HOUR_NS, end=2 * HOUR_NS)
 
     assert "secret" in found.columns
     assert found["n"].to_list() == [2]
 
 
-def test_a_column_appears_with_its_first_permitted_row(narrowing: RowLevelSecurity, tmp_path: Path) -> None:
+def test_a_column_appears_with_its_first_permitted_row(row_level_security: RowLevelSecurity, tmp_path: Path) -> None:
     """What was learnt about files is kept, and new files are searched."""
     first = snapshot(tmp_path, [{"env": "prod"}])
-    assert "n" not in seen(narrowing, first).columns
+    assert "n" not in seen(row_level_security, first).columns
 
     second = snapshot(tmp_path, [{"env": "prod"}], [{"env": "prod", "n": 2}])
 
-    assert "n" in seen(narrowing, second).columns
+    assert "n" in seen(row_level_security, second).columns
 
 
-def test_what_one_tag_shows_another_does_not(narrowing: RowLevelSecurity, tmp_path: Path) -> None:
+def test_what_one_tag_shows_another_does_not(row_level_security: RowLevelSecurity, tmp_path: Path) -> None:
     whole = snapshot(tmp_path, [{"env": "prod", "n": 1}, {"env": "dev", "secret": "x"}])
-    seen(narrowing, whole, frozenset({("env", "dev")}))
+    seen(row_level_security, whole, frozenset({("env", "dev")}))
 
-    assert "secret" not in seen(narrowing, whole).columns
-    assert seen(narrowing, whole, PROD | {("env", "dev")}).height == 2
+    assert "secret" not in seen(row_level_security, whole).columns
+    assert seen(row_level_security, whole, PROD | {("env", "dev")}).height == 2
 
 
 @pytest.mark.parametrize("only", [frozenset(), frozenset({("absent", "x")}), frozenset({("p_timestamp", "1970")})])
-def test_a_tag_that_no_row_can_bear_shows_nothing(narrowing: RowLevelSecurity, tmp_path: Path, only: Tags) -> None:
+def test_a_tag_that_no_row_can_bear_shows_nothing(
+    row_level_security: RowLevelSecurity, tmp_path: Path, only: Tags
+) -> None:
     whole = snapshot(tmp_path, [{"env": "prod", "n": 1}])
 
-    found = seen(narrowing, whole, only)
+    found = seen(row_level_security, whole, only)
 
     assert (found.height, found.columns) == (0, ["p_timestamp", "p_src_ip"])
 
@@ -151,12 +155,12 @@ def test_the_condition_stays_below_the_users() -> None:
 TAGGED = {"logs": ("level", "ERROR"), "hits": ("isrefresh", "1"), "metrics": ("job", "api"), "spans": ("error", "true")}
 
 
-def _subject(folder: Path, narrow: bool) -> Subject:
+def _subject(folder: Path, with_tag: bool) -> Subject:
     """Our engine over the oracle's tables, of which one row in a few is permitted: behind the predicate, or alone."""
     folder.mkdir()
-    loaded = [table if narrow else _permitted(table) for table in tables.every_table()]
+    loaded = [table if with_tag else _permitted(table) for table in tables.every_table()]
     subject = Subject(loaded, folder)
-    if narrow:
+    if with_tag:
         for table in loaded:
             if table.name in TAGGED:
                 whole = subject._tables[table.name]
@@ -173,9 +177,9 @@ def _permitted(table: tables.Table) -> tables.Table:
 
 
 def test_an_error_shows_a_narrowed_reader_values_of_permitted_rows_alone(tmp_path: Path) -> None:
-    narrow, alone = _subject(tmp_path / "narrow", True), _subject(tmp_path / "alone", False)
+    with_tag, alone = _subject(tmp_path / "narrow", True), _subject(tmp_path / "alone", False)
 
-    failure = narrow.run("SELECT sum(user_id::int) FROM logs")
+    failure = with_tag.run("SELECT sum(user_id::int) FROM logs")
 
     assert isinstance(failure, Failure)
     (shown,) = re.findall(r'"([^"]*)"', failure.message)
@@ -214,11 +218,11 @@ def _close(left: object, right: object) -> bool:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_narrowed_reader_gets_what_a_dataset_of_the_permitted_rows_would_give(tmp_path: Path) -> None:
     """Differentially, over every query of the SQL corpus that reads a narrowed table."""
-    narrow, alone = _subject(tmp_path / "narrow", True), _subject(tmp_path / "alone", False)
+    with_tag, alone = _subject(tmp_path / "narrow", True), _subject(tmp_path / "alone", False)
     queries = [query for query in corpus.every_query() if any(name in query.sql for name in TAGGED)]
 
     different = [
-        query.id for query in queries if not _alike(narrow.run(query.sql), alone.run(query.sql), query.ordered)
+        query.id for query in queries if not _alike(with_tag.run(query.sql), alone.run(query.sql), query.ordered)
     ]
 
     assert len(queries) > 300

@@ -42,15 +42,15 @@ def test_source_that_is_sent_again_arrives_as_the_same_object(bench: Bench) -> N
 
 def test_only_what_comes_again_is_kept_and_only_the_latest(bench: Bench) -> None:
     sources = [Source(take_snapshot(bench.layout, bench.app), None, None) for _ in range(MOST_KEPT + 2)]
-    readings = SourceCache()
+    cache = SourceCache()
 
-    first: list[CachedSource] = [readings.of(source) for source in sources]
-    second = [readings.of(source) for source in sources]
+    first: list[CachedSource] = [cache.of(source) for source in sources]
+    second = [cache.of(source) for source in sources]
 
     assert not any(a is b for a, b in zip(first, second, strict=True))
     latest = list(zip(sources, second, strict=True))[-MOST_KEPT:]
-    assert all(readings.of(source) is reading for source, reading in latest)
-    assert len(readings._kept) == MOST_KEPT
+    assert all(cache.of(source) is reading for source, reading in latest)
+    assert len(cache._sources) == MOST_KEPT
 
 
 def test_questions_of_one_snapshot_get_its_rows_and_a_later_snapshot_its_own(bench: Bench) -> None:
