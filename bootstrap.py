@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 import logs
@@ -98,16 +99,25 @@ def _told(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
+def _end(stopped: list[bool], *_: object) -> None:
+    stopped.append(True)
+    sys.exit(1)
+
+
 def main(arguments: list[str]) -> int:
+    # SIGTERM: SystemExit, so that what is open is closed; a program of PostgreSQL is never left half-way.
+    stopped: list[bool] = []
     try:
         close_to_others()
         settings = Settings.from_env()
         logs.configure(settings.log_format, settings.log_level)
         logs.take_hooks()
-        # SystemExit, so that what is open is closed; a program of PostgreSQL is never left half-way.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+        signal.signal(signal.SIGTERM, partial(_end, stopped))
         {"start": start, "stop": stop, "abandon": abandon}[arguments[0]](settings, arguments[1:])
     except (WeirError, InvalidSetting) as error:
+        if stopped:
+            # The database's client has made an error of its own of the exit.
+            return 1
         print(f"weir: {_told(error)}", file=sys.stderr)
         return 1
     return 0

@@ -17,7 +17,7 @@ from columns import POLARS_TYPES, ColumnType
 from ingest.json import decoding
 from query.engine import Table, prepare
 from query.results import formats
-from query.results.formats import Format, Options
+from query.results.options import Format, Options
 from query.syntax.parse import parse
 from tests.running import ROOT
 
