@@ -60,6 +60,10 @@ STREAM: Final = _header("X-P-Stream", "The dataset; it is created if it does not
 REPEATABLE: Final = _header("Idempotency-Key", "Stores a request once however often it is sent (24 hours).")
 
 
+def _stream_unless(named_by: str) -> dict[str, object]:
+    return _header("X-P-Stream", f"The dataset, created if it does not exist. Without it, {named_by} names it.")
+
+
 def _source(value: str) -> dict[str, object]:
     return _header("X-P-Log-Source", f"Always `{value}`.", required=True, values=(value,))
 
@@ -148,6 +152,14 @@ INGESTION: Final = {
             REPEATABLE,
         ),
         {PROTOBUF: BINARY},
+        {},
+        {"text/plain": TEXT},
+        204,
+    ),
+    "loki.push": Operation(
+        "Loki push, JSON or protobuf.",
+        (_stream_unless("the label `service_name`"), REPEATABLE),
+        {JSON: OBJECT, PROTOBUF: BINARY},
         {},
         {"text/plain": TEXT},
         204,

@@ -34,6 +34,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("POST", "/api/v1/ingest"): INGEST,
     ("POST", "/api/v1/logstream/<name>"): INGEST,
     **{("POST", f"/v1/{path}"): INGEST for path in ("logs", "metrics", "traces", "prometheus/write")},
+    ("POST", "/loki/api/v1/push"): INGEST,
     ("GET", "/api/v1/logstream"): READ,
     ("GET", "/api/prism/v1/home"): READ,
     ("POST", "/api/v1/query"): READ,
@@ -121,8 +122,8 @@ def test_route_lets_in_whom_it_should(service: Service, keys: dict[str, str], me
 
 
 def _has_its_error_shape(rule: str, answer: requests.Response) -> bool:
-    """OTLP answers with google.rpc.Status and remote write with text (docs/errors.md)."""
-    if rule == "/v1/prometheus/write":
+    """OTLP answers with google.rpc.Status, remote write and Loki with text (docs/errors.md)."""
+    if rule in ("/v1/prometheus/write", "/loki/api/v1/push"):
         return answer.headers["Content-Type"].startswith("text/plain") and bool(answer.text.strip())
     members = {"code", "message"} if rule.startswith("/v1/") else {"code", "message", "requestId"}
     return set(answer.json()) >= members

@@ -11,6 +11,9 @@ from errors import StorageUnavailable
 from ingest.decoded import Decoded
 from ingest.json import answers as json_answers
 from ingest.json import batch_decoding, decoding
+from ingest.loki import answers as loki_answers
+from ingest.loki import decoding as loki
+from ingest.loki import rows as loki_rows
 from ingest.otlp import answers as otlp_answers
 from ingest.otlp import costs, logs, metrics, traces
 from ingest.otlp.reading import PROTOBUF, require_media_type
@@ -29,7 +32,7 @@ JSON_INLINE_BYTES: Final = 512 * 1024
 
 def protocols() -> tuple[Protocol, ...]:
     """All of them, for one worker: what a decoder learns from its requests is made here."""
-    return (_json(), _otlp(), _remote_write(Catalogue()))
+    return (_json(), _otlp(), _remote_write(Catalogue()), _loki())
 
 
 def _json() -> Protocol:
@@ -98,6 +101,23 @@ def _remote_write(catalogue: Catalogue) -> Protocol:
         shortcut=Shortcut(decode_short, _short_cost),
     )
     return Protocol("remote_write", (write,), failure=remote_write_answers.failure)
+
+
+def _loki() -> Protocol:
+    """Loki push. Its protobuf is in snappy, which its senders do not say."""
+    push = Endpoint(
+        "push",
+        "/loki/api/v1/push",
+        media_type=lambda request: loki.media_type_of(request.mimetype),
+        decode=loki.decode,
+        success=loki_answers.success,
+        cost=loki.cost,
+        names_datasets=True,
+        bound=lambda _, dataset, __: replace(push, decode=partial(loki.decode, dataset=dataset)),
+        coding=lambda request: "" if loki.media_type_of(request.mimetype) == loki.JSON else "snappy",
+        time_column=loki_rows.TIME,
+    )
+    return Protocol("loki", (push,), failure=loki_answers.failure)
 
 
 def _short_cost(body: bytes, content_type: str, _: int) -> int:

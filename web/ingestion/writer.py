@@ -9,6 +9,7 @@ from typing import Final
 from columns import Batch, Field
 from errors import DatasetExists, DatasetNotFound
 from models import dataset
+from models.column import TIMESTAMP
 from models.dataset import DEFAULT_TENANT, Dataset
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
@@ -23,12 +24,21 @@ class Writer:
 
     storage: Storage
 
-    def store(self, tenant: str, name: str, batch: Batch, arrival: Arrival, telemetry_type: str) -> None:
-        """Return when the events are on stable storage. A dataset that does not exist yet is created.
+    def store(
+        self,
+        tenant: str,
+        name: str,
+        batch: Batch,
+        arrival: Arrival,
+        telemetry_type: str,
+        time_column: str = TIMESTAMP,
+    ) -> None:
+        """Return when the events are on stable storage. A dataset that does not exist yet is created, with that time.
 
         An empty batch is stored too, as nothing: its dataset exists afterwards.
         """
-        self.storage.append(self._find_or_create(tenant, name, telemetry_type), batch, arrival)
+        target = self._find_or_create(tenant, name, telemetry_type, time_column=time_column)
+        self.storage.append(target, batch, arrival)
 
     def store_own(self, name: str, fields: Sequence[Field], batch: Batch) -> None:
         """Weir's own events, as `store` does it, into the default tenant.
@@ -45,11 +55,18 @@ class Writer:
         except DatasetNotFound:
             return None
 
-    def _find_or_create(self, tenant: str, name: str, telemetry_type: str, fields: Sequence[Field] = ()) -> Dataset:
+    def _find_or_create(
+        self,
+        tenant: str,
+        name: str,
+        telemetry_type: str,
+        fields: Sequence[Field] = (),
+        time_column: str = TIMESTAMP,
+    ) -> Dataset:
         """Of rivals that create one dataset at once, all get the same."""
         try:
             return self.storage.find(tenant, name)
         except DatasetNotFound:
             with suppress(DatasetExists):
-                dataset.create(tenant, name, telemetry_type=telemetry_type, fields=fields)
+                dataset.create(tenant, name, telemetry_type=telemetry_type, fields=fields, time_column=time_column)
             return self.storage.find(tenant, name)
