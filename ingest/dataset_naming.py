@@ -3,6 +3,11 @@
 import re
 from typing import Final
 
+from errors import InvalidRequest
+
+MOST_DATASETS: Final = 100
+"""Of one request. Each may have to be created: a body of names would otherwise keep PostgreSQL busy."""
+
 LONGEST: Final = 100
 _UNUSABLE: Final = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -16,3 +21,10 @@ def dataset_named(text: str) -> str:
     ('logs-app_2026', '_var_log_syslog')
     """
     return _UNUSABLE.sub("_", text[:LONGEST])
+
+
+def require_few(names: list[str]) -> list[str]:
+    """The names. Raises InvalidRequest when one request has more than `MOST_DATASETS`."""
+    if len(names) > MOST_DATASETS:
+        raise InvalidRequest(f"the request names more than {MOST_DATASETS} datasets", limit=MOST_DATASETS)
+    return names

@@ -156,6 +156,35 @@ INGESTION: Final = {
         {"text/plain": TEXT},
         204,
     ),
+    "elasticsearch.bulk": Operation(
+        "Elasticsearch's bulk API: `index` and `create`, with a result for each item.",
+        (
+            _stream_unless("`_index`, else the path"),
+            _query("filter_path", "The members of the answer that are wanted."),
+            REPEATABLE,
+        ),
+        {NDJSON: TEXT},
+        _json(OBJECT),
+        _json(OBJECT),
+    ),
+    "splunk.collect": Operation(
+        "Events as Splunk's HTTP Event Collector takes them.",
+        (_stream_unless("`index`, else `source`"), REPEATABLE),
+        _json(OBJECT),
+        _json(OBJECT),
+        _json(OBJECT),
+    ),
+    "splunk.collect_raw": Operation(
+        "Lines, one event each, as Splunk's HTTP Event Collector takes them.",
+        (
+            _stream_unless("`index`, else `source`"),
+            *(_query(name, "Of all events of the request.") for name in ("index", "source", "sourcetype", "host")),
+            REPEATABLE,
+        ),
+        {"text/plain": TEXT},
+        _json(OBJECT),
+        _json(OBJECT),
+    ),
     "loki.push": Operation(
         "Loki push, JSON or protobuf.",
         (_stream_unless("the label `service_name`"), REPEATABLE),

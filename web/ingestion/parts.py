@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
 
 from auth.identity import Identity
 from auth.privileges import Action, require
-from errors import InvalidRequest, WeirError
+from errors import WeirError
+from ingest.dataset_naming import require_few
 from ingest.decoded import Decoded, Divided, Part, RefusedPart, Stored
 from metrics.meters import Meters
 from storage.write.arrival import Arrival
@@ -16,9 +16,6 @@ from web.errors import status_of
 from web.ingestion.headers import checked_dataset_name
 from web.ingestion.received import IngestRequest, receipt
 from web.ingestion.writer import Writer
-
-# Each may have to be created: a body of names would otherwise keep PostgreSQL busy.
-MOST_DATASETS: Final = 100
 
 
 class PartsStore:
@@ -34,8 +31,7 @@ class PartsStore:
         Raises Forbidden, InvalidName, InvalidRequest (too many datasets), and what decoding and storing raise.
         """
         decoded = _divided(received)
-        if len(decoded.parts) > MOST_DATASETS:
-            raise InvalidRequest(f"the request names more than {MOST_DATASETS} datasets", limit=MOST_DATASETS)
+        require_few([part.dataset for part in decoded.parts])
         refused = _refusals(received, identity, decoded.parts)
         rows = sum(part.batch.height for part in decoded.parts)
         answers: list[StoredAnswer] = []
