@@ -42,10 +42,13 @@ def items(body: bytes, index: str | None) -> Iterator[Item]:
     if body.count(b"\n") > 2 * MOST_ITEMS:
         raise TooLarge(f"more than {MOST_ITEMS} items in one request", limit=MOST_ITEMS)
     lines = iter(body.split(b"\n"))
+    before, action = b"", Action("", "", "", None)
     for number, line in enumerate(lines):
-        if not line.strip():
-            continue
-        action = (_action_kept if len(line) <= _LONGEST_KEPT else _action)(line, index, number)
+        if line != before or not line:  # most are as the one before
+            if not line.strip():
+                continue
+            action = (_action_kept if len(line) <= _LONGEST_KEPT else _action)(line, index, number)
+            before = line
         document = next(lines, b"") if action.name in _WITH_DOCUMENT else b""
         yield Item(action, document)
 

@@ -18,6 +18,7 @@ from ingest.elasticsearch.bulk import CREATES, Item, items
 from ingest.flatten import Rules, flatten
 from ingest.json import batch_decoding, decoding
 from ingest.json.exact import loads
+from ingest.json.fast_path import shapes
 
 _REFUSED: Final = "refused_item"
 
@@ -86,6 +87,9 @@ def _batch(found: Sequence[Item], numbers: list[int], faults: dict[int, WeirErro
     documents = [found[number].document.strip() for number in numbers]
     if {document[:1] for document in documents} != {b"{"}:  # an array would be read as the events in it
         return _one_by_one(found, numbers, faults, max_columns)
+    alike = shapes(Rules(max_columns=max_columns, reserved=decoding.RESERVED)).read_parts(documents)
+    if alike is not None and set(alike[1]) == {1}:
+        return alike[0]
     try:
         batch, counts = batch_decoding.decode(documents, max_columns)
         if set(counts) == {1}:
