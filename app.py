@@ -58,7 +58,7 @@ def build(settings: Settings, identity: Access) -> Services:
         settings=settings,
         access=identity,
         credentials=authentication.credentials(identity),
-        audit=writer.store,
+        audit=writer.record,
         peer_key=key,
         target_policy=Policy.of(settings.alert_allowed_hosts),
         storage=storage,

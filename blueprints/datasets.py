@@ -50,6 +50,7 @@ def create(name: str) -> Response:
         custom_partition=_custom_partition(sent),
         static_schema=sent.static_schema,
         telemetry_type=_telemetry_type(sent),
+        is_lookup=sent.is_lookup,
         fields=_declared(sent),
     )
     return jsonify({"dataset": name, "message": f"dataset {name} created"})
@@ -121,6 +122,7 @@ def info(name: str) -> Response:
         "latestEventAt": rfc3339_of_ns(counted.last),
         "timePartition": None if found.time_column == "p_timestamp" else found.time_column,
         "customPartition": found.custom_partition,
+        "datasetKind": "lookup" if found.is_lookup else None,
         "staticSchemaFlag": "true" if found.static_schema else None,
         "streamType": "UserDefined",
         "telemetryType": found.telemetry_type,

@@ -147,13 +147,15 @@ def find_all(tenant: str) -> list[Dataset]:
 def populated(tenant: str) -> frozenset[int]:
     """The ids of the tenant's datasets that ever got an event.
 
-    Known before conversion by the columns that events bring; a static schema has them beforehand.
+    Known before conversion by the columns that events bring beside the time column; a static schema has them
+    beforehand.
     """
     with connection():
         rows = database.execute_sql(
-            "SELECT id FROM dataset LEFT JOIN dataset_total ON dataset_id = id WHERE tenant = %s AND (events > 0"
-            " OR NOT static_schema AND (SELECT count(*) FROM dataset_column c WHERE c.dataset_id = id) > %s)",
-            (tenant, len(ARRIVAL_COLUMNS)),
+            "SELECT d.id FROM dataset d LEFT JOIN dataset_total t ON t.dataset_id = d.id WHERE tenant = %s"
+            " AND (events > 0 OR NOT static_schema"
+            " AND (SELECT count(*) FROM dataset_column c WHERE c.dataset_id = d.id) > %s + (time_column <> %s)::int)",
+            (tenant, len(ARRIVAL_COLUMNS), TIMESTAMP),
         )
         return frozenset(number for (number,) in rows.fetchall())
 

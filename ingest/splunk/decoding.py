@@ -90,6 +90,8 @@ def _require_events(sent: Columns, height: int) -> None:
                 "Event field cannot be blank", index=(values == "").fill_null(False).arg_max(), **{DETAIL: BLANK_EVENT}
             )
         if each.name == _EVENT or each.name.startswith(f"{_EVENT}_"):
+            if each.name != _EVENT and values.null_count() == 0:  # most are alike, and all have it
+                return
             has_event |= values.is_not_null()
     if not has_event.all():
         raise InvalidEvent("Event field is required", index=(~has_event).arg_max(), **{DETAIL: NO_EVENT})

@@ -22,6 +22,10 @@ def event_times(sent: dict[ColumnType, pl.Series], height: int, now_ns: int) -> 
     >>> event_times({ColumnType.FLOAT64: pl.Series([1795305592.25, None])}, 2, 5).to_physical().to_list()
     [1795305592250000000, 5]
     """
+    if len(sent) == 1 and (only := next(iter(sent.items())))[1].null_count() == 0:
+        times = _nanoseconds(*only)
+        if times.null_count() == 0:
+            return times.alias("time").cast(_NANOSECONDS)
     times = pl.Series("time", [None], pl.Int64()).new_from_index(0, height)
     for kind, values in sent.items():
         found = _nanoseconds(kind, values)

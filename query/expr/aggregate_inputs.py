@@ -51,11 +51,14 @@ class AggregateInputs:
         holds = self.holds()
         return self.value(scalar) if holds is None else pl.when(holds).then(self.compute(scalar, holds))
 
-    def argument(self, index: int = 0) -> tuple[pl.Expr, pl.Expr]:
-        """The column an argument is computed as before grouping, and its values in the aggregate."""
-        scalar, name = self.call.args[index], self.name(f"a{index}")
-        value = pl.col(name)
-        return self.masked(scalar).alias(name), once(value, scalar.type) if self.call.distinct else value
+    def column(self, index: int = 0) -> pl.Expr:
+        """The column that an argument is computed as before grouping."""
+        return self.masked(self.call.args[index]).alias(self.name(f"a{index}"))
+
+    def values(self, index: int = 0) -> pl.Expr:
+        """The values of that column in the aggregate, each once for DISTINCT."""
+        value = pl.col(self.name(f"a{index}"))
+        return once(value, self.call.args[index].type) if self.call.distinct else value
 
 
 def quotient(total: pl.Expr, count: pl.Expr, scale: int) -> pl.Expr:

@@ -83,7 +83,7 @@ def _numeric_sum(inputs: AggregateInputs) -> Plan:
 def _total(inputs: AggregateInputs, wide: pl.DataType | None = None) -> Plan:
     """The sum and the number of values, without any of which it is NULL. Values are cast to `wide` first."""
     name, made, count = inputs.name("a0"), inputs.made.id, inputs.name("n")
-    column, value = inputs.argument()
+    column, value = inputs.column(), inputs.values()
     column = column if wide is None else column.cast(wide)
     aggregates = (pl.when(value.count() > 0).then(value.sum()).alias(made), value.count().alias(count))
     sql = () if inputs.call.distinct else (f'SUM("{name}") AS "{made}"', f'COUNT("{name}") AS "{count}"')
@@ -93,14 +93,14 @@ def _total(inputs: AggregateInputs, wide: pl.DataType | None = None) -> Plan:
 
 def _size(inputs: AggregateInputs) -> tuple[pl.Expr, str]:
     """About the sum of the values, as an aggregate and as text: the exact one wraps around beyond 128 bits."""
-    _, value = inputs.argument()
+    value = inputs.values()
     name = inputs.name("f")
     return value.cast(pl.Float64).sum().alias(name), f'SUM(CAST("{inputs.name("a0")}" AS DOUBLE)) AS "{name}"'
 
 
 @aggregate("avg(float8) -> float8", _MEAN)
 def _float_mean(inputs: AggregateInputs) -> Plan:
-    column, value = inputs.argument()
+    column, value = inputs.column(), inputs.values()
     mean = value.cast(pl.Float64).mean().alias(inputs.made.id)
     sql = () if inputs.call.distinct else (f'AVG("{inputs.name("a0")}") AS "{inputs.made.id}"',)
     return Plan((column.cast(pl.Float64),), (mean,), pl.col(inputs.made.id), sql)
@@ -126,7 +126,7 @@ def _numeric_mean(inputs: AggregateInputs) -> Plan:
 def _exact_mean(inputs: AggregateInputs) -> Plan:
     """The exact sum divided by the number of values."""
     name, total, count = inputs.name("a0"), inputs.name("s"), inputs.name("n")
-    column, value = inputs.argument()
+    column, value = inputs.column(), inputs.values()
     aggregates = (value.sum().alias(total), value.count().cast(pl.Int64).alias(count))
     sql = () if inputs.call.distinct else (f'SUM("{name}") AS "{total}"', f'COUNT("{name}") AS "{count}"')
     result = quotient(pl.col(total).cast(pl.Int128), pl.col(count), inputs.made.type.scale - inputs.type.scale)
@@ -167,7 +167,7 @@ def _greatest(inputs: AggregateInputs) -> Plan:
 @aggregate(_forms("max", "float4", "float8"), _GREATEST)
 def _greatest_float(inputs: AggregateInputs) -> Plan:
     """NaN is the greatest float, which Polars leaves out."""
-    column, _ = inputs.argument()
+    column = inputs.column()
     value, made, nan = pl.col(inputs.name("a0")), inputs.made.id, inputs.name("x")
     result = pl.when(pl.col(nan)).then(float("nan")).otherwise(pl.col(made))
     return Plan((column,), (value.max().alias(made), value.is_nan().any().alias(nan)), result)
@@ -181,7 +181,7 @@ def _greatest_by_key(inputs: AggregateInputs) -> Plan:
 
 def _reduced(inputs: AggregateInputs, value: pl.Expr, sql: str = "") -> Plan:
     """One value of the argument's column, by an aggregate that SQLContext calls `sql`, if it has it."""
-    column, _ = inputs.argument()
+    column = inputs.column()
     made = inputs.made.id
     text = (f'{sql}("{inputs.name("a0")}") AS "{made}"',) if sql else ()
     return Plan((column,), (value.alias(made),), pl.col(made), text)
@@ -189,41 +189,43 @@ def _reduced(inputs: AggregateInputs, value: pl.Expr, sql: str = "") -> Plan:
 
 @aggregate("bool_and(bool) -> bool; every(bool) -> bool", "True if every value is true.")
 def _every(inputs: AggregateInputs) -> Plan:
-    _, value = inputs.argument()
+    value = inputs.values()
     return _reduced(inputs, value.min())
 
 
 @aggregate("bool_or(bool) -> bool", "True if some value is true.")
 def _some(inputs: AggregateInputs) -> Plan:
-    _, value = inputs.argument()
+    value = inputs.values()
     return _reduced(inputs, value.max())
 
 
 @aggregate(_forms("bit_and", *INTEGERS), "Bitwise AND of the values.")
 def _bit_and(inputs: AggregateInputs) -> Plan:
-    _, value = inputs.argument()
+    value = inputs.values()
     return _reduced(inputs, pl.when(value.count() > 0).then(value.drop_nulls().bitwise_and()))
 
 
 @aggregate(_forms("bit_or", *INTEGERS), "Bitwise OR of the values.")
 def _bit_or(inputs: AggregateInputs) -> Plan:
-    _, value = inputs.argument()
+    value = inputs.values()
     return _reduced(inputs, pl.when(value.count() > 0).then(value.drop_nulls().bitwise_or()))
 
 
 @aggregate(_forms("bit_xor", *INTEGERS), "Bitwise XOR of the values.")
 def _bit_xor(inputs: AggregateInputs) -> Plan:
-    _, value = inputs.argument()
+    value = inputs.values()
     return _reduced(inputs, pl.when(value.count() > 0).then(value.drop_nulls().bitwise_xor()))
 
 
 @aggregate("any_value(any) -> anyelement", "Any value that is not NULL.")
 def _any_value(inputs: AggregateInputs) -> Plan:
-    _, value = inputs.argument()
+    value = inputs.values()
     return _reduced(inputs, value.drop_nulls().first())
 
 
-@aggregate("approx_count_distinct(any) -> int8", "About how many different values. Extension.")
-def _approximate(inputs: AggregateInputs) -> Plan:
+@aggregate(
+    "approx_count_distinct(any) -> int8", "The number of different values, exactly as count(DISTINCT ...). Extension."
+)
+def _distinct(inputs: AggregateInputs) -> Plan:
     value = pl.col(inputs.name("a0")).drop_nulls()
-    return _reduced(inputs, value.approx_n_unique().cast(pl.Int64))
+    return _reduced(inputs, value.n_unique().cast(pl.Int64))

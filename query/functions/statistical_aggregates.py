@@ -28,7 +28,7 @@ _PARTS: Final = ("months", "days", "us")
 def _float_spread(inputs: AggregateInputs) -> Plan:
     """Variances and deviations of floats, as Polars computes them."""
     name = inputs.call.function
-    column, value = inputs.argument()
+    column, value = inputs.column(), inputs.values()
     value, ddof = value.drop_nulls(), 0 if name.endswith("_pop") else 1
     found = value.std(ddof=ddof) if name.startswith("stddev") else value.var(ddof=ddof)
     return Plan((column,), (pl.when(value.count() > ddof).then(found).alias(inputs.made.id),), pl.col(inputs.made.id))
@@ -43,7 +43,7 @@ def _exact_spread(inputs: AggregateInputs) -> Plan:
     """(n * sum(x * x) - sum(x) ** 2) / (n * (n - 1)), and its root, with every digit."""
     call, made, kind = inputs.call, inputs.made, inputs.type
     scale = made.type.scale
-    column, value = inputs.argument()
+    column, value = inputs.column(), inputs.values()
     population, root = call.function.endswith("_pop"), call.function.startswith("stddev")
     total, squares, count = map(inputs.name, ("s", "q", "n"))
     wide = value.cast(pl.Int128)
@@ -202,7 +202,7 @@ def _mean_of_intervals(inputs: AggregateInputs) -> Plan:
 def _interval_sum(inputs: AggregateInputs, average: bool) -> Plan:
     """Months, days and microseconds, each summed; a mean carries what a part leaves down to the next."""
     call, made = inputs.call, inputs.made
-    column, value = inputs.argument()
+    column, value = inputs.column(), inputs.values()
     parts = {name: value.struct.field(name).cast(pl.Int128).sum().alias(inputs.name(name)) for name in _PARTS}
     count = pl.col(inputs.name("n"))
     months, days, us = (pl.col(inputs.name(name)) for name in _PARTS)

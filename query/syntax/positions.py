@@ -20,8 +20,13 @@ Build = Callable[..., Any]
 
 def position_of(node: exp.Expr) -> int | None:
     """The place of a node in the statement: its own, else its first part that has one. Counts from 1."""
-    starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
-    return min(starts) + 1 if starts else None
+    first, pending = None, [node]
+    while pending:
+        part = pending.pop()
+        start = part.meta.get("start")
+        first = start if first is None or (start is not None and start < first) else first
+        pending.extend(part.iter_expressions())
+    return None if first is None else first + 1
 
 
 def operator_of(node: exp.Expr) -> int | None:

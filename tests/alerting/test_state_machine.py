@@ -91,7 +91,7 @@ def test_reminders_keep_the_notification_interval():
 def test_muted_alert_notifies_nobody_until_the_mute_ends():
     muted = Status(muted_until=NOON + 2 * MINUTE)
 
-    outcomes = evaluate(muted, BEYOND, BEYOND, BEYOND, WITHIN)
+    outcomes = outcomes_of(muted, BEYOND, BEYOND, BEYOND, WITHIN)
 
     assert notices(outcomes) == [None, None, "triggered", "resolved"]
     assert outcomes[0].status.state is State.TRIGGERED

@@ -101,7 +101,7 @@ def test_bad_alerts_do_not_harm_the_others_of_their_group(world: World, monkeypa
             raise RuntimeError("a defect of ours")
         return judge(rows, comparison, threshold)
 
-    monkeypatch.setattr(evaluation.machine, "judge", judged)
+    monkeypatch.setattr(evaluation.state_machine, "evaluate", judged)
     world.now += 2 * MINUTE
     world.evaluate(alert.claim("lease", world.now, world.now, world.now + MINUTE, 100), "lease")
 

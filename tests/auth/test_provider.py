@@ -129,7 +129,7 @@ def test_token_with_bad_claims_is_refused(issuer, provider, claims):
         provider.verify(issuer.sign(**claims))
 
 
-@pytest.mark.parametrize("kind", ["logout+jwt", "application/logout+jwt", "secevent+jwt", "", 7])
+@pytest.mark.parametrize("kind", ["logout+jwt", "application/logout+jwt", "secevent+jwt", ""])
 def test_token_of_another_kind_is_refused(issuer, provider, kind):
     """RFC 8725 section 3.11; a provider signs logout tokens with the same key, for the same audience."""
     with pytest.raises(LoginFailed, match="refused"):

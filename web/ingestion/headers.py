@@ -18,8 +18,8 @@ SQL_KEYWORDS: Final = frozenset(
 )
 # The headers with a meaning of their own; any other X-P-<Name> becomes a column (api.md section 4).
 KNOWN: Final = frozenset(
-    "custom-partition dataset-label dataset-labels dataset-tag dataset-tags extract-log infer-timestamp log-source "
-    "static-schema-flag stream stream-type telemetry-type tenant time-partition time-partition-limit "
+    "custom-partition dataset-kind dataset-label dataset-labels dataset-tag dataset-tags extract-log infer-timestamp "
+    "log-source static-schema-flag stream stream-type telemetry-type tenant time-partition time-partition-limit "
     "update-stream".split()
 )
 LARGEST_EXTRA_COLUMNS: Final = 10
@@ -28,6 +28,7 @@ LONGEST_IDEMPOTENCY_KEY: Final = 255
 MOST_REMEMBERED: Final = 6
 # How WSGI writes the beginning of these headers' names.
 PREFIX: Final = "HTTP_X_P_"
+DATASET_KINDS: Final = ("events", "lookup")
 TELEMETRY_TYPES: Final = ("logs", "metrics", "traces", "events")
 
 
@@ -38,6 +39,7 @@ class IngestHeaders(NamedTuple):
     log_source: str | None
     telemetry_type: str | None
     time_partition: str | None
+    is_lookup: bool
     custom_partition: str | None
     static_schema: bool
     extra: Mapping[str, str]
@@ -59,6 +61,7 @@ def _parsed(sent_headers: tuple[tuple[str, str], ...]) -> IngestHeaders:
         log_source=_lowered(sent.get("log-source")),
         telemetry_type=_telemetry_type(_lowered(sent.get("telemetry-type"))),
         time_partition=sent.get("time-partition") or None,
+        is_lookup=_is_lookup(_lowered(sent.get("dataset-kind"))),
         custom_partition=sent.get("custom-partition") or None,
         static_schema=_lowered(sent.get("static-schema-flag")) == "true",
         extra=MappingProxyType(_extra(sent)),
@@ -121,6 +124,14 @@ def _telemetry_type(value: str | None) -> str | None:
             field="X-P-Telemetry-Type",
         )
     return value
+
+
+def _is_lookup(kind: str | None) -> bool:
+    if kind not in (None, *DATASET_KINDS):
+        raise InvalidHeader(
+            f"X-P-Dataset-Kind is one of {', '.join(DATASET_KINDS)}, not {kind[:100]!r}", field="X-P-Dataset-Kind"
+        )
+    return kind == "lookup"
 
 
 def _idempotency_key(key: str) -> str | None:

@@ -60,10 +60,7 @@ class PartsStore:
         return answer
 
     def _store(self, received: IngestRequest, part: Part, arrival: Arrival) -> int:
-        time_column = received.endpoint.time_column
-        self._writer.store(
-            received.tenant, part.dataset, part.batch, arrival, received.telemetry_type, time_column=time_column
-        )
+        self._writer.store(received.tenant, part.dataset, part.batch, arrival, received.declared)
         return part.batch.height
 
     def _count_refused(self, received: IngestRequest, decoded: Divided, refused: Mapping[str, RefusedPart]) -> None:

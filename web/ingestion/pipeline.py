@@ -24,7 +24,7 @@ from web.ingestion.headers import IngestHeaders
 from web.ingestion.parts import PartsStore
 from web.ingestion.protocol import DecodeTogether, Endpoint, Protocol
 from web.ingestion.received import IngestRequest, receipt
-from web.ingestion.writer import Writer
+from web.ingestion.writer import Declared, Writer
 
 # Below this, requests are batched: 100-event bodies of 40 kB then cost 0.7 of the processor time they cost alone.
 SMALL_BYTES: Final = 64 * 1024
@@ -70,7 +70,7 @@ class Pipeline:
                 endpoint,
                 identity.tenant,
                 dataset,
-                endpoint.telemetry_type or sent.telemetry_type or DEFAULT_TELEMETRY_TYPE,
+                declared_by(endpoint, sent),
                 media_type,
                 body,
                 arrival_of(request, identity, sent, len(body), receipt(identity, dataset, sent.idempotency_key)),
@@ -113,9 +113,10 @@ class Pipeline:
         if together is not None and len(received.body) < SMALL_BYTES:
             target = self._writer.find(received.tenant, received.dataset)
             if target is not None:
+                received.declared.check(target)
                 return self._batchers[together].store(PendingRequest(target, received.body, received.arrival))
         decoded = received.decoded()
-        self._writer.store(received.tenant, received.dataset, decoded.batch, received.arrival, received.telemetry_type)
+        self._writer.store(received.tenant, received.dataset, decoded.batch, received.arrival, received.declared)
         self._meters.rejected(received.protocol.name, decoded.reasons)
         return decoded.batch.height
 
@@ -127,6 +128,16 @@ class Pipeline:
                 decode_together=lambda bodies: together(bodies, self._max_columns),
                 decode_alone=lambda body: endpoint.decode(body, "", self._max_columns).batch,
             )
+
+
+def declared_by(endpoint: Endpoint[Any], sent: IngestHeaders) -> Declared:
+    """What the request says of its dataset by its headers and by its protocol."""
+    return Declared(
+        endpoint.telemetry_type or sent.telemetry_type or DEFAULT_TELEMETRY_TYPE,
+        sent.time_partition,
+        endpoint.time_field,
+        sent.is_lookup,
+    )
 
 
 def arrival_of(request: Request, identity: Identity, sent: IngestHeaders, body_bytes: int, receipt: bytes) -> Arrival:

@@ -9,7 +9,6 @@ from flask import Request
 from columns import Batch
 from errors import InternalError, WeirError
 from ingest.decoded import Answer, D, Stored
-from models.column import TIMESTAMP
 
 # Handing a small body to another thread costs more than decoding it here.
 INLINE_BYTES: Final = 64 * 1024
@@ -45,6 +44,8 @@ class Endpoint(Generic[D]):
     - `shortcut` is tried first.
     - `success` makes the answer when the events are durable, also that of a partial success.
     - `telemetry_type` of a dataset that is created. None: what X-P-Telemetry-Type says, or logs.
+    - `time_field`: the records' own time, by which ranges go in a dataset that is created here. Records without it get
+      the time of their arrival. None: the time of arrival, unless X-P-Time-Partition names a field.
     - `log_source` has to be in X-P-Log-Source. None: anything may, but what belongs to OTLP.
     - `decode_together`: small bodies wait for each other and are decoded and stored as one batch. The decoder must not
       depend on the media type then.
@@ -53,7 +54,6 @@ class Endpoint(Generic[D]):
     - `bound` gives the endpoint as one request wants it: from the request, the dataset that X-P-Stream names, if it
       does, and the `<name>` of the path.
     - `coding` gives the content coding of a body whose request names none.
-    - `time_column` of a dataset that is created.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Endpoint(Generic[D]):
     decode: Callable[[bytes, str, int], D]
     success: Callable[[Stored[D]], Answer]
     telemetry_type: str | None = None
+    time_field: str | None = None
     log_source: str | None = None
     must_exist: bool = False
     inline_bytes: int = INLINE_BYTES
@@ -72,7 +73,6 @@ class Endpoint(Generic[D]):
     refuses_parts: bool = False
     bound: "Callable[[Request, str | None, str | None], Endpoint[D]] | None" = None
     coding: Callable[[Request], str] | None = None
-    time_column: str = TIMESTAMP
     aliases: tuple[str, ...] = ()
     methods: tuple[str, ...] = ("POST",)
 

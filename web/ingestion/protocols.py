@@ -64,16 +64,18 @@ def _otlp() -> Protocol:
     return Protocol(
         "otlp",
         (
-            _signal("logs", logs.decode, costs.LOGS, "rejected_log_records"),
-            _signal("metrics", metrics.decode, costs.METRICS, "rejected_data_points"),
-            _signal("traces", traces.decode, costs.TRACES, "rejected_spans"),
+            _signal("logs", logs.decode, costs.LOGS, "time_unix_nano", "rejected_log_records"),
+            _signal("metrics", metrics.decode, costs.METRICS, "time_unix_nano", "rejected_data_points"),
+            _signal("traces", traces.decode, costs.TRACES, "span_start_time_unix_nano", "rejected_spans"),
         ),
         failure=otlp_answers.failure,
         fault=StorageUnavailable,
     )
 
 
-def _signal(name: str, decode: Callable[..., Decoded], cost: Shape, rejected_name: str) -> Endpoint[Decoded]:
+def _signal(
+    name: str, decode: Callable[..., Decoded], cost: Shape, time_field: str, rejected_name: str
+) -> Endpoint[Decoded]:
     return Endpoint(
         f"export_{name}",
         f"/v1/{name}",
@@ -81,6 +83,7 @@ def _signal(name: str, decode: Callable[..., Decoded], cost: Shape, rejected_nam
         decode=lambda body, media_type, max_columns: decode(body, media_type, max_columns=max_columns),
         success=partial(otlp_answers.success, rejected_name=rejected_name),
         telemetry_type=name,
+        time_field=time_field,
         log_source=f"otel-{name}",
         cost=lambda body, media_type, limit: cost.estimate(body, limit) if media_type == PROTOBUF else 0,
     )
@@ -105,6 +108,7 @@ def _remote_write(catalogue: Catalogue) -> Protocol:
         decode=decode,
         success=remote_write_answers.success,
         telemetry_type="metrics",
+        time_field="time_unix_nano",
         log_source="otel-metrics",
         cost=cost,
         shortcut=Shortcut(decode_short, _short_cost),
@@ -124,7 +128,7 @@ def _loki() -> Protocol:
         names_datasets=True,
         bound=lambda _, dataset, __: replace(push, decode=partial(loki.decode, dataset=dataset)),
         coding=lambda request: "" if loki.media_type_of(request.mimetype) == loki.JSON else "snappy",
-        time_column=loki_rows.TIME,
+        time_field=loki_rows.TIME,
     )
     return Protocol("loki", (push,), failure=loki_answers.failure)
 
@@ -141,7 +145,7 @@ def _splunk() -> Protocol:
         inline_bytes=JSON_INLINE_BYTES,
         names_datasets=True,
         bound=lambda request, dataset, _: replace(events, decode=_of_collector(decode_events, request, dataset)),
-        time_column=splunk.TIME,
+        time_field=splunk.TIME,
     )
     raw = replace(
         events,

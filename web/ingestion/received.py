@@ -10,6 +10,7 @@ from storage.write.arrival import Arrival
 from storage.write.idempotency import receipt_of
 from web.ingestion.decoding import Decoder
 from web.ingestion.protocol import Endpoint, Protocol
+from web.ingestion.writer import Declared
 
 
 @dataclass(slots=True)
@@ -23,7 +24,7 @@ class IngestRequest:
     endpoint: Endpoint[Any]
     tenant: str
     dataset: str
-    telemetry_type: str
+    declared: Declared
     media_type: str
     body: bytes
     arrival: Arrival

@@ -24,6 +24,8 @@ _ITSELF: Final = ("min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_
 
 def from_the_finest(relation: Relation) -> Relation:
     """A union of grouping sets with the coarser ones made from the groups of the finest, which are kept for them."""
+    if not isinstance(relation, SetOperation):
+        return relation
     branches = list(_branches(relation))
     parts = [part.input for part in branches if isinstance(part, Project) and isinstance(part.input, Aggregate)]
     if len(parts) < max(2, len(branches)):
