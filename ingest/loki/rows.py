@@ -33,7 +33,7 @@ class Rows:
         self._streams = 0
         self._labels: dict[str, Sparse] = {}
         self._metadata: dict[str, Sparse] = {}
-        self._names: Collection[str] = ()
+        self._names: frozenset[str] = _OWN
 
     def add_stream(self, labels: Mapping[str, str], times: Sequence[int], lines: Sequence[str]) -> int:
         """The entries of a stream; the row of the first, for `add_metadata`."""
@@ -47,13 +47,16 @@ class Rows:
         self._lines += lines
         self._owners += [self._streams] * len(times)
         self._streams += 1
-        self._names = {*named, *_OWN}
+        self._names = _OWN.union(named)
         self._require_columns()
         return first
 
     def add_metadata(self, row: int, pairs: Mapping[str, str]) -> None:
         """Structured metadata of an entry of the stream that was added last."""
-        for name, value in _named(pairs.items(), "metadata_", self._names, pairs):
+        unique = pairs.items()
+        if not self._names.isdisjoint(pairs):
+            unique = dict(_named(unique, "metadata_", self._names, pairs)).items()
+        for name, value in unique:
             column = self._metadata.get(name)
             if column is None:
                 column = self._metadata[name] = Sparse()
