@@ -43,7 +43,7 @@ def success(stored: Stored[DecodedBulk], paths: Paths = ()) -> Answer:
 
 def _result(refused: Mapping[str, RefusedPart], decoded: DecodedBulk, number: int, new_id: str) -> dict[str, Any]:
     action = decoded.items[number].action
-    told = {"_index": action.index or decoded.dataset, "_id": action.id or new_id}
+    told = {"_index": action.index_name or decoded.dataset, "_id": action.id or new_id}
     fault = None if decoded.faults is None else decoded.faults.get(number)
     part = refused.get(decoded.dataset or action.dataset)
     if fault is not None:

@@ -19,10 +19,10 @@ _LONGEST_KEPT: Final = 512
 
 
 class Action(NamedTuple):
-    """What an action line asks for. `index` is as it was sent, `dataset` what it means, `id` the sender's, if any."""
+    """What an action line asks for. `index_name` is as it was sent, `dataset` what it means, `id` the sender's."""
 
     name: str
-    index: str
+    index_name: str
     dataset: str
     id: str | None
 

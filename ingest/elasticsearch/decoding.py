@@ -77,7 +77,7 @@ def decode(body: bytes, media_type: str, max_columns: int = MAX_COLUMNS, *, targ
 def _fault_of(item: Item, target: Target) -> WeirError | None:
     if item.action.name not in CREATES:
         return Fault(f"[{item.action.name}] is not supported: events are stored, never changed")
-    if not (target.dataset or item.action.index):
+    if not (target.dataset or item.action.index_name):
         return Fault("index is missing")
     return None
 

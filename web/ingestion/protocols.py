@@ -140,7 +140,7 @@ def _splunk() -> Protocol:
         "/services/collector",
         aliases=("/services/collector/event", "/services/collector/event/1.0"),
         media_type=lambda request: request.mimetype,
-        decode=decode_events,
+        decode=partial(decode_events, request=splunk.Request(None, 0)),
         success=splunk_answers.success,
         inline_bytes=JSON_INLINE_BYTES,
         names_datasets=True,
@@ -152,7 +152,7 @@ def _splunk() -> Protocol:
         name="collect_raw",
         path="/services/collector/raw",
         aliases=("/services/collector/raw/1.0",),
-        decode=decode_raw,
+        decode=partial(decode_raw, request=splunk.Request(None, 0)),
         bound=lambda request, dataset, _: replace(raw, decode=_of_collector(decode_raw, request, dataset)),
     )
     return Protocol("splunk", (events, raw), failure=splunk_answers.failure, key_of=splunk_answers.key_of)
@@ -166,7 +166,7 @@ def _elasticsearch() -> Protocol:
         aliases=("/<name>/_bulk", "/elasticsearch/_bulk", "/elasticsearch/<name>/_bulk"),
         methods=("POST", "PUT"),
         media_type=lambda request: request.mimetype,
-        decode=decode_bulk,
+        decode=partial(decode_bulk, target=Target(None, None)),
         success=elasticsearch_answers.success,
         inline_bytes=JSON_INLINE_BYTES,
         cost=bulk_cost,
