@@ -46,7 +46,10 @@ def describe(app: Flask, is_protected: Callable[[str], bool]) -> dict[str, Any]:
         # An alias needs an identifier of its own.
         number = f"_{seen[rule.endpoint]}" if seen[rule.endpoint] > 1 else ""
         operation["operationId"] = rule.endpoint.replace(".", "_") + number
-        methods = {method.lower(): operation for method in (rule.methods or set()) - IMPLICIT_METHODS}
+        methods = {
+            method: {**operation, "operationId": operation["operationId"] + (f"_{method}" if place else "")}
+            for place, method in enumerate(sorted(map(str.lower, (rule.methods or set()) - IMPLICIT_METHODS)))
+        }
         spec.path(PARAMETER.sub(r"{\1}", rule.rule), operations=methods)
     return dict(spec.to_dict())
 
