@@ -10,13 +10,9 @@ from flask import Blueprint, Flask, Response
 from errors import Overloaded, WeirError
 from ingest.decoded import Answer
 from serving.flask_app.current import this_request
-<<<<<<< HEAD
-from web.authentication import caller, protect, protect_by_scheme
-=======
 from serving.flask_app.json_answers import json_answer
-from web.authentication import protect
+from web.authentication import protect, protect_by_scheme
 from web.caller import caller
->>>>>>> main
 from web.errors import headers_of, log_error, status_of
 from web.ingestion.protocol import Endpoint, Failure, Protocol
 from web.services import Services, services

@@ -95,11 +95,7 @@ LIBRARY_ROOMS = {
     "peewee": {"models"},
     "gunicorn": {"serving.gunicorn_worker"},
 }
-<<<<<<< HEAD
-LONGEST_IMPORT_CHAIN = 21  # the pipeline stores requests of several datasets by modules of its own
-=======
-LONGEST_IMPORT_CHAIN = 16
->>>>>>> main
+LONGEST_IMPORT_CHAIN = 18  # the pipeline stores requests of several datasets by modules of its own
 FILES = sorted(path for unit in MAY_IMPORT for path in [*ROOT.glob(f"{unit}.py"), *ROOT.glob(f"{unit}/**/*.py")])
 
 
