@@ -64,6 +64,12 @@ def require(identity: Identity, action: Action, dataset: str | None = None) -> N
     raise Forbidden(f"this needs the privilege {privilege}{where}", privilege=privilege.value, dataset=dataset)
 
 
+def require_anywhere(identity: Identity, action: Action) -> None:
+    """Raises Forbidden unless an entry grants the action on some dataset: one that the request names later."""
+    if not any(action in GRANTS[entry.privilege] for entry in identity.entries):
+        require(identity, action)
+
+
 def row_predicates(identity: Identity, dataset: str) -> frozenset[Tag] | None:
     """The tags of which a row must bear at least one to be seen; None: every row may be seen.
 

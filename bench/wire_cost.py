@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from ingest.loki import decoding as loki
+from ingest.loki.decoding import COST as LOKI
 from ingest.otlp import costs, logs, metrics, traces
 from ingest.remote_write.costs import VERSION_1, VERSION_2
 from ingest.remote_write.decoding import Version, decode_plainly
@@ -53,7 +55,13 @@ def _version_2(message: bytes, within: bytes = b"") -> Case:
     return Case(VERSION_2, lambda body: decode_plainly(body, Version.TWO, 1000), message, within)
 
 
+def _loki(message: bytes, within: bytes = b"", before: bytes = b"") -> Case:
+    return Case(LOKI, lambda body: loki.decode(body, _PROTOBUF, dataset="d"), message, within, before)
+
+
 CASES: Final = {
+    "Loki stream": _loki(b"\x0a\x06\x0a\x02{}\x12\x00"),
+    "Loki entry": _loki(b"\x12\x00", b"\x0a", b"\x0a\x02{}"),
     "ResourceLogs": _logs(b"\x0a\x00", b""),
     "ScopeLogs": _logs(b"\x12\x00", b"\x0a"),
     "LogRecord": _logs(b"\x12\x00", b"\x0a\x12"),

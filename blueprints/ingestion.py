@@ -1,6 +1,7 @@
 """Events in: a blueprint for each protocol of the table, whose routes all take the pipeline."""
 
 import logging
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from errors import Overloaded, WeirError
 from ingest.decoded import Answer
 from serving.flask_app.current import this_request
 from serving.flask_app.json_answers import json_answer
-from web.authentication import protect
+from web.authentication import protect, protect_by_scheme
 from web.caller import caller
 from web.errors import headers_of, log_error, status_of
 from web.ingestion.protocol import Endpoint, Failure, Protocol
@@ -28,10 +29,14 @@ def register(app: Flask, services: Services) -> None:
 
 
 def _blueprint(protocol: Protocol) -> Blueprint:
-    blueprint = protect(Blueprint(protocol.name, __name__))
+    blueprint = Blueprint(protocol.name, __name__)
+    blueprint = protect(blueprint) if protocol.key_of is None else protect_by_scheme(blueprint, protocol.key_of)
     for endpoint in protocol.endpoints:
         view = partial(_receive, protocol, endpoint)
-        blueprint.add_url_rule(endpoint.path, endpoint.name, view, methods=["POST"])
+        for path in (endpoint.path, *endpoint.aliases):
+            blueprint.add_url_rule(path, endpoint.name, view, methods=endpoint.methods)
+    if protocol.headers:
+        blueprint.after_request(partial(_add_headers, protocol.headers))
     if protocol.failure is not None:
         blueprint.register_error_handler(WeirError, partial(_refuse, protocol.failure))
         blueprint.register_error_handler(Exception, partial(_unforeseen, protocol.failure, protocol.fault))
@@ -40,6 +45,11 @@ def _blueprint(protocol: Protocol) -> Blueprint:
 
 def _receive(protocol: Protocol, endpoint: Endpoint[Any], name: str | None = None) -> Response:
     return _response(services().pipeline.receive(protocol, endpoint, this_request(), caller(), name))
+
+
+def _add_headers(headers: Mapping[str, str], response: Response) -> Response:
+    response.headers.extend(headers)
+    return response
 
 
 def _refuse(failure: Failure, error: WeirError) -> Response:

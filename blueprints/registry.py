@@ -7,10 +7,12 @@ from flask import Flask
 from blueprints import (
     alerts,
     apikeys,
+    collector,
     counts,
     dashboard_data,
     dashboards,
     datasets,
+    elasticsearch,
     filters,
     health,
     home,
@@ -45,10 +47,12 @@ BLUEPRINTS: Final = (
     metrics.blueprint,
     openapi.blueprint,
     health.about,
+    collector.blueprint,
+    collector.health,
     health.public,
 )
 # Modules with several blueprints of one kind.
-FAMILIES: Final = (ingestion, apikeys)
+FAMILIES: Final = (ingestion, apikeys, elasticsearch)
 
 
 def register(app: Flask, services: Services) -> None:

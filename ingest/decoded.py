@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from columns import Batch
+from errors import WeirError
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,23 @@ class Decoded:
         return sum(self.reasons.values())
 
 
+class Part(NamedTuple):
+    """What of a request goes to one dataset. No other part of the request goes there."""
+
+    dataset: str
+    batch: Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Divided(Decoded):
+    """A request whose events name their datasets: its rows are those of its parts, `batch` has none."""
+
+    parts: tuple[Part, ...] = ()
+
+
+EMPTY: Final = Batch((), (), 0)
+
+
 class NotTogether(Exception):
     """These bodies must be decoded one by one, each from its own text."""
 
@@ -32,9 +50,17 @@ class NotTogether(Exception):
 D = TypeVar("D", bound=Decoded)
 
 
+class RefusedPart(NamedTuple):
+    """Why nothing was stored in one of the request's datasets, and the HTTP status of that."""
+
+    status: int
+    error: WeirError
+
+
 class Stored(NamedTuple, Generic[D]):
     """What became of a request whose events are durable, now or, for a duplicate, since the first of its kind.
 
+    `refused` names the datasets of a divided request in which nothing was stored, where the others were.
     `decoded` gives what its body holds. It costs a duplicate its decoding, so only who needs it should ask.
     """
 
@@ -43,6 +69,7 @@ class Stored(NamedTuple, Generic[D]):
     is_duplicate: bool
     media_type: str
     decoded: Callable[[], D]
+    refused: Mapping[str, "RefusedPart"] = MappingProxyType({})
 
 
 class Answer(NamedTuple):

@@ -22,7 +22,8 @@ REFUSALS: Final = {401: "No or wrong credential.", 403: "The identity lacks the 
 DESCRIPTION: Final = """Takes in telemetry, keeps it as Parquet, answers PostgreSQL SQL.
 
 Every answer has `X-Request-Id`. Errors have one shape everywhere but OTLP
-(google.rpc.Status) and remote write (text)."""
+(google.rpc.Status), remote write and Loki (text), Splunk's collector (text and code)
+and Elasticsearch's bulk API (its error)."""
 SCHEMES: Final[Mapping[str, dict[str, str]]] = {
     "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
     "basic": {"type": "http", "scheme": "basic"},
@@ -45,7 +46,10 @@ def describe(app: Flask, is_protected: Callable[[str], bool]) -> dict[str, Any]:
         # An alias needs an identifier of its own.
         number = f"_{seen[rule.endpoint]}" if seen[rule.endpoint] > 1 else ""
         operation["operationId"] = rule.endpoint.replace(".", "_") + number
-        methods = {method.lower(): operation for method in (rule.methods or set()) - IMPLICIT_METHODS}
+        methods = {
+            method: {**operation, "operationId": operation["operationId"] + (f"_{method}" if place else "")}
+            for place, method in enumerate(sorted(map(str.lower, (rule.methods or set()) - IMPLICIT_METHODS)))
+        }
         spec.path(PARAMETER.sub(r"{\1}", rule.rule), operations=methods)
     return dict(spec.to_dict())
 

@@ -60,6 +60,10 @@ STREAM: Final = _header("X-P-Stream", "The dataset; it is created if it does not
 REPEATABLE: Final = _header("Idempotency-Key", "Stores a request once however often it is sent (24 hours).")
 
 
+def _stream_unless(named_by: str) -> dict[str, object]:
+    return _header("X-P-Stream", f"The dataset, created if it does not exist. Without it, {named_by} names it.")
+
+
 def _source(value: str) -> dict[str, object]:
     return _header("X-P-Log-Source", f"Always `{value}`.", required=True, values=(value,))
 
@@ -150,6 +154,43 @@ INGESTION: Final = {
             REPEATABLE,
         ),
         {PROTOBUF: BINARY},
+        {},
+        {"text/plain": TEXT},
+        204,
+    ),
+    "elasticsearch.bulk": Operation(
+        "Elasticsearch's bulk API: `index` and `create`, with a result for each item.",
+        (
+            _stream_unless("`_index`, else the path"),
+            _query("filter_path", "The members of the answer that are wanted."),
+            REPEATABLE,
+        ),
+        {NDJSON: TEXT},
+        _json(OBJECT),
+        _json(OBJECT),
+    ),
+    "splunk.collect": Operation(
+        "Events as Splunk's HTTP Event Collector takes them.",
+        (_stream_unless("`index`, else `source`"), REPEATABLE),
+        _json(OBJECT),
+        _json(OBJECT),
+        _json(OBJECT),
+    ),
+    "splunk.collect_raw": Operation(
+        "Lines, one event each, as Splunk's HTTP Event Collector takes them.",
+        (
+            _stream_unless("`index`, else `source`"),
+            *(_query(name, "Of all events of the request.") for name in ("index", "source", "sourcetype", "host")),
+            REPEATABLE,
+        ),
+        {"text/plain": TEXT},
+        _json(OBJECT),
+        _json(OBJECT),
+    ),
+    "loki.push": Operation(
+        "Loki push, JSON or protobuf.",
+        (_stream_unless("the label `service_name`"), REPEATABLE),
+        {JSON: OBJECT, PROTOBUF: BINARY},
         {},
         {"text/plain": TEXT},
         204,

@@ -7,6 +7,7 @@ import pytest
 import requests
 
 from app import create_app
+from blueprints import elasticsearch
 from config import Settings
 from tests.running import Service
 
@@ -36,6 +37,28 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("POST", "/api/v1/ingest"): INGEST,
     ("POST", "/api/v1/logstream/<name>"): INGEST,
     **{("POST", f"/v1/{path}"): INGEST for path in ("logs", "metrics", "traces", "prometheus/write")},
+    ("POST", "/loki/api/v1/push"): INGEST,
+    **{
+        (method, f"{prefix}{index}/_bulk"): INGEST
+        for method in ("POST", "PUT")
+        for prefix in ("", "/elasticsearch")
+        for index in ("", "/<name>")
+    },
+    **{("GET", f"/elasticsearch{slash}"): ANY_IDENTITY for slash in ("", "/")},
+    **{
+        ("GET", f"{prefix}/{probe}"): ANY_IDENTITY
+        for prefix in ("", "/elasticsearch")
+        for probe in ("_license", "_xpack", "_cluster/health")
+    },
+    **{
+        (method, f"{prefix}/{kind}/<name>"): ANY_IDENTITY
+        for method in ("GET", "PUT", "POST")
+        for prefix in ("", "/elasticsearch")
+        for kind in elasticsearch.KINDS
+    },
+    **{("POST", f"/services/collector{part}"): INGEST for part in ("", "/event", "/event/1.0", "/raw", "/raw/1.0")},
+    **{("POST", f"/services/collector/ack{part}"): ANY_IDENTITY for part in ("", "/1.0")},
+    **{("GET", f"/services/collector/health{part}"): EVERYBODY for part in ("", "/1.0")},
     ("GET", "/api/v1/logstream"): READ,
     ("GET", "/api/prism/v1/home"): READ,
     ("POST", "/api/v1/query"): READ,
@@ -123,9 +146,13 @@ def test_route_lets_in_whom_it_should(service: Service, keys: dict[str, str], me
 
 
 def _has_its_error_shape(rule: str, answer: requests.Response) -> bool:
-    """OTLP answers with google.rpc.Status and remote write with text (docs/errors.md)."""
-    if rule == "/v1/prometheus/write":
+    """OTLP answers with google.rpc.Status, remote write and Loki with text, Splunk and Elasticsearch in their way."""
+    if rule in ("/v1/prometheus/write", "/loki/api/v1/push"):
         return answer.headers["Content-Type"].startswith("text/plain") and bool(answer.text.strip())
+    if rule.endswith("/_bulk"):
+        return answer.json()["status"] == answer.status_code and {"type", "reason"} <= set(answer.json()["error"])
+    if rule.startswith("/services/collector") and not rule.startswith("/services/collector/ack"):
+        return set(answer.json()) >= {"text", "code"}
     members = {"code", "message"} if rule.startswith("/v1/") else {"code", "message", "requestId"}
     return set(answer.json()) >= members
 

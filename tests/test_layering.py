@@ -98,7 +98,7 @@ LIBRARY_ROOMS = {
     "peewee": {"models"},
     "gunicorn": {"serving.gunicorn_worker"},
 }
-LONGEST_IMPORT_CHAIN = 16
+LONGEST_IMPORT_CHAIN = 18  # the pipeline stores requests of several datasets by modules of its own
 FILES = sorted(path for unit in MAY_IMPORT for path in [*ROOT.glob(f"{unit}.py"), *ROOT.glob(f"{unit}/**/*.py")])
 
 

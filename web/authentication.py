@@ -1,6 +1,7 @@
 """The `before_request` hook that every blueprint shares: who is calling, and for which tenant."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from flask import Blueprint
@@ -29,6 +30,21 @@ def protect(blueprint: Blueprint) -> Blueprint:
     """The blueprint, whose every request now needs an identity. A blueprint without this is open to all."""
     blueprint.before_request(require_identity)
     return blueprint
+
+
+def protect_by_scheme(blueprint: Blueprint, key_of: Callable[[str], str | None]) -> Blueprint:
+    """As `protect`. An Authorization header in which `key_of` finds the secret of an API key counts as X-API-Key."""
+    blueprint.before_request(partial(_take_key, key_of))
+    return protect(blueprint)
+
+
+def _take_key(key_of: Callable[[str], str | None]) -> None:
+    sent = this_request().environ
+    # With both headers nothing is taken, so that they conflict as ever.
+    secret = None if KEY_VARIABLE in sent else key_of(sent.get(AUTHORIZATION_VARIABLE, ""))
+    if secret is not None:
+        sent[KEY_VARIABLE] = secret
+        del sent[AUTHORIZATION_VARIABLE]
 
 
 def require_identity() -> None:

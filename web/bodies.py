@@ -95,14 +95,20 @@ class Bodies:
         return cls(settings.max_body_bytes, settings.max_decoded_bytes, Inflight(settings.max_inflight_bytes))
 
     @contextmanager
-    def receive(self, request: Request) -> Iterator[bytes]:
+    def receive(self, request: Request, coding: str = "") -> Iterator[bytes]:
         """The decompressed body, accounted for until the end of the `with`: keep it until the events are stored.
+
+        `coding` is that of a request that names none.
 
         Raises TooLarge (either limit), InvalidBody, UnsupportedMedia (Content-Encoding) and Overloaded.
         """
         with self._account() as hold:
             yield read_body(
-                request, max_body_bytes=self.max_body_bytes, max_decoded_bytes=self.max_decoded_bytes, hold=hold
+                request,
+                max_body_bytes=self.max_body_bytes,
+                max_decoded_bytes=self.max_decoded_bytes,
+                hold=hold,
+                coding=coding,
             )
 
     @contextmanager
@@ -135,9 +141,13 @@ def read_body(
     max_body_bytes: int,
     max_decoded_bytes: int,
     hold: Callable[[int], None] = lambda count: None,
+    coding: str = "",
 ) -> bytes:
-    """The whole body without its content codings. `hold` is told of the bytes that stay in memory as they arrive."""
-    names = content_codings.parse(request.headers.get("Content-Encoding"))
+    """The whole body without its content codings; `coding` is that of a request that names none.
+
+    `hold` is told of the bytes that stay in memory as they arrive.
+    """
+    names = content_codings.parse(request.headers.get("Content-Encoding", coding))
     wire = b"".join(_pieces(request, max_body_bytes, hold))
     if not names and len(wire) <= max_decoded_bytes:
         return wire

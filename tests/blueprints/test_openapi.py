@@ -61,6 +61,8 @@ def test_only_open_routes_need_no_credential(document: dict[str, Any]):
         "/api/v1/o/login",
         "/api/v1/o/code",
         "/api/v1/o/logout",
+        "/services/collector/health",
+        "/services/collector/health/1.0",
     }
 
 

@@ -4,6 +4,7 @@ import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData
 
+from ingest.loki import decoding as loki
 from ingest.otlp import costs as otlp
 from ingest.remote_write import costs as remote_write
 from ingest.remote_write.decoding import Version
@@ -39,6 +40,9 @@ def value(payload: bytes) -> bytes:
 
 # Shape, bytes that repeat, what they stand in, and the least that one of them has to be charged.
 BOMBS = {
+    "Loki stream": (loki.COST, b"\x0a\x00", bytes, 300),
+    "Loki entry": (loki.COST, b"\x12\x00", lambda body: field(0x0A, body), 700),
+    "Loki metadata": (loki.COST, b"\x1a\x00", lambda body: field(0x0A, field(0x12, body)), 300),
     "ResourceLogs": (otlp.LOGS, b"\x0a\x00", bytes, 1000),
     "ScopeLogs": (otlp.LOGS, b"\x12\x00", lambda body: field(0x0A, body), 1000),
     "LogRecord": (otlp.LOGS, b"\x12\x00", in_record, 800),

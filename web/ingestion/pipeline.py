@@ -4,54 +4,31 @@ Headers, authorization, log source, media type; then the body is received; then 
 the answer. A protocol adds functions to some stages (protocol.py) and can leave out none.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
 from auth.identity import Identity
-from auth.privileges import Action, require
-from ingest.decoded import Answer, Decoded, Stored
+from auth.privileges import Action, require, require_anywhere
+from ingest.decoded import Answer, Stored
 from metrics.meters import Meters
 from serving.flask_app.current import Request
 from storage.write.arrival import Arrival
-from storage.write.idempotency import IdempotencyStore, StoredAnswer, receipt_of
+from storage.write.idempotency import IdempotencyStore, StoredAnswer
 from web.bodies import Bodies
 from web.client_connection import require_present
 from web.ingestion import headers
 from web.ingestion.batcher import Batcher, PendingRequest
 from web.ingestion.decoding import Decoder
 from web.ingestion.headers import IngestHeaders
+from web.ingestion.parts import PartsStore
 from web.ingestion.protocol import DecodeTogether, Endpoint, Protocol
+from web.ingestion.received import IngestRequest, receipt
 from web.ingestion.writer import Declared, Writer
 
 # Below this, requests are batched: 100-event bodies of 40 kB then cost 0.7 of the processor time they cost alone.
 SMALL_BYTES: Final = 64 * 1024
 DEFAULT_TELEMETRY_TYPE: Final = "logs"
-
-
-@dataclass(slots=True)
-class IngestRequest:
-    """The body of an authorized request on its way to its dataset, decoded when somebody first asks what is in it."""
-
-    protocol: Protocol
-    endpoint: Endpoint[Any]
-    tenant: str
-    dataset: str
-    declared: Declared
-    media_type: str
-    body: bytes
-    arrival: Arrival
-    decoder: Decoder
-    require_present: Callable[[], None]
-    _decoded: Decoded | None = None
-
-    def decoded(self) -> Decoded:
-        """What the body holds. Raises what the protocol's decoder raises."""
-        if self._decoded is None:
-            self._decoded = self.decoder.decode(self.endpoint, self.body, self.media_type, self.require_present)
-        return self._decoded
 
 
 class Pipeline:
@@ -67,6 +44,7 @@ class Pipeline:
         self._meters = meters
         self._max_columns = max_columns
         self._decoder = Decoder(bodies.inflight, max_columns)
+        self._parts = PartsStore(writer, meters)
         self._batchers: dict[DecodeTogether, Batcher] = {}
         for endpoint in (endpoint for protocol in protocols for endpoint in protocol.endpoints):
             self._add_batcher(endpoint)
@@ -80,11 +58,13 @@ class Pipeline:
         what `Storage.append` raises.
         """
         sent = headers.read(request.environ)
-        dataset = headers.require_stream(sent) if name is None else name
-        self._authorize(identity, dataset, endpoint)
+        dataset = self._authorized(identity, sent, endpoint, name)
         headers.check_log_source(sent, endpoint.log_source)
         media_type = endpoint.media_type(request)
-        with self._bodies.receive(request) as body:
+        coding = "" if endpoint.coding is None else endpoint.coding(request)
+        if endpoint.bound is not None:
+            endpoint = endpoint.bound(request, dataset or None, name)
+        with self._bodies.receive(request, coding) as body:
             received = IngestRequest(
                 protocol,
                 endpoint,
@@ -93,17 +73,25 @@ class Pipeline:
                 declared_by(endpoint, sent),
                 media_type,
                 body,
-                arrival_of(request, identity, sent, len(body), _receipt(identity, dataset, sent)),
+                arrival_of(request, identity, sent, len(body), receipt(identity, dataset, sent.idempotency_key)),
                 self._decoder,
                 partial(require_present, request),
             )
+            if endpoint.names_datasets:
+                return endpoint.success(self._parts.store(received, identity, sent.idempotency_key))
             stored = self._store_once(received)
             return endpoint.success(Stored(dataset, stored.events, stored.is_duplicate, media_type, received.decoded))
 
-    def _authorize(self, identity: Identity, dataset: str, endpoint: Endpoint[Any]) -> None:
+    def _authorized(self, identity: Identity, sent: IngestHeaders, endpoint: Endpoint[Any], name: str | None) -> str:
+        """The dataset, into which the identity may ingest; "" where the body is to name it, and it may somewhere."""
+        if endpoint.names_datasets and sent.stream is None:
+            require_anywhere(identity, Action.INGEST)
+            return ""
+        dataset = headers.require_stream(sent) if name is None or endpoint.names_datasets else name
         require(identity, Action.INGEST, dataset)
         if endpoint.must_exist:
             self._writer.storage.find(identity.tenant, dataset)
+        return dataset
 
     def _store_once(self, received: IngestRequest) -> StoredAnswer:
         """Store the events, unless an earlier request with this receipt did.
@@ -163,10 +151,3 @@ def arrival_of(request: Request, identity: Identity, sent: IngestHeaders, body_b
         receipt=receipt,
         sender=f"{identity.kind}:{identity.id}",
     )
-
-
-def _receipt(identity: Identity, dataset: str, sent: IngestHeaders) -> bytes:
-    """What a repetition of this request has too: nothing without an Idempotency-Key."""
-    if sent.idempotency_key is None:
-        return b""
-    return receipt_of(identity.tenant, dataset, f"{identity.kind}:{identity.id}", sent.idempotency_key)

@@ -1,7 +1,7 @@
 """What one protocol of ingestion is: values and pure functions, no more. The pipeline does everything with them."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Generic
 
 from flask import Request
@@ -49,6 +49,11 @@ class Endpoint(Generic[D]):
     - `log_source` has to be in X-P-Log-Source. None: anything may, but what belongs to OTLP.
     - `decode_together`: small bodies wait for each other and are decoded and stored as one batch. The decoder must not
       depend on the media type then.
+    - `names_datasets`: X-P-Stream may be missing, the decoder then takes names from the body and gives a `Divided`.
+    - `refuses_parts`: what is wrong with one of several datasets is told by `success`, and the others are stored.
+    - `bound` gives the endpoint as one request wants it: from the request, the dataset that X-P-Stream names, if it
+      does, and the `<name>` of the path.
+    - `coding` gives the content coding of a body whose request names none.
     """
 
     name: str
@@ -64,6 +69,12 @@ class Endpoint(Generic[D]):
     decode_together: DecodeTogether | None = None
     cost: Cost | None = None
     shortcut: Shortcut[D] | None = None
+    names_datasets: bool = False
+    refuses_parts: bool = False
+    bound: "Callable[[Request, str | None, str | None], Endpoint[D]] | None" = None
+    coding: Callable[[Request], str] | None = None
+    aliases: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ("POST",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +83,13 @@ class Protocol:
 
     - `failure` makes the answer to a refusal. None: it has the error shape of all other routes.
     - `fault` is what an error that nobody foresaw is told as.
+    - `key_of` reads a key's secret from an Authorization header of the protocol's own scheme.
+    - `headers` go with every answer.
     """
 
     name: str
     endpoints: tuple[Endpoint[Any], ...]
     failure: Failure | None = None
     fault: type[WeirError] = InternalError
+    key_of: Callable[[str], str | None] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)

@@ -3,14 +3,23 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from time import time_ns
 from typing import Final
 
 from flask import Request
 
 from errors import StorageUnavailable
-from ingest.decoded import Decoded
+from ingest.decoded import Decoded, Divided
+from ingest.elasticsearch import answers as elasticsearch_answers
+from ingest.elasticsearch import filter_path
+from ingest.elasticsearch.decoding import DecodedBulk, Target
+from ingest.elasticsearch.decoding import cost as bulk_cost
+from ingest.elasticsearch.decoding import decode as decode_bulk
 from ingest.json import answers as json_answers
 from ingest.json import batch_decoding, decoding
+from ingest.loki import answers as loki_answers
+from ingest.loki import decoding as loki
+from ingest.loki import rows as loki_rows
 from ingest.otlp import answers as otlp_answers
 from ingest.otlp import costs, logs, metrics, traces
 from ingest.otlp.reading import PROTOBUF, require_media_type
@@ -19,6 +28,9 @@ from ingest.remote_write.catalogue import Catalogue
 from ingest.remote_write.costs import estimate, estimate_encoded
 from ingest.remote_write.decoding import Version, decode_known, decode_plainly, version_of
 from ingest.remote_write.rows import DecodedSamples
+from ingest.splunk import answers as splunk_answers
+from ingest.splunk import decoding as splunk
+from ingest.splunk.decoding import decode_events, decode_raw
 from ingest.wire_cost import Shape
 from web.bodies import require_json_type
 from web.ingestion.protocol import Endpoint, Protocol, Shortcut
@@ -29,7 +41,7 @@ JSON_INLINE_BYTES: Final = 512 * 1024
 
 def protocols() -> tuple[Protocol, ...]:
     """All of them, for one worker: what a decoder learns from its requests is made here."""
-    return (_json(), _otlp(), _remote_write(Catalogue()))
+    return (_json(), _otlp(), _remote_write(Catalogue()), _loki(), _splunk(), _elasticsearch())
 
 
 def _json() -> Protocol:
@@ -106,6 +118,84 @@ def _remote_write(catalogue: Catalogue) -> Protocol:
         shortcut=Shortcut(decode_short, _short_cost),
     )
     return Protocol("remote_write", (write,), failure=remote_write_answers.failure)
+
+
+def _loki() -> Protocol:
+    """Loki push. Its protobuf is in snappy, which its senders do not say."""
+    push = Endpoint(
+        "push",
+        "/loki/api/v1/push",
+        media_type=lambda request: loki.media_type_of(request.mimetype),
+        decode=loki.decode,
+        success=loki_answers.success,
+        cost=loki.cost,
+        names_datasets=True,
+        bound=lambda _, dataset, __: replace(push, decode=partial(loki.decode, dataset=dataset)),
+        coding=lambda request: "" if loki.media_type_of(request.mimetype) == loki.JSON else "snappy",
+        time_field=loki_rows.TIME,
+    )
+    return Protocol("loki", (push,), failure=loki_answers.failure)
+
+
+def _splunk() -> Protocol:
+    """Splunk's HTTP Event Collector. Any media type: its senders put form data or nothing there."""
+    events = Endpoint(
+        "collect",
+        "/services/collector",
+        aliases=("/services/collector/event", "/services/collector/event/1.0"),
+        media_type=lambda request: request.mimetype,
+        decode=partial(decode_events, request=splunk.Request(None, 0)),
+        success=splunk_answers.success,
+        inline_bytes=JSON_INLINE_BYTES,
+        names_datasets=True,
+        bound=lambda request, dataset, _: replace(events, decode=_of_collector(decode_events, request, dataset)),
+        time_field=splunk.TIME,
+    )
+    raw = replace(
+        events,
+        name="collect_raw",
+        path="/services/collector/raw",
+        aliases=("/services/collector/raw/1.0",),
+        decode=partial(decode_raw, request=splunk.Request(None, 0)),
+        bound=lambda request, dataset, _: replace(raw, decode=_of_collector(decode_raw, request, dataset)),
+    )
+    return Protocol("splunk", (events, raw), failure=splunk_answers.failure, key_of=splunk_answers.key_of)
+
+
+def _elasticsearch() -> Protocol:
+    """Elasticsearch's bulk API, whose failures are told item by item. Its Python client sends PUT."""
+    bulk = Endpoint(
+        "bulk",
+        "/_bulk",
+        aliases=("/<name>/_bulk", "/elasticsearch/_bulk", "/elasticsearch/<name>/_bulk"),
+        methods=("POST", "PUT"),
+        media_type=lambda request: request.mimetype,
+        decode=partial(decode_bulk, target=Target(None, None)),
+        success=elasticsearch_answers.success,
+        inline_bytes=JSON_INLINE_BYTES,
+        cost=bulk_cost,
+        names_datasets=True,
+        refuses_parts=True,
+        bound=lambda request, dataset, index: _of_bulk(bulk, request, Target(dataset, index)),
+    )
+    return Protocol(
+        "elasticsearch",
+        (bulk,),
+        failure=elasticsearch_answers.failure,
+        key_of=elasticsearch_answers.key_of,
+        headers=elasticsearch_answers.HEADERS,
+    )
+
+
+def _of_bulk(bulk: Endpoint[DecodedBulk], request: Request, target: Target) -> Endpoint[DecodedBulk]:
+    paths = filter_path.parse(request.args.get("filter_path", ""))
+    success = partial(elasticsearch_answers.success, paths=paths)
+    return replace(bulk, decode=partial(decode_bulk, target=target), success=success)
+
+
+def _of_collector(decode: Callable[..., Divided], request: Request, dataset: str | None) -> Callable[..., Divided]:
+    origins = {name: text for name in splunk.ORIGINS if (text := request.args.get(name))}
+    return partial(decode, request=splunk.Request(dataset, time_ns(), origins))
 
 
 def _short_cost(body: bytes, content_type: str, _: int) -> int:

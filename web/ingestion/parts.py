@@ -1,0 +1,102 @@
+"""Storing a request whose events name their datasets: each is authorized before any is stored."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from auth.identity import Identity
+from auth.privileges import Action, require
+from errors import WeirError
+from ingest.dataset_naming import require_few
+from ingest.decoded import Decoded, Divided, Part, RefusedPart, Stored
+from metrics.meters import Meters
+from storage.write.arrival import Arrival
+from storage.write.idempotency import StoredAnswer
+from web.errors import status_of
+from web.ingestion.headers import checked_dataset_name
+from web.ingestion.received import IngestRequest, receipt
+from web.ingestion.writer import Writer
+
+
+class PartsStore:
+    """Stores the parts of divided requests, each under a receipt of its own."""
+
+    def __init__(self, writer: Writer, meters: Meters) -> None:
+        self._writer = writer
+        self._meters = meters
+
+    def store(self, received: IngestRequest, identity: Identity, key: str | None) -> Stored[Decoded]:
+        """Return when the events of all parts are durable, but for those that the endpoint may refuse by themselves.
+
+        Raises Forbidden, InvalidName, InvalidRequest (too many datasets), and what decoding and storing raise.
+        """
+        decoded = _divided(received)
+        require_few([part.dataset for part in decoded.parts])
+        refused = _refusals(received, identity, decoded.parts)
+        rows = sum(part.batch.height for part in decoded.parts)
+        answers: list[StoredAnswer] = []
+        for part in decoded.parts:
+            if part.dataset in refused:
+                continue
+            arrival = _arrival_of_part(received.arrival, part, rows, receipt(identity, part.dataset, key))
+            try:
+                answers.append(self._store_once(received, part, arrival))
+            except WeirError as error:
+                _require_told_by_part(received, error, stored_before=bool(answers))
+                refused[part.dataset] = RefusedPart(status_of(error), error)
+        self._count_refused(received, decoded, refused)
+        is_duplicate = bool(answers) and all(answer.is_duplicate for answer in answers)
+        events = sum(answer.events for answer in answers)
+        return Stored(received.dataset, events, is_duplicate, received.media_type, received.decoded, refused)
+
+    def _store_once(self, received: IngestRequest, part: Part, arrival: Arrival) -> StoredAnswer:
+        store = partial(self._store, received, part, arrival)
+        if arrival.receipt:
+            answer = self._writer.storage.once.store(arrival.receipt, received.body, store)
+        else:
+            answer = StoredAnswer(store(), is_duplicate=False)
+        if not answer.is_duplicate:
+            self._meters.ingested(received.tenant, part.dataset, answer.events, arrival.body_bytes)
+        return answer
+
+    def _store(self, received: IngestRequest, part: Part, arrival: Arrival) -> int:
+        self._writer.store(received.tenant, part.dataset, part.batch, arrival, received.declared)
+        return part.batch.height
+
+    def _count_refused(self, received: IngestRequest, decoded: Divided, refused: Mapping[str, RefusedPart]) -> None:
+        self._meters.rejected(received.protocol.name, decoded.reasons)
+        for part in decoded.parts:
+            if part.dataset in refused:
+                code = refused[part.dataset].error.code
+                self._meters.rejected(received.protocol.name, {code: part.batch.height})
+
+
+def _divided(received: IngestRequest) -> Divided:
+    decoded = received.decoded()
+    assert isinstance(decoded, Divided), received.endpoint.name
+    return decoded
+
+
+def _refusals(received: IngestRequest, identity: Identity, parts: Sequence[Part]) -> dict[str, RefusedPart]:
+    """The parts that may not be stored, where the endpoint tells of each; else raises what is wrong with the first."""
+    refused: dict[str, RefusedPart] = {}
+    for part in parts:
+        try:
+            require(identity, Action.INGEST, checked_dataset_name(part.dataset))
+        except WeirError as error:
+            _require_told_by_part(received, error, stored_before=False)
+            refused[part.dataset] = RefusedPart(status_of(error), error)
+    return refused
+
+
+def _require_told_by_part(received: IngestRequest, error: WeirError, *, stored_before: bool) -> None:
+    """Raises the error itself where it is the whole request's: a sender then repeats all of it."""
+    is_passing = status_of(error) >= 500 and not stored_before
+    if is_passing or not received.endpoint.refuses_parts:
+        raise error
+
+
+def _arrival_of_part(arrival: Arrival, part: Part, rows: int, part_receipt: bytes) -> Arrival:
+    """The arrival with the part's share of the body's bytes."""
+    body_bytes = arrival.body_bytes * part.batch.height // max(rows, 1)
+    return replace(arrival, body_bytes=body_bytes, receipt=part_receipt)
