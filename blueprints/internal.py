@@ -33,7 +33,7 @@ def segments(node: str) -> Response:
     offered = offer(layout, cast(dict[str, int], asked["known"]))
     line = headline(offered)
     answer = Response(chain((line,), content(offered)), content_type="application/octet-stream")
-    answer.headers["Content-Length"] = str(len(line) + sum(each.staged.size - each.offset for each in offered))
+    answer.headers["Content-Length"] = str(len(line) + sum(each.segment.size - each.offset for each in offered))
     answer.headers["Cache-Control"] = "no-store"
     answer.headers[SIGNATURE_HEADER] = key.sign(signature.encode(), line)
     return answer

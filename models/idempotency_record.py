@@ -11,7 +11,7 @@ KEPT_HOURS: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class IdempotencyRecord:
     """A claimed key. `events`: how many were stored; None: not known to be stored, `owner` is or was at it."""
 
     body: bytes
@@ -19,7 +19,7 @@ class Receipt:
     events: int | None
 
 
-def claim(receipt: bytes, body: bytes, owner: str) -> Receipt | None:
+def claim(receipt: bytes, body: bytes, owner: str) -> IdempotencyRecord | None:
     """None if the key is `owner`'s now, else what it is already. A key that is older than a day is as good as new."""
     with connection(), database.atomic():
         database.execute_sql(
@@ -33,21 +33,21 @@ def claim(receipt: bytes, body: bytes, owner: str) -> Receipt | None:
     return None if inserted else find(receipt)
 
 
-def find(receipt: bytes) -> Receipt | None:
+def find(receipt: bytes) -> IdempotencyRecord | None:
     """The receipt, if there is one."""
     with connection():
         row = database.execute_sql("SELECT body, owner, events FROM receipt WHERE receipt = %s", (receipt,)).fetchone()
-    return None if row is None else Receipt(bytes(row[0]), row[1], row[2])
+    return None if row is None else IdempotencyRecord(bytes(row[0]), row[1], row[2])
 
 
 def take_over(receipt: bytes, old: str, new: str) -> bool:
     """Whether the uncompleted claim went from `old` to `new`."""
     with connection():
-        taken = database.execute_sql(
+        row = database.execute_sql(
             "UPDATE receipt SET owner = %s WHERE receipt = %s AND owner = %s AND events IS NULL RETURNING 1",
             (new, receipt, old),
         ).fetchone()
-    return taken is not None
+    return row is not None
 
 
 def complete(events: Mapping[bytes, int]) -> None:

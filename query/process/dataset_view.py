@@ -61,8 +61,8 @@ class DatasetView:
             return "the rows that you may see"
         read, whole = self.snapshot, self.source.snapshot
         parts = [f"{len(read.files)} of {_counted(len(whole.files), 'file')}"]
-        if read.staged:
-            parts.append(f"{_counted(len(read.staged), 'segment')} not yet converted")
+        if read.segments:
+            parts.append(f"{_counted(len(read.segments), 'segment')} not yet converted")
         parts.append(_counted(scanned([read])["bytes"], "byte"))
         names = {each.column for conditions in self.conditions for each in conditions}
         if len(read.files) < len(whole.files):
@@ -80,7 +80,7 @@ def _counted(number: int, noun: str) -> str:
 def scanned(snapshots: Sequence[Snapshot]) -> dict[str, int]:
     """How many files and segments, and how many bytes of them."""
     return {
-        "files": sum(len(each.files) + len(each.staged) for each in snapshots),
+        "files": sum(len(each.files) + len(each.segments) for each in snapshots),
         "bytes": sum(part.bytes for each in snapshots for part in each.files)
-        + sum(part.size for each in snapshots for part in each.staged),
+        + sum(part.size for each in snapshots for part in each.segments),
     }

@@ -41,7 +41,7 @@ class Execution:
         self._tails = UnconvertedRows()
         self._small = SmallFiles()
         self._narrowing = RowLevelSecurity(self._tails)
-        self._memory = ResultCache(self._tails.places)
+        self._memory = ResultCache(self._tails.index)
         self._statements = StatementCache()
         self._readings = SourceCache()
         # Those of the request of the moment, by their sources.
@@ -103,7 +103,7 @@ class Execution:
     def _outside(self, views: Mapping[str, DatasetView]) -> list[str]:
         """The datasets that have rows, though none in the query's range: the usual reason for an empty answer."""
         whole = {name: view.source.snapshot for name, view in views.items() if view.source.only is None}
-        return [name for name, snapshot in whole.items() if is_outside_range(snapshot, self._tails.places)]
+        return [name for name, snapshot in whole.items() if is_outside_range(snapshot, self._tails.index)]
 
     def _view(self, source: Source) -> DatasetView:
         """The source with the columns that whoever asks may know of."""

@@ -57,7 +57,7 @@ class RowLevelSecurity:
         seen = self._seen.setdefault((whole.schema.dataset_id, only), _Seen())
         hidden = [column.stored for column in whole.schema.columns if column.stored not in seen.columns]
         files = tuple(file for file in whole.files if file.path not in seen.paths)
-        if hidden and (files or whole.staged):
+        if hidden and (files or whole.segments):
             rows = permitted_rows(scan(replace(whole, files=files), self._tails), _stored(only, whole))
             found = rows.select(selectors.by_name(hidden).is_not_null().any()).collect(engine="streaming")
             seen.columns.update(name for name in hidden if found[name].item())
