@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from storage import durable_files
 from storage.durable_files import make_directory
-from storage.wal import segments
 from storage.wal.records import Record, decode
 from storage.wal.segments import Segment, SegmentRef, list_segments, take_ownership
 
@@ -131,7 +131,7 @@ def test_every_directory_is_synced_in_the_one_above_it(
 ) -> None:
     """One that is there may have been made by a process that died before it could sync."""
     synced: list[Path] = []
-    monkeypatch.setattr(segments, "sync_directory", synced.append)
+    monkeypatch.setattr(durable_files, "sync_directory", synced.append)
     if exists:
         (tmp_path / "a" / "b").mkdir(parents=True)
 
