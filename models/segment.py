@@ -79,10 +79,10 @@ def _hold(dataset_ids: Sequence[int]) -> set[int]:
     return {dataset_id for (dataset_id,) in rows.fetchall()}
 
 
-def _count(each: Ingested) -> None:
+def _count(ingested: Ingested) -> None:
     database.execute_sql(
         "UPDATE dataset_total SET events = events + %s, body_bytes = body_bytes + %s WHERE dataset_id = %s",
-        (each.events, each.body_bytes, each.dataset_id),
+        (ingested.events, ingested.body_bytes, ingested.dataset_id),
     )
 
 

@@ -61,11 +61,11 @@ def create(tenant: str, digest: bytes, record: SessionRecord) -> None:
 
 @connection()
 def find(tenant: str, digest: bytes) -> SessionRecord | None:
-    found = Session.get_or_none(Session.digest == digest, Session.tenant_id == tenant)
-    if found is None:
+    row = Session.get_or_none(Session.digest == digest, Session.tenant_id == tenant)
+    if row is None:
         return None
-    tokens = (_bytes(found.sealed_refresh_token), _bytes(found.sealed_id_token))
-    return SessionRecord(found.user_name, found.expires_at, Grant(tuple(found.groups), found.valid_until, *tokens))
+    tokens = (_bytes(row.sealed_refresh_token), _bytes(row.sealed_id_token))
+    return SessionRecord(row.user_name, row.expires_at, Grant(tuple(row.groups), row.valid_until, *tokens))
 
 
 @connection()

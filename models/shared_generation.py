@@ -110,12 +110,12 @@ class SharedGeneration:
         The commit of a dead process may still be on its way in the database. Its transaction holds the row lock that
         an empty change waits for.
         """
-        with _locked(self._writers_path, shared=False) as held:
-            if held:
+        with _locked(self._writers_path, shared=False) as is_locked:
+            if is_locked:
                 with generation.changing():
                     pass
                 self._advance(pending=-self._cells[PENDING], value=+1)
-            return held
+            return is_locked
 
     @contextmanager
     def _writer(self) -> Iterator[None]:
