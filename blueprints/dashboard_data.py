@@ -22,7 +22,7 @@ from schemas.dashboards import DashboardDataSchema
 from schemas.reading import load
 from web.authentication import caller, protect
 from web.client_connection import client_disconnected
-from web.json_bodies import answer
+from web.json_bodies import json_response
 from web.services import services
 
 # What a chart can draw. A tile with more is an error of its own, so that a dashboard's answer fits into memory.
@@ -41,7 +41,7 @@ def data(dashboard_id: str) -> Response:
     asker = _asker()
     with ThreadPoolExecutor(services().settings.query_concurrency, thread_name_prefix="tile") as threads:
         shown = list(threads.map(asker.ask, tiles))
-    return answer({"dashboardId": dashboard_id, "tiles": shown})
+    return json_response({"dashboardId": dashboard_id, "tiles": shown})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class Asker:
 
     def ask(self, tile: Tile) -> dict[str, object]:
         """The tile with its result or its error."""
-        shown = {name: tile.get(name) for name in ("tile_id", "title", "chart")}
+        members = {name: tile.get(name) for name in ("tile_id", "title", "chart")}
         try:
-            return {**shown, "result": orjson.Fragment(self._run(str(tile["query"])))}
+            return {**members, "result": orjson.Fragment(self._run(str(tile["query"])))}
         except WeirError as error:
-            return {**shown, "error": {"code": error.code, "message": error.message, **error.details}}
+            return {**members, "error": {"code": error.code, "message": error.message, **error.details}}
 
     def _run(self, sql: str) -> bytes:
         question = Question(

@@ -91,10 +91,10 @@ class Sources:
         Privileges come before any look-up: a dataset that the caller may not read is refused in the same way, and
         after the same work, whether it exists or not. Raises Forbidden, DatasetNotFound, InvalidRequest.
         """
-        named = (self.named,) if self.named is not None else ()
-        for name in (*named, *datasets):
+        dataset = (self.named,) if self.named is not None else ()
+        for name in (*dataset, *datasets):
             require(self.identity, Action.QUERY, name)
-        for name in named:
+        for name in dataset:
             self.storage.find(self.identity.tenant, name)
             if datasets and name not in datasets:
                 raise InvalidRequest(f"streamName is {name!r}, which the query does not read", field="streamName")
@@ -119,21 +119,21 @@ def visible_columns(name: str) -> frozenset[str]:
         return frozenset(orjson.loads(b"".join(result))["fields"])
 
 
-def _time_range(asked: Mapping[str, Any], now_ns: int) -> TimeRange:
-    if services().settings.query_time_range == "required" and asked["dataset"] is None:
-        timerange.require_both(asked["start"], asked["end"])
-    return timerange.parse(asked["start"], asked["end"], now_ns=now_ns)
+def _time_range(members: Mapping[str, Any], now_ns: int) -> TimeRange:
+    if services().settings.query_time_range == "required" and members["dataset"] is None:
+        timerange.require_both(members["start"], members["end"])
+    return timerange.parse(members["start"], members["end"], now_ns=now_ns)
 
 
-def _question(asked: Mapping[str, Any], now_ns: int) -> Question:
+def _question(members: Mapping[str, Any], now_ns: int) -> Question:
     format = MEDIA_TYPES[request.accept_mimetypes.best_match(MEDIA_TYPES, Format.JSON.value)]
     return Question(
         tenant=caller().tenant,
         identity=name_of(caller()),
-        sql=asked["sql"],
+        sql=members["sql"],
         now_ns=now_ns,
-        parameters=tuple(asked["parameters"]),
-        options=Options(format, asked["fields_form"], asked["send_null"], asked["escape_formulas"]),
+        parameters=tuple(members["parameters"]),
+        options=Options(format, members["fields_form"], members["send_null"], members["escape_formulas"]),
         coding="identity" if format is Format.PARQUET else _coding(),
         privileged=may(caller(), Action.ADMINISTER),
     )

@@ -11,7 +11,7 @@ from models.role import RawEntries, RoleRecord
 from schemas.roles import load_entries, load_name
 from web.audit import watch
 from web.authentication import access, caller, protect
-from web.json_bodies import answer, json_body
+from web.json_bodies import json_body, json_response
 
 blueprint = watch(protect(Blueprint("roles", __name__, url_prefix="/api/v1")), "role")
 
@@ -24,24 +24,24 @@ def require_administrator() -> None:
 @blueprint.get("/roles")
 @blueprint.get("/role")
 def list_all() -> Response:
-    return answer({each.name: each.entries for each in role.list_all(caller().tenant)})
+    return json_response({each.name: each.entries for each in role.list_all(caller().tenant)})
 
 
 @blueprint.get("/role/default")
 def get_default() -> Response:
-    return answer(tenant.default_role(caller().tenant))
+    return json_response(tenant.default_role(caller().tenant))
 
 
 @blueprint.put("/role/default")
 def put_default() -> Response:
     name = load_name(json_body())
     access().accounts.set_default_role(caller().tenant, name)
-    return answer(name)
+    return json_response(name)
 
 
 @blueprint.get("/role/<name>")
 def get(name: str) -> Response:
-    return answer(as_object(role.get(caller().tenant, name)))
+    return json_response(as_object(role.get(caller().tenant, name)))
 
 
 @blueprint.put("/role/<name>")
@@ -50,13 +50,13 @@ def put(name: str) -> Response:
     parse_entries(entries)
     record = RoleRecord(name, cast(RawEntries, entries))
     access().accounts.put_role(caller().tenant, name, record.entries)
-    return answer(as_object(record))
+    return json_response(as_object(record))
 
 
 @blueprint.delete("/role/<name>")
 def delete(name: str) -> Response:
     access().accounts.delete_role(caller().tenant, name)
-    return answer(f"deleted role: {name}")
+    return json_response(f"deleted role: {name}")
 
 
 def as_object(record: RoleRecord) -> Mapping[str, object]:

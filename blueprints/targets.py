@@ -18,7 +18,7 @@ from schemas.targets import MASK, TargetSchema
 from web.audit import watch
 from web.authentication import access, protect
 from web.authoring import Kind
-from web.json_bodies import answer, json_body
+from web.json_bodies import json_body, json_response
 from web.services import services
 
 # Whoever sets a target says where events may leave the service to.
@@ -28,23 +28,23 @@ blueprint = watch(protect(Blueprint("targets", __name__, url_prefix="/api/v1/tar
 @blueprint.get("")
 def list_all() -> Response:
     """The tenant's targets by name, masked; whoever may read alerts may see what they can be delivered to."""
-    return answer([_as_object(each) for each in kind.all_visible()])
+    return json_response([_as_object(each) for each in kind.all_visible()])
 
 
 def _content(body: object, origin: Origin) -> Content:
     """What a body asks for, sealed. A change says everything anew: old secrets must not go to a new address."""
-    asked = cast(Mapping[str, Any], load(TargetSchema(), body))
-    target_kind = TargetKind(asked["kind"])
-    _check(asked["endpoint"], target_kind, skips_tls_check=asked["skip_tls_check"])
-    credentials = asked["auth"] or {}
+    members = cast(Mapping[str, Any], load(TargetSchema(), body))
+    target_kind = TargetKind(members["kind"])
+    _check(members["endpoint"], target_kind, skips_tls_check=members["skip_tls_check"])
+    credentials = members["auth"] or {}
     destination = Destination(
-        endpoint=asked["endpoint"],
-        headers=asked["headers"],
+        endpoint=members["endpoint"],
+        headers=members["headers"],
         username=credentials.get("username"),
         password=credentials.get("password"),
-        skip_tls_check=asked["skip_tls_check"],
+        skip_tls_check=members["skip_tls_check"],
     )
-    return Content(asked["name"], target_kind, sealing.seal(access().secrets, origin.id, destination))
+    return Content(members["name"], target_kind, sealing.seal(access().secrets, origin.id, destination))
 
 
 def _check(url: str, kind: TargetKind, *, skips_tls_check: bool) -> None:
@@ -61,23 +61,23 @@ def _check(url: str, kind: TargetKind, *, skips_tls_check: bool) -> None:
         )
 
 
-def _as_object(found: Target) -> dict[str, object]:
+def _as_object(stored_target: Target) -> dict[str, object]:
     """Flat, and once more as `target`: existing clients read either."""
-    destination = sealing.unseal(access().secrets, found)
-    shown: dict[str, object] = {
-        "id": found.origin.id,
-        "name": found.content.name,
-        "type": found.content.kind.value,
+    destination = sealing.unseal(access().secrets, stored_target)
+    members: dict[str, object] = {
+        "id": stored_target.origin.id,
+        "name": stored_target.content.name,
+        "type": stored_target.content.kind.value,
         "endpoint": sealing.mask(destination.endpoint),
-        "author": found.origin.author.name,
+        "author": stored_target.origin.author.name,
     }
     if destination.headers:
-        shown["headers"] = dict.fromkeys(destination.headers, MASK)
+        members["headers"] = dict.fromkeys(destination.headers, MASK)
     if destination.username is not None:
-        shown["auth"] = {"username": destination.username, "password": MASK}
-    if found.content.kind is not TargetKind.SLACK:
-        shown["skipTlsCheck"] = destination.skip_tls_check
-    return {**shown, "enabled": True, "target": shown}
+        members["auth"] = {"username": destination.username, "password": MASK}
+    if stored_target.content.kind is not TargetKind.SLACK:
+        members["skipTlsCheck"] = destination.skip_tls_check
+    return {**members, "enabled": True, "target": members}
 
 
 kind = Kind(
@@ -86,7 +86,7 @@ kind = Kind(
     read=lambda origin: _content(json_body(), origin),
     read_change=lambda found: _content(json_body(), found.origin),
     show=_as_object,
-    farewell=_as_object,
+    deleted_response=_as_object,
     datasets=lambda _: (),
     create=target.create,
     get=target.get,
