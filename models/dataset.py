@@ -198,7 +198,7 @@ def retained() -> list[tuple[int, int]]:
 def delete(tenant: str, name: str) -> Dataset:
     """Forget the dataset and its columns, and mark its files for removal; the name is free at once.
 
-    Returns what was deleted. Its unconverted frames carry an id that is never used again. Raises DatasetNotFound.
+    Returns what was deleted. Its unconverted records carry an id that is never used again. Raises DatasetNotFound.
     """
     with changing():
         dataset = find(tenant, name)

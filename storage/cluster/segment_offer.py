@@ -36,7 +36,7 @@ def offer(layout: Layout, peer_sizes: Mapping[str, int]) -> list[Part]:
     ]
 
 
-def headline(parts: Sequence[Part]) -> bytes:
+def manifest_line(parts: Sequence[Part]) -> bytes:
     """The line before the bytes: `[[name, size, offset], ...]`."""
     return json.dumps([(each.segment.name, each.segment.size, each.offset) for each in parts]).encode() + b"\n"
 
