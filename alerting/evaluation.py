@@ -94,11 +94,11 @@ class Evaluator:
         view = self.windows.shared(Window(author.tenant, alert.content.dataset, start_ns, end_ns))
         data = self.answers.recall(alert.origin.id, alert.content.query, view.fingerprint)
         if data is None:
-            data = self._asked(alert, author, start_ns, end_ns)
+            data = self._query(alert, author, start_ns, end_ns)
         rows: list[Row] = orjson.loads(data)
         return rows
 
-    def _asked(self, alert: Alert, author: Identity, start_ns: int, end_ns: int) -> bytes:
+    def _query(self, alert: Alert, author: Identity, start_ns: int, end_ns: int) -> bytes:
         """The result of the query over `[start_ns, end_ns)`, as JSON."""
         find = self.windows.shared
         views: dict[str, View] = {}

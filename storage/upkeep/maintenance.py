@@ -152,7 +152,7 @@ def _round(tasks: Tasks, pause: float) -> float:
     return IDLE_SECONDS
 
 
-def reviver(settings: Settings) -> Callable[[], None]:
+def postgres_watchdog(settings: Settings) -> Callable[[], None]:
     """A function that restarts the embedded PostgreSQL if it was killed, and does nothing if another is configured."""
     if settings.database_url is not None:
         return lambda: None
@@ -201,7 +201,12 @@ def main() -> None:
     layout = replace(host.layout(settings.data_dir, settings.storage_url), cached=object_cache.limits(settings))
     leadership = Leadership(layout.node)
     tasks = Tasks(
-        layout, grace, reviver(settings), host_tasks(layout, grace), leader_tasks(layout), leads=leadership.holds
+        layout,
+        grace,
+        postgres_watchdog(settings),
+        host_tasks(layout, grace),
+        leader_tasks(layout),
+        leads=leadership.holds,
     )
     run(tasks, end_with_parent(options.parent))
     with suppress(StorageUnavailable):
