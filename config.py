@@ -155,13 +155,13 @@ class Settings:
         _names, (), "private hosts and CIDRs that alerts may be delivered to, separated by commas"
     )
     trusted_proxies: int = setting(
-        _count, 0, "proxies of yours that every request passes: so many `X-Forwarded-For` entries are believed"
+        _count, 0, "number of your proxies that every request passes: that many `X-Forwarded-For` entries are used"
     )
     log_format: str = setting(_one_of("text", "json"), "text", "`json`: one object per log line")
     log_level: str = setting(
         _one_of("debug", "info", "warning", "error"),
         "info",
-        "least level that is logged: `debug`, `info`, `warning`, `error`",
+        "lowest level that is logged: `debug`, `info`, `warning`, `error`",
     )
     self_dataset: str | None = setting(
         str, None, "dataset of the tenant `default` in which Weir stores its own log lines and metrics; unset: none"

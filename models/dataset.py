@@ -152,9 +152,9 @@ def populated(tenant: str) -> frozenset[int]:
     """
     with connection():
         rows = database.execute_sql(
-            "SELECT d.id FROM dataset d LEFT JOIN dataset_total t ON t.dataset_id = d.id WHERE tenant = %s AND (events > 0"
-            " OR NOT static_schema AND (SELECT count(*) FROM dataset_column c WHERE c.dataset_id = d.id)"
-            " > %s + (time_column <> %s)::int)",
+            "SELECT d.id FROM dataset d LEFT JOIN dataset_total t ON t.dataset_id = d.id WHERE tenant = %s"
+            " AND (events > 0 OR NOT static_schema"
+            " AND (SELECT count(*) FROM dataset_column c WHERE c.dataset_id = d.id) > %s + (time_column <> %s)::int)",
             (tenant, len(ARRIVAL_COLUMNS), TIMESTAMP),
         )
         return frozenset(number for (number,) in rows.fetchall())

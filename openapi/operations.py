@@ -85,12 +85,16 @@ def _crud(
     noun: str, plural: str, schema: type[Schema], listed_by: tuple[type[Schema], ...] = ()
 ) -> dict[str, Operation]:
     return {
-        f"{plural}.create": Operation(f"Create a {noun}.", body=_json(schema), answer=_json(OBJECT)),
+        f"{plural}.create": Operation(f"Create {_a(noun)}.", body=_json(schema), answer=_json(OBJECT)),
         f"{plural}.list_all": Operation(f"The {plural}.", listed_by, answer=_json(array("object"))),
         f"{plural}.get": Operation(f"One {noun}, with its revision as ETag.", answer=_json(OBJECT)),
         f"{plural}.change": Operation(f"The whole {noun} anew.", body=_json(schema), answer=_json(OBJECT)),
-        f"{plural}.delete": Operation(f"Delete a {noun}."),
+        f"{plural}.delete": Operation(f"Delete {_a(noun)}."),
     }
+
+
+def _a(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
 def _otlp(signal: str) -> Operation:
@@ -176,7 +180,7 @@ DATASETS: Final = {
         (
             _header("X-P-Static-Schema-Flag", "With `true`, the body declares the columns.", values=("true", "false")),
             _header("X-P-Time-Partition", "The events' own time field, for time ranges and retention."),
-            _header("X-P-Custom-Partition", "A field that Parseable's clients name; kept and shown."),
+            _header("X-P-Custom-Partition", "Divides the files of an hour by the values of this field."),
             _header("X-P-Telemetry-Type", "What it holds.", values=("logs", "metrics", "traces", "events")),
         ),
         _json(OBJECT),
