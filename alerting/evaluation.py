@@ -110,7 +110,7 @@ class Evaluator:
                 require(author, Action.AUTHOR, name)
             views.clear()
             views.update((name, find(Window(author.tenant, name, start_ns, end_ns))) for name in names)
-            # Asked again, because something of the first answer is gone by now.
+            # A second call means that a file or segment of the first view is gone by now.
             find = self.windows.fresh
             return {name: view.source for name, view in views.items()}
 

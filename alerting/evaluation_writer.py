@@ -52,7 +52,7 @@ class EvaluationWriter:
 
 
 def _write_alone(evaluated: Evaluated) -> None:
-    """One bad evaluation must not take the others along. Its claim ends, and it is tried again."""
+    """Write one evaluation alone, so that it cannot fail the others. If it fails, its claim ends and it is repeated."""
     try:
         set_evaluated([evaluated])
     except DatabaseError:

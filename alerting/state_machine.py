@@ -85,14 +85,14 @@ def advance(alert: Alert, result: Result, window_end: datetime, following: datet
 
 
 def fail(alert: Alert, error: str, window_end: datetime, following: datetime) -> Outcome:
-    """What comes of an evaluation that could not be: the state stays, and the history tells when it began."""
+    """The outcome of a failed evaluation: the state stays, and the history shows when the failures began."""
     status = replace(alert.status, last_error=error, last_evaluated_at=window_end, next_run_at=following)
     began = alert.status.last_error is None
     return Outcome(status, (Event(window_end, EventKind.FAILED, detail=error),) if began else ())
 
 
 def disable(alert: Alert, reason: str, window_end: datetime) -> Outcome:
-    """What comes of an evaluation that its author has no right to any more. Whoever relies on the alert is told."""
+    """The outcome when the author lost the right to the query: the alert is disabled, and its targets get a notice."""
     status = replace(alert.status, state=State.DISABLED, disabled_reason=reason, next_run_at=None)
     event = Event(window_end, EventKind.DISABLED, detail=reason)
     return Outcome(status, (event,), None if _is_muted(status, window_end) else NoticeKind.DISABLED)
@@ -111,7 +111,7 @@ def _trigger(status: Status, window_end: datetime) -> Outcome:
 
 
 def _stay_triggered(status: Status, content: Content, window_end: datetime) -> Outcome:
-    """Remind after every interval, and at once when nobody was told because the alert was muted."""
+    """Send a reminder after every interval, and at once if no notice was sent because the alert was muted."""
     interval = timedelta(seconds=content.notify_seconds)
     notified_at = status.last_notified_at
     is_due = not _was_notified(status) or notified_at is None or window_end >= notified_at + interval
@@ -121,7 +121,7 @@ def _stay_triggered(status: Status, content: Content, window_end: datetime) -> O
 
 
 def _resolve(status: Status, window_end: datetime) -> Outcome:
-    """Told to those who were told that it was triggered."""
+    """Send a notice if one was sent when the alert was triggered."""
     event = Event(window_end, EventKind.RESOLVED, status.last_value)
     is_notified = _was_notified(status) and not _is_muted(status, window_end)
     resolved = replace(

@@ -40,10 +40,10 @@ class Backoff:
         self._attempts: OrderedDict[tuple[str, ...], Attempts] = OrderedDict()
 
     def admit(self, address: str, user: str) -> None:
-        """Count an attempt, as wrong until forgiven: many at once are no way around. Raises TooManyAttempts.
+        """Count an attempt. It counts as wrong until `forgive`, so parallel attempts cannot evade the limit.
 
-        An address counts names, not attempts: a forwarder that repeats an old password for ever is one wrong name,
-        and does not lock out those who share its address.
+        An address is charged per name, not per attempt: a forwarder that repeats an old password forever is one wrong
+        name, and does not lock out others who share its address. Raises TooManyAttempts.
         """
         now = self._clock()
         network = _network(address)
@@ -87,7 +87,7 @@ def _after(before: Attempts, free: int, now: float) -> Attempts:
 
 
 def _network(address: str) -> str:
-    """One subscriber: an IPv4 address, or the /64 that an IPv6 one is chosen from at will."""
+    """The network of one subscriber: an IPv4 address, or the /64 in which a subscriber chooses IPv6 addresses."""
     try:
         ip = ip_address(address)
     except ValueError:

@@ -106,7 +106,7 @@ def _rank(column: Column) -> int:
 def schema(dataset_id: int) -> Schema:
     """The dataset's schema as of now; empty if there is no such dataset."""
     with connection():
-        # Written out, because every query comes by here, and Peewee takes longer to write it than PostgreSQL to answer.
+        # Plain SQL: every query calls this, and Peewee takes longer to build the statement than PostgreSQL to run it.
         rows = database.execute_sql(
             "SELECT name, type, holds_large, stored, id, added_by"
             " FROM dataset_column WHERE dataset_id = %s ORDER BY id",
@@ -117,10 +117,10 @@ def schema(dataset_id: int) -> Schema:
 
 
 def evolve(dataset_id: int, change: Change, limits: Limits, sender: str | None) -> Schema:
-    """Apply as much of `change` as is still possible and return the schema that resulted.
+    """Apply as much of `change` as is still possible; return the resulting schema.
 
-    Of rivals that want one name with two types, or to widen and to hold large integers, the first wins and the
-    other sees it in the answer. Raises TooManyColumns, and then nothing has changed, or DatasetNotFound.
+    If two processes add one name with two types, or one widens a column that the other marks as large, the first one
+    wins, and the other finds that in the returned schema. Raises DatasetNotFound, and TooManyColumns without a change.
     """
     with connection(), database.atomic():
         _lock(dataset_id)
@@ -196,9 +196,9 @@ def _mark(change: Change, schema: Schema) -> None:
 
 
 def drop(dataset_id: int, column_id: str, required: Collection[str]) -> Column:
-    """Forget the column and return what it was; a column of its name that comes again is another one.
+    """Delete the column and return it. If its name comes again, that is a new column.
 
-    Raises DatasetNotFound, ColumnNotFound, and InvalidRequest for one that is among the `kept` names.
+    Raises DatasetNotFound, ColumnNotFound, and InvalidRequest if the name is one of `required`.
     """
     with changing(), database.atomic():
         _lock(dataset_id)

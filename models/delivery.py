@@ -11,7 +11,7 @@ from ulid import ULID
 
 from models.base import Table, connection, database
 
-# Of a target that is away, so many notices per alert are kept. When it is back, it gets these and no flood.
+# While a target is unreachable, this many notices per alert wait for it. When it is back, it gets these and no flood.
 MOST_PENDING: Final = 20
 SUPERSEDED: Final = "superseded by later notices while the target was away"
 
@@ -135,7 +135,7 @@ def log(alert_id: str, limit: int) -> list[Delivery]:
 
 @connection()
 def forget(before: datetime) -> int:
-    """Remove what was created before and is not pending; how much that was."""
+    """Remove deliveries that were created before and are not pending; return how many."""
     done = DeliveryRow.next_attempt_at.is_null() & (DeliveryRow.created_at < before)
     return DeliveryRow.delete().where(done).execute()
 

@@ -49,7 +49,7 @@ def moment() -> Iterator[None]:
 
 
 def speak_plainly() -> None:
-    """Have every value of this transaction written in the same way by any server."""
+    """Make any server write the values of this transaction in the same form."""
     database.execute_sql(PLAIN)
 
 
@@ -82,7 +82,7 @@ def migrations() -> list[str]:
 
 
 def counters() -> list[Counter]:
-    """Every column that is numbered by the database. They stand still in no transaction, so read them last."""
+    """Every column that the database numbers. Transactions do not freeze the counters, so read them last."""
     with connection():
         rows = database.execute_sql(
             "SELECT c.relname, a.attname, pg_get_serial_sequence(quote_ident(c.relname), a.attname) FROM pg_class c"

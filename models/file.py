@@ -87,7 +87,7 @@ class CompactionCandidate:
 
 
 def insert(files: Sequence[File], now: datetime) -> None:
-    """Make the files live. Call it inside the transaction that takes their events from where they were."""
+    """Make the files live. Call it inside the transaction that removes their events from where they were."""
     for file in files:
         FileRow.create(
             path=file.path,
@@ -143,7 +143,7 @@ def _file(row: tuple[Any, ...], columns: Sequence[str]) -> File:
 
 
 def compaction_candidates(smaller_than_bytes: int) -> list[CompactionCandidate]:
-    """Where two or more live files of one level and directory are smaller than that, fullest first."""
+    """The directories and levels with two or more live files that are smaller than that, fullest first."""
     with connection():
         rows = database.execute_sql(
             # Most files are alone in their hour for good; the paths of the others only are looked at.
@@ -159,9 +159,9 @@ def compaction_candidates(smaller_than_bytes: int) -> list[CompactionCandidate]:
 
 
 def candidate_files(candidate: CompactionCandidate, smaller_than_bytes: int) -> list[File]:
-    """The live files of the pile's directory, of any level, that are smaller than that, by time, with all statistics.
+    """The live files of the candidate's directory, of any level, smaller than that, by time, with all statistics.
 
-    Files of directories below it are not the pile's.
+    Files of directories below it do not count.
     """
     with connection():
         query = (
@@ -222,6 +222,6 @@ def forget(paths: Sequence[str]) -> None:
 
 
 def known(paths: Sequence[str]) -> set[str]:
-    """Those of the paths that the manifest has, live or removed."""
+    """The paths among these that the manifest has, live or removed."""
     with connection():
         return {row.path for row in FileRow.select(FileRow.path).where(FileRow.path.in_(list(paths)))}

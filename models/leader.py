@@ -1,10 +1,10 @@
-"""The leader: the one host that does what is to be done once for all. A row with a lease, by the database's clock."""
+"""The leader: the host that performs the tasks of all hosts. A row with an expiry, by the database's clock."""
 
 from models.base import connection, database
 
 
 def acquire(host: str, seconds: float) -> bool:
-    """Whether the host leads for so many seconds from now on: it led before, or nobody else does. One statement."""
+    """Let the host lead for so many seconds, unless another host leads; return whether it leads. One statement."""
     with connection():
         row = database.execute_sql(
             "INSERT INTO leader (host, leased_until) VALUES (%s, clock_timestamp() + make_interval(secs => %s))"

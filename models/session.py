@@ -70,7 +70,7 @@ def find(tenant: str, digest: bytes) -> SessionRecord | None:
 
 @connection()
 def claim(digest: bytes, now: datetime, until: datetime) -> bool:
-    """Whether the caller is the one to renew a session that is no longer valid: one of all that try, until then."""
+    """Claim the renewal of an expired session until then; return whether the caller, and no other, has it."""
     due = (Session.digest == digest) & (Session.valid_until <= now)
     return bool(Session.update(valid_until=until).where(due).execute())
 

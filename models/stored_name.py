@@ -13,7 +13,7 @@ from typing import Final
 # to Polars, and `~`, which marks the names that we make, is not among it.
 _PLAIN: Final = re.compile(r"\w[\w .:/@-]{0,99}")
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_]+")
-# As much of the sent name as tells a person which it may be.
+# This much of the sent name lets a person recognize the column.
 _KEPT_CHARACTERS: Final = 32
 
 

@@ -18,7 +18,7 @@ from web.credentials import REFUSAL, Credentials
 from web.services import services
 
 TENANT_HEADER: Final = "X-P-Tenant"
-# Where WSGI keeps the headers that every request is looked at for.
+# The WSGI names of the headers that every request is checked for.
 KEY_VARIABLE: Final = "HTTP_X_API_KEY"
 AUTHORIZATION_VARIABLE: Final = "HTTP_AUTHORIZATION"
 TENANT_VARIABLE: Final = "HTTP_X_P_TENANT"
@@ -90,7 +90,7 @@ def _session_identity(request: Request, tenant_id: str) -> Identity | None:
 
 
 def _refuse_other_sites(request: Request) -> None:
-    """A browser sends the cookie whoever wrote the page; a write must come from our own pages.
+    """Refuse a write from another site's page: a browser sends the cookie with it all the same.
 
     `Sec-Fetch-Site`, else `Origin`, tells whence a browser's request comes, and no page can forge either. A request
     with neither is no browser's. The cookie is SameSite=Lax besides.

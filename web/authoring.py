@@ -1,6 +1,6 @@
 """What dashboards, filters, alerts and targets share: who may see, make and change them, under which revision.
 
-A `Kind` says in what one of the four differs from the others, and gives it its routes.
+A `Kind` holds the differences of one of the four, and adds its routes.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -128,7 +128,7 @@ class Kind(Generic[Object, Content]):
 
 
 def _of_one(view: Callable[[str], Response]) -> Callable[..., Response]:
-    """The view with its argument named as the route names it, after the noun."""
+    """The view as Flask calls it, with its argument under the route's name for it."""
     return lambda **named: view(*named.values())
 
 
@@ -137,10 +137,10 @@ def now() -> datetime:
 
 
 def checked(*statements: tuple[str, str]) -> list[Checked]:
-    """What is found out about each of the statements, which come as the member that holds it and its text.
+    """The check of each statement, given as the member that holds it and its text.
 
-    Found out where queries run, because hostile SQL can take a parser long. Raises InvalidSQL and UnsupportedSQL,
-    naming the member, and what a query raises that gets no slot or no time.
+    A query process checks them, because hostile SQL can take a parser long. Raises InvalidSQL and UnsupportedSQL with
+    the member, and what a query raises that gets no slot or no time.
     """
     if not statements:
         return []

@@ -55,7 +55,7 @@ class Inflight:
         self.held_bytes = 0
 
     def hold(self, count: int) -> None:
-        """Take bytes into account until they are let go. Raises Overloaded beyond the limit, and holds none."""
+        """Count bytes as held until `let_go`. Raises Overloaded if that is over the limit, and then holds none."""
         if self.held_bytes + count > self.limit_bytes:
             raise Overloaded("too many request bodies are in flight; nothing was stored", limit=self.limit_bytes)
         self.held_bytes += count
