@@ -30,12 +30,15 @@ from openapi.document import Description
 from processes.supervise import keep_running
 from query.service import QueryService
 from runtime import Pool, log_failures, offload, repeat
-from serving.flask_app import application
+from serving.flask_app import per_request
+from serving.flask_app.application import APPLICATIONS
 from storage.cluster import host
 from storage.files import object_cache
 from storage.write.engine import Storage
-from web import authentication, errors
+from web import errors
+from web.audit import record_wrong_password
 from web.bodies import Bodies
+from web.credentials import Credentials
 from web.ingestion.headers import checked_dataset_name
 from web.ingestion.pipeline import Pipeline
 from web.ingestion.protocols import protocols
@@ -57,7 +60,7 @@ def build(settings: Settings, identity: Access) -> Services:
     return Services(
         settings=settings,
         access=identity,
-        credentials=authentication.credentials(identity),
+        credentials=_credentials(identity),
         audit=writer.record,
         peer_key=key,
         target_policy=Policy.of(settings.alert_allowed_hosts),
@@ -73,11 +76,11 @@ def build(settings: Settings, identity: Access) -> Services:
 
 def join(services: Services) -> Flask:
     """The application of these parts."""
-    app = application.Application("weir", static_folder=None)
+    app = APPLICATIONS[services.settings.http_stack]("weir", static_folder=None)
     if trusted := services.settings.trusted_proxies:
         # Flask's own way to add middleware, which mypy takes for replacing a method.
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=trusted, x_proto=trusted)  # type: ignore[method-assign]
-    application.install(app, services.meters, services.settings.self_dataset)
+    per_request.install(app, services.meters, services.settings.self_dataset)
     errors.install(app)
     register(app, services)
     return app
@@ -108,6 +111,12 @@ def stop(app: Flask) -> None:
     if services.recorder:
         services.recorder.close()
     services.storage.close()
+
+
+def _credentials(identity: Access) -> Credentials:
+    """The validators over `identity`; wrong passwords are recorded."""
+    bearer = None if identity.bearer_tokens is None else identity.bearer_tokens.identify
+    return Credentials(identity.verifier, bearer, record_wrong_password)
 
 
 def _storage(settings: Settings, identity: Access, meters: Meters, key: PeerKey | None) -> Storage:

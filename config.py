@@ -167,6 +167,11 @@ class Settings:
         str, None, "dataset of the tenant `default` in which Weir stores its own log lines and metrics; unset: none"
     )
     self_seconds: float = setting(_seconds, 60.0, "how often Weir's own metrics are stored in `WEIR_SELF_DATASET`")
+    http_stack: str = setting(
+        _one_of("fast", "stock"),
+        "fast",
+        "`stock`: Flask, gunicorn's gevent worker and prometheus_client as they come, without Weir's faster versions",
+    )
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] = os.environ) -> "Settings":

@@ -16,8 +16,8 @@ settings = Settings.from_env()
 cores = os.cpu_count() or 1
 
 bind = "127.0.0.1:8000"
-# gevent workers that end at once when nothing is asked of them, and do less for each request (serving/).
-worker_class = "serving.gunicorn_worker.worker.Worker"
+# gevent workers that end at once when nothing is asked of them, and do less for each request (serving/), or gunicorn's.
+worker_class = "gevent" if settings.http_stack == "stock" else "serving.gunicorn_worker.worker.Worker"
 workers = cores
 worker_connections = 1000
 # Polars used before a fork hangs the child, so the application is loaded in each worker.

@@ -14,7 +14,7 @@ from serving import shared_counters  # noqa: E402
 
 settings = Settings.from_env()
 # Before the first meter is made: what this worker counts, every worker can show.
-shared_counters.share(settings.data_dir / shared_counters.DIRECTORY_NAME)
+shared_counters.share(settings.data_dir / shared_counters.DIRECTORY_NAME, settings.http_stack)
 app = application.create_app(settings)
 application.start(app)
 # The hub gets its turn this soon while a pool thread runs Python (docs/decisions/json-decoding.md has the measurement).

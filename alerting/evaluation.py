@@ -23,7 +23,7 @@ from models import alert as alerts
 from models.alert import Alert
 from models.authored import Author
 from query.process.messages import Source
-from query.results.formats import Options
+from query.results.options import Options
 from query.service import QueryService, Question
 
 logger = logging.getLogger(__name__)

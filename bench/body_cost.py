@@ -21,11 +21,14 @@ import cramjam
 from errors import WeirError
 from ingest.json import decoding
 from ingest.otlp import logs
+from ingest.otlp.costs import json_estimate
 from web import content_codings
+from web.bodies import Inflight
 
 BYTES: Final = 4 * 1024 * 1024
 STEPS: Final = (1, 4)
 LIMIT: Final = 64 * 1024 * 1024
+INFLIGHT_BYTES: Final = 256 * 1024 * 1024
 
 
 class Case(NamedTuple):
@@ -40,7 +43,13 @@ def _json(make: Callable[[int], bytes]) -> Case:
 
 
 def _otlp_json(make: Callable[[int], bytes]) -> Case:
-    return Case(make, lambda body: logs.decode(body, "application/json"))
+    """As the pipeline does it: what would take too much is refused before it is parsed."""
+
+    def take(body: bytes) -> object:
+        with Inflight(INFLIGHT_BYTES).decoding(body, json_estimate(body)):
+            return logs.decode(body, "application/json")
+
+    return Case(make, take)
 
 
 def _coded(name: str, make: Callable[[int], bytes]) -> Case:
@@ -71,6 +80,14 @@ def _records(size: int) -> bytes:
     return b'{"resourceLogs":[{"scopeLogs":[{"logRecords":[' + records + b"]}]}]}"
 
 
+def _attributes(size: int) -> bytes:
+    """Records as they are: 20 attributes each."""
+    pair = b'{"key":"attribute","value":{"stringValue":"value"}}'
+    record = b'{"timeUnixNano":"1795305592000000000","attributes":[' + b",".join([pair] * 20) + b"]}"
+    records = b",".join([record] * (size // len(record)))
+    return b'{"resourceLogs":[{"scopeLogs":[{"logRecords":[' + records + b"]}]}]}"
+
+
 def _zstd_frames(size: int) -> bytes:
     """Frames of one byte each."""
     return bytes(cramjam.zstd.compress(b"x")) * (size // 16)
@@ -85,6 +102,7 @@ CASES: Final = {
     "json 900 keys an event": _json(_many_keys),
     "json one long text": _json(lambda size: b'{"a":"' + b"x" * size + b'"}'),
     "otlp json empty records": _otlp_json(_records),
+    "otlp json records of attributes": _otlp_json(_attributes),
     "gzip one member": _coded("gzip", lambda size: gzip.compress(b"x" * size, 1)),
     "gzip 9,990 members": _coded("gzip", _members),
     "deflate": _coded("deflate", lambda size: zlib.compress(b"x" * size, 1)),

@@ -17,8 +17,9 @@ from models.authored import Origin
 from query import timerange
 from schemas.alerts import AlertListSchema, AlertSchema, LogSchema, MutingSchema
 from schemas.reading import load
-from web.authentication import caller, protect
+from web.authentication import protect
 from web.authoring import Kind, all_tags, asked_tags, checked, now, require_authoring
+from web.caller import caller
 from web.json_bodies import json_body, json_response
 from web.services import services
 

@@ -11,7 +11,8 @@ from errors import InvalidRequest
 from schemas.api_keys import NewApiKeySchema
 from schemas.reading import load
 from web.audit import name_target, watch
-from web.authentication import access, caller, protect
+from web.authentication import access, protect
+from web.caller import caller
 from web.json_bodies import json_body, json_response
 from web.services import Services
 from web.times import rfc3339

@@ -9,16 +9,17 @@ import orjson
 from flask import Blueprint, Response, jsonify, request
 
 from auth.privileges import Action, require
-from blueprints.query import Sources
 from query import histogram, timerange
 from query.histogram import EPOCH
 from schemas.query import CountsSchema
 from schemas.reading import load
-from web.authentication import caller, protect
+from web.authentication import protect
+from web.caller import caller
 from web.client_connection import client_disconnected
 from web.json_bodies import json_body
 from web.questions import asked_by_caller
 from web.services import services
+from web.sources import Sources
 
 blueprint = protect(Blueprint("counts", __name__, url_prefix="/api/v1"))
 

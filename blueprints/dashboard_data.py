@@ -12,18 +12,19 @@ from flask import Blueprint, Response, request
 from auth.identity import Identity
 from auth.privileges import Action, may
 from blueprints.dashboards import kind
-from blueprints.query import Sources
 from errors import QueryTooLarge, WeirError
 from models.dashboard import Tile
 from query import timerange
-from query.results.formats import Options
+from query.results.options import Options
 from query.service import QueryService, Question
 from schemas.dashboards import DashboardDataSchema
 from schemas.reading import load
-from web.authentication import caller, protect
+from web.authentication import protect
+from web.caller import caller
 from web.client_connection import client_disconnected
 from web.json_bodies import json_response
 from web.services import services
+from web.sources import Sources
 
 # What a chart can draw. A tile with more is an error of its own, so that a dashboard's answer fits into memory.
 LARGEST_TILE: Final = "1 MiB"

@@ -1,28 +1,35 @@
 """Datasets: create, list, describe, retain, delete."""
 
+from contextlib import closing
 from datetime import date
 from typing import Final, cast
 
+import orjson
 from flask import Blueprint, Response, jsonify, request
 
 from auth.privileges import Action, may, require, require_all_rows, sees_all_rows
-from blueprints.query import visible_columns
 from columns import Field
 from errors import InvalidHeader, InvalidRequest
 from ingest.json import decoding
 from models import column, dataset
 from models.column import Column
 from models.dataset import Dataset, Retention
+from query.results.options import Options
+from query.timerange import TimeRange
 from schemas.dataset import RetentionSchema, StaticSchemaSchema, declared_fields, dump_schema, rfc3339_of_ns
 from schemas.reading import load
 from storage.read.dataset_stats import dataset_stats, day_stats
 from web.audit import name_target, watch
-from web.authentication import caller, protect
+from web.authentication import protect
 from web.bodies import require_json_type
+from web.caller import caller
+from web.client_connection import client_disconnected
 from web.ingestion import headers
 from web.ingestion.headers import IngestHeaders
 from web.json_bodies import json_body, json_body_or
+from web.questions import asked_by_caller
 from web.services import services
+from web.sources import Sources
 from web.times import rfc3339
 
 blueprint = watch(protect(Blueprint("datasets", __name__, url_prefix="/api/v1/logstream")), "dataset")
@@ -79,7 +86,7 @@ def schema(name: str) -> Response:
     """The columns, in the order of `SELECT *`, with Arrow's type names; a narrowed reader's, those of its rows."""
     columns = column.schema(_readable(name).id).columns
     if not sees_all_rows(caller(), name):
-        visible = visible_columns(name)
+        visible = _visible_columns(name)
         columns = tuple(each for each in columns if each.name in visible)
     return jsonify(dump_schema((each.name, each.type) for each in columns))
 
@@ -220,5 +227,14 @@ def _day(target: Dataset, text: str) -> Response:
         on = date.fromisoformat(text)
     except ValueError as error:
         raise InvalidRequest("`date` is YYYY-MM-DD", field="date") from error
-    stats = day_stats(services().storage.layout, target, on)
-    return jsonify({"events": stats.events, "ingestion": stats.body_bytes, "storage": stats.stored_bytes})
+    counted = day_stats(services().storage.layout, target, on)
+    return jsonify({"events": counted.events, "ingestion": counted.body_bytes, "storage": counted.stored_bytes})
+
+
+def _visible_columns(name: str) -> frozenset[str]:
+    """The columns of the dataset that hold something in rows that the caller may see. Raises as a query does."""
+    quoted = name.replace('"', '""')
+    question = asked_by_caller(f'SELECT * FROM "{quoted}" LIMIT 0', Options(fields=True))
+    sources = Sources(services().storage, caller(), TimeRange(), None)
+    with closing(services().queries.run(question, sources.resolve, client_disconnected(request))) as result:
+        return frozenset(orjson.loads(b"".join(result))["fields"])

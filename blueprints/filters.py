@@ -11,8 +11,9 @@ from models.filter import Content, Filter
 from query import timerange
 from schemas.filters import FilterSchema
 from schemas.reading import load
-from web.authentication import caller, protect
+from web.authentication import protect
 from web.authoring import Kind, checked, now, require_authoring
+from web.caller import caller
 from web.json_bodies import json_body, json_response
 from web.services import services
 from web.times import rfc3339

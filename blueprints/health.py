@@ -6,7 +6,8 @@ import version
 from auth.privileges import Action, may
 from config import Settings
 from errors import HostMissing
-from web.authentication import caller, protect
+from web.authentication import protect
+from web.caller import caller
 from web.services import services
 
 public = Blueprint("health", __name__)

@@ -7,7 +7,8 @@ from flask import Blueprint, Response, jsonify
 from auth.privileges import Action, may, require, sees_all_rows
 from models import dataset
 from models.dataset import Dataset
-from web.authentication import caller, protect
+from web.authentication import protect
+from web.caller import caller
 
 blueprint = protect(Blueprint("home", __name__, url_prefix="/api/prism/v1"))
 

@@ -8,9 +8,10 @@ from flask import Blueprint, Flask, Response
 
 from errors import Overloaded, WeirError
 from ingest.decoded import Answer
-from serving.flask_app.application import json_answer
 from serving.flask_app.current import this_request
-from web.authentication import caller, protect
+from serving.flask_app.json_answers import json_answer
+from web.authentication import protect
+from web.caller import caller
 from web.errors import headers_of, log_error, status_of
 from web.ingestion.protocol import Endpoint, Failure, Protocol
 from web.services import Services, services

@@ -22,7 +22,8 @@ from storage.context import Layout
 from storage.files.disk_watermark import used_percent
 from storage.upkeep.backlog import backlog
 from storage.write.engine import Storage
-from web.authentication import access, caller, protect
+from web.authentication import access, protect
+from web.caller import caller
 from web.services import services
 
 logger = logging.getLogger(__name__)

@@ -2,7 +2,7 @@
 
 from flask import Blueprint, Response, current_app
 
-from serving.flask_app.application import json_answer
+from serving.flask_app.json_answers import json_answer
 from web.authentication import require_identity
 from web.services import services
 

@@ -4,33 +4,27 @@ import errno
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
-import orjson
 from flask import Blueprint, Response, jsonify, request
 
-from auth.identity import Identity
-from auth.privileges import Action, may, require, row_predicates
-from blueprints.metrics import meters
-from errors import InvalidRequest, WeirError
+from auth.privileges import Action, may, require
+from errors import WeirError
 from query import timerange
-from query.process.messages import Source
 from query.process.slot_table import Query
 from query.results.content_coding import CODINGS
-from query.results.formats import Format, Options
+from query.results.options import Format, Options
 from query.service import Question, Result
 from query.timerange import TimeRange
 from schemas.query import QuerySchema, RunningQuerySchema, known_members
 from schemas.reading import load
-from storage.read.snapshot import take_snapshot
-from storage.write.engine import Storage
-from web.authentication import caller, protect
+from web.authentication import protect
+from web.caller import caller
 from web.client_connection import client_disconnected
 from web.json_bodies import json_body
-from web.questions import asked_by_caller, name_of
+from web.questions import name_of
 from web.services import services
+from web.sources import Sources
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +50,7 @@ def query() -> Response:
     sources = Sources(services().storage, caller(), _time_range(asked, now_ns), cast(str | None, asked["dataset"]))
     question = _question(asked, now_ns)
     result = services().queries.run(question, sources.resolve, client_disconnected(request))
-    meters().queried(result.elapsed_seconds)
+    services().meters.queried(result.elapsed_seconds)
     return _answer(result, question.options.format, ignored)
 
 
@@ -76,53 +70,10 @@ def cancel(query_id: str) -> Response:
     return jsonify({"id": ended.id, "message": f"query {ended.id} is being cancelled"})
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """What a caller may read of the datasets of a statement. `named` is the request's `streamName`."""
-
-    storage: Storage
-    identity: Identity
-    range: TimeRange
-    named: str | None
-
-    def resolve(self, datasets: tuple[str, ...], columns: tuple[str, ...]) -> Mapping[str, Source]:
-        """A source for every dataset of the statement, with the statistics of `columns`.
-
-        Privileges come before any look-up: a dataset that the caller may not read is refused in the same way, and
-        after the same work, whether it exists or not. Raises Forbidden, DatasetNotFound, InvalidRequest.
-        """
-        dataset = (self.named,) if self.named is not None else ()
-        for name in (*dataset, *datasets):
-            require(self.identity, Action.QUERY, name)
-        for name in dataset:
-            self.storage.find(self.identity.tenant, name)
-            if datasets and name not in datasets:
-                raise InvalidRequest(f"streamName is {name!r}, which the query does not read", field="streamName")
-        return {name: self._source(name, columns) for name in datasets}
-
-    def _source(self, name: str, columns: tuple[str, ...]) -> Source:
-        dataset = self.storage.find(self.identity.tenant, name)
-        tags = row_predicates(self.identity, name)
-        start, end = (None, None) if dataset.is_lookup else (self.range.start_ns, self.range.end_ns)
-        if tags is None:
-            return Source(take_snapshot(self.storage.layout, dataset, start, end, columns), start, end)
-        only = frozenset((tag.field, tag.value) for tag in tags)
-        return Source(take_snapshot(self.storage.layout, dataset, columns=columns), start, end, only)
-
-
-def visible_columns(name: str) -> frozenset[str]:
-    """The columns of the dataset that hold something in rows that the caller may see. Raises as a query does."""
-    quoted = name.replace('"', '""')
-    question = asked_by_caller(f'SELECT * FROM "{quoted}" LIMIT 0', Options(fields=True))
-    sources = Sources(services().storage, caller(), TimeRange(), None)
-    with closing(services().queries.run(question, sources.resolve, client_disconnected(request))) as result:
-        return frozenset(orjson.loads(b"".join(result))["fields"])
-
-
-def _time_range(members: Mapping[str, Any], now_ns: int) -> TimeRange:
-    if services().settings.query_time_range == "required" and members["dataset"] is None:
-        timerange.require_both(members["start"], members["end"])
-    return timerange.parse(members["start"], members["end"], now_ns=now_ns)
+def _time_range(asked: Mapping[str, Any], now_ns: int) -> TimeRange:
+    if services().settings.query_time_range == "required" and asked["dataset"] is None:
+        timerange.require_both(asked["start"], asked["end"])
+    return timerange.parse(asked["start"], asked["end"], now_ns=now_ns)
 
 
 def _question(members: Mapping[str, Any], now_ns: int) -> Question:

@@ -1,6 +1,5 @@
 """Roles: lists of privilege entries, given back as they were sent, and the default role of OIDC users."""
 
-from collections.abc import Mapping
 from typing import cast
 
 from flask import Blueprint, Response
@@ -8,9 +7,10 @@ from flask import Blueprint, Response
 from auth.privileges import Action, parse_entries, require
 from models import role, tenant
 from models.role import RawEntries, RoleRecord
-from schemas.roles import load_entries, load_name
+from schemas.roles import load_entries, load_name, role_object
 from web.audit import watch
-from web.authentication import access, caller, protect
+from web.authentication import access, protect
+from web.caller import caller
 from web.json_bodies import json_body, json_response
 
 blueprint = watch(protect(Blueprint("roles", __name__, url_prefix="/api/v1")), "role")
@@ -41,7 +41,7 @@ def put_default() -> Response:
 
 @blueprint.get("/role/<name>")
 def get(name: str) -> Response:
-    return json_response(as_object(role.get(caller().tenant, name)))
+    return json_response(role_object(role.get(caller().tenant, name).entries))
 
 
 @blueprint.put("/role/<name>")
@@ -50,14 +50,10 @@ def put(name: str) -> Response:
     parse_entries(entries)
     record = RoleRecord(name, cast(RawEntries, entries))
     access().accounts.put_role(caller().tenant, name, record.entries)
-    return json_response(as_object(record))
+    return json_response(role_object(record.entries))
 
 
 @blueprint.delete("/role/<name>")
 def delete(name: str) -> Response:
     access().accounts.delete_role(caller().tenant, name)
     return json_response(f"deleted role: {name}")
-
-
-def as_object(record: RoleRecord) -> Mapping[str, object]:
-    return {"actions": record.entries, "roleType": "user"}

@@ -12,7 +12,8 @@ from models.tenant import TenantRecord
 from schemas.reading import load
 from schemas.tenants import NewTenantSchema
 from web.audit import watch
-from web.authentication import access, caller, protect
+from web.authentication import access, protect
+from web.caller import caller
 from web.json_bodies import json_body, json_response
 from web.services import services
 from web.times import rfc3339

@@ -4,12 +4,12 @@ from flask import Blueprint, Response, request
 
 from auth.identity import Kind
 from auth.privileges import Action, require
-from blueprints.roles import as_object
 from models import user
 from models.user import UserRecord
-from schemas.roles import load_names
+from schemas.roles import load_names, role_object
 from web.audit import watch
-from web.authentication import access, caller, protect
+from web.authentication import access, protect
+from web.caller import caller
 from web.json_bodies import json_body, json_body_or, json_response
 
 blueprint = watch(protect(Blueprint("users", __name__, url_prefix="/api/v1")), "user")
@@ -57,7 +57,7 @@ def renew_password(name: str) -> Response:
 def get_roles(name: str) -> Response:
     _require_self_or_administrator(name)
     held = user.get(caller().tenant, name).roles
-    return json_response({"roles": {each.name: as_object(each) for each in held}, "group_roles": {}})
+    return json_response({"roles": {each.name: role_object(each.entries) for each in held}, "group_roles": {}})
 
 
 @blueprint.put("/user/<name>/role")

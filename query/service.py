@@ -14,7 +14,7 @@ from query.process.messages import Execute, Parse, Source
 from query.process.pool import Lease, Limits, OnWait, Pool, ignore
 from query.process.protocol import Answer
 from query.process.slot_table import Query, SlotTable
-from query.results.formats import Options
+from query.results.options import Options
 from query.syntax.parameters import Parameter
 
 KIB: Final = 1024

@@ -18,6 +18,11 @@ class RoleSchema(Schema):
     role_type = fields.String(data_key="roleType", validate=validate.Equal("user"), load_default="user")
 
 
+def role_object(entries: object) -> Mapping[str, object]:
+    """A role as it is shown."""
+    return {"actions": entries, "roleType": "user"}
+
+
 def load_entries(body: object) -> list[object]:
     """The entries as they were sent, of either form; auth.privileges judges them. Raises InvalidRole."""
     if isinstance(body, Mapping):

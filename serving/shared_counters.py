@@ -6,7 +6,7 @@ the death of a worker, and there are never more files than there were workers at
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -55,14 +55,31 @@ class Value:
         """None is kept."""
 
 
-def share(directory: Path) -> int:
-    """From now on this process counts in files under `directory`; returns its slot. Call it once, before any meter."""
+def share(directory: Path, stack: str = "fast") -> int:
+    """From now on this process counts in files under `directory`; returns its slot. Call it once, before any meter.
+
+    `stack`: whose numbers it counts by, `fast` ours or `stock` the library's.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     os.environ[DIRECTORY] = str(directory)
     slot = _claim(directory)
-    files = {kind: _File(str(directory / f"{kind}_{slot}.db")) for kind in ("counter", "histogram")}
-    values.ValueClass = partial(Value, files)
+    values.ValueClass = VALUE_CLASSES[stack](directory, slot)
     return slot
+
+
+def _fast_values(directory: Path, slot: int) -> Callable[..., Any]:
+    return partial(Value, {kind: _File(str(directory / f"{kind}_{slot}.db")) for kind in ("counter", "histogram")})
+
+
+def _stock_values(_: Path, slot: int) -> Callable[..., Any]:
+    """The library's, which it would have chosen itself had it been imported later; the slot stands for the process."""
+    return values.MultiProcessValue(lambda: slot)  # type: ignore[no-any-return]
+
+
+VALUE_CLASSES: Final[Mapping[str, Callable[[Path, int], Callable[..., Any]]]] = {
+    "fast": _fast_values,
+    "stock": _stock_values,
+}
 
 
 def registry_of_all(own: CollectorRegistry) -> CollectorRegistry:

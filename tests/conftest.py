@@ -4,6 +4,7 @@ import itertools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 
 import psycopg
@@ -26,11 +27,19 @@ TESTS = Path(__file__).parent
 # say so in their module when they start one themselves.
 MARKS_OF_FOLDERS = {"clients": ("clients", "service"), "oracle": ("oracle",), "service": ("service",)}
 SERVICE_FIXTURES = {"service", "start_service", "tight"}
+# Values of WEIR_HTTP_STACK. Modules with the mark `each_stack` have their tests run on both: the contract is the same.
+HTTP_STACKS = ["fast", pytest.param("stock", marks=pytest.mark.stock)]
 
 # Creates a database without tables for the time of a block: `with new_database() as url:`.
 NewDatabase = Callable[[], AbstractContextManager[str]]
 
 _numbers = itertools.count(1)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Ask for the shared service of each stack in turn."""
+    if "service" in metafunc.fixturenames and metafunc.definition.get_closest_marker("each_stack"):
+        metafunc.parametrize("service", HTTP_STACKS, indirect=True, scope="session")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -120,12 +129,25 @@ def database(database_url: str) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def service(new_database: NewDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def services(new_database: NewDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Service]]:
+    """A function that returns the shared service of a stack, started when it is first asked for."""
+    with ExitStack() as stack:
+
+        @cache
+        def start(http_stack: str) -> Service:
+            url = stack.enter_context(new_database())
+            environment = service_environment(url) | {"WEIR_HTTP_STACK": http_stack}
+            running = Service(tmp_path_factory.mktemp(http_stack), environment=environment).start()
+            stack.callback(running.stop)
+            return running
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def service(request: pytest.FixtureRequest, services: Callable[[str], Service]) -> Service:
     """A service of two workers, which tests share: use names of datasets, keys and roles of your own."""
-    with new_database() as url:
-        running = Service(tmp_path_factory.mktemp("service"), environment=service_environment(url)).start()
-        yield running
-        running.stop()
+    return services(getattr(request, "param", "fast"))
 
 
 @pytest.fixture

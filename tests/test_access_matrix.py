@@ -10,6 +10,8 @@ from app import create_app
 from config import Settings
 from tests.running import Service
 
+pytestmark = pytest.mark.each_stack
+
 # What each identity gets, in the order of IDENTITIES: none, wrong key, ingestor, reader, writer, admin.
 # "ok" is any status that is neither 401 nor 403: the caller was let through to the handler.
 IDENTITIES = ("none", "wrong", "ingestor", "reader", "writer", "admin")

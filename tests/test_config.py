@@ -7,7 +7,7 @@ import pytest
 from config import Settings
 
 
-@pytest.mark.parametrize(("account", "mode"), [(1000, 0o700), (0, 0o755)], ids=["an account", "root"])
+@pytest.mark.parametrize(("account", "mode"), [(1000, 0o700), (0, 0o711)], ids=["an account", "root"])
 def test_a_new_data_directory_is_open_to_whom_it_has_to_be(tmp_path, monkeypatch, account, mode):
     monkeypatch.setattr(os, "geteuid", lambda: account)
     before = os.umask(0o022)

@@ -145,7 +145,7 @@ def test_both_data_sources_send_the_key_as_a_secret():
 @pytest.mark.parametrize("page", ["deploy/prometheus/rules.yml", "docs/operations.md"])
 def test_every_metric_that_is_named_is_exported(page: str):
     """Gauges are looked up in the source, since they need a service to have a value."""
-    gauges = re.findall(r'Gauge\("(\w+)"', (ROOT / "blueprints" / "metrics.py").read_text("utf-8"))
+    gauges = re.findall(r'Gauge\(\s*"(\w+)"', (ROOT / "blueprints" / "metrics.py").read_text("utf-8"))
     counted = [each.name.removeprefix("weir_") for each in Meters().registry.collect()]
     known = {f"weir_{name}{suffix}" for name in [*gauges, *counted] for suffix in ("", "_total", "_sum", "_count")}
 

@@ -14,9 +14,13 @@ import polars as pl
 from flask import Blueprint, Response
 
 from auth.identity import Identity
+from auth.names import is_text
 from auth.privileges import AUDIT_DATASET
+from auth.verify import Claim
 from columns import POLARS_TYPES, Batch, ColumnType, Field
-from errors import WeirError
+from errors import TenantNotFound, WeirError
+from models import tenant, user
+from models.tenant import DEFAULT
 from serving.flask_app.current import this_request
 from storage.write.arrival import Arrival
 from web.services import services
@@ -86,6 +90,25 @@ def record(tenant: str, actor: Actor, action: str, target: str | None, status: i
         services().audit(tenant, AUDIT_DATASET, _batch(members), arrival, TELEMETRY_TYPE)
     except WeirError as error:
         logger.error("audit: %s was not recorded: %s", members, error)
+
+
+def record_wrong_password(claim: Claim) -> None:
+    """Always one record, in this or another dataset, so that its time does not tell whether user or tenant exist.
+
+    The name is recorded if it is a user's. Another one may be anything, even a password typed into the wrong field.
+    """
+    if not is_text(claim.name):
+        return
+    known = user.find(claim.tenant, claim.name)
+    record(_existing(claim.tenant), NOBODY, "password.refuse", known.name if known else None, 401)
+
+
+def _existing(tenant_id: str) -> str:
+    """The tenant, or the one whose administrators look after all."""
+    try:
+        return tenant.get(tenant_id).id
+    except TenantNotFound:
+        return DEFAULT
 
 
 def _batch(members: dict[str, str | int | None]) -> Batch:

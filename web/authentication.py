@@ -8,13 +8,10 @@ from flask import Blueprint
 from auth.access import Access
 from auth.identity import Identity
 from auth.names import TENANT, is_text
-from auth.verify import Claim
-from errors import Forbidden, InvalidHeader, InvalidName, MissingHeader, TenantNotFound, Unauthenticated
-from models import tenant, user
+from errors import Forbidden, InvalidHeader, InvalidName, MissingHeader, Unauthenticated
 from models.tenant import DEFAULT
 from serving.flask_app.current import Request, this_request
-from web import audit
-from web.credentials import REFUSAL, Credentials
+from web.credentials import REFUSAL
 from web.services import services
 
 TENANT_HEADER: Final = "X-P-Tenant"
@@ -26,12 +23,6 @@ TENANT_VARIABLE: Final = "HTTP_X_P_TENANT"
 KNOWN_VARIABLE: Final = "weir.known"
 SESSION_COOKIE: Final = "session"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-
-
-def credentials(access: Access) -> Credentials:
-    """The validators over `access`; wrong passwords are recorded."""
-    bearer = None if access.bearer_tokens is None else access.bearer_tokens.identify
-    return Credentials(access.verifier, bearer, _record_wrong_password)
 
 
 def protect(blueprint: Blueprint) -> Blueprint:
@@ -60,25 +51,6 @@ def identify(request: Request, tenant_id: str) -> Identity | None:
     """Whom the request's headers prove; None when they hold no credential. Raises Unauthenticated for a wrong one."""
     sent = request.environ
     return services().credentials.identify(tenant_id, sent.get(KEY_VARIABLE), sent.get(AUTHORIZATION_VARIABLE))
-
-
-def _record_wrong_password(claim: Claim) -> None:
-    """Always one record, in this or another dataset, so that its time does not tell whether user or tenant exist.
-
-    The name is recorded if it is a user's. Another one may be anything, even a password typed into the wrong field.
-    """
-    if not is_text(claim.name):
-        return
-    known = user.find(claim.tenant, claim.name)
-    audit.record(_existing(claim.tenant), audit.NOBODY, "password.refuse", known.name if known else None, 401)
-
-
-def _existing(tenant_id: str) -> str:
-    """The tenant, or the one whose administrators look after all."""
-    try:
-        return tenant.get(tenant_id).id
-    except TenantNotFound:
-        return DEFAULT
 
 
 def _session_identity(request: Request, tenant_id: str) -> Identity | None:
@@ -110,14 +82,6 @@ def own_origin() -> str:
 def access() -> Access:
     """Identity and access of this worker."""
     return services().access
-
-
-def caller() -> Identity:
-    """Who makes the current request, of a protected blueprint."""
-    identity = this_request().identity
-    if identity is None:
-        raise Unauthenticated(REFUSAL)
-    return identity
 
 
 def _tenant(request: Request) -> str:

@@ -16,7 +16,7 @@ from errors import ChangedMeanwhile, InvalidSQL, NotFound, UnsupportedSQL
 from models import authored
 from models.authored import Origin
 from query.service import Check, Checked
-from web.authentication import caller
+from web.caller import caller
 from web.client_connection import client_disconnected
 from web.json_bodies import json_response
 from web.questions import asked_by_caller

@@ -4,9 +4,9 @@ import time
 
 from auth.identity import Identity
 from auth.privileges import Action, may
-from query.results.formats import Options
+from query.results.options import Options
 from query.service import Question
-from web.authentication import caller
+from web.caller import caller
 
 
 def asked_by_caller(sql: str, options: Options | None = None) -> Question:

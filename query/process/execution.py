@@ -22,6 +22,7 @@ from query.process.statement_cache import PreparedStatement, StatementCache
 from query.process.worker import Emit, Output
 from query.results import formats
 from query.results.content_coding import Coded
+from query.results.options import Options
 from storage.exactly import exactly
 from storage.read.fingerprint import is_outside_range
 from storage.read.scan import SnapshotExpired
@@ -146,7 +147,7 @@ def _moment(ns: int) -> datetime:
 def _warm(execution: Execution) -> None:
     """Do once what the first query would wait for: threads, caches and modules come up on first use."""
     execution.handle(Parse("SELECT count(*) AS n FROM (VALUES (1), (2)) AS v (a) WHERE a > 1"), _Nowhere())
-    execution.handle(Execute({}, 0, formats.Options(), "identity", WARM_BYTES), _Nowhere())
+    execution.handle(Execute({}, 0, Options(), "identity", WARM_BYTES), _Nowhere())
 
 
 class _Nowhere:

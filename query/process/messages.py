@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from query.results.formats import Options
+from query.results.options import Options
 from query.syntax.parameters import Parameter
 from storage.read.snapshot import Snapshot
 

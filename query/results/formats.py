@@ -5,8 +5,6 @@ Works in the query process, one bounded piece at a time; knows nothing of HTTP o
 
 import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 from typing import IO, Final, Protocol, cast
 
@@ -14,6 +12,7 @@ import polars as pl
 
 from query.results import csv_rows, json_rows
 from query.results.columnar import ArrowStream, for_interchange
+from query.results.options import Format, Options
 
 MIB: Final = 1024 * 1024
 # Rows that Polars gathers before it hands them over, and bytes that are rendered at once: they bound the memory of
@@ -22,30 +21,6 @@ BATCH_ROWS: Final = 32_768
 PIECE_BYTES: Final = 4 * MIB
 # Bytes that are kept back until it is known that the plan does not panic, or that the answer is larger than this.
 HELD_BYTES: Final = 256 * 1024
-
-
-class Format(Enum):
-    """A representation of a result; the value is its media type."""
-
-    JSON = "application/json"
-    NDJSON = "application/x-ndjson"
-    CSV = "text/csv"
-    ARROW = "application/vnd.apache.arrow.stream"
-    PARQUET = "application/vnd.apache.parquet"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a client wants its rows.
-
-    `fields` adds the column names (JSON: `{"fields": [...], "records": [...]}`; NDJSON: a first line);
-    `send_null` keeps members that are null; `escape_formulas` makes CSV cells harmless to spreadsheets.
-    """
-
-    format: Format = Format.JSON
-    fields: bool = False
-    send_null: bool = True
-    escape_formulas: bool = False
 
 
 class ResultColumn(Protocol):

@@ -1,29 +1,21 @@
-"""The application as Flask knows it, and what every request gets: an id, a place in the counts, an answer in JSON."""
+"""Flask with less to do for each request. docs/decisions/serving.md names what it takes from Flask's inside."""
 
-import os
-import re
-from collections.abc import Callable, Iterable
-from functools import partial
-from time import monotonic
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import orjson
 from flask import Flask, Response, request_tearing_down
 from flask.globals import request_ctx
-from flask.json.provider import JSONProvider
 from flask.sessions import NullSession, SessionInterface
 from werkzeug.datastructures import Headers
 from werkzeug.routing import MapAdapter
 
-import logs
-from metrics.meters import Meters
 from serving.flask_app.current import Request, this_request
 from serving.flask_app.hooks import Hooks, hooks_of
+from serving.flask_app.json_answers import CompactJSON
 from serving.flask_app.routing import Routing
+from serving.flask_app.stock import StockApplication
 
-SANE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
-# The route of a request that matched none: what the client sent has no bounds.
-UNMATCHED: Final = "unmatched"
 NO_BODY: Final = frozenset({204, 304})
 # Headers that Werkzeug writes anew as an answer goes out.
 REWRITTEN: Final = frozenset({"location", "content-location"})
@@ -37,6 +29,15 @@ class Answer(Response):
             return super().__call__(environ, start_response)
         start_response(self.status, self.headers.to_wsgi_list())
         return self.response  # type: ignore[return-value]  # _is_plain: a list of bytes
+
+    @classmethod
+    def of_json(cls, content: bytes) -> "Answer":
+        """`Answer(content, content_type="application/json")`, in a third of the time."""
+        answer = cls.__new__(cls)
+        vars(answer).update(_JSON_ANSWER, response=[content], headers=Headers(), _on_close=[])
+        answer.headers.add("Content-Type", "application/json")
+        answer.headers.add("Content-Length", str(len(content)))
+        return answer
 
     def _is_plain(self) -> bool:
         """Whether Werkzeug would leave headers and body as they are, and nothing is to be done afterwards."""
@@ -52,15 +53,6 @@ class Answer(Response):
         )
 
 
-def json_answer(content: bytes) -> Answer:
-    """`Answer(content, content_type="application/json")`, in a third of the time."""
-    answer = Answer.__new__(Answer)
-    vars(answer).update(_JSON_ANSWER, response=[content], headers=Headers(), _on_close=[])
-    answer.headers.add("Content-Type", "application/json")
-    answer.headers.add("Content-Length", str(len(content)))
-    return answer
-
-
 _JSON_ANSWER: Final = vars(Answer(content_type="application/json"))
 
 
@@ -73,26 +65,21 @@ class NoSession(SessionInterface):
         return self._none
 
 
-class CompactJSON(JSONProvider):
-    """Flask's JSON by orjson: no spaces, keys in the order given, bytes never escaped needlessly."""
-
-    def dumps(self, obj: Any, **_: Any) -> str:
-        return orjson.dumps(obj).decode()
-
-    def loads(self, s: str | bytes, **_: Any) -> Any:
-        return orjson.loads(s)
+class FastJSON(CompactJSON):
+    """The bytes as orjson makes them, rather than decoded here and encoded again by Flask."""
 
     def response(self, *args: Any, **kwargs: Any) -> Answer:
-        """The bytes as orjson makes them, rather than decoded here and encoded again by Flask."""
-        return json_answer(orjson.dumps(self._prepare_response_obj(args, kwargs)))
+        return self.answer(orjson.dumps(self._prepare_response_obj(args, kwargs)))
+
+    def answer(self, content: bytes) -> Answer:
+        return Answer.of_json(content)
 
 
-class Application(Flask):
+class Application(StockApplication):
     """Flask for an application whose functions are all synchronous and which serves one map of rules on any host."""
 
-    request_class = Request
     response_class = Answer
-    json_provider_class = CompactJSON
+    json_provider_class = FastJSON
     session_interface = NoSession()
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -143,39 +130,5 @@ class Application(Flask):
         return self._hooks[endpoint]
 
 
-def install(app: Flask, meters: Meters, self_dataset: str | None = None) -> None:
-    """Give every request an id, echoed if the client sent a sane one (api.md section 1), and count it.
-
-    What is logged of requests that name `self_dataset` is not kept in it: else a shipper that sends Weir's log lines
-    there, and is refused, would make a new line of every one that it sends.
-    """
-    app.before_request(_begin)
-    if self_dataset is not None:
-        app.before_request(partial(_keep_unless_named, self_dataset))
-    app.after_request(partial(_end, meters))
-
-
-def _begin() -> None:
-    request = this_request()
-    request.started = monotonic()
-    sent = request.environ.get("HTTP_X_REQUEST_ID", "")
-    request.id = sent if SANE_ID.fullmatch(sent) else os.urandom(16).hex()
-    # A kept-alive connection is one greenlet: the next request on it sets its own.
-    logs.request_id.set(request.id)
-
-
-def _keep_unless_named(dataset: str) -> None:
-    request = this_request()
-    named = (request.environ.get("HTTP_X_P_STREAM", "").strip(), (request.view_args or {}).get("name"))
-    logs.is_kept.set(dataset not in named)
-
-
-def _end(meters: Meters, answer: Response) -> Response:
-    request = this_request()
-    rule = request.url_rule
-    method, route = (request.method, rule.rule) if rule else (UNMATCHED, UNMATCHED)
-    meters.answered(method, route, answer.status_code, monotonic() - request.started)
-    if request.error_code is not None:
-        meters.refused(request.error_code)
-    answer.headers.add("X-Request-Id", request.id)
-    return answer
+# By `WEIR_HTTP_STACK`.
+APPLICATIONS: Final[Mapping[str, type[Flask]]] = {"fast": Application, "stock": StockApplication}

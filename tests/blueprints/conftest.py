@@ -18,7 +18,8 @@ from config import Settings
 from models import role, user
 from models.tenant import DEFAULT
 from models.user import NewUser
-from web.authentication import caller, protect
+from web.authentication import protect
+from web.caller import caller
 from web.services import hold, services_of
 
 ADMIN = ("admin", "correct horse battery staple")

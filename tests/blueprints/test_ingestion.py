@@ -9,6 +9,8 @@ import pytest
 
 from tests.running import Service
 
+pytestmark = pytest.mark.each_stack
+
 
 @pytest.fixture
 def name() -> str:

@@ -11,6 +11,8 @@ import pytest
 
 from tests.running import Service
 
+pytestmark = pytest.mark.each_stack
+
 
 def scrape(service: Service, **headers: str) -> str:
     answer = service.call("GET", "/api/v1/metrics", headers=headers)

@@ -15,6 +15,8 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData
 
 from tests.running import Service
 
+pytestmark = pytest.mark.each_stack
+
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 
 

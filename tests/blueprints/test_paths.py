@@ -4,6 +4,8 @@ import http.client
 
 import pytest
 
+pytestmark = pytest.mark.each_stack
+
 KEYS = "/api/v1/apikeys"
 SPELLINGS = [
     "//api/v1/apikeys",

@@ -10,6 +10,8 @@ import requests
 from ingest.proto.remote_write import Request, WriteRequest
 from tests.running import Service
 
+pytestmark = pytest.mark.each_stack
+
 VERSION_1 = "application/x-protobuf"
 VERSION_2 = "application/x-protobuf;proto=io.prometheus.write.v2.Request"
 NOW_MS = 1_795_000_000_123

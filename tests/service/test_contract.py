@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 
 from app import create_app
 from config import Settings
-from tests.conftest import NewDatabase, service_environment
+from tests.conftest import HTTP_STACKS, NewDatabase, service_environment
 from tests.running import ADMIN, Service
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -30,11 +30,14 @@ def as_sent(_: schemathesis.SerializationContext, value: Any) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
 
 
-@pytest.fixture(scope="module")
-def own_service(new_database: NewDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+@pytest.fixture(scope="module", params=HTTP_STACKS)
+def own_service(
+    request: pytest.FixtureRequest, new_database: NewDatabase, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
     """One that nobody else uses: what is sent here changes roles, users and datasets at random."""
     with new_database() as url:
-        service = Service(tmp_path_factory.mktemp("contract"), environment=service_environment(url)).start()
+        environment = service_environment(url) | {"WEIR_HTTP_STACK": request.param}
+        service = Service(tmp_path_factory.mktemp("contract"), environment=environment).start()
         service.ingest("app", [{"n": 1}]).raise_for_status()
         yield service
         service.stop()

@@ -9,7 +9,7 @@ MOST_MEMORY_A_BYTE = 40
 
 @pytest.mark.parametrize("name", CASES)
 def test_body_of_many_small_things_takes_bounded_memory(name: str):
-    """The factor is of the decoded bytes, the body itself included; the largest measured is 30, of refused records."""
+    """The factor is of the decoded bytes, the body itself included; the largest measured is 31."""
     cost = measured(name, BYTES)
 
     assert cost["bytes"] <= MOST_MEMORY_A_BYTE * BYTES

@@ -9,6 +9,8 @@ from app import create_app
 from config import Settings
 from tests.running import Service
 
+pytestmark = pytest.mark.each_stack
+
 SHAPE = {"code", "message", "requestId"}
 
 

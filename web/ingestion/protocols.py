@@ -73,8 +73,12 @@ def _signal(
         telemetry_type=name,
         time_field=time_field,
         log_source=f"otel-{name}",
-        cost=lambda body, media_type, limit: cost.estimate(body, limit) if media_type == PROTOBUF else 0,
+        cost=partial(_otlp_cost, cost),
     )
+
+
+def _otlp_cost(shape: Shape, body: bytes, media_type: str, limit: int) -> int:
+    return shape.estimate(body, limit) if media_type == PROTOBUF else costs.json_estimate(body)
 
 
 def _remote_write(catalogue: Catalogue) -> Protocol:

@@ -17,7 +17,7 @@ from models.file import File
 from query.process.execution import Execution
 from query.process.messages import Execute, Parse, Source
 from query.process.protocol import Answer
-from query.results.formats import Options
+from query.results.options import Options
 from query.syntax.compared_columns import compared_columns
 from query.syntax.parse import parse
 from storage.files.statistics import summarize

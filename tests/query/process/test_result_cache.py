@@ -14,7 +14,7 @@ from query import engine
 from query.process.execution import Execution
 from query.process.messages import Execute, Parse, Source, Tags
 from query.process.protocol import Answer
-from query.results.formats import Format, Options
+from query.results.options import Format, Options
 from storage.read.snapshot import take_snapshot
 from storage.times import to_us
 from tests.storage.workbench import NOON, Bench

@@ -11,7 +11,7 @@ from models import dataset
 from query.process.execution import Execution
 from query.process.messages import Execute, Parse, Source
 from query.process.source_cache import MOST_KEPT, CachedSource, SourceCache
-from query.results.formats import Options
+from query.results.options import Options
 from storage.read.snapshot import take_snapshot
 from tests.query.process.test_result_cache import Kept
 from tests.storage.workbench import Bench

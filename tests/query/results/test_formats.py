@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from query.lower.output import unique_names
 from query.results import formats
-from query.results.formats import Format, Options
+from query.results.options import Format, Options
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

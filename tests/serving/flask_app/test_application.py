@@ -10,8 +10,9 @@ from werkzeug.test import create_environ, run_wsgi_app
 from metrics.exposition import text
 from metrics.meters import Meters
 from serving.flask_app import routing
-from serving.flask_app.application import Answer, Application, CompactJSON, install, json_answer
+from serving.flask_app.application import Answer, Application, CompactJSON
 from serving.flask_app.current import this_request
+from serving.flask_app.per_request import install
 
 
 def with_rules(app: Flask) -> Flask:
@@ -158,12 +159,12 @@ def test_json_is_answered_as_flask_would_answer_it():
 
 
 def test_an_answer_in_json_is_all_that_werkzeug_would_make_of_it_and_nobody_elses():
-    first = json_answer(b"[1]")
+    first = Answer.of_json(b"[1]")
     first.headers["X-A"] = "1"
     first.status_code = 201
     first.call_on_close(lambda: None)
 
-    assert vars(json_answer(b"[2]")) == vars(Answer(b"[2]", content_type="application/json"))
+    assert vars(Answer.of_json(b"[2]")) == vars(Answer(b"[2]", content_type="application/json"))
 
 
 def test_flasks_own_session_refuses_changes():
