@@ -98,7 +98,9 @@ def start(app: Flask) -> None:
         recorder.start()
     for name, module in (("maintenance", "storage.upkeep.maintenance"), ("alerting", "alerting.process")):
         command = [sys.executable, "-m", "processes.run", module, "--parent", str(os.getpid())]
-        keep_running(name, services.settings.data_dir / f"{name}.lock", command, recorder.hear if recorder else None)
+        keep_running(
+            name, services.settings.data_dir / f"{name}.lock", command, recorder.on_packet if recorder else None
+        )
 
 
 def stop(app: Flask) -> None:

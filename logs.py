@@ -261,7 +261,7 @@ class AsJSON(logging.Formatter):
         return json.dumps(members(record), ensure_ascii=False, default=str).translate(JSON_ESCAPES)
 
 
-class Keeper(logging.Handler):
+class RelayHandler(logging.Handler):
     """Hands on the lines that are to be kept. `put` must not wait."""
 
     def __init__(self, put: Callable[[Line], None]) -> None:
@@ -296,4 +296,4 @@ def relay(descriptor: int) -> None:
         except (BlockingIOError, BrokenPipeError, ConnectionError):
             return
 
-    logging.root.addHandler(Keeper(put))
+    logging.root.addHandler(RelayHandler(put))

@@ -42,7 +42,7 @@ class Evaluator:
     windows: Windows
     queries: QueryService
     clock: Callable[[], datetime]
-    keeping: EvaluationWriter = field(default_factory=EvaluationWriter)
+    writer: EvaluationWriter = field(default_factory=EvaluationWriter)
     answers: ResultCache = field(default_factory=ResultCache)
 
     def evaluate(self, group: Group) -> None:
@@ -54,63 +54,65 @@ class Evaluator:
         began = time.monotonic()
         for number, alert in enumerate(group.alerts):
             if number and time.monotonic() - began > GROUP_SECONDS:
-                alerts.release([each.origin.id for each in group.alerts[number:]], group.lease)
+                alerts.release([each.origin.id for each in group.alerts[number:]], group.claim_id)
                 return
             try:
                 self._evaluate(alert, group, authors)
             except Overloaded as error:
                 logger.warning("alert %s: %s; trying again", alert.origin.id, error.message)
-                alerts.postpone(alert.origin, group.lease, self.clock() + RETRY)
+                alerts.postpone(alert.origin, group.claim_id, self.clock() + RETRY)
             except Exception:
-                # One bad alert must not take the others of its group along. Its lease ends, and it is tried again.
+                # One bad alert must not take the others of its group along. Its claim ends, and it is tried again.
                 logger.exception("alert %s cannot be evaluated", alert.origin.id)
 
     def _evaluate(self, alert: Alert, group: Group, authors: "_Authors") -> None:
-        slot = group.slot
-        following = schedule.following(alert.origin.id, alert.content.frequency_seconds, slot)
-        verdict: Result | None = None
+        window_end = group.window_end
+        following = schedule.following(alert.origin.id, alert.content.frequency_seconds, window_end)
+        result: Result | None = None
         try:
-            rows = self._rows(alert, authors.find(alert.origin.author), slot)
-            verdict = state_machine.evaluate(rows, alert.content.operator, alert.content.threshold)
-            outcome = state_machine.advance(alert, verdict, slot, following)
+            rows = self._rows(alert, authors.find(alert.origin.author), window_end)
+            result = state_machine.evaluate(rows, alert.content.operator, alert.content.threshold)
+            outcome = state_machine.advance(alert, result, window_end, following)
         except Forbidden as error:
-            outcome = state_machine.disable(alert, f"{alert.origin.author.name}, its author: {error.message}", slot)
+            outcome = state_machine.disable(
+                alert, f"{alert.origin.author.name}, its author: {error.message}", window_end
+            )
         except Overloaded:
             raise
         except InternalError as error:
             logger.error("alert %s: %s", alert.origin.id, error.message, exc_info=error)
-            outcome = state_machine.fail(alert, "an error on our side", slot, following)
+            outcome = state_machine.fail(alert, "an error on our side", window_end, following)
         except WeirError as error:
-            outcome = state_machine.fail(alert, error.message, slot, following)
-        self.keeping.keep(alert, outcome, verdict, slot, group.lease)
+            outcome = state_machine.fail(alert, error.message, window_end, following)
+        self.writer.keep(alert, outcome, result, window_end, group.claim_id)
 
-    def _rows(self, alert: Alert, author: Identity, slot: datetime) -> list[Row]:
-        """The rows of the query over the window that ends with `slot`. Raises what the query raises."""
+    def _rows(self, alert: Alert, author: Identity, window_end: datetime) -> list[Row]:
+        """The rows of the query over the window that ends at `window_end`. Raises what the query raises."""
         require(author, Action.AUTHOR, alert.content.dataset)
-        end_ns = int(slot.timestamp()) * NS_PER_SECOND
+        end_ns = int(window_end.timestamp()) * NS_PER_SECOND
         start_ns = end_ns - alert.content.window_seconds * NS_PER_SECOND
         view = self.windows.shared(Window(author.tenant, alert.content.dataset, start_ns, end_ns))
         data = self.answers.recall(alert.origin.id, alert.content.query, view.fingerprint)
         if data is None:
-            data = self._asked(alert, author, start_ns, end_ns)
+            data = self._query(alert, author, start_ns, end_ns)
         rows: list[Row] = orjson.loads(data)
         return rows
 
-    def _asked(self, alert: Alert, author: Identity, start_ns: int, end_ns: int) -> bytes:
+    def _query(self, alert: Alert, author: Identity, start_ns: int, end_ns: int) -> bytes:
         """The result of the query over `[start_ns, end_ns)`, as JSON."""
         find = self.windows.shared
-        found: dict[str, View] = {}
+        views: dict[str, View] = {}
 
         def resolve(names: tuple[str, ...], _: tuple[str, ...]) -> Mapping[str, Source]:
             nonlocal find
             # Authoring covers every row, so there is no predicate to push under the scan.
             for name in names:
                 require(author, Action.AUTHOR, name)
-            found.clear()
-            found.update((name, find(Window(author.tenant, name, start_ns, end_ns))) for name in names)
-            # Asked again, because something of the first answer is gone by now.
+            views.clear()
+            views.update((name, find(Window(author.tenant, name, start_ns, end_ns))) for name in names)
+            # A second call means that a file or segment of the first view is gone by now.
             find = self.windows.fresh
-            return {name: view.source for name, view in found.items()}
+            return {name: view.source for name, view in views.items()}
 
         by = author.tenant, f"{author.kind}:{author.id}"
         question = Question(*by, alert.content.query, end_ns, options=Options(), privileged=True)
@@ -120,7 +122,7 @@ class Evaluator:
             raise QueryTooLarge("the result of an alert's query is over the limit of 1 MiB: aggregate more")
         data = b"".join(result)
         if result.repeatable:
-            self._keep(alert, list(found.values()), data)
+            self._keep(alert, list(views.values()), data)
         return data
 
     def _keep(self, alert: Alert, read: Sequence[View], data: bytes) -> None:
@@ -139,7 +141,7 @@ class _Authors:
         """Raises Forbidden when it has gone."""
         if author not in self._found:
             self._found[author] = authorship.find(self._tenant, author, self._now)
-        found = self._found[author]
-        if found is None:
+        identity = self._found[author]
+        if identity is None:
             raise Forbidden("the identity was deleted or has expired")
-        return found
+        return identity

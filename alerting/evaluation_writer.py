@@ -21,17 +21,17 @@ class EvaluationWriter:
         self._waiting: list[Evaluated] = []
         self._lock = threading.Lock()
 
-    def keep(self, alert: Alert, outcome: Outcome, verdict: Result | None, slot: datetime, lease: str) -> None:
+    def keep(self, alert: Alert, outcome: Outcome, result: Result | None, window_end: datetime, claim_id: str) -> None:
         """Keep the outcome unless somebody changes the alert before it is written. Raises StorageUnavailable.
 
-        One without history and notice waits for `flush`; if that never comes, the lease ends and the alert is
+        One without history and notice waits for `flush`; if that never comes, the claim ends and the alert is
         evaluated again. Of the others status, history and deliveries are one transaction.
         """
         if outcome.events or outcome.notice is not None:
-            _keep(alert, outcome, verdict, slot, lease)
+            _keep(alert, outcome, result, window_end, claim_id)
             return
         with self._lock:
-            self._waiting.append(Evaluated(alert.origin.id, lease, outcome.status))
+            self._waiting.append(Evaluated(alert.origin.id, claim_id, outcome.status))
 
     def flush(self) -> None:
         """Write what waits, in one statement. Raises StorageUnavailable, and then it still waits."""
@@ -51,21 +51,21 @@ class EvaluationWriter:
                 _write_alone(each)
 
 
-def _write_alone(found: Evaluated) -> None:
-    """One bad evaluation must not take the others along. Its lease ends, and it is tried again."""
+def _write_alone(evaluated: Evaluated) -> None:
+    """Write one evaluation alone, so that it cannot fail the others. If it fails, its claim ends and it is repeated."""
     try:
-        set_evaluated([found])
+        set_evaluated([evaluated])
     except DatabaseError:
-        logger.exception("the evaluation of alert %s cannot be kept", found.alert_id)
+        logger.exception("the evaluation of alert %s cannot be kept", evaluated.alert_id)
 
 
-def _keep(alert: Alert, outcome: Outcome, verdict: Result | None, slot: datetime, lease: str) -> None:
+def _keep(alert: Alert, outcome: Outcome, result: Result | None, window_end: datetime, claim_id: str) -> None:
     with transaction():
-        if not set_status(alert.origin, outcome.status, lease):
+        if not set_status(alert.origin, outcome.status, claim_id):
             logger.info("alert %s was changed while it was evaluated; it will be again", alert.origin.id)
             return
         for event in outcome.events:
             alert_event.record(alert.origin.id, event)
         if outcome.notice is not None:
-            told = notices.notice(alert, outcome, verdict, slot)
-            delivery.enqueue(alert.origin.id, alert.content.targets, outcome.notice, told, slot)
+            payload = notices.notice(alert, outcome, result, window_end)
+            delivery.enqueue(alert.origin.id, alert.content.targets, outcome.notice, payload, window_end)

@@ -28,7 +28,7 @@ def post(
 ) -> Reply:
     """Send the body to `address`, under the endpoint's name. Raises Undelivered."""
     connection = _connection(endpoint, address, checks_tls=checks_tls)
-    sent = {
+    request_headers = {
         **headers,
         "Host": endpoint.authority,
         "Content-Type": "application/json",
@@ -37,7 +37,7 @@ def post(
     }
     try:
         with told(), limited(lambda: connection.sock):
-            connection.request("POST", endpoint.target, body, sent)
+            connection.request("POST", endpoint.target, body, request_headers)
             answer = connection.getresponse()
             return Reply(answer.status, answer.getheader("Retry-After"))
     except (http.client.HTTPException, ValueError) as error:

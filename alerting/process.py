@@ -1,7 +1,7 @@
 """The alerting process: one per host evaluates alerts and delivers notices; run as `python -m alerting.process`.
 
 It may be killed at any moment and started again, and several hosts may run one each: whatever is due is claimed in the
-database under a lease, and what comes of it is kept in one transaction or not at all.
+database under a claim, and its outcome is kept in one transaction or not at all.
 """
 
 import argparse
@@ -92,7 +92,7 @@ class WorkerPool:
         try:
             work()
         except Exception:
-            # One bad thing must not take a thread away from all others. Its lease ends, and it is tried again.
+            # One bad thing must not take a thread away from all others. Its claim ends, and it is tried again.
             logger.exception("alerting failed")
         finally:
             with self._changed:
@@ -116,34 +116,34 @@ class Scheduler:
 
         Raises StorageUnavailable.
         """
-        self.evaluator.keeping.flush()
+        self.evaluator.writer.flush()
         now = self.clock()
-        lease = str(ULID())
-        alerts = self._claimed_alerts(lease, now)
-        for group in group_alerts(alerts, lease, now):
+        claim_id = str(ULID())
+        alerts = self._claimed_alerts(claim_id, now)
+        for group in group_alerts(alerts, claim_id, now):
             self.evaluators.put(partial(self.evaluator.evaluate, group), len(group.alerts))
-        notices = self._claimed_deliveries(lease, now)
+        notices = self._claimed_deliveries(claim_id, now)
         for delivered in notices:
-            self.deliverers.put(partial(self._deliver, delivered, lease))
+            self.deliverers.put(partial(self._deliver, delivered, claim_id))
         return bool(alerts or notices)
 
-    def _claimed_alerts(self, lease: str, now: datetime) -> Sequence[Alert]:
+    def _claimed_alerts(self, claim_id: str, now: datetime) -> Sequence[Alert]:
         room = self.evaluators.room
         due_before = now - schedule.SETTLE
-        return alert.claim(lease, now, due_before, now + self.evaluation_lease, room) if room else ()
+        return alert.claim(claim_id, now, due_before, now + self.evaluation_lease, room) if room else ()
 
-    def _claimed_deliveries(self, lease: str, now: datetime) -> Sequence[Delivery]:
+    def _claimed_deliveries(self, claim_id: str, now: datetime) -> Sequence[Delivery]:
         room = self.deliverers.room
         leased_until = now + timedelta(seconds=TOTAL_SECONDS) + LEASE_MARGIN
-        return delivery.claim(lease, now, leased_until, room) if room else ()
+        return delivery.claim(claim_id, now, leased_until, room) if room else ()
 
-    def _deliver(self, claimed: Delivery, lease: str) -> None:
+    def _deliver(self, claimed: Delivery, claim_id: str) -> None:
         try:
-            found = target.find(claimed.target_id)
+            deliveries = target.find(claimed.target_id)
         except TargetNotFound:
             return  # Deleted a moment ago, and its deliveries with it.
-        attempt = self.dispatcher.attempt(claimed, found, self.clock())
-        delivery.note(claimed.id, lease, attempt)
+        attempt = self.dispatcher.attempt(claimed, deliveries, self.clock())
+        delivery.note(claimed.id, claim_id, attempt)
 
 
 def run(rounds: Scheduler, wait: Wait) -> None:
@@ -199,14 +199,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--parent", type=int, metavar="PID", help="end when this process, our parent, has ended")
     parser.add_argument("--log-to", type=int, metavar="FD", help="an inherited socket for the log lines")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     settings = bounded(Settings.from_env())
     logs.configure(settings.log_format, settings.log_level)
     logs.withhold()
-    if asked.log_to is not None:
-        logs.relay(asked.log_to)
+    if options.log_to is not None:
+        logs.relay(options.log_to)
     # Before any thread starts, so that all of them leave the signals to this one.
-    wait = end_with_parent(asked.parent)
+    wait = end_with_parent(options.parent)
     bind(server.url(settings.database_url, settings.data_dir), max_connections=EVALUATIONS + DELIVERIES + 2)
     queries = QueryService(settings)
     rounds = build(settings, queries)
@@ -214,7 +214,7 @@ def main() -> None:
     queries.close()
     for crew in (rounds.evaluators, rounds.deliverers):
         crew.close()
-    rounds.evaluator.keeping.flush()
+    rounds.evaluator.writer.flush()
 
 
 if __name__ == "__main__":

@@ -40,11 +40,11 @@ class ResultCache:
     def recall(self, alert_id: str, query: str, fingerprint: Fingerprint | None) -> bytes | None:
         """What the alert's query answers, if it is known to answer that still."""
         with self._lock:
-            found = self._kept.get(alert_id)
-            if found is None or fingerprint is None or found.query != query or found.fingerprint != fingerprint:
+            entry = self._kept.get(alert_id)
+            if entry is None or fingerprint is None or entry.query != query or entry.fingerprint != fingerprint:
                 return None
             self._kept.move_to_end(alert_id)
-            return found.data
+            return entry.data
 
     def keep(self, alert_id: str, answer: CachedResult) -> None:
         """Replace what is known of the alert, if the answer is small."""

@@ -66,66 +66,68 @@ def evaluate(rows: Sequence[Row], comparison: str, threshold: float) -> Result:
     return Result((beyond or numbers)[0][0], tuple(row for _, row in beyond))
 
 
-def advance(alert: Alert, verdict: Result, slot: datetime, following: datetime) -> Outcome:
-    """What comes of a successful evaluation up to `slot`."""
+def advance(alert: Alert, result: Result, window_end: datetime, following: datetime) -> Outcome:
+    """The outcome of a successful evaluation whose window ends at `window_end`."""
     status = replace(
-        alert.status, last_value=verdict.value, last_error=None, last_evaluated_at=slot, next_run_at=following
+        alert.status, last_value=result.value, last_error=None, last_evaluated_at=window_end, next_run_at=following
     )
-    recovered = () if alert.status.last_error is None else (Event(slot, EventKind.RECOVERED, verdict.value),)
+    recovered = () if alert.status.last_error is None else (Event(window_end, EventKind.RECOVERED, result.value),)
     was_triggered = alert.status.state is State.TRIGGERED
-    if verdict.rows and was_triggered:
-        outcome = _stay_triggered(status, alert.content, slot)
-    elif verdict.rows:
-        outcome = _trigger(status, slot)
+    if result.rows and was_triggered:
+        outcome = _stay_triggered(status, alert.content, window_end)
+    elif result.rows:
+        outcome = _trigger(status, window_end)
     elif was_triggered:
-        outcome = _resolve(status, slot)
+        outcome = _resolve(status, window_end)
     else:
         outcome = Outcome(status)
     return replace(outcome, events=(*recovered, *outcome.events))
 
 
-def fail(alert: Alert, error: str, slot: datetime, following: datetime) -> Outcome:
-    """What comes of an evaluation that could not be: the state stays, and the history tells when it began."""
-    status = replace(alert.status, last_error=error, last_evaluated_at=slot, next_run_at=following)
+def fail(alert: Alert, error: str, window_end: datetime, following: datetime) -> Outcome:
+    """The outcome of a failed evaluation: the state stays, and the history shows when the failures began."""
+    status = replace(alert.status, last_error=error, last_evaluated_at=window_end, next_run_at=following)
     began = alert.status.last_error is None
-    return Outcome(status, (Event(slot, EventKind.FAILED, detail=error),) if began else ())
+    return Outcome(status, (Event(window_end, EventKind.FAILED, detail=error),) if began else ())
 
 
-def disable(alert: Alert, reason: str, slot: datetime) -> Outcome:
-    """What comes of an evaluation that its author has no right to any more. Whoever relies on the alert is told."""
+def disable(alert: Alert, reason: str, window_end: datetime) -> Outcome:
+    """The outcome when the author lost the right to the query: the alert is disabled, and its targets get a notice."""
     status = replace(alert.status, state=State.DISABLED, disabled_reason=reason, next_run_at=None)
-    event = Event(slot, EventKind.DISABLED, detail=reason)
-    return Outcome(status, (event,), None if _is_muted(status, slot) else NoticeKind.DISABLED)
+    event = Event(window_end, EventKind.DISABLED, detail=reason)
+    return Outcome(status, (event,), None if _is_muted(status, window_end) else NoticeKind.DISABLED)
 
 
-def _trigger(status: Status, slot: datetime) -> Outcome:
-    is_muted = _is_muted(status, slot)
+def _trigger(status: Status, window_end: datetime) -> Outcome:
+    is_muted = _is_muted(status, window_end)
     triggered = replace(
         status,
         state=State.TRIGGERED,
-        last_triggered_at=slot,
-        last_notified_at=status.last_notified_at if is_muted else slot,
+        last_triggered_at=window_end,
+        last_notified_at=status.last_notified_at if is_muted else window_end,
     )
-    event = Event(slot, EventKind.TRIGGERED, status.last_value)
+    event = Event(window_end, EventKind.TRIGGERED, status.last_value)
     return Outcome(triggered, (event,), None if is_muted else NoticeKind.TRIGGERED)
 
 
-def _stay_triggered(status: Status, content: Content, slot: datetime) -> Outcome:
-    """Remind after every interval, and at once when nobody was told because the alert was muted."""
+def _stay_triggered(status: Status, content: Content, window_end: datetime) -> Outcome:
+    """Send a reminder after every interval, and at once if no notice was sent because the alert was muted."""
     interval = timedelta(seconds=content.notify_seconds)
     notified_at = status.last_notified_at
-    is_due = not _was_notified(status) or notified_at is None or slot >= notified_at + interval
-    if _is_muted(status, slot) or not is_due:
+    is_due = not _was_notified(status) or notified_at is None or window_end >= notified_at + interval
+    if _is_muted(status, window_end) or not is_due:
         return Outcome(status)
-    return Outcome(replace(status, last_notified_at=slot), notice=NoticeKind.TRIGGERED)
+    return Outcome(replace(status, last_notified_at=window_end), notice=NoticeKind.TRIGGERED)
 
 
-def _resolve(status: Status, slot: datetime) -> Outcome:
-    """Told to those who were told that it was triggered."""
-    event = Event(slot, EventKind.RESOLVED, status.last_value)
-    is_told = _was_notified(status) and not _is_muted(status, slot)
-    resolved = replace(status, state=State.NOT_TRIGGERED, last_notified_at=slot if is_told else status.last_notified_at)
-    return Outcome(resolved, (event,), NoticeKind.RESOLVED if is_told else None)
+def _resolve(status: Status, window_end: datetime) -> Outcome:
+    """Send a notice if one was sent when the alert was triggered."""
+    event = Event(window_end, EventKind.RESOLVED, status.last_value)
+    is_notified = _was_notified(status) and not _is_muted(status, window_end)
+    resolved = replace(
+        status, state=State.NOT_TRIGGERED, last_notified_at=window_end if is_notified else status.last_notified_at
+    )
+    return Outcome(resolved, (event,), NoticeKind.RESOLVED if is_notified else None)
 
 
 def _was_notified(status: Status) -> bool:

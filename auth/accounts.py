@@ -110,14 +110,14 @@ def bootstrap_administrator(passwords_: Passwords, username: str, password: str 
     """
     if user.list_all(DEFAULT):
         return None
-    chosen = passwords.generate() if password is None else password
-    new = NewUser(names.check_user(username), passwords_.hash(chosen), now)
+    password_in_use = passwords.generate() if password is None else password
+    administrator = NewUser(names.check_user(username), passwords_.hash(password_in_use), now)
     with generation.changing():
         if user.list_all(DEFAULT):
             return None
         role.put(DEFAULT, ADMIN_ROLE, ADMIN_ENTRIES)
-        user.create(DEFAULT, new, [ADMIN_ROLE])
-    return chosen if password is None else None
+        user.create(DEFAULT, administrator, [ADMIN_ROLE])
+    return password_in_use if password is None else None
 
 
 def has_other_password(passwords_: Passwords, username: str, password: str) -> bool:

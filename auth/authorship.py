@@ -46,9 +46,9 @@ def find(tenant: str, author: Author, now: datetime) -> Identity | None:
 
 def _find_key(tenant: str, key_id: str, now: datetime) -> Identity | None:
     try:
-        found = api_key.get(tenant, key_id)
+        record = api_key.get(tenant, key_id)
     except KeyNotFound:
         return None
-    if found.expires_at is not None and found.expires_at <= now:
+    if record.expires_at is not None and record.expires_at <= now:
         return None
-    return identity_of(tenant, Kind.API_KEY, key_id, found.name, found.roles)
+    return identity_of(tenant, Kind.API_KEY, key_id, record.name, record.roles)

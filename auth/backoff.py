@@ -40,20 +40,20 @@ class Backoff:
         self._attempts: OrderedDict[tuple[str, ...], Attempts] = OrderedDict()
 
     def admit(self, address: str, user: str) -> None:
-        """Count an attempt, as wrong until forgiven: many at once are no way around. Raises TooManyAttempts.
+        """Count an attempt. It counts as wrong until `forgive`, so parallel attempts cannot evade the limit.
 
-        An address counts names, not attempts: a forwarder that repeats an old password for ever is one wrong name,
-        and does not lock out those who share its address.
+        An address is charged per name, not per attempt: a forwarder that repeats an old password forever is one wrong
+        name, and does not lock out others who share its address. Raises TooManyAttempts.
         """
         now = self._clock()
         network = _network(address)
-        here, one = self._recent((network,), now), self._recent((network, user), now)
-        wait = max(one.next_at, here.next_at if one is NONE else 0.0) - now
+        network_record, user_record = self._recent((network,), now), self._recent((network, user), now)
+        wait = max(user_record.next_at, network_record.next_at if user_record is NONE else 0.0) - now
         if wait > 0:
             raise TooManyAttempts("too many wrong passwords from this address", retry_after_seconds=int(wait) + 1)
-        if one is NONE:
-            self._keep((network,), _after(here, FREE_PER_ADDRESS, now))
-        self._keep((network, user), _after(one, FREE_PER_USER, now))
+        if user_record is NONE:
+            self._keep((network,), _after(network_record, FREE_PER_ADDRESS, now))
+        self._keep((network, user), _after(user_record, FREE_PER_USER, now))
 
     def forgive(self, address: str, user: str) -> None:
         """The attempt was right."""
@@ -87,11 +87,11 @@ def _after(before: Attempts, free: int, now: float) -> Attempts:
 
 
 def _network(address: str) -> str:
-    """One subscriber: an IPv4 address, or the /64 that an IPv6 one is chosen from at will."""
+    """The network of one subscriber: an IPv4 address, or the /64 in which a subscriber chooses IPv6 addresses."""
     try:
-        parsed = ip_address(address)
+        ip = ip_address(address)
     except ValueError:
         return address
-    if not isinstance(parsed, IPv6Address):
+    if not isinstance(ip, IPv6Address):
         return address
-    return str(parsed.ipv4_mapped or IPv6Address(int(parsed) >> 64 << 64))
+    return str(ip.ipv4_mapped or IPv6Address(int(ip) >> 64 << 64))

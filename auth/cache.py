@@ -39,10 +39,10 @@ class IdentityCache:
         """What `load` gives for the credential, or gave since the last change of any identity."""
         digest = blake2b(credential.encode(), digest_size=32, key=self._key).digest()
         now = self._generation.read()
-        kept = self._kept.get(digest)
-        if kept is not None and kept[0] == now:
+        entry = self._kept.get(digest)
+        if entry is not None and entry[0] == now:
             self._kept.move_to_end(digest)
-            return kept[1]
+            return entry[1]
         loaded = load()
         if loaded is not None and now is not None:
             self._keep(digest, (now, loaded))

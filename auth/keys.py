@@ -37,22 +37,22 @@ class ApiKeys:
         self._generation = generation
         self._clock = clock
 
-    def create(self, creator: Identity, wanted: WantedKey) -> RevealedKey:
+    def create(self, creator: Identity, properties: WantedKey) -> RevealedKey:
         """Raises UnknownRole, KeyNameTaken."""
         secret = str(uuid.uuid4())
         key_id = str(ULID())
         key = NewApiKey(
             key_id=key_id,
             tenant=creator.tenant,
-            name=wanted.name,
+            name=properties.name,
             digest=self._secrets.digest(secret),
             sealed=self._secrets.seal(secret, key_id),
             created_by=creator.name,
             created_at=self._clock(),
-            expires_at=wanted.expires_at,
+            expires_at=properties.expires_at,
         )
         with self._generation.changing():
-            api_key.create(key, wanted.roles)
+            api_key.create(key, properties.roles)
         return self.get(creator.tenant, key_id)
 
     def get(self, tenant: str, key_id: str) -> RevealedKey:

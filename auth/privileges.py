@@ -146,23 +146,23 @@ def _parse_entry(raw: object) -> Entry:
 
 
 def _parse_privilege(raw: object) -> Privilege:
-    known = ", ".join(Privilege)
+    choices = ", ".join(Privilege)
     if not isinstance(raw, str):
-        raise InvalidRole(f"`privilege` is missing: one of {known}", field="privilege")
+        raise InvalidRole(f"`privilege` is missing: one of {choices}", field="privilege")
     try:
         return Privilege(raw)
     except ValueError as error:
-        raise InvalidRole(f"unknown privilege {raw[:100]!r}: one of {known}", field="privilege") from error
+        raise InvalidRole(f"unknown privilege {raw[:100]!r}: one of {choices}", field="privilege") from error
 
 
 def _parse_dataset(resource: Mapping[object, object]) -> str | None:
     """`stream` is the older clients' word for `dataset`; `*` is theirs for all of them."""
-    given = [resource[word] for word in ("dataset", "stream") if word in resource]
-    if not given:
+    names = [resource[word] for word in ("dataset", "stream") if word in resource]
+    if not names:
         return None
-    if len(given) > 1 or not is_text(given[0]):
+    if len(names) > 1 or not is_text(names[0]):
         raise InvalidRole("`resource` names one dataset, by `dataset` or by `stream`", field="resource")
-    return None if given[0] == "*" else str(given[0])
+    return None if names[0] == "*" else str(names[0])
 
 
 def _parse_tag(privilege: Privilege, resource: Mapping[object, object]) -> Tag | None:

@@ -269,7 +269,7 @@ def _fetch(
 ) -> Claims:
     """The JSON object at the URL, also of an error answer. Follows no redirect. Raises ProviderUnavailable."""
     try:
-        answer = requests.request(
+        response = requests.request(
             method,
             url,
             data=form,
@@ -279,12 +279,12 @@ def _fetch(
             allow_redirects=False,
             stream=True,
         )
-        with answer:
-            body = answer.raw.read(LARGEST_ANSWER_BYTES, decode_content=True)
-        parsed = json.loads(body)
+        with response:
+            body = response.raw.read(LARGEST_ANSWER_BYTES, decode_content=True)
+        document = json.loads(body)
     except (requests.RequestException, OSError, ValueError) as error:
         logger.warning("identity provider: %s %s failed: %s", method, url, type(error).__name__)
         raise ProviderUnavailable("the identity provider cannot be reached", retry_after_seconds=5) from error
-    if not isinstance(parsed, dict):
+    if not isinstance(document, dict):
         raise ProviderUnavailable("the identity provider answered with something else than a JSON object")
-    return parsed
+    return document

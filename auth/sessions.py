@@ -87,12 +87,12 @@ class Sessions:
     def close(self, tenant: str, token: str) -> EndedSession | None:
         """End the session, if there is one."""
         digest = self._digest(token)
-        found = session.find(tenant, digest)
-        if found is None:
+        record = session.find(tenant, digest)
+        if record is None:
             return None
         with self._generation.changing():
             session.delete(digest)
-        return EndedSession(found.user_name, self._unseal(found.grant.sealed_id_token))
+        return EndedSession(record.user_name, self._unseal(record.grant.sealed_id_token))
 
     def _open(self, tenant: str, name: str, grant: Grant, life: timedelta) -> NewSession:
         token = random.token_urlsafe(32)
@@ -104,14 +104,14 @@ class Sessions:
     def _renew(self, tenant: str, digest: bytes) -> bool:
         """Whether the session may go on: the provider vouches for it again, or another worker is asking just now."""
         now = self._clock()
-        found = session.find(tenant, digest)
-        if found is None or found.expires_at <= now:
+        record = session.find(tenant, digest)
+        if record is None or record.expires_at <= now:
             return False
-        if found.grant.valid_until > now:
+        if record.grant.valid_until > now:
             return True
         if not session.claim(digest, now, now + RENEWAL):
             return True
-        grant = self._ask_provider(found)
+        grant = self._ask_provider(record)
         with self._generation.changing():
             if grant is None:
                 session.delete(digest)
@@ -119,21 +119,21 @@ class Sessions:
                 session.renew(digest, grant)
         return grant is not None
 
-    def _ask_provider(self, found: SessionRecord) -> Grant | None:
-        refresh_token = self._unseal(found.grant.sealed_refresh_token)
+    def _ask_provider(self, record: SessionRecord) -> Grant | None:
+        refresh_token = self._unseal(record.grant.sealed_refresh_token)
         if refresh_token is None or self._provider is None:
             return None
         try:
-            tokens = self._provider.refresh(refresh_token, found.user_name.removeprefix(PREFIX))
+            tokens = self._provider.refresh(refresh_token, record.user_name.removeprefix(PREFIX))
             renewed = self._grant(tokens, read_subject(tokens.claims, self._provider.options).groups)
         except LoginFailed as error:
-            logger.info("session of %s ends: %s", found.user_name, error.message)
+            logger.info("session of %s ends: %s", record.user_name, error.message)
             return None
         return Grant(
             renewed.groups,
             renewed.valid_until,
-            renewed.sealed_refresh_token or found.grant.sealed_refresh_token,
-            renewed.sealed_id_token or found.grant.sealed_id_token,
+            renewed.sealed_refresh_token or record.grant.sealed_refresh_token,
+            renewed.sealed_id_token or record.grant.sealed_id_token,
         )
 
     def _grant(self, tokens: Tokens, groups: tuple[str, ...]) -> Grant:
@@ -151,13 +151,13 @@ class Sessions:
 
 
 def _load(tenant: str, digest: bytes) -> Resolved | None:
-    found = session.find(tenant, digest)
-    if found is None:
+    record = session.find(tenant, digest)
+    if record is None:
         return None
-    until = min(found.expires_at, found.grant.valid_until)
-    if found.user_name.startswith(PREFIX):
-        return Resolved(load_identity(tenant, found.user_name, found.grant.groups).identity, until)
-    owner = user.find(tenant, found.user_name)
+    until = min(record.expires_at, record.grant.valid_until)
+    if record.user_name.startswith(PREFIX):
+        return Resolved(load_identity(tenant, record.user_name, record.grant.groups).identity, until)
+    owner = user.find(tenant, record.user_name)
     if owner is None:
         return None
     return Resolved(identity_of(tenant, Kind.NATIVE, owner.name, owner.name, owner.roles), until)

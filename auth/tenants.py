@@ -34,13 +34,15 @@ class Tenants:
 
     def create(self, tenant_id: str, username: str) -> NewTenant:
         """A tenant with one administrator. Raises InvalidName, TenantExists."""
-        made = NewTenant(names.check_tenant(tenant_id), self._clock(), names.check_user(username), passwords.generate())
-        password_hash = self._passwords.hash(made.password)
+        new_tenant = NewTenant(
+            names.check_tenant(tenant_id), self._clock(), names.check_user(username), passwords.generate()
+        )
+        password_hash = self._passwords.hash(new_tenant.password)
         with self._generation.changing(), generation.changing():
-            tenant.create(made.id, made.created_at)
-            role.put(made.id, ADMIN_ROLE, ADMIN_ENTRIES)
-            user.create(made.id, NewUser(username, password_hash, made.created_at), [ADMIN_ROLE])
-        return made
+            tenant.create(new_tenant.id, new_tenant.created_at)
+            role.put(new_tenant.id, ADMIN_ROLE, ADMIN_ENTRIES)
+            user.create(new_tenant.id, NewUser(username, password_hash, new_tenant.created_at), [ADMIN_ROLE])
+        return new_tenant
 
     def delete(self, tenant_id: str) -> None:
         """The tenant with its users, roles and keys. Raises TenantNotFound, and Conflict for the root's own."""

@@ -67,15 +67,15 @@ class Verifier:
         return None if resolved is None else resolved.identity
 
     def _check(self, claim: Claim) -> Resolved | None:
-        found = user.find(claim.tenant, claim.name)
+        record = user.find(claim.tenant, claim.name)
         account = f"{claim.tenant}/{claim.name}"
-        password_hash = None if found is None else found.password_hash
+        password_hash = None if record is None else record.password_hash
         if not self._passwords.verify(
             password_hash, claim.password, lambda: self._backoff.admit(claim.address, account)
         ):
             return None
         self._backoff.forgive(claim.address, account)
-        return None if found is None else Resolved(_native(claim.tenant, found))
+        return None if record is None else Resolved(_native(claim.tenant, record))
 
 
 def _native(tenant: str, found: UserRecord) -> Identity:
@@ -83,16 +83,16 @@ def _native(tenant: str, found: UserRecord) -> Identity:
 
 
 def _load_key(tenant: str, digest: bytes) -> Resolved | None:
-    found = api_key.find(tenant, digest)
-    if found is None:
+    record = api_key.find(tenant, digest)
+    if record is None:
         return None
-    return Resolved(identity_of(tenant, Kind.API_KEY, found.key_id, found.name, found.roles), found.expires_at)
+    return Resolved(identity_of(tenant, Kind.API_KEY, record.key_id, record.name, record.roles), record.expires_at)
 
 
 def identity_of(tenant: str, kind: Kind, identifier: str, name: str, roles: Iterable[RoleRecord]) -> Identity:
     """The identity that holds these roles."""
-    held = tuple(roles)
-    return Identity(tenant, kind, identifier, name, tuple(role.name for role in held), entries_of(held))
+    role_records = tuple(roles)
+    return Identity(tenant, kind, identifier, name, tuple(role.name for role in role_records), entries_of(role_records))
 
 
 def entries_of(roles: Iterable[RoleRecord]) -> tuple[Entry, ...]:

@@ -18,7 +18,9 @@ WELL_KNOWN: Final = (
 )
 
 
-def refuse_guessable_password(passwords: Passwords, username: str, given: str | None, addresses: Iterable[str]) -> None:
+def refuse_guessable_password(
+    passwords: Passwords, username: str, password: str | None, addresses: Iterable[str]
+) -> None:
     """Checks the setting, and the stored hash too: it may have been set while only loopback was bound.
 
     `addresses` are those at which the server is reached (`reached_at`). Raises InvalidSetting.
@@ -26,7 +28,7 @@ def refuse_guessable_password(passwords: Passwords, username: str, given: str | 
     if all(_is_local(address) for address in addresses):
         return
     guesses = (username, "", *WELL_KNOWN)
-    if (given is not None and _is_weak(given, guesses)) or _is_stored(passwords, username, guesses):
+    if (password is not None and _is_weak(password, guesses)) or _is_stored(passwords, username, guesses):
         raise InvalidSetting(
             f"the password of {username} is short or well known, and others can reach this server: "
             "set another WEIR_ADMIN_PASSWORD before the first start, or bind to 127.0.0.1 with no proxy before it"

@@ -66,14 +66,14 @@ def snapshots(layout: Layout, there: Service) -> None:
     beside = cpu_ms(lambda: take_snapshot(layout, app))
     print(f"snapshot beside an idle host / alone: {beside / alone:.2f} ({alone:.2f} ms, {beside:.2f} ms)")
 
-    size = sum(each.size for each in take_snapshot(layout, app).staged)
+    size = sum(each.size for each in take_snapshot(layout, app).segments)
     spent = 0.0
     for _ in range(20):
         there.ingest("app", EVENTS).raise_for_status()
         begin = time.process_time()
         take_snapshot(layout, app)
         spent += time.process_time() - begin
-    grown = sum(each.size for each in take_snapshot(layout, app).staged) - size
+    grown = sum(each.size for each in take_snapshot(layout, app).segments) - size
     print(f"and for each MB that it has taken since: {(spent * 1000 - 20 * beside) / (grown / 1e6):.2f} ms")
 
     tails = UnconvertedRows()

@@ -14,52 +14,52 @@ SECONDS_PER_MINUTE: Final = 60
 INDEFINITE: Final = datetime(9999, 12, 31, tzinfo=UTC)
 
 
-def summary(found: Alert, now: datetime) -> dict[str, object]:
+def summary(alert: Alert, now: datetime) -> dict[str, object]:
     """What the list shows. Older clients read the severity capitalised here, and only here."""
-    shown: dict[str, object] = {
-        **found.content.extra,
-        "id": found.origin.id,
-        "title": found.content.title,
-        "created": rfc3339(found.origin.created_at),
+    members: dict[str, object] = {
+        **alert.content.extra,
+        "id": alert.origin.id,
+        "title": alert.content.title,
+        "created": rfc3339(alert.origin.created_at),
         "alertType": "threshold",
-        "severity": found.content.severity.capitalize(),
-        "state": found.status.state.value,
-        "notificationState": _notification_state(found.status, now),
-        "tags": found.content.tags,
-        "datasets": [found.content.dataset],
+        "severity": alert.content.severity.capitalize(),
+        "state": alert.status.state.value,
+        "notificationState": _notification_state(alert.status, now),
+        "tags": alert.content.tags,
+        "datasets": [alert.content.dataset],
     }
-    if found.status.last_triggered_at is not None:
-        shown["lastTriggeredAt"] = rfc3339(found.status.last_triggered_at)
-    return shown
+    if alert.status.last_triggered_at is not None:
+        members["lastTriggeredAt"] = rfc3339(alert.status.last_triggered_at)
+    return members
 
 
-def as_object(found: Alert, now: datetime) -> dict[str, object]:
+def as_object(alert: Alert, now: datetime) -> dict[str, object]:
     return {
-        **summary(found, now),
+        **summary(alert, now),
         "version": VERSION,
-        "author": found.origin.author.name,
-        "modified": rfc3339(found.origin.modified_at),
-        "severity": found.content.severity,
-        "query": found.content.query,
-        "queryType": found.content.query_type,
-        "thresholdConfig": {"operator": found.content.operator, "value": found.content.threshold},
+        "author": alert.origin.author.name,
+        "modified": rfc3339(alert.origin.modified_at),
+        "severity": alert.content.severity,
+        "query": alert.content.query,
+        "queryType": alert.content.query_type,
+        "thresholdConfig": {"operator": alert.content.operator, "value": alert.content.threshold},
         "evalConfig": {
             "rollingWindow": {
-                "evalStart": _duration(found.content.window_seconds),
+                "evalStart": _duration(alert.content.window_seconds),
                 "evalEnd": "now",
-                "evalFrequency": found.content.frequency_seconds // SECONDS_PER_MINUTE,
+                "evalFrequency": alert.content.frequency_seconds // SECONDS_PER_MINUTE,
             }
         },
-        "notificationConfig": {"interval": found.content.notify_seconds // SECONDS_PER_MINUTE},
-        "targets": list(found.content.targets),
-        "disabledReason": found.status.disabled_reason,
-        "lastValue": found.status.last_value,
-        "lastError": found.status.last_error,
-        "lastEvaluatedAt": rfc3339(found.status.last_evaluated_at),
-        "lastTriggeredAt": rfc3339(found.status.last_triggered_at),
-        "lastNotifiedAt": rfc3339(found.status.last_notified_at),
-        "nextRunAt": rfc3339(found.status.next_run_at),
-        "tenantId": found.origin.tenant,
+        "notificationConfig": {"interval": alert.content.notify_seconds // SECONDS_PER_MINUTE},
+        "targets": list(alert.content.targets),
+        "disabledReason": alert.status.disabled_reason,
+        "lastValue": alert.status.last_value,
+        "lastError": alert.status.last_error,
+        "lastEvaluatedAt": rfc3339(alert.status.last_evaluated_at),
+        "lastTriggeredAt": rfc3339(alert.status.last_triggered_at),
+        "lastNotifiedAt": rfc3339(alert.status.last_notified_at),
+        "nextRunAt": rfc3339(alert.status.next_run_at),
+        "tenantId": alert.origin.tenant,
     }
 
 
@@ -81,18 +81,18 @@ def event_object(event: Event) -> dict[str, object]:
     return {"at": rfc3339(event.at), "kind": event.kind.value, "value": event.value, "detail": event.detail}
 
 
-def delivery_object(each: Delivery) -> dict[str, object]:
-    is_pending = each.next_attempt_at is not None
+def delivery_object(delivery: Delivery) -> dict[str, object]:
+    is_pending = delivery.next_attempt_at is not None
     return {
-        "id": each.id,
-        "target": each.target_id,
-        "kind": each.kind,
-        "state": "pending" if is_pending else "delivered" if each.delivered_at else "failed",
-        "created": rfc3339(each.created_at),
-        "attempts": each.attempts,
-        "lastAttemptAt": rfc3339(each.last_attempt_at),
-        "lastStatus": each.last_status,
-        "lastError": each.last_error,
-        "nextAttemptAt": rfc3339(each.next_attempt_at),
-        "deliveredAt": rfc3339(each.delivered_at),
+        "id": delivery.id,
+        "target": delivery.target_id,
+        "kind": delivery.kind,
+        "state": "pending" if is_pending else "delivered" if delivery.delivered_at else "failed",
+        "created": rfc3339(delivery.created_at),
+        "attempts": delivery.attempts,
+        "lastAttemptAt": rfc3339(delivery.last_attempt_at),
+        "lastStatus": delivery.last_status,
+        "lastError": delivery.last_error,
+        "nextAttemptAt": rfc3339(delivery.next_attempt_at),
+        "deliveredAt": rfc3339(delivery.delivered_at),
     }

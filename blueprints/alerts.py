@@ -20,7 +20,7 @@ from schemas.reading import load
 from web.authentication import protect
 from web.authoring import Kind, all_tags, asked_tags, checked, now, require_authoring
 from web.caller import caller
-from web.json_bodies import answer, json_body
+from web.json_bodies import json_body, json_response
 from web.services import services
 
 SHORTEST_WINDOW_SECONDS: Final = 60
@@ -39,56 +39,57 @@ def list_all() -> Response:
     members = {name: value for name, value in request.args.items() if name not in AlertListSchema().fields}
     shown = [each for each in kind.all_visible() if _matches(each, wanted, members)]
     shown.sort(key=_rank)
-    return answer([summary(each, now()) for each in shown[asked["offset"] :][: asked["limit"]]])
+    return json_response([summary(each, now()) for each in shown[asked["offset"] :][: asked["limit"]]])
 
 
 @blueprint.get("/list_tags")
 def tags() -> Response:
-    return answer(all_tags(each.content.tags for each in kind.all_visible()))
+    return json_response(all_tags(each.content.tags for each in kind.all_visible()))
 
 
 @blueprint.patch("/<alert_id>/disable")
 def disable(alert_id: str) -> Response:
-    found = kind.changeable(alert_id)
-    if found.status.state is not State.DISABLED:
+    stored_alert = kind.changeable(alert_id)
+    if stored_alert.status.state is not State.DISABLED:
         reason = f"disabled by {caller().name}"
         alert.set_status(
-            found.origin, replace(found.status, state=State.DISABLED, disabled_reason=reason, next_run_at=None)
+            stored_alert.origin,
+            replace(stored_alert.status, state=State.DISABLED, disabled_reason=reason, next_run_at=None),
         )
         alert_event.record(alert_id, Event(now(), alert_event.Kind.DISABLED, detail=reason))
-    return kind.answer(alert_id)
+    return kind.respond(alert_id)
 
 
 @blueprint.patch("/<alert_id>/enable")
 def enable(alert_id: str) -> Response:
     """Only with the rights that its evaluations will need; otherwise it would be disabled again at once."""
-    found = kind.changeable(alert_id)
-    if found.status.state is State.DISABLED:
-        upcoming = schedule.following(alert_id, found.content.frequency_seconds, at := now())
+    stored_alert = kind.changeable(alert_id)
+    if stored_alert.status.state is State.DISABLED:
+        upcoming = schedule.following(alert_id, stored_alert.content.frequency_seconds, at := now())
         alert.set_status(
-            found.origin,
-            replace(found.status, state=State.NOT_TRIGGERED, disabled_reason=None, next_run_at=upcoming),
+            stored_alert.origin,
+            replace(stored_alert.status, state=State.NOT_TRIGGERED, disabled_reason=None, next_run_at=upcoming),
         )
         alert_event.record(alert_id, Event(at, alert_event.Kind.ENABLED, detail=f"enabled by {caller().name}"))
-    return kind.answer(alert_id)
+    return kind.respond(alert_id)
 
 
 @blueprint.put("/<alert_id>/evaluate_alert")
 def evaluate(alert_id: str) -> Response:
     """Have it evaluated by the alerting process, over the window that ends now."""
-    found = kind.changeable(alert_id)
-    if not alert.hasten(found.origin, schedule.upcoming_second(now())):
+    stored_alert = kind.changeable(alert_id)
+    if not alert.hasten(stored_alert.origin, schedule.upcoming_second(now())):
         raise Conflict("a disabled alert is not evaluated: enable it first")
-    return kind.answer(alert_id)
+    return kind.respond(alert_id)
 
 
 @blueprint.patch("/<alert_id>/update_notification_state")
 def mute(alert_id: str) -> Response:
     """While muted, an alert is evaluated and notifies nobody."""
-    found = kind.changeable(alert_id)
+    stored_alert = kind.changeable(alert_id)
     asked = load(MutingSchema(), json_body())
-    alert.set_muting(found.origin, _muted_until(cast(str, asked["state"])))
-    return kind.answer(alert_id)
+    alert.set_muting(stored_alert.origin, _muted_until(cast(str, asked["state"])))
+    return kind.respond(alert_id)
 
 
 @blueprint.get("/<alert_id>/history")
@@ -96,7 +97,7 @@ def history(alert_id: str) -> Response:
     """Changes of state, the newest first."""
     kind.visible(alert_id)
     limit = cast(int, load(LogSchema(), request.args)["limit"])
-    return answer([event_object(each) for each in alert_event.latest(alert_id, limit)])
+    return json_response([event_object(each) for each in alert_event.latest(alert_id, limit)])
 
 
 @blueprint.get("/<alert_id>/deliveries")
@@ -104,39 +105,39 @@ def deliveries(alert_id: str) -> Response:
     """The delivery log, the newest first."""
     kind.visible(alert_id)
     limit = cast(int, load(LogSchema(), request.args)["limit"])
-    return answer([delivery_object(each) for each in delivery.log(alert_id, limit)])
+    return json_response([delivery_object(each) for each in delivery.log(alert_id, limit)])
 
 
 def _store(origin: Origin, content: Content) -> None:
     alert.create(origin, content, schedule.following(origin.id, content.frequency_seconds, origin.created_at))
 
 
-def _replace(found: Alert, content: Content, at: datetime) -> None:
+def _replace(stored_alert: Alert, content: Content, at: datetime) -> None:
     """Its state stays until the next evaluation."""
-    upcoming = schedule.following(found.origin.id, content.frequency_seconds, at)
-    alert.replace(found.origin, content, at, None if found.status.state is State.DISABLED else upcoming)
+    upcoming = schedule.following(stored_alert.origin.id, content.frequency_seconds, at)
+    alert.replace(stored_alert.origin, content, at, None if stored_alert.status.state is State.DISABLED else upcoming)
 
 
 def _content(body: object) -> Content:
     """What a body asks for, when the caller may author over the one dataset that the query reads."""
-    asked = cast(Mapping[str, Any], load(AlertSchema(), body))
-    dataset = _dataset(asked["query"])
-    targets = list(dict.fromkeys(asked["targets"]))
+    members = cast(Mapping[str, Any], load(AlertSchema(), body))
+    dataset = _dataset(members["query"])
+    targets = list(dict.fromkeys(members["targets"]))
     target.require(caller().tenant, targets)
-    window = asked["evaluation"]["window"]
+    window = members["evaluation"]["window"]
     return Content(
-        title=asked["title"],
-        query=asked["query"],
-        query_type=asked["query_type"],
+        title=members["title"],
+        query=members["query"],
+        query_type=members["query_type"],
         dataset=dataset,
-        severity=asked["severity"],
-        operator=asked["threshold"]["operator"],
-        threshold=asked["threshold"]["value"],
+        severity=members["severity"],
+        operator=members["threshold"]["operator"],
+        threshold=members["threshold"]["value"],
         window_seconds=_window_seconds(window["start"]),
         frequency_seconds=window["frequency"] * SECONDS_PER_MINUTE,
-        notify_seconds=asked["notification"]["interval"] * SECONDS_PER_MINUTE,
-        tags=asked["tags"] or [],
-        extra=asked["extra"],
+        notify_seconds=members["notification"]["interval"] * SECONDS_PER_MINUTE,
+        tags=members["tags"] or [],
+        extra=members["extra"],
         targets=targets,
     )
 
@@ -199,7 +200,7 @@ kind = Kind(
     read=lambda _: _content(json_body()),
     read_change=lambda _: _content(json_body()),
     show=lambda found: as_object(found, now()),
-    farewell=lambda found: f"Deleted alert with ID- {found.origin.id}",
+    deleted_response=lambda found: f"Deleted alert with ID- {found.origin.id}",
     datasets=lambda found: [found.content.dataset],
     tells_of_rows=True,
     create=_store,

@@ -13,7 +13,7 @@ from schemas.reading import load
 from web.audit import name_target, watch
 from web.authentication import access, protect
 from web.caller import caller
-from web.json_bodies import answer, json_body
+from web.json_bodies import json_body, json_response
 from web.services import Services
 from web.times import rfc3339
 
@@ -42,31 +42,31 @@ def require_administrator() -> None:
 @blueprint.post("")
 def create() -> Response:
     body = load(NewApiKeySchema(), json_body())
-    wanted = WantedKey(
+    properties = WantedKey(
         name=cast(str, body["name"]),
         roles=tuple(cast(list[str], body["roles"])),
         expires_at=_future(cast(datetime | None, body["expires_at"])),
     )
-    made = access().api_keys.create(caller(), wanted)
-    name_target(made.record.key_id)
-    return answer(_in_full(made))
+    revealed = access().api_keys.create(caller(), properties)
+    name_target(revealed.record.key_id)
+    return json_response(_in_full(revealed))
 
 
 @blueprint.get("")
 def list_all() -> Response:
-    return answer([_masked(key) for key in access().api_keys.list_all(caller().tenant)])
+    return json_response([_masked(key) for key in access().api_keys.list_all(caller().tenant)])
 
 
 @blueprint.get("/<key_id>")
 def get(key_id: str) -> Response:
-    return answer(_in_full(access().api_keys.get(caller().tenant, key_id)))
+    return json_response(_in_full(access().api_keys.get(caller().tenant, key_id)))
 
 
 @blueprint.delete("/<key_id>")
 def delete(key_id: str) -> Response:
     deleted = access().api_keys.delete(caller().tenant, key_id)
     message = "API key deleted successfully"
-    return answer({"keyId": deleted.key_id, "keyName": deleted.name, "message": message})
+    return json_response({"keyId": deleted.key_id, "keyName": deleted.name, "message": message})
 
 
 def _in_full(key: RevealedKey) -> dict[str, object]:

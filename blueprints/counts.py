@@ -30,12 +30,12 @@ FIELDS = ["start_time", "end_time", "count"]
 def counts() -> Response:
     """How many events the dataset has in each bin of the range."""
     require(caller(), Action.QUERY)
-    asked = load(CountsSchema(), json_body())
-    name = cast(str, asked["dataset"])
+    members = load(CountsSchema(), json_body())
+    name = cast(str, members["dataset"])
     require(caller(), Action.QUERY, name)
     now_ns = time.time_ns()
-    range_ = timerange.parse(cast(Any, asked["start"]), cast(Any, asked["end"]), now_ns=now_ns)
-    bins = histogram.bins(range_, cast(int | None, asked["bins"]))
+    range_ = timerange.parse(cast(Any, members["start"]), cast(Any, members["end"]), now_ns=now_ns)
+    bins = histogram.bins(range_, cast(int | None, members["bins"]))
     sources = Sources(services().storage, caller(), range_, None)
     time_column = services().storage.find(caller().tenant, name).time_column
     question = replace(asked_by_caller(histogram.statement(name, time_column, bins)), now_ns=now_ns)

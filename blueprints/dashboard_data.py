@@ -22,7 +22,7 @@ from schemas.reading import load
 from web.authentication import protect
 from web.caller import caller
 from web.client_connection import client_disconnected
-from web.json_bodies import answer
+from web.json_bodies import json_response
 from web.services import services
 from web.sources import Sources
 
@@ -42,7 +42,7 @@ def data(dashboard_id: str) -> Response:
     asker = _asker()
     with ThreadPoolExecutor(services().settings.query_concurrency, thread_name_prefix="tile") as threads:
         shown = list(threads.map(asker.ask, tiles))
-    return answer({"dashboardId": dashboard_id, "tiles": shown})
+    return json_response({"dashboardId": dashboard_id, "tiles": shown})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class Asker:
 
     def ask(self, tile: Tile) -> dict[str, object]:
         """The tile with its result or its error."""
-        shown = {name: tile.get(name) for name in ("tile_id", "title", "chart")}
+        members = {name: tile.get(name) for name in ("tile_id", "title", "chart")}
         try:
-            return {**shown, "result": orjson.Fragment(self._run(str(tile["query"])))}
+            return {**members, "result": orjson.Fragment(self._run(str(tile["query"])))}
         except WeirError as error:
-            return {**shown, "error": {"code": error.code, "message": error.message, **error.details}}
+            return {**members, "error": {"code": error.code, "message": error.message, **error.details}}
 
     def _run(self, sql: str) -> bytes:
         question = Question(

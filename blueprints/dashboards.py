@@ -14,7 +14,7 @@ from schemas.dashboards import MOST_TILES, DashboardChangeSchema, DashboardListS
 from schemas.reading import load
 from web.authentication import protect
 from web.authoring import Kind, all_tags, asked_tags, checked, require_authoring
-from web.json_bodies import answer, json_body, json_body_or
+from web.json_bodies import json_body, json_body_or, json_response
 from web.times import rfc3339
 
 VERSION = "v1"
@@ -28,56 +28,56 @@ def list_all() -> Response:
     asked = cast(Mapping[str, Any], load(DashboardListSchema(), request.args))
     wanted = asked_tags(asked["tags"])
     shown = [each for each in kind.all_visible() if not wanted or wanted.intersection(each.content.tags)]
-    return answer([_summary(each) for each in shown[: asked["limit"]]])
+    return json_response([_summary(each) for each in shown[: asked["limit"]]])
 
 
 @blueprint.get("/list_tags")
 def tags() -> Response:
-    return answer(all_tags(each.content.tags for each in kind.all_visible()))
+    return json_response(all_tags(each.content.tags for each in kind.all_visible()))
 
 
 @blueprint.put("/<dashboard_id>/add_tile")
 def add_tile(dashboard_id: str) -> Response:
-    found = kind.changeable(dashboard_id)
+    stored_dashboard = kind.changeable(dashboard_id)
     tile = load(TileSchema(), json_body())
-    tiles = [*found.content.tiles, tile]
+    tiles = [*stored_dashboard.content.tiles, tile]
     if len(tiles) > MOST_TILES:
         raise InvalidRequest(f"a dashboard has at most {MOST_TILES} tiles", field="tiles")
-    if tile.get("tile_id") in {each["tile_id"] for each in found.content.tiles}:
+    if tile.get("tile_id") in {each["tile_id"] for each in stored_dashboard.content.tiles}:
         raise InvalidRequest("another tile has this tile_id", field="tile_id")
-    content = replace(found.content, tiles=_identified(tiles), datasets=_authorable(tiles, "query"))
-    return kind.changed(found, content)
+    content = replace(stored_dashboard.content, tiles=_identified(tiles), datasets=_authorable(tiles, "query"))
+    return kind.replace_content(stored_dashboard, content)
 
 
-def _asked_change(found: Dashboard) -> Content:
+def _asked_change(stored_dashboard: Dashboard) -> Content:
     """The whole dashboard by a body, or single members by the query string, but not both."""
     body = json_body_or(None)
     if (body is None) == (not request.args):
         raise InvalidRequest("send either the dashboard as the body or isFavorite, tags, renameTo in the query string")
-    return _changed(found.content) if body is None else _content(body)
+    return _changed(stored_dashboard.content) if body is None else _content(body)
 
 
 def _content(body: object) -> Content:
     """What a body asks for, when the caller may author over everything that its tiles read."""
-    asked = cast(Mapping[str, Any], load(DashboardSchema(), body))
+    members = cast(Mapping[str, Any], load(DashboardSchema(), body))
     return Content(
-        title=asked["title"],
-        kind=asked["kind"],
-        is_favorite=asked["is_favorite"],
-        tags=asked["tags"] or [],
-        tiles=_identified(asked["tiles"]),
-        datasets=_authorable(asked["tiles"], "tiles.{}.query"),
-        extra=asked["extra"],
+        title=members["title"],
+        kind=members["kind"],
+        is_favorite=members["is_favorite"],
+        tags=members["tags"] or [],
+        tiles=_identified(members["tiles"]),
+        datasets=_authorable(members["tiles"], "tiles.{}.query"),
+        extra=members["extra"],
     )
 
 
 def _changed(content: Content) -> Content:
-    asked = dict(load(DashboardChangeSchema(), request.args))
-    if not asked:
+    changes = dict(load(DashboardChangeSchema(), request.args))
+    if not changes:
         raise InvalidRequest("nothing to change: isFavorite, tags or renameTo")
-    if "tags" in asked:
-        asked["tags"] = sorted(asked_tags(cast(str, asked["tags"])))
-    return replace(content, **cast(Mapping[str, Any], asked))
+    if "tags" in changes:
+        changes["tags"] = sorted(asked_tags(cast(str, changes["tags"])))
+    return replace(content, **cast(Mapping[str, Any], changes))
 
 
 def _authorable(tiles: Sequence[Tile], field: str) -> list[str]:
@@ -97,16 +97,16 @@ def _as_object(found: Dashboard) -> dict[str, object]:
     return {**found.content.extra, "version": VERSION, **_summary(found), **tiles}
 
 
-def _summary(found: Dashboard) -> dict[str, object]:
+def _summary(stored_dashboard: Dashboard) -> dict[str, object]:
     return {
-        "dashboardId": found.origin.id,
-        "title": found.content.title,
-        "author": found.origin.author.name,
-        "created": rfc3339(found.origin.created_at),
-        "modified": rfc3339(found.origin.modified_at),
-        "dashboardType": found.content.kind,
-        "tags": found.content.tags,
-        "isFavorite": found.content.is_favorite,
+        "dashboardId": stored_dashboard.origin.id,
+        "title": stored_dashboard.content.title,
+        "author": stored_dashboard.origin.author.name,
+        "created": rfc3339(stored_dashboard.origin.created_at),
+        "modified": rfc3339(stored_dashboard.origin.modified_at),
+        "dashboardType": stored_dashboard.content.kind,
+        "tags": stored_dashboard.content.tags,
+        "isFavorite": stored_dashboard.content.is_favorite,
     }
 
 
@@ -116,7 +116,7 @@ kind = Kind(
     read=lambda _: _content(json_body()),
     read_change=_asked_change,
     show=_as_object,
-    farewell=lambda found: {"dashboardId": found.origin.id, "message": f"dashboard {found.origin.id} deleted"},
+    deleted_response=lambda found: {"dashboardId": found.origin.id, "message": f"dashboard {found.origin.id} deleted"},
     datasets=lambda found: found.content.datasets,
     create=dashboard.create,
     get=dashboard.get,

@@ -49,16 +49,16 @@ def list_all() -> Response:
 def create(name: str) -> Response:
     """Create an empty dataset, as the `X-P-*` headers and, for a static schema, the body say. 409 if there is one."""
     require(caller(), Action.ADMINISTER, name)
-    sent = headers.read(request.environ)
+    options = headers.read(request.environ)
     dataset.create(
         caller().tenant,
         headers.checked_dataset_name(name),
-        time_column=sent.time_partition or "p_timestamp",
-        custom_partition=_custom_partition(sent),
-        static_schema=sent.static_schema,
-        telemetry_type=_telemetry_type(sent),
-        is_lookup=sent.is_lookup,
-        fields=_declared(sent),
+        time_column=options.time_partition or "p_timestamp",
+        custom_partition=_custom_partition(options),
+        static_schema=options.static_schema,
+        telemetry_type=_telemetry_type(options),
+        is_lookup=options.is_lookup,
+        fields=_declared(options),
     )
     return jsonify({"dataset": name, "message": f"dataset {name} created"})
 
@@ -111,28 +111,28 @@ def drop_column(name: str, column_id: str) -> Response:
 @blueprint.get("/<name>/stats")
 def stats(name: str) -> Response:
     """Events and bytes, exactly: of all time, or of one day (`?date=YYYY-MM-DD`)."""
-    found = _wholly_readable(name)
+    target = _wholly_readable(name)
     unknown = set(request.args) - {"date"}
     if unknown:
         raise InvalidRequest(f"unknown parameter {min(unknown)!r}; there is `date`", field=min(unknown))
-    return _day(found, request.args["date"]) if "date" in request.args else _account(found)
+    return _day(target, request.args["date"]) if "date" in request.args else _account(target)
 
 
 @blueprint.get("/<name>/info")
 def info(name: str) -> Response:
     """What the dataset is and the times of its first and last event."""
-    found = _wholly_readable(name)
-    counted = dataset_stats(services().storage.layout, found)
+    target = _wholly_readable(name)
+    stats = dataset_stats(services().storage.layout, target)
     members = {
-        "createdAt": rfc3339(found.created_at),
-        "firstEventAt": rfc3339_of_ns(counted.first),
-        "latestEventAt": rfc3339_of_ns(counted.last),
-        "timePartition": None if found.time_column == "p_timestamp" else found.time_column,
-        "customPartition": found.custom_partition,
-        "datasetKind": "lookup" if found.is_lookup else None,
-        "staticSchemaFlag": "true" if found.static_schema else None,
+        "createdAt": rfc3339(target.created_at),
+        "firstEventAt": rfc3339_of_ns(stats.first),
+        "latestEventAt": rfc3339_of_ns(stats.last),
+        "timePartition": None if target.time_column == "p_timestamp" else target.time_column,
+        "customPartition": target.custom_partition,
+        "datasetKind": "lookup" if target.is_lookup else None,
+        "staticSchemaFlag": "true" if target.static_schema else None,
         "streamType": "UserDefined",
-        "telemetryType": found.telemetry_type,
+        "telemetryType": target.telemetry_type,
     }
     return jsonify({name: value for name, value in members.items() if value is not None})
 
@@ -152,12 +152,12 @@ def set_retention(name: str) -> Response:
     tasks = json_body()
     if not isinstance(tasks, list) or len(tasks) > 1:
         raise InvalidRequest("a retention is an array of at most one task with the action `delete`")
-    wanted = [load(RetentionSchema(), each) for each in tasks]
-    found = services().storage.find(caller().tenant, name)
-    if found.is_lookup and wanted:
+    bodies = [load(RetentionSchema(), each) for each in tasks]
+    target = services().storage.find(caller().tenant, name)
+    if target.is_lookup and bodies:
         raise InvalidRequest(f"{name} is a lookup dataset: its rows have no time, so none of them is ever too old")
-    kept = [Retention(cast(int, each["days"]), cast(str, each["description"])) for each in wanted]
-    dataset.set_retention(found.id, kept[0] if kept else None)
+    retentions = [Retention(cast(int, each["days"]), cast(str, each["description"])) for each in bodies]
+    dataset.set_retention(target.id, retentions[0] if retentions else None)
     return jsonify({"dataset": name, "message": f"retention of dataset {name} set"})
 
 
@@ -185,14 +185,14 @@ def _custom_partition(sent: IngestHeaders) -> str | None:
     return name
 
 
-def _telemetry_type(sent: IngestHeaders) -> str:
-    expected = TELEMETRY_OF_SOURCE.get(sent.log_source or "")
-    if expected and sent.telemetry_type not in (None, expected):
+def _telemetry_type(options: IngestHeaders) -> str:
+    expected = TELEMETRY_OF_SOURCE.get(options.log_source or "")
+    if expected and options.telemetry_type not in (None, expected):
         raise InvalidHeader(
-            f"X-P-Telemetry-Type {sent.telemetry_type!r} does not match X-P-Log-Source {sent.log_source!r}",
+            f"X-P-Telemetry-Type {options.telemetry_type!r} does not match X-P-Log-Source {options.log_source!r}",
             field="X-P-Telemetry-Type",
         )
-    return sent.telemetry_type or expected or "logs"
+    return options.telemetry_type or expected or "logs"
 
 
 def _declared(sent: IngestHeaders) -> tuple[Field, ...]:
@@ -201,33 +201,33 @@ def _declared(sent: IngestHeaders) -> tuple[Field, ...]:
     return declared_fields(load(StaticSchemaSchema(), json_body_or({})))
 
 
-def _account(found: Dataset) -> Response:
-    counted = dataset_stats(services().storage.layout, found)
+def _account(target: Dataset) -> Response:
+    stats = dataset_stats(services().storage.layout, target)
     ingestion = {
-        "count": counted.events,
-        "size": counted.body_bytes,
+        "count": stats.events,
+        "size": stats.body_bytes,
         "format": "json",
-        "lifetime_count": counted.lifetime_events,
-        "lifetime_size": counted.lifetime_body_bytes,
-        "deleted_count": counted.lifetime_events - counted.events,
-        "deleted_size": counted.lifetime_body_bytes - counted.body_bytes,
+        "lifetime_count": stats.lifetime_events,
+        "lifetime_size": stats.lifetime_body_bytes,
+        "deleted_count": stats.lifetime_events - stats.events,
+        "deleted_size": stats.lifetime_body_bytes - stats.body_bytes,
     }
     storage = {
-        "size": counted.stored_bytes,
+        "size": stats.stored_bytes,
         "format": "parquet",
-        "lifetime_size": counted.stored_bytes + counted.deleted_stored_bytes,
-        "deleted_size": counted.deleted_stored_bytes,
+        "lifetime_size": stats.stored_bytes + stats.deleted_stored_bytes,
+        "deleted_size": stats.deleted_stored_bytes,
     }
-    latest = rfc3339_of_ns(counted.last)
-    return jsonify({"stream": found.name, "time": latest, "ingestion": ingestion, "storage": storage})
+    latest = rfc3339_of_ns(stats.last)
+    return jsonify({"stream": target.name, "time": latest, "ingestion": ingestion, "storage": storage})
 
 
-def _day(found: Dataset, text: str) -> Response:
+def _day(target: Dataset, text: str) -> Response:
     try:
         on = date.fromisoformat(text)
     except ValueError as error:
         raise InvalidRequest("`date` is YYYY-MM-DD", field="date") from error
-    counted = day_stats(services().storage.layout, found, on)
+    counted = day_stats(services().storage.layout, target, on)
     return jsonify({"events": counted.events, "ingestion": counted.body_bytes, "storage": counted.stored_bytes})
 
 

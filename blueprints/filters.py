@@ -14,7 +14,7 @@ from schemas.reading import load
 from web.authentication import protect
 from web.authoring import Kind, checked, now, require_authoring
 from web.caller import caller
-from web.json_bodies import answer, json_body
+from web.json_bodies import json_body, json_response
 from web.services import services
 from web.times import rfc3339
 
@@ -26,22 +26,22 @@ blueprint = protect(Blueprint("filters", __name__, url_prefix="/api/v1/filters")
 @blueprint.get("")
 def list_all() -> Response:
     """The filters of the datasets that the caller may read, by name."""
-    return answer([_as_object(each) for each in kind.all_visible()])
+    return json_response([_as_object(each) for each in kind.all_visible()])
 
 
 def _content(body: object) -> Content:
     """What a body asks for, when the caller may author over the dataset. Raises DatasetNotFound for one unknown."""
-    asked = cast(Mapping[str, Any], load(FilterSchema(), body))
-    require_authoring([asked["dataset"]])
-    services().storage.find(caller().tenant, asked["dataset"])
-    if asked["query"]["filter_type"] == "sql":
-        _require_only(asked["dataset"], asked["query"]["filter_query"])
+    members = cast(Mapping[str, Any], load(FilterSchema(), body))
+    require_authoring([members["dataset"]])
+    services().storage.find(caller().tenant, members["dataset"])
+    if members["query"]["filter_type"] == "sql":
+        _require_only(members["dataset"], members["query"]["filter_query"])
     return Content(
-        dataset=asked["dataset"],
-        name=asked["name"],
-        query=asked["query"],
-        time_filter=_time_filter(asked["time_filter"]),
-        tags=asked["tags"] or [],
+        dataset=members["dataset"],
+        name=members["name"],
+        query=members["query"],
+        time_filter=_time_filter(members["time_filter"]),
+        tags=members["tags"] or [],
     )
 
 
@@ -53,26 +53,26 @@ def _require_only(dataset: str, sql: str) -> None:
         raise InvalidRequest(f"the query reads {named}, not stream_name {dataset}", field="query.filter_query")
 
 
-def _time_filter(asked: Mapping[str, str] | None) -> dict[str, str] | None:
+def _time_filter(time_range: Mapping[str, str] | None) -> dict[str, str] | None:
     """As it was sent, when it is a time range. Raises InvalidTimeRange."""
-    if asked is None:
+    if time_range is None:
         return None
-    timerange.parse(asked["start"], asked["end"], now_ns=int(now().timestamp()) * timerange.NS_PER_SECOND)
-    return {"from": asked["start"], "to": asked["end"]}
+    timerange.parse(time_range["start"], time_range["end"], now_ns=int(now().timestamp()) * timerange.NS_PER_SECOND)
+    return {"from": time_range["start"], "to": time_range["end"]}
 
 
-def _as_object(found: Filter) -> dict[str, object]:
+def _as_object(stored_filter: Filter) -> dict[str, object]:
     return {
         "version": VERSION,
-        "user_id": found.origin.author.name,
-        "filter_id": found.origin.id,
-        "stream_name": found.content.dataset,
-        "filter_name": found.content.name,
-        "query": found.content.query,
-        "time_filter": found.content.time_filter,
-        "tags": found.content.tags,
-        "created": rfc3339(found.origin.created_at),
-        "modified": rfc3339(found.origin.modified_at),
+        "user_id": stored_filter.origin.author.name,
+        "filter_id": stored_filter.origin.id,
+        "stream_name": stored_filter.content.dataset,
+        "filter_name": stored_filter.content.name,
+        "query": stored_filter.content.query,
+        "time_filter": stored_filter.content.time_filter,
+        "tags": stored_filter.content.tags,
+        "created": rfc3339(stored_filter.origin.created_at),
+        "modified": rfc3339(stored_filter.origin.modified_at),
     }
 
 
@@ -82,7 +82,7 @@ kind = Kind(
     read=lambda _: _content(json_body()),
     read_change=lambda _: _content(json_body()),
     show=_as_object,
-    farewell=lambda found: {"filter_id": found.origin.id, "message": f"filter {found.origin.id} deleted"},
+    deleted_response=lambda found: {"filter_id": found.origin.id, "message": f"filter {found.origin.id} deleted"},
     datasets=lambda found: [found.content.dataset],
     create=filters.create,
     get=filters.get,

@@ -48,7 +48,7 @@ def readiness() -> Response:
 def describe() -> Response:
     """What runs here: to readers; where it keeps things, to administrators. Parseable's clients read `mode`."""
     settings = services().settings
-    shown: dict[str, object] = {
+    members: dict[str, object] = {
         "commit": "",
         "mode": "Standalone",
         "oidcActive": settings.oidc_issuer is not None,
@@ -56,14 +56,14 @@ def describe() -> Response:
         "latestVersion": None,
     }
     if may(caller(), Action.LIST):
-        shown |= {"version": f"v{version.VERSION}", "store": _store(settings)}
+        members |= {"version": f"v{version.VERSION}", "store": _store(settings)}
     if may(caller(), Action.ADMINISTER):
-        shown |= {"staging": str(settings.data_dir / "staging")}
-    return jsonify(shown)
+        members |= {"staging": str(settings.data_dir / "staging")}
+    return jsonify(members)
 
 
 def _store(settings: Settings) -> dict[str, str]:
-    kind = {"type": "S3 bucket" if settings.storage_url else "Local drive"}
+    store = {"type": "S3 bucket" if settings.storage_url else "Local drive"}
     if not may(caller(), Action.ADMINISTER):
-        return kind
-    return {**kind, "path": settings.storage_url or str(settings.data_dir)}
+        return store
+    return {**store, "path": settings.storage_url or str(settings.data_dir)}

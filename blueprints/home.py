@@ -28,10 +28,10 @@ def home() -> Response:
     return jsonify({"datasets": found, "checklist": {"dataIngested": any(each["ingestion"] for each in found)}})
 
 
-def _as_object(found: Dataset, is_populated: bool) -> dict[str, str | bool]:
+def _as_object(target: Dataset, is_populated: bool) -> dict[str, str | bool]:
     return {
-        "title": found.name,
-        "datasetType": found.telemetry_type,
-        "datasetFormat": FORMATS.get(found.telemetry_type, "json"),
+        "title": target.name,
+        "datasetType": target.telemetry_type,
+        "datasetFormat": FORMATS.get(target.telemetry_type, "json"),
         "ingestion": is_populated,
     }

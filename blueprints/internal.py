@@ -13,7 +13,7 @@ from schemas.peers import KnownSchema
 from schemas.reading import load
 from serving.flask_app.current import this_request
 from storage.cluster.peer_client import DIGEST_HEADER, SIGNATURE_HEADER, TIME_HEADER, digest_of
-from storage.cluster.segment_offer import content, headline, offer
+from storage.cluster.segment_offer import content, manifest_line, offer
 from web.services import services
 
 # Room for the names of 200,000 segments: days of them, in case the object store is away.
@@ -31,9 +31,9 @@ def segments(node: str) -> Response:
         raise NotFound(f"this is host {layout.node}")
     asked = load(KnownSchema(), _body())
     offered = offer(layout, cast(dict[str, int], asked["known"]))
-    line = headline(offered)
+    line = manifest_line(offered)
     answer = Response(chain((line,), content(offered)), content_type="application/octet-stream")
-    answer.headers["Content-Length"] = str(len(line) + sum(each.staged.size - each.offset for each in offered))
+    answer.headers["Content-Length"] = str(len(line) + sum(each.segment.size - each.offset for each in offered))
     answer.headers["Cache-Control"] = "no-store"
     answer.headers[SIGNATURE_HEADER] = key.sign(signature.encode(), line)
     return answer

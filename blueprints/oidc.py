@@ -103,12 +103,12 @@ def _provider() -> "Provider":
 
 def _tenant() -> str:
     """A browser cannot send a header with a link, so the tenant may be named by the query too."""
-    named = request.args.get("tenant") or request.headers.get("X-P-Tenant")
+    tenant = request.args.get("tenant") or request.headers.get("X-P-Tenant")
     if not access().multi_tenant:
         return DEFAULT
-    if named is None or not TENANT.fullmatch(named):
+    if tenant is None or not TENANT.fullmatch(tenant):
         raise InvalidHeader("this server has several tenants: name yours by `?tenant=`", field="tenant")
-    return named
+    return tenant
 
 
 def _target() -> str:

@@ -76,15 +76,15 @@ def _time_range(asked: Mapping[str, Any], now_ns: int) -> TimeRange:
     return timerange.parse(asked["start"], asked["end"], now_ns=now_ns)
 
 
-def _question(asked: Mapping[str, Any], now_ns: int) -> Question:
+def _question(members: Mapping[str, Any], now_ns: int) -> Question:
     format = MEDIA_TYPES[request.accept_mimetypes.best_match(MEDIA_TYPES, Format.JSON.value)]
     return Question(
         tenant=caller().tenant,
         identity=name_of(caller()),
-        sql=asked["sql"],
+        sql=members["sql"],
         now_ns=now_ns,
-        parameters=tuple(asked["parameters"]),
-        options=Options(format, asked["fields_form"], asked["send_null"], asked["escape_formulas"]),
+        parameters=tuple(members["parameters"]),
+        options=Options(format, members["fields_form"], members["send_null"], members["escape_formulas"]),
         coding="identity" if format is Format.PARQUET else _coding(),
         privileged=may(caller(), Action.ADMINISTER),
     )

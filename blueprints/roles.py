@@ -11,7 +11,7 @@ from schemas.roles import load_entries, load_name, role_object
 from web.audit import watch
 from web.authentication import access, protect
 from web.caller import caller
-from web.json_bodies import answer, json_body
+from web.json_bodies import json_body, json_response
 
 blueprint = watch(protect(Blueprint("roles", __name__, url_prefix="/api/v1")), "role")
 
@@ -24,24 +24,24 @@ def require_administrator() -> None:
 @blueprint.get("/roles")
 @blueprint.get("/role")
 def list_all() -> Response:
-    return answer({each.name: each.entries for each in role.list_all(caller().tenant)})
+    return json_response({each.name: each.entries for each in role.list_all(caller().tenant)})
 
 
 @blueprint.get("/role/default")
 def get_default() -> Response:
-    return answer(tenant.default_role(caller().tenant))
+    return json_response(tenant.default_role(caller().tenant))
 
 
 @blueprint.put("/role/default")
 def put_default() -> Response:
     name = load_name(json_body())
     access().accounts.set_default_role(caller().tenant, name)
-    return answer(name)
+    return json_response(name)
 
 
 @blueprint.get("/role/<name>")
 def get(name: str) -> Response:
-    return answer(role_object(role.get(caller().tenant, name).entries))
+    return json_response(role_object(role.get(caller().tenant, name).entries))
 
 
 @blueprint.put("/role/<name>")
@@ -50,10 +50,10 @@ def put(name: str) -> Response:
     parse_entries(entries)
     record = RoleRecord(name, cast(RawEntries, entries))
     access().accounts.put_role(caller().tenant, name, record.entries)
-    return answer(role_object(record.entries))
+    return json_response(role_object(record.entries))
 
 
 @blueprint.delete("/role/<name>")
 def delete(name: str) -> Response:
     access().accounts.delete_role(caller().tenant, name)
-    return answer(f"deleted role: {name}")
+    return json_response(f"deleted role: {name}")

@@ -14,7 +14,7 @@ from schemas.reading import load
 from web.audit import watch
 from web.authentication import access, protect
 from web.authoring import Kind
-from web.json_bodies import answer, json_body
+from web.json_bodies import json_body, json_response
 from web.services import services
 
 # Whoever sets a target says where events may leave the service to.
@@ -24,7 +24,7 @@ blueprint = watch(protect(Blueprint("targets", __name__, url_prefix="/api/v1/tar
 @blueprint.get("")
 def list_all() -> Response:
     """The tenant's targets by name, masked; whoever may read alerts may see what they can be delivered to."""
-    return answer([_as_object(each) for each in kind.all_visible()])
+    return json_response([_as_object(each) for each in kind.all_visible()])
 
 
 def _content(body: object, origin: Origin) -> Content:
@@ -35,14 +35,14 @@ def _content(body: object, origin: Origin) -> Content:
     return Content(asked["name"], asked_kind.name, sealing.seal(access().secrets, origin.id, destination))
 
 
-def _as_object(found: Target) -> dict[str, object]:
+def _as_object(stored_target: Target) -> dict[str, object]:
     """Flat, and once more as `target`: existing clients read either."""
-    target_kind, destination = sealing.unseal(access().secrets, found)
+    target_kind, destination = sealing.unseal(access().secrets, stored_target)
     shown: dict[str, object] = {
-        "id": found.origin.id,
-        "name": found.content.name,
-        "type": found.content.kind,
-        "author": found.origin.author.name,
+        "id": stored_target.origin.id,
+        "name": stored_target.content.name,
+        "type": stored_target.content.kind,
+        "author": stored_target.origin.author.name,
         **target_kind.show(destination),
     }
     return {**shown, "enabled": True, "target": shown}
@@ -54,7 +54,7 @@ kind = Kind(
     read=lambda origin: _content(json_body(), origin),
     read_change=lambda found: _content(json_body(), found.origin),
     show=_as_object,
-    farewell=_as_object,
+    deleted_response=_as_object,
     datasets=lambda _: (),
     create=target.create,
     get=target.get,

@@ -14,7 +14,7 @@ from schemas.tenants import NewTenantSchema
 from web.audit import watch
 from web.authentication import access, protect
 from web.caller import caller
-from web.json_bodies import answer, json_body
+from web.json_bodies import json_body, json_response
 from web.services import services
 from web.times import rfc3339
 
@@ -30,12 +30,12 @@ def require_root_administrator() -> None:
 
 @blueprint.get("")
 def list_all() -> Response:
-    return answer([_as_object(each) for each in tenant.list_all()])
+    return json_response([_as_object(each) for each in tenant.list_all()])
 
 
 @blueprint.get("/<tenant_id>")
 def get(tenant_id: str) -> Response:
-    return answer(_as_object(tenant.get(tenant_id)))
+    return json_response(_as_object(tenant.get(tenant_id)))
 
 
 @blueprint.put("/<tenant_id>")
@@ -44,7 +44,7 @@ def create(tenant_id: str) -> Response:
     _require_empty(tenant_id)
     made = access().tenants.create(tenant_id, username)
     administrator = {"username": made.username, "password": made.password}
-    return answer({"tenantId": made.id, "createdAt": rfc3339(made.created_at), "admin": administrator})
+    return json_response({"tenantId": made.id, "createdAt": rfc3339(made.created_at), "admin": administrator})
 
 
 @blueprint.delete("/<tenant_id>")
@@ -62,7 +62,7 @@ def delete(tenant_id: str) -> Response:
             raise
     for name in _datasets(tenant_id):
         services().storage.delete(tenant_id, name)
-    return answer({"tenantId": tenant_id, "message": "tenant deleted"})
+    return json_response({"tenantId": tenant_id, "message": "tenant deleted"})
 
 
 def _require_empty(tenant_id: str) -> None:

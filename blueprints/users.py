@@ -10,7 +10,7 @@ from schemas.roles import load_names, role_object
 from web.audit import watch
 from web.authentication import access, protect
 from web.caller import caller
-from web.json_bodies import answer, json_body, json_body_or
+from web.json_bodies import json_body, json_body_or, json_response
 
 blueprint = watch(protect(Blueprint("users", __name__, url_prefix="/api/v1")), "user")
 
@@ -18,19 +18,19 @@ blueprint = watch(protect(Blueprint("users", __name__, url_prefix="/api/v1")), "
 @blueprint.get("/user")
 def names() -> Response:
     require(caller(), Action.ADMINISTER)
-    return answer([{"id": each.name, "method": each.method} for each in user.list_all(caller().tenant)])
+    return json_response([{"id": each.name, "method": each.method} for each in user.list_all(caller().tenant)])
 
 
 @blueprint.get("/users")
 def list_all() -> Response:
     require(caller(), Action.ADMINISTER)
-    return answer([_as_object(each) for each in user.list_all(caller().tenant)])
+    return json_response([_as_object(each) for each in user.list_all(caller().tenant)])
 
 
 @blueprint.get("/users/<name>")
 def get(name: str) -> Response:
     _require_self_or_administrator(name)
-    return answer(_as_object(user.get(caller().tenant, name)))
+    return json_response(_as_object(user.get(caller().tenant, name)))
 
 
 @blueprint.post("/user/<name>")
@@ -44,7 +44,7 @@ def create(name: str) -> Response:
 def delete(name: str) -> Response:
     require(caller(), Action.ADMINISTER)
     access().accounts.delete_user(caller().tenant, name)
-    return answer(f"deleted user: {name}")
+    return json_response(f"deleted user: {name}")
 
 
 @blueprint.post("/user/<name>/generate-new-password")
@@ -57,7 +57,7 @@ def renew_password(name: str) -> Response:
 def get_roles(name: str) -> Response:
     _require_self_or_administrator(name)
     held = user.get(caller().tenant, name).roles
-    return answer({"roles": {each.name: role_object(each.entries) for each in held}, "group_roles": {}})
+    return json_response({"roles": {each.name: role_object(each.entries) for each in held}, "group_roles": {}})
 
 
 @blueprint.put("/user/<name>/role")
@@ -91,13 +91,13 @@ def _require_self_or_administrator(name: str) -> None:
 def _password(password: str) -> Response:
     """As a JSON string, or bare for a client that asks for text."""
     best = request.accept_mimetypes.best_match(["application/json", "text/plain"], default="application/json")
-    shown = Response(password, mimetype="text/plain") if best == "text/plain" else answer(password)
+    shown = Response(password, mimetype="text/plain") if best == "text/plain" else json_response(password)
     shown.headers["Cache-Control"] = "no-store"
     return shown
 
 
 def _updated(name: str) -> Response:
-    return answer(f"Roles updated successfully for {name}")
+    return json_response(f"Roles updated successfully for {name}")
 
 
 def _as_object(record: UserRecord) -> dict[str, object]:

@@ -146,12 +146,12 @@ def _scanned_tags(fields: Fields) -> dict[int, int]:
     """The tags inside of all scanned fields, and the highest cost of each."""
     costs: dict[int, int] = {}
     pending = [(fields, False)]
-    seen: set[tuple[int, bool]] = set()
+    visited: set[tuple[int, bool]] = set()
     while pending:
         fields, is_inside = pending.pop()
-        if (id(fields), is_inside) in seen:
+        if (id(fields), is_inside) in visited:
             continue
-        seen.add((id(fields), is_inside))
+        visited.add((id(fields), is_inside))
         for tag, field in fields.items():
             if is_inside:
                 costs[tag] = max(costs.get(tag, 0), field.cost)

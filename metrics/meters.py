@@ -99,10 +99,10 @@ class Meters:
     def _of(self, meter: M, *labels: str | int) -> M:
         """The series of these labels. Kept, since prometheus_client checks and joins them each time it is asked."""
         key = (meter, *labels)
-        found: M | None = self._children.get(key)
-        if found is None:
-            found = self._children[key] = meter.labels(*labels)
-        return found
+        child: M | None = self._children.get(key)
+        if child is None:
+            child = self._children[key] = meter.labels(*labels)
+        return child
 
     def _of_dataset(self, tenant: str, dataset: str) -> tuple[Count, Count]:
         labels = (tenant, dataset) if len(self._ingested) < MOST_DATASETS else (OTHER, OTHER)

@@ -112,10 +112,10 @@ def create(origin: Origin, content: Content, next_run_at: datetime) -> None:
 @connection()
 def get(tenant: str, alert_id: str) -> Alert:
     """Raises AlertNotFound."""
-    found = _alerts(AlertRow.tenant_id == tenant, AlertRow.id == alert_id)
-    if not found:
+    alerts = _alerts(AlertRow.tenant_id == tenant, AlertRow.id == alert_id)
+    if not alerts:
         raise AlertNotFound(f"no alert {alert_id}")
-    return found[0]
+    return alerts[0]
 
 
 @connection()
@@ -133,7 +133,7 @@ def find(alert_ids: Sequence[str]) -> list[Alert]:
 def replace(origin: Origin, content: Content, at: datetime, next_run_at: datetime | None) -> None:
     """`next_run_at` None: it stays disabled. Raises TitleTaken, ChangedMeanwhile, InvalidRequest.
 
-    An evaluation under way loses its lease: what it finds out is of the old content.
+    An evaluation under way loses its claim, because its result is of the old content.
     """
     values = _values(content) | {"next_run_at": next_run_at, "lease": None, "leased_until": None}
     with _sound(content), connection(), database.atomic():
@@ -149,30 +149,30 @@ def delete(origin: Origin) -> None:
 
 
 @connection()
-def set_status(origin: Origin, status: Status, lease: str | None = None) -> bool:
-    """Keep what is known of an alert now, but for its muting; whether it was kept. Ends its lease.
+def set_status(origin: Origin, status: Status, claim_id: str | None = None) -> bool:
+    """Store the status of an alert, except its muting, and end its claim; return whether it was stored.
 
-    With a lease, only if the alert is still under that one: a late evaluation must not undo what a person did.
+    With `claim_id`, only if the alert still has this claim: a late evaluation must not undo what a person did.
     """
     values = {name: getattr(status, name) for name in Status.__dataclass_fields__ if name != "muted_until"}
     still_so = (AlertRow.id == origin.id) & (AlertRow.tenant_id == origin.tenant)
-    if lease is not None:
-        still_so &= AlertRow.lease == lease
+    if claim_id is not None:
+        still_so &= AlertRow.lease == claim_id
     return bool(AlertRow.update(lease=None, leased_until=None, **values).where(still_so).execute())
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """What an evaluation under a lease leaves when it changes no state."""
+    """The status after an evaluation under a claim that changed no state."""
 
     alert_id: str
-    lease: str
+    claim_id: str
     status: Status
 
 
 @connection()
 def set_evaluated(found: Sequence[Evaluated]) -> None:
-    """As set_status of each with its lease, in one statement. The state and what goes with it stay as they are."""
+    """As set_status of each with its claim, in one statement. The state and what goes with it stay as they are."""
     statuses = [each.status for each in found]
     database.execute_sql(
         "UPDATE alert SET lease = NULL, leased_until = NULL, last_value = now.value, last_error = now.error,"
@@ -181,7 +181,7 @@ def set_evaluated(found: Sequence[Evaluated]) -> None:
         " WHERE alert.id = now.id AND alert.lease = now.lease",
         (
             [each.alert_id for each in found],
-            [each.lease for each in found],
+            [each.claim_id for each in found],
             # An array is of one type, and a result has integers and floats.
             [None if each.last_value is None else float(each.last_value) for each in statuses],
             [each.last_error for each in statuses],
@@ -192,11 +192,11 @@ def set_evaluated(found: Sequence[Evaluated]) -> None:
 
 
 @connection()
-def release(alert_ids: Sequence[str], lease: str) -> None:
+def release(alert_ids: Sequence[str], claim_id: str) -> None:
     """Give alerts back that were not evaluated: whoever claims next gets them."""
     database.execute_sql(
         "UPDATE alert SET lease = NULL, leased_until = NULL WHERE id = ANY(%s) AND lease = %s",
-        (list(alert_ids), lease),
+        (list(alert_ids), claim_id),
     )
 
 
@@ -207,37 +207,37 @@ def set_muting(origin: Origin, until: datetime | None) -> None:
 
 
 @connection()
-def hasten(origin: Origin, slot: datetime) -> bool:
-    """Let it be evaluated up to `slot` next; whether it is, as disabled ones never are.
+def hasten(origin: Origin, due_at: datetime) -> bool:
+    """Let it be evaluated up to `due_at` next; whether it is, as disabled ones never are.
 
     An evaluation under way loses its lease: it looks up to an earlier moment, and would put the next one off.
     """
     is_enabled = AlertRow.next_run_at.is_null(False) & (AlertRow.tenant_id == origin.tenant)
-    due = AlertRow.update(next_run_at=slot, lease=None, leased_until=None)
+    due = AlertRow.update(next_run_at=due_at, lease=None, leased_until=None)
     return bool(due.where(AlertRow.id == origin.id, is_enabled).execute())
 
 
 @connection()
-def claim(lease: str, now: datetime, due_before: datetime, leased_until: datetime, limit: int) -> list[Alert]:
+def claim(claim_id: str, now: datetime, due_before: datetime, leased_until: datetime, limit: int) -> list[Alert]:
     """Take alerts whose `next_run_at` is not after `due_before`, the longest due first.
 
-    Nobody else gets them until the lease is over, on whatever host.
+    No process of any host gets them again until the claim ends.
     """
     cursor = database.execute_sql(
         "UPDATE alert SET lease = %s, leased_until = %s WHERE id IN ("
         " SELECT id FROM alert WHERE next_run_at <= %s AND (leased_until IS NULL OR leased_until <= %s)"
         " ORDER BY next_run_at LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING id",
-        (lease, leased_until, due_before, now, limit),
+        (claim_id, leased_until, due_before, now, limit),
     )
     ids = [alert_id for (alert_id,) in cursor.fetchall()]
     return find(ids) if ids else []
 
 
 @connection()
-def postpone(origin: Origin, lease: str, until: datetime) -> None:
+def postpone(origin: Origin, claim_id: str, until: datetime) -> None:
     """Give an alert back for another attempt, by anybody, at `until`."""
-    held = (AlertRow.id == origin.id) & (AlertRow.lease == lease)
-    AlertRow.update(lease=None, leased_until=until).where(held).execute()
+    is_claimed = (AlertRow.id == origin.id) & (AlertRow.lease == claim_id)
+    AlertRow.update(lease=None, leased_until=until).where(is_claimed).execute()
 
 
 def _link(origin: Origin, targets: Sequence[str]) -> None:
@@ -275,10 +275,10 @@ def _alerts(*conditions: object) -> list[Alert]:
 
 
 def _alert(row: AlertRow, targets: Sequence[str]) -> Alert:
-    decided = {name: getattr(row, name) for name in Content.__dataclass_fields__ if name != "targets"}
-    known = {name: getattr(row, name) for name in Status.__dataclass_fields__}
+    content = {name: getattr(row, name) for name in Content.__dataclass_fields__ if name != "targets"}
+    status = {name: getattr(row, name) for name in Status.__dataclass_fields__}
     return Alert(
         origin_of(row),
-        Content(**decided, targets=tuple(targets)),
-        Status(**known | {"state": State(row.state)}),
+        Content(**content, targets=tuple(targets)),
+        Status(**status | {"state": State(row.state)}),
     )

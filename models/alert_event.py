@@ -55,5 +55,5 @@ def latest(alert_id: str, limit: int) -> list[Event]:
 
 @connection()
 def forget(before: datetime) -> int:
-    """Remove what is older; how much that was."""
+    """Remove older events; return how many."""
     return AlertEvent.delete().where(AlertEvent.at < before).execute()

@@ -82,10 +82,10 @@ class NewApiKey:
 
 def create(key: NewApiKey, roles: Iterable[str]) -> None:
     """Raises UnknownRole, and KeyNameTaken when the tenant has a key of that name (spec 2.1)."""
-    wanted = list(dict.fromkeys(roles))
+    role_names = list(dict.fromkeys(roles))
     try:
         with changing():
-            require_roles(key.tenant, wanted)
+            require_roles(key.tenant, role_names)
             ApiKey.insert(
                 key_id=key.key_id,
                 tenant_id=key.tenant,
@@ -97,7 +97,7 @@ def create(key: NewApiKey, roles: Iterable[str]) -> None:
                 modified_at=key.created_at,
                 expires_at=key.expires_at,
             ).execute()
-            _link(key, wanted)
+            _link(key, role_names)
     except IntegrityError as error:
         raise KeyNameTaken(f"an API key named {key.name} exists already", field="keyName") from error
 
@@ -112,10 +112,10 @@ def find(tenant: str, digest: bytes) -> ApiKeyRecord | None:
 @connection()
 def get(tenant: str, key_id: str) -> ApiKeyRecord:
     """Raises KeyNotFound."""
-    found = _records(tenant, ApiKey.key_id == key_id)
-    if not found:
+    records = _records(tenant, ApiKey.key_id == key_id)
+    if not records:
         raise KeyNotFound(f"no API key {key_id}")
-    return found[0]
+    return records[0]
 
 
 @connection()
@@ -159,11 +159,11 @@ def _records(tenant: str, *conditions: object) -> list[ApiKeyRecord]:
         .order_by(ApiKey.created_at, ApiKey.key_id, ApiKeyRole.position)
     )
     rows = cast(Iterable[_Row], selected.tuples())
-    found: dict[str, ApiKeyRecord] = {}
+    records: dict[str, ApiKeyRecord] = {}
     for key_id, name, sealed, created_by, created_at, modified_at, expires_at, last_used_at, role, entries in rows:
-        before = found[key_id].roles if key_id in found else ()
-        held = () if role is None else (RoleRecord(role, entries),)
-        found[key_id] = ApiKeyRecord(
+        before = records[key_id].roles if key_id in records else ()
+        role_record = () if role is None else (RoleRecord(role, entries),)
+        records[key_id] = ApiKeyRecord(
             key_id,
             name,
             bytes(sealed),
@@ -172,6 +172,6 @@ def _records(tenant: str, *conditions: object) -> list[ApiKeyRecord]:
             modified_at,
             expires_at,
             last_used_at,
-            roles=(*before, *held),
+            roles=(*before, *role_record),
         )
-    return list(found.values())
+    return list(records.values())

@@ -106,7 +106,7 @@ def _rank(column: Column) -> int:
 def schema(dataset_id: int) -> Schema:
     """The dataset's schema as of now; empty if there is no such dataset."""
     with connection():
-        # Written out, because every query comes by here, and Peewee takes longer to write it than PostgreSQL to answer.
+        # Plain SQL: every query calls this, and Peewee takes longer to build the statement than PostgreSQL to run it.
         rows = database.execute_sql(
             "SELECT name, type, holds_large, stored, id, added_by"
             " FROM dataset_column WHERE dataset_id = %s ORDER BY id",
@@ -117,10 +117,10 @@ def schema(dataset_id: int) -> Schema:
 
 
 def evolve(dataset_id: int, change: Change, limits: Limits, sender: str | None) -> Schema:
-    """Apply as much of `change` as is still possible and return the schema that resulted.
+    """Apply as much of `change` as is still possible; return the resulting schema.
 
-    Of rivals that want one name with two types, or to widen and to hold large integers, the first wins and the
-    other sees it in the answer. Raises TooManyColumns, and then nothing has changed, or DatasetNotFound.
+    If two processes add one name with two types, or one widens a column that the other marks as large, the first one
+    wins, and the other finds that in the returned schema. Raises DatasetNotFound, and TooManyColumns without a change.
     """
     with connection(), database.atomic():
         _lock(dataset_id)
@@ -142,11 +142,11 @@ def _lock(dataset_id: int) -> None:
 
 def _check(missing: Sequence[Field], present: Schema, limits: Limits, sender: str | None) -> None:
     """Raises TooManyColumns."""
-    wanted = len(present.columns) + len(missing)
+    total = len(present.columns) + len(missing)
     need = f"the events need {len(missing)} new columns"
-    if wanted > limits.columns:
+    if total > limits.columns:
         raise TooManyColumns(
-            f"{need}, which makes {wanted} in the dataset; at most {limits.columns} are allowed", limit=limits.columns
+            f"{need}, which makes {total} in the dataset; at most {limits.columns} are allowed", limit=limits.columns
         )
     if sender is None:
         return
@@ -163,7 +163,7 @@ def insert(dataset_id: int, fields: Sequence[Field], sender: str | None = None) 
         "UPDATE dataset SET columns_made = columns_made + %s WHERE id = %s RETURNING columns_made",
         (len(fields), dataset_id),
     ).fetchone()[0]
-    taken = {
+    stored_names = {
         name
         for (name,) in database.execute_sql(
             "SELECT stored FROM dataset_column WHERE dataset_id = %s"
@@ -171,23 +171,23 @@ def insert(dataset_id: int, fields: Sequence[Field], sender: str | None = None) 
             (dataset_id, dataset_id),
         ).fetchall()
     }
-    for number, each in enumerate(fields, start=last - len(fields) + 1):
-        stored = stored_name(each.name, number, taken)
+    for number, new_field in enumerate(fields, start=last - len(fields) + 1):
+        stored_as = stored_name(new_field.name, number, stored_names)
         ColumnRow.create(
             dataset_id=dataset_id,
             id=number,
-            name=each.name,
-            stored=stored,
-            type=each.type.value,
+            name=new_field.name,
+            stored=stored_as,
+            type=new_field.type.value,
             added_by=sender,
         )
-        taken.add(stored)
+        stored_names.add(stored_as)
 
 
-def _mark(change: Change, known: Schema) -> None:
-    columns = {name: known.by_name[name] for name in (*change.hold_large, *change.widen) if name in known.by_name}
+def _mark(change: Change, schema: Schema) -> None:
+    columns = {name: schema.by_name[name] for name in (*change.hold_large, *change.widen) if name in schema.by_name}
     for name, column in columns.items():
-        row = (ColumnRow.dataset_id == known.dataset_id) & (ColumnRow.id == column.id)
+        row = (ColumnRow.dataset_id == schema.dataset_id) & (ColumnRow.id == column.id)
         if name in change.hold_large and column.type in WIDER:
             ColumnRow.update(holds_large=True).where(row).execute()
         if name in change.widen and column.type in WIDER:
@@ -195,22 +195,22 @@ def _mark(change: Change, known: Schema) -> None:
             ColumnRow.update(type=wide).where(row & ~ColumnRow.holds_large).execute()
 
 
-def drop(dataset_id: int, column_id: str, kept: Collection[str]) -> Column:
-    """Forget the column and return what it was; a column of its name that comes again is another one.
+def drop(dataset_id: int, column_id: str, required: Collection[str]) -> Column:
+    """Delete the column and return it. If its name comes again, that is a new column.
 
-    Raises DatasetNotFound, ColumnNotFound, and InvalidRequest for one that is among the `kept` names.
+    Raises DatasetNotFound, ColumnNotFound, and InvalidRequest if the name is one of `required`.
     """
     with changing(), database.atomic():
         _lock(dataset_id)
-        found = next((each for each in schema(dataset_id).columns if str(each.id) == column_id), None)
-        if found is None:
+        column = next((each for each in schema(dataset_id).columns if str(each.id) == column_id), None)
+        if column is None:
             raise ColumnNotFound(f"the dataset has no column {column_id[:20]!r}")
-        if found.name in kept:
-            raise InvalidRequest(f"the column {found.name!r} cannot be dropped: the dataset's rows need it")
-        ColumnRow.delete().where((ColumnRow.dataset_id == dataset_id) & (ColumnRow.id == found.id)).execute()
+        if column.name in required:
+            raise InvalidRequest(f"the column {column.name!r} cannot be dropped: the dataset's rows need it")
+        ColumnRow.delete().where((ColumnRow.dataset_id == dataset_id) & (ColumnRow.id == column.id)).execute()
         database.execute_sql(
             "INSERT INTO dropped_column (dataset_id, id, name, stored) VALUES (%s, %s, %s, %s)",
-            (dataset_id, found.id, found.name, found.stored),
+            (dataset_id, column.id, column.name, column.stored),
         )
         database.execute_sql("UPDATE dataset SET columns_dropped = columns_dropped + 1 WHERE id = %s", (dataset_id,))
-    return found
+    return column

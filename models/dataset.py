@@ -122,10 +122,10 @@ def _with_time(fields: tuple[Field, ...], time_column: str) -> tuple[Field, ...]
     if not is_plain(time_column):
         # Its files are sorted and chosen by it, under the name that it has here.
         raise InvalidRequest(f"the time field {time_column[:100]!r} has characters that a time field may not have")
-    kind = next((each.type for each in fields if each.name == time_column), None)
-    if time_column in {each.name for each in ARRIVAL_COLUMNS} or kind not in (None, *TIMESTAMP_TYPES):
-        raise InvalidRequest(f"the time field {time_column!r} cannot be one: it is {kind or 'reserved'}")
-    return fields if kind else (*fields, Field(time_column, ColumnType.TIMESTAMP_NS))
+    column_type = next((each.type for each in fields if each.name == time_column), None)
+    if time_column in {each.name for each in ARRIVAL_COLUMNS} or column_type not in (None, *TIMESTAMP_TYPES):
+        raise InvalidRequest(f"the time field {time_column!r} cannot be one: it is {column_type or 'reserved'}")
+    return fields if column_type else (*fields, Field(time_column, ColumnType.TIMESTAMP_NS))
 
 
 def find(tenant: str, name: str) -> Dataset:
@@ -198,17 +198,17 @@ def retained() -> list[tuple[int, int]]:
 def delete(tenant: str, name: str) -> Dataset:
     """Forget the dataset and its columns, and mark its files for removal; the name is free at once.
 
-    Returns what was deleted. Its unconverted frames carry an id that is never used again. Raises DatasetNotFound.
+    Returns what was deleted. Its unconverted records carry an id that is never used again. Raises DatasetNotFound.
     """
     with changing():
-        found = find(tenant, name)
-        deleted = DatasetRow.delete().where(DatasetRow.id == found.id).execute()
+        dataset = find(tenant, name)
+        deleted = DatasetRow.delete().where(DatasetRow.id == dataset.id).execute()
         if not deleted:
             raise DatasetNotFound(f"there is no dataset {name!r}")
         database.execute_sql(
-            "UPDATE file SET removed_at = now() WHERE dataset_id = %s AND removed_at IS NULL", (found.id,)
+            "UPDATE file SET removed_at = now() WHERE dataset_id = %s AND removed_at IS NULL", (dataset.id,)
         )
-    return found
+    return dataset
 
 
 def _dataset(row: DatasetRow) -> Dataset:

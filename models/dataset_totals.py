@@ -1,4 +1,4 @@
-"""How much a dataset ever got, has and lost, as far as it is in Parquet files."""
+"""The totals of datasets: events and bytes that were ever ingested, that Parquet files hold, and that were deleted."""
 
 from dataclasses import dataclass
 

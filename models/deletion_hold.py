@@ -18,9 +18,9 @@ HOLD_LOCK: Final = 0x5745_4953
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Nothing is deleted during the block. Several may hold at once; one that deletes is waited for.
+    """Prevent deletion during the block. Several holds may overlap; a hold waits for a deletion that is at work.
 
-    Raises StorageUnavailable in the end when the hold did not last, because the connection was lost or is shared.
+    Raises StorageUnavailable at the end if the hold did not last, because the connection was lost or is shared.
     """
     with connection():
         database.execute_sql("SELECT pg_advisory_lock_shared(%s)", (HOLD_LOCK,))
@@ -38,14 +38,14 @@ def held() -> Iterator[None]:
 
 
 def _release() -> bool:
-    """Whether it was held until now."""
+    """Release the hold; return whether it lasted until now."""
     (is_held,) = database.execute_sql("SELECT pg_advisory_unlock_shared(%s)", (HOLD_LOCK,)).fetchone()
     return bool(is_held)
 
 
 @contextmanager
 def deletion() -> Iterator[bool]:
-    """Whether files may be deleted now, which stays so during the block. The block is one transaction."""
+    """Prevent holds during the block, which is one transaction; yield False if there is a hold already."""
     with connection(), database.atomic():
         (is_free,) = database.execute_sql("SELECT pg_try_advisory_xact_lock(%s)", (HOLD_LOCK,)).fetchone()
         yield is_free

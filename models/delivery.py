@@ -11,7 +11,7 @@ from ulid import ULID
 
 from models.base import Table, connection, database
 
-# Of a target that is away, so many notices per alert are kept. When it is back, it gets these and no flood.
+# While a target is unreachable, this many notices per alert wait for it. When it is back, it gets these and no flood.
 MOST_PENDING: Final = 20
 SUPERSEDED: Final = "superseded by later notices while the target was away"
 
@@ -90,7 +90,7 @@ def enqueue(alert_id: str, targets: Sequence[str], kind: str, notice: Mapping[st
 
 
 @connection()
-def claim(lease: str, now: datetime, leased_until: datetime, limit: int) -> list[Delivery]:
+def claim(claim_id: str, now: datetime, leased_until: datetime, limit: int) -> list[Delivery]:
     """Take deliveries that are due, the oldest first, and of one alert to one target only the first.
 
     So that `triggered` never overtakes `resolved`, however long the target was away.
@@ -102,7 +102,7 @@ def claim(lease: str, now: datetime, leased_until: datetime, limit: int) -> list
         " AND NOT EXISTS (SELECT FROM delivery AS o WHERE o.alert_id = d.alert_id AND o.target_id = d.target_id"
         "  AND o.next_attempt_at IS NOT NULL AND o.id < d.id)"
         " ORDER BY next_attempt_at LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING id",
-        (lease, leased_until, now, now, limit),
+        (claim_id, leased_until, now, now, limit),
     )
     ids = [delivery_id for (delivery_id,) in cursor.fetchall()]
     if not ids:
@@ -111,9 +111,9 @@ def claim(lease: str, now: datetime, leased_until: datetime, limit: int) -> list
 
 
 @connection()
-def note(delivery_id: str, lease: str, attempt: Attempt) -> None:
+def note(delivery_id: str, claim_id: str, attempt: Attempt) -> None:
     """Log an attempt. After a success nothing more is due."""
-    held = (DeliveryRow.id == delivery_id) & (DeliveryRow.lease == lease)
+    is_claimed = (DeliveryRow.id == delivery_id) & (DeliveryRow.lease == claim_id)
     DeliveryRow.update(
         attempts=DeliveryRow.attempts + 1,
         last_attempt_at=attempt.at,
@@ -123,7 +123,7 @@ def note(delivery_id: str, lease: str, attempt: Attempt) -> None:
         delivered_at=attempt.at if attempt.error is None else None,
         lease=None,
         leased_until=None,
-    ).where(held).execute()
+    ).where(is_claimed).execute()
 
 
 @connection()
@@ -135,7 +135,7 @@ def log(alert_id: str, limit: int) -> list[Delivery]:
 
 @connection()
 def forget(before: datetime) -> int:
-    """Remove what was created before and is not pending; how much that was."""
+    """Remove deliveries that were created before and are not pending; return how many."""
     done = DeliveryRow.next_attempt_at.is_null() & (DeliveryRow.created_at < before)
     return DeliveryRow.delete().where(done).execute()
 

@@ -49,7 +49,7 @@ def moment() -> Iterator[None]:
 
 
 def speak_plainly() -> None:
-    """Have every value of this transaction written in the same way by any server."""
+    """Make any server write the values of this transaction in the same form."""
     database.execute_sql(PLAIN)
 
 
@@ -82,7 +82,7 @@ def migrations() -> list[str]:
 
 
 def counters() -> list[Counter]:
-    """Every column that is numbered by the database. They stand still in no transaction, so read them last."""
+    """Every column that the database numbers. Transactions do not freeze the counters, so read them last."""
     with connection():
         rows = database.execute_sql(
             "SELECT c.relname, a.attname, pg_get_serial_sequence(quote_ident(c.relname), a.attname) FROM pg_class c"
@@ -121,24 +121,24 @@ def load(
     with connection(), database.atomic():
         speak_plainly()
         migrate(names)
-        made = {shape.name: shape for shape in shapes()}
-        _require_same(made, [shape for shape, _ in content])
+        tables = {shape.name: shape for shape in shapes()}
+        _require_same(tables, [shape for shape, _ in content])
         # Migrations fill some tables themselves.
-        database.execute_sql("TRUNCATE " + ", ".join(_quoted(name) for name in made))
+        database.execute_sql("TRUNCATE " + ", ".join(_quoted(name) for name in tables))
         rows = {shape.name: _load(shape, pieces) for shape, pieces in content}
-        for each in numbers:
+        for counter in numbers:
             database.execute_sql(
                 "SELECT setval(pg_get_serial_sequence(%s, %s), %s, %s)",
-                (_quoted(each.table), each.column, each.value, each.is_used),
+                (_quoted(counter.table), counter.column, counter.value, counter.is_used),
             )
     return rows
 
 
-def _require_same(made: Mapping[str, Shape], wanted: Sequence[Shape]) -> None:
-    for shape in wanted:
-        if shape.name not in made or set(made[shape.name].columns) != set(shape.columns):
+def _require_same(tables: Mapping[str, Shape], dumped_shapes: Sequence[Shape]) -> None:
+    for shape in dumped_shapes:
+        if shape.name not in tables or set(tables[shape.name].columns) != set(shape.columns):
             raise ValueError(f"the table {shape.name!r} is not one that the migrations make")
-    missing = sorted(set(made) - {shape.name for shape in wanted})
+    missing = sorted(set(tables) - {shape.name for shape in dumped_shapes})
     if missing:
         raise ValueError(f"the table {missing[0]!r} is missing")
 

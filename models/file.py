@@ -87,7 +87,7 @@ class CompactionCandidate:
 
 
 def insert(files: Sequence[File], now: datetime) -> None:
-    """Make the files live. Call it inside the transaction that takes their events from where they were."""
+    """Make the files live. Call it inside the transaction that removes their events from where they were."""
     for file in files:
         FileRow.create(
             path=file.path,
@@ -109,18 +109,18 @@ def find(dataset_id: int, start: int | None, end: int | None, columns: Sequence[
     Each comes with the statistics of `columns`.
     """
     # Written out, because every query comes by here, and Peewee takes longer to write it than PostgreSQL to answer.
-    chosen, values = "dataset_id = %s AND removed_at IS NULL", [*columns, dataset_id]
+    condition, values = "dataset_id = %s AND removed_at IS NULL", [*columns, dataset_id]
     if start is not None:
         # No file spans two hours, which bounds tmin from below too and keeps this one short index range.
-        chosen += " AND tmax >= %s AND tmin >= %s"
+        condition += " AND tmax >= %s AND tmin >= %s"
         values += [start, start - HOUR_NS]
     if end is not None:
-        chosen += " AND tmin < %s"
+        condition += " AND tmin < %s"
         values.append(end)
     statistics = ", jsonb_extract_path(stats, %s)" * len(columns)
     with connection():
         rows = database.execute_sql(
-            f"SELECT {PLAIN_NAMES}{statistics} FROM file WHERE {chosen} ORDER BY tmin, path", values
+            f"SELECT {PLAIN_NAMES}{statistics} FROM file WHERE {condition} ORDER BY tmin, path", values
         )
         return [_file(row, columns) for row in rows.fetchall()]
 
@@ -128,8 +128,8 @@ def find(dataset_id: int, start: int | None, end: int | None, columns: Sequence[
 def is_any_live(dataset_id: int) -> bool:
     """True when the dataset has a file of whatever time."""
     with connection():
-        chosen = (FileRow.dataset_id == dataset_id) & FileRow.removed_at.is_null()
-        return bool(FileRow.select().where(chosen).exists())
+        condition = (FileRow.dataset_id == dataset_id) & FileRow.removed_at.is_null()
+        return bool(FileRow.select().where(condition).exists())
 
 
 def _tuples(query: "ModelSelect[FileRow]") -> Iterator[tuple[Any, ...]]:
@@ -137,13 +137,13 @@ def _tuples(query: "ModelSelect[FileRow]") -> Iterator[tuple[Any, ...]]:
 
 
 def _file(row: tuple[Any, ...], columns: Sequence[str]) -> File:
-    found = zip(columns, row[len(PLAIN) :], strict=True)
+    statistics = zip(columns, row[len(PLAIN) :], strict=True)
     # A file that lacks the column has no bounds for it.
-    return replaced(File(*row[: len(PLAIN)]), stats={name: tuple(bounds) for name, bounds in found if bounds})
+    return replaced(File(*row[: len(PLAIN)]), stats={name: tuple(bounds) for name, bounds in statistics if bounds})
 
 
 def compaction_candidates(smaller_than_bytes: int) -> list[CompactionCandidate]:
-    """Where two or more live files of one level and directory are smaller than that, fullest first."""
+    """The directories and levels with two or more live files that are smaller than that, fullest first."""
     with connection():
         rows = database.execute_sql(
             # Most files are alone in their hour for good; the paths of the others only are looked at.
@@ -158,24 +158,24 @@ def compaction_candidates(smaller_than_bytes: int) -> list[CompactionCandidate]:
         return [CompactionCandidate(*row) for row in rows.fetchall()]
 
 
-def candidate_files(pile: CompactionCandidate, smaller_than_bytes: int) -> list[File]:
-    """The live files of the pile's directory, of any level, that are smaller than that, by time, with all statistics.
+def candidate_files(candidate: CompactionCandidate, smaller_than_bytes: int) -> list[File]:
+    """The live files of the candidate's directory, of any level, smaller than that, by time, with all statistics.
 
-    Files of directories below it are not the pile's.
+    Files of directories below it do not count.
     """
     with connection():
         query = (
             FileRow.select(*PLAIN, FileRow.stats)
             .where(
-                (FileRow.dataset_id == pile.dataset_id)
+                (FileRow.dataset_id == candidate.dataset_id)
                 & FileRow.removed_at.is_null()
-                & FileRow.tmin.between(pile.first - HOUR_NS, pile.last + HOUR_NS)
+                & FileRow.tmin.between(candidate.first - HOUR_NS, candidate.last + HOUR_NS)
                 & (FileRow.bytes < smaller_than_bytes)
             )
             .order_by(FileRow.tmin, FileRow.path)
         )
-        found = [replaced(File(*row[:-1]), stats=row[-1]) for row in _tuples(query)]
-    return [each for each in found if each.directory == pile.directory]
+        files = [replaced(File(*row[:-1]), stats=row[-1]) for row in _tuples(query)]
+    return [each for each in files if each.directory == candidate.directory]
 
 
 def replace(old: Sequence[File], new: File, now: datetime) -> bool:
@@ -222,6 +222,6 @@ def forget(paths: Sequence[str]) -> None:
 
 
 def known(paths: Sequence[str]) -> set[str]:
-    """Those of the paths that the manifest has, live or removed."""
+    """The paths among these that the manifest has, live or removed."""
     with connection():
         return {row.path for row in FileRow.select(FileRow.path).where(FileRow.path.in_(list(paths)))}

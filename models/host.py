@@ -65,24 +65,24 @@ def clock() -> datetime:
 
 
 def arrive(name: str, url: str | None) -> None:
-    """Make the host known before it stores its first event. Raises Conflict when it could not be read along.
+    """Register the host before it stores its first event. Raises Conflict if the other hosts could not read it.
 
-    A host without an address, and one that finds such a host at work, would each miss what the other has stored; of
-    two hosts of one name, only one would be asked.
+    Two hosts of which one has no address cannot read each other's events. Of two hosts with one name, peers would ask
+    only one.
     """
     with connection(), database.atomic():
-        # So that of two that arrive at once the later sees the earlier.
+        # If two hosts register at once, the later one sees the earlier one.
         database.execute_sql("LOCK TABLE host IN SHARE ROW EXCLUSIVE MODE")
-        for each in present():
-            if each.name == name and each.is_living and each.url != url:
+        for other in present():
+            if other.name == name and other.is_living and other.url != url:
                 raise Conflict(
-                    f"this host's name is {name}, and a host of that name lives at {each.url or 'no address'}: a copy"
+                    f"this host's name is {name}, and a host of that name lives at {other.url or 'no address'}: a copy"
                     " of a data directory must leave out the file `node`; if there is no other, wait half a minute"
                 )
-            if each.name != name and _is_apart(each, url):
+            if other.name != name and _is_apart(other, url):
                 raise Conflict(
-                    f"host {each.name} ({each.url or 'without an address'}) uses this database too: several hosts need"
-                    " WEIR_ADVERTISE_URL on each, by which the others read what it has not converted yet"
+                    f"host {other.name} ({other.url or 'without an address'}) uses this database too: several hosts"
+                    " need WEIR_ADVERTISE_URL on each, by which the others read what it has not converted yet"
                 )
         database.execute_sql(
             "INSERT INTO host (name, url) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET url = EXCLUDED.url,"
@@ -91,15 +91,15 @@ def arrive(name: str, url: str | None) -> None:
         )
 
 
-def _is_apart(other: Host, url: str | None) -> bool:
+def _is_apart(host: Host, url: str | None) -> bool:
     """Whether the other one cannot be of one deployment with a host of this address."""
     if url is None:
-        return other.url is not None or other.is_living
-    return other.url is None and other.is_living
+        return host.url is not None or host.is_living
+    return host.url is None and host.is_living
 
 
 def beat(name: str, url: str | None) -> None:
-    """A sign of life. A host that was given up and lives is present again, and so is what it has."""
+    """Note that the host lives. If it was given up, it is present again with its events."""
     with connection():
         database.execute_sql(
             "INSERT INTO host (name, url) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET url = EXCLUDED.url,"
@@ -109,7 +109,7 @@ def beat(name: str, url: str | None) -> None:
 
 
 def stop(name: str, *, has_nothing_left: bool) -> None:
-    """Its last word: it takes no events any more; `has_nothing_left`: and all it took are in the manifest."""
+    """Note that the host takes no events any more. `has_nothing_left`: the manifest has all of its events."""
     with connection():
         database.execute_sql(
             "UPDATE host SET seen_at = NULL, left_at = CASE WHEN %s THEN now() END WHERE name = %s",
@@ -118,10 +118,10 @@ def stop(name: str, *, has_nothing_left: bool) -> None:
 
 
 def drop(name: str) -> Host:
-    """Give the host up, with what only it has, until it returns. Raises HostNotFound, and HostLives if it is alive."""
+    """Give up the host and the events that only it has, until it returns. Raises HostNotFound, HostLives."""
     with connection(), database.atomic():
-        found = next((each for each in list_all() if each.name == name), None)
-        if found is None:
+        host = next((each for each in list_all() if each.name == name), None)
+        if host is None:
             raise HostNotFound(f"there is no host {name}")
         dropped = database.execute_sql(
             "UPDATE host SET dropped_at = now() WHERE name = %s"
@@ -130,4 +130,4 @@ def drop(name: str) -> Host:
         ).fetchone()
         if dropped is None:
             raise HostLives(f"host {name} gave a sign of life within the last {LIVING_SECONDS:.0f} s: stop it first")
-        return found
+        return host

@@ -1,4 +1,7 @@
-"""Receipts of requests that carry an Idempotency-Key: claimed before the events are stored, completed after."""
+"""Idempotency records: a request with an Idempotency-Key claims one before it stores events, and completes it after.
+
+`receipt`, also a column's name, is the digest of the key.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +14,7 @@ KEPT_HOURS: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class IdempotencyRecord:
     """A claimed key. `events`: how many were stored; None: not known to be stored, `owner` is or was at it."""
 
     body: bytes
@@ -19,8 +22,8 @@ class Receipt:
     events: int | None
 
 
-def claim(receipt: bytes, body: bytes, owner: str) -> Receipt | None:
-    """None if the key is `owner`'s now, else what it is already. A key that is older than a day is as good as new."""
+def claim(receipt: bytes, body: bytes, owner: str) -> IdempotencyRecord | None:
+    """Claim the key; None if `owner` has it now, else the record of its first request. Keys expire after a day."""
     with connection(), database.atomic():
         database.execute_sql(
             "DELETE FROM receipt WHERE receipt = %s AND created_at < now() - make_interval(hours => %s)",
@@ -33,21 +36,21 @@ def claim(receipt: bytes, body: bytes, owner: str) -> Receipt | None:
     return None if inserted else find(receipt)
 
 
-def find(receipt: bytes) -> Receipt | None:
-    """The receipt, if there is one."""
+def find(receipt: bytes) -> IdempotencyRecord | None:
+    """The record of the receipt, if there is one."""
     with connection():
         row = database.execute_sql("SELECT body, owner, events FROM receipt WHERE receipt = %s", (receipt,)).fetchone()
-    return None if row is None else Receipt(bytes(row[0]), row[1], row[2])
+    return None if row is None else IdempotencyRecord(bytes(row[0]), row[1], row[2])
 
 
 def take_over(receipt: bytes, old: str, new: str) -> bool:
-    """Whether the uncompleted claim went from `old` to `new`."""
+    """Move an uncompleted claim from owner `old` to `new`; return whether it was `old`'s."""
     with connection():
-        taken = database.execute_sql(
+        row = database.execute_sql(
             "UPDATE receipt SET owner = %s WHERE receipt = %s AND owner = %s AND events IS NULL RETURNING 1",
             (new, receipt, old),
         ).fetchone()
-    return taken is not None
+    return row is not None
 
 
 def complete(events: Mapping[bytes, int]) -> None:
@@ -58,7 +61,7 @@ def complete(events: Mapping[bytes, int]) -> None:
 
 
 def release(receipt: bytes, owner: str) -> None:
-    """Give up a claim that came to nothing."""
+    """Give up a claim whose request stored nothing."""
     with connection():
         database.execute_sql(
             "DELETE FROM receipt WHERE receipt = %s AND owner = %s AND events IS NULL", (receipt, owner)

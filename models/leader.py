@@ -1,18 +1,18 @@
-"""The leader: the one host that does what is to be done once for all. A row with a lease, by the database's clock."""
+"""The leader: the host that performs the tasks of all hosts. A row with an expiry, by the database's clock."""
 
 from models.base import connection, database
 
 
 def acquire(host: str, seconds: float) -> bool:
-    """Whether the host leads for so many seconds from now on: it led before, or nobody else does. One statement."""
+    """Let the host lead for so many seconds, unless another host leads; return whether it leads. One statement."""
     with connection():
-        taken = database.execute_sql(
+        row = database.execute_sql(
             "INSERT INTO leader (host, leased_until) VALUES (%s, clock_timestamp() + make_interval(secs => %s))"
             " ON CONFLICT (one) DO UPDATE SET host = EXCLUDED.host, leased_until = EXCLUDED.leased_until"
             " WHERE leader.host = EXCLUDED.host OR leader.leased_until < clock_timestamp() RETURNING host",
             (host, seconds),
         ).fetchone()
-    return taken is not None
+    return row is not None
 
 
 def release(host: str) -> None:

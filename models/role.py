@@ -42,10 +42,10 @@ def put(tenant: str, name: str, entries: RawEntries) -> None:
 @connection()
 def get(tenant: str, name: str) -> RoleRecord:
     """Raises RoleNotFound."""
-    found = Role.get_or_none(Role.tenant_id == tenant, Role.name == name)
-    if found is None:
+    roles = Role.get_or_none(Role.tenant_id == tenant, Role.name == name)
+    if roles is None:
         raise RoleNotFound(f"role {name} does not exist")
-    return RoleRecord(found.name, found.entries)
+    return RoleRecord(roles.name, roles.entries)
 
 
 @connection()

@@ -31,7 +31,7 @@ class Ingested:
 
 
 def converted(names: Iterable[str]) -> set[str]:
-    """Those of the segments that are converted."""
+    """The names among these whose segments are converted."""
     with connection():
         rows = database.execute_sql("SELECT name FROM segment WHERE name = ANY(%s)", (list(names),))
         return {name for (name,) in rows.fetchall()}
@@ -44,9 +44,10 @@ def switch(
     ingested: Sequence[Ingested],
     receipts: Mapping[bytes, int] = MappingProxyType({}),
 ) -> list[str] | None:
-    """Turn the segment into the files, in one transaction: after it they are where its events are.
+    """Replace the segment with the files, in one transaction.
 
-    `receipts`: of the requests that the events came with, each with its number of events; they are completed.
+    `receipts`: the receipts of the requests that brought the events, each with its number of events. Their idempotency
+    records are completed.
 
     Returns the paths of files whose dataset was deleted meanwhile, which are not made live; None if the segment
     had been converted before, and then nothing has changed.
@@ -72,17 +73,17 @@ def _claim(name: str, node: str) -> bool:
 
 
 def _hold(dataset_ids: Sequence[int]) -> set[int]:
-    """Those of the datasets that exist, kept from deletion until the transaction ends."""
+    """Lock the datasets against deletion until the transaction ends; return the ids of those that exist."""
     rows = database.execute_sql(
         "SELECT id FROM dataset WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE", (list(dataset_ids),)
     )
     return {dataset_id for (dataset_id,) in rows.fetchall()}
 
 
-def _count(each: Ingested) -> None:
+def _count(ingested: Ingested) -> None:
     database.execute_sql(
         "UPDATE dataset_total SET events = events + %s, body_bytes = body_bytes + %s WHERE dataset_id = %s",
-        (each.events, each.body_bytes, each.dataset_id),
+        (ingested.events, ingested.body_bytes, ingested.dataset_id),
     )
 
 

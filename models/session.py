@@ -61,16 +61,16 @@ def create(tenant: str, digest: bytes, record: SessionRecord) -> None:
 
 @connection()
 def find(tenant: str, digest: bytes) -> SessionRecord | None:
-    found = Session.get_or_none(Session.digest == digest, Session.tenant_id == tenant)
-    if found is None:
+    row = Session.get_or_none(Session.digest == digest, Session.tenant_id == tenant)
+    if row is None:
         return None
-    tokens = (_bytes(found.sealed_refresh_token), _bytes(found.sealed_id_token))
-    return SessionRecord(found.user_name, found.expires_at, Grant(tuple(found.groups), found.valid_until, *tokens))
+    tokens = (_bytes(row.sealed_refresh_token), _bytes(row.sealed_id_token))
+    return SessionRecord(row.user_name, row.expires_at, Grant(tuple(row.groups), row.valid_until, *tokens))
 
 
 @connection()
 def claim(digest: bytes, now: datetime, until: datetime) -> bool:
-    """Whether the caller is the one to renew a session that is no longer valid: one of all that try, until then."""
+    """Claim the renewal of an expired session until then; return whether the caller, and no other, has it."""
     due = (Session.digest == digest) & (Session.valid_until <= now)
     return bool(Session.update(valid_until=until).where(due).execute())
 

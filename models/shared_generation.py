@@ -1,4 +1,4 @@
-"""Whether what a worker has cached from the database, identities and datasets, is still true: exactly, never by time.
+"""Whether a worker's cached identities and datasets are still those of the database: exactly, never by time.
 
 A change of them is answered only after `changing()` has ended, and from then on no worker's `read()` gives the
 number it gave before. Who reads the number BEFORE loading from the database may keep what was loaded for as long as
@@ -28,10 +28,10 @@ RETRY_SECONDS: Final = 0.002
 
 class Generation(Protocol):
     def read(self) -> int | None:
-        """The number of the present state; None: unknown just now, so trust and keep nothing."""
+        """The number of the present state; None: unknown now, so the caller must neither use nor fill its cache."""
 
     def changing(self) -> AbstractContextManager[None]:
-        """Must surround every change of what is cached, from before its commit to after."""
+        """The block around every change of cached rows; it begins before the commit and ends after it."""
 
 
 class DatabaseGeneration:
@@ -68,7 +68,7 @@ def _fulfil(shared: Future[int]) -> None:
     try:
         shared.set_result(generation.current())
     except BaseException as error:
-        # Whatever ends this read, nobody may wait for it for ever.
+        # The waiters go on however this read ends.
         shared.set_exception(error)
 
 
@@ -110,12 +110,12 @@ class SharedGeneration:
         The commit of a dead process may still be on its way in the database. Its transaction holds the row lock that
         an empty change waits for.
         """
-        with _locked(self._writers_path, shared=False) as held:
-            if held:
+        with _locked(self._writers_path, shared=False) as is_locked:
+            if is_locked:
                 with generation.changing():
                     pass
                 self._advance(pending=-self._cells[PENDING], value=+1)
-            return held
+            return is_locked
 
     @contextmanager
     def _writer(self) -> Iterator[None]:
@@ -150,6 +150,6 @@ def _map(path: Path) -> memoryview:
 
 @contextmanager
 def _locked(path: Path, *, shared: bool) -> Iterator[bool]:
-    """Whether the lock was free; it is held while the block runs."""
+    """Take the lock for the block; yield whether it was free."""
     with path.open("ab") as file:
         yield try_lock(file, shared=shared)

@@ -13,7 +13,7 @@ from typing import Final
 # to Polars, and `~`, which marks the names that we make, is not among it.
 _PLAIN: Final = re.compile(r"\w[\w .:/@-]{0,99}")
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_]+")
-# As much of the sent name as tells a person which it may be.
+# This much of the sent name lets a person recognize the column.
 _KEPT_CHARACTERS: Final = 32
 
 
@@ -26,12 +26,12 @@ def is_plain(name: str) -> bool:
     return _PLAIN.fullmatch(name) is not None
 
 
-def stored_name(name: str, number: int, taken: Container[str]) -> str:
+def stored_name(name: str, number: int, names: Container[str]) -> str:
     """The name under which column `number` of a dataset is stored; `taken` are those of all it has or had.
 
     >>> stored_name("level", 4, ()), stored_name("level", 9, ["level"]), stored_name("^.*$", 5, ())
     ('level', 'level~9', '~5')
     """
-    if is_plain(name) and name not in taken:
+    if is_plain(name) and name not in names:
         return name
     return f"{_OTHER.sub('_', name[:_KEPT_CHARACTERS]).strip('_')}~{number}"

@@ -48,10 +48,10 @@ def list_all() -> list[TenantRecord]:
 @connection()
 def get(tenant: str) -> TenantRecord:
     """Raises TenantNotFound."""
-    found = Tenant.get_or_none(Tenant.id == tenant)
-    if found is None:
+    row = Tenant.get_or_none(Tenant.id == tenant)
+    if row is None:
         raise TenantNotFound(f"tenant {tenant} does not exist")
-    return TenantRecord(found.id, found.created_at)
+    return TenantRecord(row.id, row.created_at)
 
 
 def delete(tenant: str) -> None:

@@ -66,10 +66,10 @@ class NewUser:
 
 def create(tenant: str, user: NewUser, roles: Iterable[str]) -> None:
     """Raises UserExists, UnknownRole."""
-    wanted = list(dict.fromkeys(roles))
+    role_names = list(dict.fromkeys(roles))
     try:
         with changing():
-            require_roles(tenant, wanted)
+            require_roles(tenant, role_names)
             User.insert(
                 tenant_id=tenant,
                 name=user.name,
@@ -78,7 +78,7 @@ def create(tenant: str, user: NewUser, roles: Iterable[str]) -> None:
                 email=user.email,
                 created_at=user.created_at,
             ).execute()
-            _link(tenant, user.name, wanted)
+            _link(tenant, user.name, role_names)
     except IntegrityError as error:
         raise UserExists(f"user {user.name} exists already") from error
 
@@ -108,10 +108,10 @@ def find(tenant: str, name: str) -> UserRecord | None:
 
 def get(tenant: str, name: str) -> UserRecord:
     """Raises UserNotFound."""
-    found = find(tenant, name)
-    if found is None:
+    records = find(tenant, name)
+    if records is None:
         raise UserNotFound(f"user {name} does not exist")
-    return found
+    return records
 
 
 @connection()
@@ -137,11 +137,11 @@ def set_password_hash(tenant: str, name: str, password_hash: str) -> None:
 
 def set_roles(tenant: str, name: str, roles: Iterable[str]) -> None:
     """Replace the roles of an existing user. Raises UnknownRole."""
-    wanted = list(dict.fromkeys(roles))
+    role_names = list(dict.fromkeys(roles))
     with changing():
-        require_roles(tenant, wanted)
+        require_roles(tenant, role_names)
         UserRole.delete().where(UserRole.tenant_id == tenant, UserRole.user_name == name).execute()
-        _link(tenant, name, wanted)
+        _link(tenant, name, role_names)
 
 
 def _link(tenant: str, name: str, roles: list[str]) -> None:
@@ -161,9 +161,9 @@ def _records(tenant: str, *conditions: object) -> list[UserRecord]:
         .order_by(User.name, Role.name)
     )
     rows = cast(Iterable[_Row], selected.tuples())
-    found: dict[str, UserRecord] = {}
+    records: dict[str, UserRecord] = {}
     for name, method, email, password_hash, role, entries in rows:
-        before = found[name].roles if name in found else ()
+        before = records[name].roles if name in records else ()
         held = () if role is None else (RoleRecord(role, entries),)
-        found[name] = UserRecord(name, Method(method), email, password_hash, (*before, *held))
-    return list(found.values())
+        records[name] = UserRecord(name, Method(method), email, password_hash, (*before, *held))
+    return list(records.values())

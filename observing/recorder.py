@@ -36,22 +36,22 @@ CLOSE_SECONDS: Final = 5.0
 
 # Returns when the events are durable; raises WeirError.
 Store = Callable[[Batch], None]
-# Told how many rows came to this end: "stored" or "dropped".
+# Called with an outcome, "stored" or "dropped", and the number of rows that had it.
 Count = Callable[[str, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class SelfIngestTarget:
-    """Where Weir's own events go: the dataset, as tenant and name, and how often its numbers do."""
+    """The dataset (tenant and name) that gets Weir's own events, and the interval at which its numbers are stored."""
 
     dataset: tuple[str, str]
     sample_seconds: float
 
 
 class Recorder:
-    """One per worker. Of those of a host, whoever holds the lock stores the numbers, which are of all workers.
+    """The recorder of one worker. It owns the buffer between loggers and the dataset.
 
-    `sample` reads the numbers. Owns the buffer between those who log and the dataset.
+    One worker of a host holds the lock and stores the numbers of all its workers. `sample` reads the numbers.
     """
 
     def __init__(
@@ -67,17 +67,17 @@ class Recorder:
         self._sampled_at = monotonic()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="observing", daemon=True)
-        self._handler = logs.Keeper(self.put)
+        self._handler = logs.RelayHandler(self.put)
 
     def start(self) -> None:
-        """From now on this process's lines are kept."""
-        for each in _ends():
+        """Begin to keep this process's log lines."""
+        for each in _root_loggers():
             each.addHandler(self._handler)
         self._thread.start()
 
     def close(self) -> None:
-        """Store what waits, unless that takes long, and keep nothing more."""
-        for each in _ends():
+        """Store the waiting lines, unless that takes long, and stop keeping lines."""
+        for each in _root_loggers():
             each.removeHandler(self._handler)
         self._stopping.set()
         if self._thread.ident is not None:
@@ -86,13 +86,13 @@ class Recorder:
             os.close(self._lock)
 
     def put(self, line: Line) -> None:
-        """Keep a line. When too many wait already, because storage refuses them, it is dropped and counted."""
+        """Keep a line. If too many lines wait already, because storage refuses them, drop the line and count it."""
         if len(self._waiting) < MOST_LINES:
             self._waiting.append(line)
         else:
             self._dropped += 1
 
-    def hear(self, packet: bytes) -> None:
+    def on_packet(self, packet: bytes) -> None:
         """Keep a line that another process of this host relayed (logs.relay)."""
         self.put(json.loads(packet))
 
@@ -135,27 +135,27 @@ class Recorder:
 
     def _store_numbers(self) -> None:
         """Numbers that are refused are dropped: later ones say more."""
-        made = rows.of_samples(self._sample(), self._host, datetime.now(UTC), self._own.dataset)
+        samples = rows.of_samples(self._sample(), self._host, datetime.now(UTC), self._own.dataset)
         try:
-            self._keep(made)
+            self._keep(samples)
         except WeirError:
-            self._count("dropped", len(made))
+            self._count("dropped", len(samples))
             raise
 
-    def _keep(self, made: Sequence[Row]) -> None:
+    def _keep(self, batches: Sequence[Row]) -> None:
         """Store the rows, or give them up when they cannot be. Raises what may pass: DiskFull, Overloaded, ..."""
         try:
-            self._store(rows.batch(made))
+            self._store(rows.batch(batches))
         except (InvalidRequest, TooLarge) as error:
             logger.warning("%s does not take Weir's own events: %s", self._own.dataset[1], error)
-            self._count("dropped", len(made))
+            self._count("dropped", len(batches))
         except WeirError:
             raise
         except Exception:
             logger.exception("Weir's own events are dropped")
-            self._count("dropped", len(made))
+            self._count("dropped", len(batches))
         else:
-            self._count("stored", len(made))
+            self._count("stored", len(batches))
 
     def _leads(self) -> bool:
         """Whether this process is the host's that stores numbers. The kernel frees the lock when it dies."""
@@ -169,6 +169,6 @@ class Recorder:
         return True
 
 
-def _ends() -> tuple[logging.Logger, ...]:
+def _root_loggers() -> tuple[logging.Logger, ...]:
     """The loggers that hand nothing on: the root, and gunicorn's, which have handlers of their own."""
     return logging.root, logging.getLogger("gunicorn.error")

@@ -20,47 +20,47 @@ WATCH_SECONDS = 1.0
 LARGEST_PACKET_BYTES = 256 * 1024
 
 # Gets each packet that a child writes.
-Hear = Callable[[bytes], None]
+OnPacket = Callable[[bytes], None]
 
 
-def keep_running(name: str, lock: Path, command: Sequence[str], hear: Hear | None = None) -> gevent.Greenlet:
+def keep_running(name: str, lock: Path, command: Sequence[str], on_packet: OnPacket | None = None) -> gevent.Greenlet:
     """Watch, from a greenlet of every worker, that exactly one process on this host runs `command`.
 
     Whoever gets the file lock starts the child, which inherits it: the kernel frees the lock when the child dies,
     however that happens, and any worker starts the next within WATCH_SECONDS. The child must end with its parent.
-    With `hear`, it is told by `--log-to FD` of a socket for its log lines, a packet each.
+    With `on_packet`, it is told by `--log-to FD` of a socket for its log lines, a packet each.
     """
-    return gevent.spawn(_watch, name, lock, command, hear)
+    return gevent.spawn(_watch, name, lock, command, on_packet)
 
 
-def _watch(name: str, lock: Path, command: Sequence[str], hear: Hear | None) -> None:
+def _watch(name: str, lock: Path, command: Sequence[str], on_packet: OnPacket | None) -> None:
     while True:
         try:
-            _run_as_owner(name, lock, command, hear)
+            _run_as_owner(name, lock, command, on_packet)
         except OSError:
             logger.exception("cannot start %s", name)
         gevent.sleep(WATCH_SECONDS)
 
 
-def _run_as_owner(name: str, lock: Path, command: Sequence[str], hear: Hear | None) -> None:
+def _run_as_owner(name: str, lock: Path, command: Sequence[str], on_packet: OnPacket | None) -> None:
     """Run `command` to its end if nobody holds the lock."""
-    with lock.open("w") as held:
-        if not try_lock(held):
+    with lock.open("w") as lock_file:
+        if not try_lock(lock_file):
             return
-        child = _start(command, held.fileno(), hear)
+        child = _start(command, lock_file.fileno(), on_packet)
     logger.info("started %s as process %d", name, child.pid)
     logger.warning("%s ended with status %d", name, child.wait())
 
 
-def _start(command: Sequence[str], lock: int, hear: Hear | None) -> "subprocess.Popen[bytes]":
+def _start(command: Sequence[str], lock: int, on_packet: OnPacket | None) -> "subprocess.Popen[bytes]":
     """The child, which inherits the lock."""
-    if hear is None:
+    if on_packet is None:
         return _spawn(command, lock)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         told = [*command, "--log-to", str(theirs.fileno())]
         child = _spawn(told, lock, theirs.fileno())
-    gevent.spawn(_listen, ours, hear)
+    gevent.spawn(_listen, ours, on_packet)
     return child
 
 
@@ -70,8 +70,8 @@ def _spawn(command: Sequence[str], *inherited: int) -> "subprocess.Popen[bytes]"
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=outlet(), pass_fds=inherited)
 
 
-def _listen(ours: socket.socket, hear: Hear) -> None:
+def _listen(ours: socket.socket, on_packet: OnPacket) -> None:
     """Hand on every packet until the other end is closed."""
     with ours:
         while packet := ours.recv(LARGEST_PACKET_BYTES):
-            hear(packet)
+            on_packet(packet)

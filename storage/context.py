@@ -30,9 +30,9 @@ class Peers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CacheLimits:
-    """How much of the disk copies of objects may take: so many bytes, and nothing while the disk is that full.
+    """The limits of the disk cache of objects: its size in bytes, and the disk use above which it stores nothing.
 
-    What was used within the grace stays.
+    A copy that was used within the grace stays.
     """
 
     bytes: int

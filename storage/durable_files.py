@@ -47,7 +47,7 @@ def make_directory(path: Path, root: Path) -> None:
     Every directory on the way is synced even if it was there: whoever made it may have died before it could.
     """
     path.mkdir(parents=True, exist_ok=True)
-    for each in (path, *path.parents):
-        if each == root:
+    for ancestor in (path, *path.parents):
+        if ancestor == root:
             break
-        sync_directory(each.parent)
+        sync_directory(ancestor.parent)

@@ -1,6 +1,7 @@
-"""The manual is complete: settings, error codes and generated pages."""
+"""The manual is complete: settings, error codes and generated pages. The code keeps to its words."""
 
 import inspect
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -11,7 +12,21 @@ import errors
 from config import Settings, variable
 from docs import generate, licences
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+DEFINED = re.compile(r"^ *(?:class|(?:async )?def) (\w+)", re.MULTILINE)
+NOT_THE_PRODUCT = {"bench", "docs", "tests"}
+# Private words that the glossary's words have replaced, and participles that name nothing.
+RETIRED = frozenset(
+    """
+    Among Attendance Combine Crew Duties Exchange Form Found Gathering Keeping Lookup Memory Narrowing Once Own Pack
+    Parts Pile Place Places Prepared Rare Reading Receipt Reception Remembered Rounds Run Shapes Shared Small Staged
+    Tail Tails Verdict Walked Wanted Water
+    account attendance attended beyond census contenders departure duty every extended farewell form_of headline hear
+    judge keeping lane owned piled piles places receipt reviver says spelled stage to_few waiter walked widened
+    _asked _ends _fresh _likeness _proven _tail _tails _tried _widened
+    """.split()
+)
 
 
 @pytest.mark.parametrize("name", [variable(each.name) for each in fields(Settings)])
@@ -44,3 +59,12 @@ def test_everything_that_the_requirements_bring_along_is_listed():
         pytest.skip("other versions are installed than docs/licences.md lists: `make docs` writes it anew")
 
     assert set(installed) <= set(licences.listed())
+
+
+def test_retired_words_stay_retired():
+    """docs/glossary.md: one word, one meaning."""
+    sources = [path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in NOT_THE_PRODUCT]
+    names = [(path.name, name) for path in sources for name in DEFINED.findall(path.read_text("utf-8"))]
+
+    assert len(sources) > 100
+    assert [(module, name) for module, name in names if name in RETIRED] == []

@@ -56,7 +56,7 @@ def test_line_names_the_request_it_is_about(form: str):
     assert "01JD" in text
 
 
-def kept_by(keeper: logs.Keeper, *records: logging.LogRecord) -> None:
+def kept_by(keeper: logs.RelayHandler, *records: logging.LogRecord) -> None:
     for each in records:
         if each.levelno >= keeper.level:
             keeper.handle(each)
@@ -64,7 +64,7 @@ def kept_by(keeper: logs.Keeper, *records: logging.LogRecord) -> None:
 
 def test_lines_are_kept_shortened_and_without_details_or_what_is_not_to_be_kept():
     kept: list[logs.Line] = []
-    keeper = logs.Keeper(kept.append)
+    keeper = logs.RelayHandler(kept.append)
 
     kept_by(keeper, record("x" * 10_000, levelno=logging.INFO), record("a detail", levelno=logging.DEBUG))
     token = logs.is_kept.set(False)

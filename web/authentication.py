@@ -16,7 +16,7 @@ from web.credentials import REFUSAL
 from web.services import services
 
 TENANT_HEADER: Final = "X-P-Tenant"
-# Where WSGI keeps the headers that every request is looked at for.
+# The WSGI names of the headers that every request is checked for.
 KEY_VARIABLE: Final = "HTTP_X_API_KEY"
 AUTHORIZATION_VARIABLE: Final = "HTTP_AUTHORIZATION"
 TENANT_VARIABLE: Final = "HTTP_X_P_TENANT"
@@ -51,15 +51,15 @@ def require_identity() -> None:
     """Sets the caller. Raises Unauthenticated, ConflictingCredentials, MissingHeader, InvalidHeader, Forbidden."""
     request, multi_tenant = this_request(), access().multi_tenant
     tenant_id = _tenant(request) if multi_tenant else DEFAULT
-    found = identify(request, tenant_id) or _session_identity(request, tenant_id)
-    if found is None:
+    identity = identify(request, tenant_id) or _session_identity(request, tenant_id)
+    if identity is None:
         raise Unauthenticated(REFUSAL)
     # After the credential, so that strangers learn nothing of the server's mode.
     if not multi_tenant and TENANT_VARIABLE in request.environ:
         raise InvalidHeader(f"this server has one tenant: leave out {TENANT_HEADER}", field=TENANT_HEADER)
     if request.view_args:
         _refuse_unprintable(request.view_args)
-    request.identity = found
+    request.identity = identity
     request.environ[KNOWN_VARIABLE] = True
 
 
@@ -71,14 +71,14 @@ def identify(request: Request, tenant_id: str) -> Identity | None:
 
 def _session_identity(request: Request, tenant_id: str) -> Identity | None:
     cookie = request.cookies.get(SESSION_COOKIE)
-    found = None if cookie is None else access().sessions.identify(tenant_id, cookie)
-    if found is not None and request.method not in SAFE_METHODS:
+    identity = None if cookie is None else access().sessions.identify(tenant_id, cookie)
+    if identity is not None and request.method not in SAFE_METHODS:
         _refuse_other_sites(request)
-    return found
+    return identity
 
 
 def _refuse_other_sites(request: Request) -> None:
-    """A browser sends the cookie whoever wrote the page; a write must come from our own pages.
+    """Refuse a write from another site's page: a browser sends the cookie with it all the same.
 
     `Sec-Fetch-Site`, else `Origin`, tells whence a browser's request comes, and no page can forge either. A request
     with neither is no browser's. The cookie is SameSite=Lax besides.
@@ -102,12 +102,12 @@ def access() -> Access:
 
 def _tenant(request: Request) -> str:
     """The tenant whose credentials count (spec 5.6)."""
-    sent: str | None = request.environ.get(TENANT_VARIABLE)
-    if sent is None:
+    tenant: str | None = request.environ.get(TENANT_VARIABLE)
+    if tenant is None:
         raise MissingHeader(f"this server has several tenants: name yours in the header {TENANT_HEADER}")
-    if not TENANT.fullmatch(sent):
+    if not TENANT.fullmatch(tenant):
         raise InvalidHeader(f"{TENANT_HEADER} is not a tenant's name", field=TENANT_HEADER)
-    return sent
+    return tenant
 
 
 def _refuse_unprintable(view_args: Mapping[str, object]) -> None:

@@ -1,6 +1,6 @@
 """What dashboards, filters, alerts and targets share: who may see, make and change them, under which revision.
 
-A `Kind` says in what one of the four differs from the others, and gives it its routes.
+A `Kind` holds the differences of one of the four, and adds its routes.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -18,7 +18,7 @@ from models.authored import Origin
 from query.service import Check, Checked
 from web.caller import caller
 from web.client_connection import client_disconnected
-from web.json_bodies import answer
+from web.json_bodies import json_response
 from web.questions import asked_by_caller
 from web.services import services
 
@@ -47,8 +47,8 @@ class Kind(Generic[Object, Content]):
     read: Callable[[Origin], Content]
     read_change: Callable[[Object], Content]
     show: Callable[[Object], object]
-    # What is said of an object that was deleted.
-    farewell: Callable[[Object], object]
+    # The members of the response when an object was deleted.
+    deleted_response: Callable[[Object], object]
     # The datasets that an object's queries read: who may not read them all does not learn that it exists.
     datasets: Callable[[Object], Collection[str]]
     # Whether its answers show what was found in rows, with rights of its author's: only to who sees all of them.
@@ -62,27 +62,27 @@ class Kind(Generic[Object, Content]):
 
     def serve(self, blueprint: Blueprint) -> None:
         """Give the blueprint the routes that make, show, change and delete one object."""
-        one = f"/<{self.noun}_id>"
+        object_rule = f"/<{self.noun}_id>"
         blueprint.add_url_rule("", "create", self._create, methods=["POST"])
-        blueprint.add_url_rule(one, "get", _of_one(self.answer), methods=["GET"])
-        blueprint.add_url_rule(one, "change", _of_one(self._change), methods=["PUT"])
-        blueprint.add_url_rule(one, "delete", _of_one(self._delete), methods=["DELETE"])
+        blueprint.add_url_rule(object_rule, "get", _of_one(self.respond), methods=["GET"])
+        blueprint.add_url_rule(object_rule, "change", _of_one(self._change), methods=["PUT"])
+        blueprint.add_url_rule(object_rule, "delete", _of_one(self._delete), methods=["DELETE"])
 
     def visible(self, object_id: str) -> Object:
         """The object. Raises Forbidden, and `missing` also where the caller may not read what the object does."""
         require(caller(), Action.READ_AUTHORED)
-        found = self.get(caller().tenant, object_id)
-        if not self._is_visible(found):
+        stored_object = self.get(caller().tenant, object_id)
+        if not self._is_visible(stored_object):
             raise self.missing(f"no {self.noun} {object_id}")
-        return found
+        return stored_object
 
     def all_visible(self) -> list[Object]:
         """The objects that the caller may see. Raises Forbidden."""
         require(caller(), Action.READ_AUTHORED)
         return [each for each in self.list_all(caller().tenant) if self._is_visible(each)]
 
-    def _is_visible(self, found: Object) -> bool:
-        datasets = self.datasets(found)
+    def _is_visible(self, stored_object: Object) -> bool:
+        datasets = self.datasets(stored_object)
         tells = not self.tells_of_rows or all(sees_all_rows(caller(), name) for name in datasets)
         return tells and may_see(caller(), datasets)
 
@@ -92,43 +92,43 @@ class Kind(Generic[Object, Content]):
         `If-Match` is optional, as older clients do not send it. A proxy that compresses makes its tag a weak one.
         """
         require_authoring()
-        found = self.visible(object_id)
-        require_editor(caller(), found.origin, self.datasets(found))
-        if request.if_match and not request.if_match.contains_weak(str(found.origin.revision)):
+        stored_object = self.visible(object_id)
+        require_editor(caller(), stored_object.origin, self.datasets(stored_object))
+        if request.if_match and not request.if_match.contains_weak(str(stored_object.origin.revision)):
             raise ChangedMeanwhile("somebody else has changed this since you read it: read it again")
-        return found
+        return stored_object
 
-    def answer(self, object_id: str) -> Response:
+    def respond(self, object_id: str) -> Response:
         """The object as it is now, with its revision as the ETag that `If-Match` takes."""
-        found = self.visible(object_id)
-        response = answer(self.show(found))
-        response.set_etag(str(found.origin.revision))
+        stored_object = self.visible(object_id)
+        response = json_response(self.show(stored_object))
+        response.set_etag(str(stored_object.origin.revision))
         return response
 
-    def changed(self, found: Object, content: Content) -> Response:
+    def replace_content(self, stored_object: Object, content: Content) -> Response:
         """The answer once the object has this content. Raises ChangedMeanwhile when somebody else was faster."""
-        self.replace(found, content, now())
-        return self.answer(found.origin.id)
+        self.replace(stored_object, content, now())
+        return self.respond(stored_object.origin.id)
 
     def _create(self) -> Response:
         require_authoring()
         origin = authored.fresh(caller().tenant, author_of(caller()), now())
         self.create(origin, self.read(origin))
-        return self.answer(origin.id)
+        return self.respond(origin.id)
 
     def _change(self, object_id: str) -> Response:
-        found = self.changeable(object_id)
-        return self.changed(found, self.read_change(found))
+        stored_object = self.changeable(object_id)
+        return self.replace_content(stored_object, self.read_change(stored_object))
 
     def _delete(self, object_id: str) -> Response:
-        found = self.changeable(object_id)
-        said = self.farewell(found)
-        self.delete(found.origin)
-        return answer(said)
+        stored_object = self.changeable(object_id)
+        members = self.deleted_response(stored_object)
+        self.delete(stored_object.origin)
+        return json_response(members)
 
 
 def _of_one(view: Callable[[str], Response]) -> Callable[..., Response]:
-    """The view with its argument named as the route names it, after the noun."""
+    """The view as Flask calls it, with its argument under the route's name for it."""
     return lambda **named: view(*named.values())
 
 
@@ -137,10 +137,10 @@ def now() -> datetime:
 
 
 def checked(*statements: tuple[str, str]) -> list[Checked]:
-    """What is found out about each of the statements, which come as the member that holds it and its text.
+    """The check of each statement, given as the member that holds it and its text.
 
-    Found out where queries run, because hostile SQL can take a parser long. Raises InvalidSQL and UnsupportedSQL,
-    naming the member, and what a query raises that gets no slot or no time.
+    A query process checks them, because hostile SQL can take a parser long. Raises InvalidSQL and UnsupportedSQL with
+    the member, and what a query raises that gets no slot or no time.
     """
     if not statements:
         return []

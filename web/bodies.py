@@ -55,7 +55,7 @@ class Inflight:
         self.held_bytes = 0
 
     def hold(self, count: int) -> None:
-        """Take bytes into account until they are let go. Raises Overloaded beyond the limit, and holds none."""
+        """Count bytes as held until `let_go`. Raises Overloaded if that is over the limit, and then holds none."""
         if self.held_bytes + count > self.limit_bytes:
             raise Overloaded("too many request bodies are in flight; nothing was stored", limit=self.limit_bytes)
         self.held_bytes += count
@@ -102,12 +102,12 @@ class Bodies:
 
         Raises TooLarge (either limit), InvalidBody, UnsupportedMedia (Content-Encoding) and Overloaded.
         """
-        with self._account() as hold:
+        with self._account() as on_bytes:
             yield read_body(
                 request,
                 max_body_bytes=self.max_body_bytes,
                 max_decoded_bytes=self.max_decoded_bytes,
-                hold=hold,
+                on_bytes=on_bytes,
                 coding=coding,
             )
 
@@ -117,22 +117,22 @@ class Bodies:
 
         Raises TooLarge, InvalidBody, BodyTimedOut and Overloaded.
         """
-        with self._account() as hold:
-            yield read_plain(request, limit_bytes, hold)
+        with self._account() as on_bytes:
+            yield read_plain(request, limit_bytes, on_bytes)
 
     @contextmanager
     def _account(self) -> Iterator[Callable[[int], None]]:
-        held = 0
+        total = 0
 
-        def hold(count: int) -> None:
-            nonlocal held
+        def add(count: int) -> None:
+            nonlocal total
             self.inflight.hold(count)
-            held += count
+            total += count
 
         try:
-            yield hold
+            yield add
         finally:
-            self.inflight.let_go(held)
+            self.inflight.let_go(total)
 
 
 def read_body(
@@ -140,22 +140,22 @@ def read_body(
     *,
     max_body_bytes: int,
     max_decoded_bytes: int,
-    hold: Callable[[int], None] = lambda count: None,
+    on_bytes: Callable[[int], None] = lambda count: None,
     coding: str = "",
 ) -> bytes:
     """The whole body without its content codings; `coding` is that of a request that names none.
 
-    `hold` is told of the bytes that stay in memory as they arrive.
+    `on_bytes` gets the number of bytes that stay in memory, as they arrive.
     """
     names = content_codings.parse(request.headers.get("Content-Encoding", coding))
-    wire = b"".join(_pieces(request, max_body_bytes, hold))
+    wire = b"".join(_pieces(request, max_body_bytes, on_bytes))
     if not names and len(wire) <= max_decoded_bytes:
         return wire
     if len(wire) <= OFFLOAD_BYTES:
         body = content_codings.decode(wire, names, max_decoded_bytes)
     else:
         body = offload(content_codings.decode, wire, names, max_decoded_bytes)
-    hold(max(0, len(body) - len(wire)))
+    on_bytes(max(0, len(body) - len(wire)))
     return body
 
 
@@ -164,7 +164,7 @@ def read_plain(request: Request, limit_bytes: int, hold: Callable[[int], None] =
     return b"".join(_pieces(request, limit_bytes, hold))
 
 
-def _pieces(request: Request, limit: int, hold: Callable[[int], None]) -> Iterator[bytes]:
+def _pieces(request: Request, limit: int, on_bytes: Callable[[int], None]) -> Iterator[bytes]:
     expected = request.content_length
     if expected is not None and expected > limit:
         _refuse_size(limit)
@@ -180,7 +180,7 @@ def _pieces(request: Request, limit: int, hold: Callable[[int], None]) -> Iterat
         received += len(piece)
         if received > limit:
             _refuse_size(limit)
-        hold(len(piece))
+        on_bytes(len(piece))
         yield piece
     if expected is not None and received < expected:
         raise InvalidBody(f"the body ends after {received} of {expected} bytes")

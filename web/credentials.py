@@ -46,10 +46,10 @@ class Credentials:
             raise ConflictingCredentials(f"send either {KEY_HEADER} or Authorization, not both")
         if key is None and authorization is None:
             return None
-        found = self._authorized(tenant, authorization or "") if key is None else self._verifier.api_key(tenant, key)
-        if found is None:
+        identity = self._authorized(tenant, authorization or "") if key is None else self._verifier.api_key(tenant, key)
+        if identity is None:
             raise Unauthenticated(REFUSAL)
-        return found
+        return identity
 
     def _authorized(self, tenant: str, authorization: str) -> Identity | None:
         # Scheme names have no case (RFC 9110 section 11.1).
@@ -59,17 +59,17 @@ class Credentials:
         return self._of_token(tenant) if scheme == "bearer" else None
 
     def _of_password(self, tenant: str, authorization: str) -> Identity | None:
-        sent = self._basic.get_auth() if BASIC.fullmatch(authorization) else None
-        if sent is None:
+        credentials = self._basic.get_auth() if BASIC.fullmatch(authorization) else None
+        if credentials is None:
             return None
-        claim = Claim(tenant, sent.username, sent.password, this_request().remote_addr or "")
-        found = self._verifier.basic(claim)
-        if found is None:
+        claim = Claim(tenant, credentials.username, credentials.password, this_request().remote_addr or "")
+        identity = self._verifier.basic(claim)
+        if identity is None:
             self._on_wrong_password(claim)
-        return found
+        return identity
 
     def _of_token(self, tenant: str) -> Identity | None:
-        sent = self._bearer.get_auth()
-        if sent is None or not sent.token or self._verify_bearer is None:
+        credentials = self._bearer.get_auth()
+        if credentials is None or not credentials.token or self._verify_bearer is None:
             return None
-        return self._verify_bearer(tenant, sent.token)
+        return self._verify_bearer(tenant, credentials.token)

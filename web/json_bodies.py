@@ -27,8 +27,8 @@ def json_body_or(default: object) -> object:
     return json_body() if has_body else default
 
 
-def answer(value: object) -> Response:
-    """The value as JSON, which nothing on the way may keep: what is managed here are credentials and rights."""
+def json_response(value: object) -> Response:
+    """A response with the value as JSON. No cache may store it, because it may show credentials and rights."""
     response = jsonify(value)
     response.headers["Cache-Control"] = "no-store"
     return response

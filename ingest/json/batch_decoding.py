@@ -11,7 +11,7 @@ from ingest.decoded import NotTogether
 from ingest.flatten import Rules, flatten
 from ingest.json.decoding import RESERVED, has_rounded, require_objects
 from ingest.json.fast_path import shapes
-from ingest.json.framing import Run, parts_of, runs
+from ingest.json.framing import Chunk, parts_of, runs
 
 
 def decode(bodies: Sequence[bytes], max_columns: int) -> tuple[Batch, list[int]]:
@@ -50,6 +50,6 @@ def _exactly(bodies: Sequence[bytes], rules: Rules) -> tuple[Batch, list[int]]:
 
 
 def _events(body: bytes) -> list[Any]:
-    events = [event for run in runs(body) if isinstance(run, Run) for event in run.events]
+    events = [event for run in runs(body) if isinstance(run, Chunk) for event in run.events]
     require_objects(events, 0)
     return events

@@ -10,7 +10,7 @@ from ingest.batch_builder import MAX_COLUMNS, BatchBuilder
 from ingest.column_values import Column, RoutedColumn, route
 from ingest.flatten import MAX_DEPTH, Rules, flatten
 from ingest.json.fast_path import shapes
-from ingest.json.framing import Run, runs
+from ingest.json.framing import Chunk, runs
 
 RESERVED: Final = frozenset({"p_timestamp", "p_src_ip", "p_user_agent"})
 """Columns that the service adds to every row."""
@@ -46,7 +46,7 @@ def decode(
     return builder.finish()
 
 
-def _exactly(run: Run, rules: Rules, first_index: int) -> tuple[list[RoutedColumn], int]:
+def _exactly(run: Chunk, rules: Rules, first_index: int) -> tuple[list[RoutedColumn], int]:
     require_objects(run.events, first_index)
     flat = flatten(run.events, rules, first_index=first_index)
     routed = route(flat, first_index=first_index)

@@ -35,12 +35,12 @@ Nesting = tuple["Nesting | None", ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """The form of events with certain keys.
+class EventSchema:
+    """The schema of events that have the same keys.
 
     `nesting` says which columns of `schema` are objects. `fields` are the columns that such events are flattened to.
-    Those at the places `lists` hold lists, and those at `numbers` integers and floats, all read as floats; for each of
-    these, what stands behind its values in any text.
+    `lists` are the positions of columns that hold lists. `numbers` are the positions of columns that hold integers and
+    floats, all read as floats; each has the bytes that follow its values in any text.
     """
 
     schema: Mapping[str, pl.DataType]
@@ -66,11 +66,11 @@ class Form:
         """
         if any(_lacks_elements(columns[place]) for place in self.lists):
             return None
-        filled = [column.null_count() < height for column in columns]
-        if all(filled) and not numbers:
+        has_values = [column.null_count() < height for column in columns]
+        if all(has_values) and not numbers:
             return Batch(self.fields, tuple(columns), height)
         typed: list[tuple[Field, pl.Series]] = []
-        for place in compress(range(len(columns)), filled):
+        for place in compress(range(len(columns)), has_values):
             field = self.fields[place]
             typed += (
                 _variants(field.name, numbers[place]) if numbers and place in numbers else [(field, columns[place])]
@@ -78,7 +78,7 @@ class Form:
         return Batch(tuple(field for field, _ in typed), tuple(column for _, column in typed), height)
 
 
-def form_of(first: Event, columns: Sequence[RoutedColumn]) -> Form | None:
+def event_schema_of(first: Event, columns: Sequence[RoutedColumn]) -> EventSchema | None:
     """The form of events like the first one, of which the exact path made these columns; None if they have none.
 
     Those are events whose columns are not simply the members of the first event, of one type each: with collisions of
@@ -91,7 +91,7 @@ def form_of(first: Event, columns: Sequence[RoutedColumn]) -> Form | None:
     lists = [place for place, kind in enumerate(kinds.values()) if isinstance(POLARS_TYPES[kind], pl.List)]
     behind = [text.partition(b'":')[0] for text in _skeleton(first).split(b"\0")[1:]]
     numbers = {place: behind[place] for place, (_, variants) in enumerate(columns) if len(variants) > 1}
-    return Form(schema, _nesting(first), tuple(starmap(Field, kinds.items())), lists, numbers)
+    return EventSchema(schema, _nesting(first), tuple(starmap(Field, kinds.items())), lists, numbers)
 
 
 def _only(variants: Mapping[Kind, pl.Series]) -> ColumnType | None:

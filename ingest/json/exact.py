@@ -99,13 +99,13 @@ class ExactReader:
     def only(self) -> Any:
         """The one value of the text."""
         value = self._value()
-        if not self._finished:
+        if not self._is_finished:
             self._refuse("text after the value")
         return value
 
     def events(self) -> Iterator[Any]:
         """The values of the text; of an array at the top, its elements. Holds one of them at a time."""
-        while not self._finished:
+        while not self._is_finished:
             if self._skip(_OPEN):
                 yield from self._elements()
             else:
@@ -134,7 +134,7 @@ class ExactReader:
         return value
 
     @property
-    def _finished(self) -> bool:
+    def _is_finished(self) -> bool:
         return self._position == len(self._text)
 
     def _skip(self, token: re.Pattern[str]) -> bool:

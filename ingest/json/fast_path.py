@@ -1,8 +1,8 @@
-"""Events that are all alike, as most of a sender's are: read by Polars under a schema that is known, and proven.
+"""The verified fast path: Polars reads events with the same keys under a cached schema, and a round trip verifies them.
 
-What Polars has read is taken only if it says what the text says (`ingest.json.round_trip`): then no key was missing or
-repeated, and each value is of its column's type and has all its digits. Everything else is left to the exact path,
-which takes twice as long; and from what that path makes of events, the schema for the next ones like them is learned.
+The rows that Polars reads are accepted only if they, written as JSON again, are the same text
+(`ingest.json.round_trip`): then no key was missing or repeated, and each value has its column's type and all its
+digits. All other events take the exact path, which is half as fast; the cache learns their schema from its result.
 """
 
 import re
@@ -20,11 +20,11 @@ from columns import Batch
 from ingest.batch_builder import MAX_CELLS, SERVICE_COLUMNS
 from ingest.column_values import RoutedColumn
 from ingest.flatten import Event, Rules
-from ingest.json.event_schema import Form, Keys, form_of, keys_of
-from ingest.json.round_trip import says, without_fractions, write
+from ingest.json.event_schema import EventSchema, Keys, event_schema_of, keys_of
+from ingest.json.round_trip import is_same_json, without_fractions, write
 
 MOST_SHAPES: Final = 256
-"""Shapes that are remembered. The bound is for senders of endless ones."""
+"""The largest number of schemas in a cache. The bound is for senders of endless ones."""
 
 FIRST_BYTES: Final = 16 * 1024
 """The longest event that a shape is taken from: with `MOST_SHAPES`, a bound on the memory of their names."""
@@ -40,10 +40,10 @@ _BETWEEN: Final = re.compile(rb"\}[ \t\n\r]*,[ \t\n\r]*\{")
 
 
 @dataclass(slots=True)
-class _Shape:
-    """The form of events with certain keys, and how often lately others with these keys were not like that."""
+class _CachedSchema:
+    """An event schema, and how often lately events with its keys failed the verification."""
 
-    form: Form
+    form: EventSchema
     failures: int = 0
     resting: int = 0
     is_doubtful: bool = False
@@ -58,23 +58,23 @@ class _Shape:
         self.resting = 0 if succeeded else min(LONGEST_REST, 2**self.failures)
         self.is_doubtful = not succeeded
 
-    def relearn(self, form: Form | None) -> None:
+    def relearn(self, form: EventSchema | None) -> None:
         """Take over what the text that failed was like, if that is a form."""
         self.form = form or self.form
         self.is_doubtful = False
 
 
-class Shapes:
-    """The shapes of events seen under some rules of flattening. Safe for any number of threads."""
+class SchemaCache:
+    """The event schemas seen under one set of rules of flattening. Safe for any number of threads."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._shapes: dict[Keys, _Shape] = {}
+        self._shapes: dict[Keys, _CachedSchema] = {}
 
     def read(self, text: bytes) -> Batch | None:
         """The events of a JSON array, if they have a known shape; None for any text that the exact path has to read."""
         shape = self._shape(text)
-        return None if shape is None else _tried(text, shape)
+        return None if shape is None else _try_schema(text, shape)
 
     def read_parts(self, parts: Sequence[bytes]) -> tuple[Batch, list[int]] | None:
         """The events of several texts, each an object or objects between commas, and how many each text has.
@@ -85,7 +85,7 @@ class Shapes:
             return None
         text = b"[" + b",".join(parts) + b"]"
         shape = self._shape(text)
-        batch = None if shape is None else _tried(text, shape)
+        batch = None if shape is None else _try_schema(text, shape)
         if shape is None or batch is None:
             return None
         counts = _counts(parts, batch.height, has_braces=text.count(b"{") > batch.height)
@@ -94,18 +94,18 @@ class Shapes:
     def learn(self, events: Sequence[Event], columns: Sequence[RoutedColumn]) -> None:
         """Remember the shape of the first of the events, of which the exact path made these columns."""
         keys = keys_of(events[0], self._rules.max_depth) if events else ()
-        known = self._shapes.get(keys)
-        if known is not None and not known.is_doubtful:
+        cached = self._shapes.get(keys)
+        if cached is not None and not cached.is_doubtful:
             return
-        form = form_of(events[0], columns) if keys else None
-        if known is not None:
-            known.relearn(form)
+        form = event_schema_of(events[0], columns) if keys else None
+        if cached is not None:
+            cached.relearn(form)
         elif form is not None:
             if len(self._shapes) >= MOST_SHAPES:
                 self._shapes.clear()
-            self._shapes[keys] = _Shape(form)
+            self._shapes[keys] = _CachedSchema(form)
 
-    def _shape(self, text: bytes) -> _Shape | None:
+    def _shape(self, text: bytes) -> _CachedSchema | None:
         """The shape of the first event, if it is known and does not rest."""
         first = _first_event(text)
         shape = None if first is None else self._shapes.get(keys_of(first, self._rules.max_depth))
@@ -113,9 +113,9 @@ class Shapes:
 
 
 @lru_cache(maxsize=16)
-def shapes(rules: Rules) -> Shapes:
+def shapes(rules: Rules) -> SchemaCache:
     """The shapes that this process has seen under those rules."""
-    return Shapes(rules)
+    return SchemaCache(rules)
 
 
 def _first_event(text: bytes) -> Event | None:
@@ -137,14 +137,14 @@ def _event(text: bytes) -> Event | None:
     return value if type(value) is dict else None
 
 
-def _tried(text: bytes, shape: _Shape) -> Batch | None:
-    batch = _proven(text, shape.form)
+def _try_schema(text: bytes, shape: _CachedSchema) -> Batch | None:
+    batch = _read_verified(text, shape.form)
     shape.tried(succeeded=batch is not None)
     return batch
 
 
-def _proven(text: bytes, form: Form) -> Batch | None:
-    """The events of the text, if it is what they are written as."""
+def _read_verified(text: bytes, form: EventSchema) -> Batch | None:
+    """The events of the text if they, written as JSON again, are the same text; else None."""
     if len(text) // _LEAST_EVENT * (len(form.fields) + SERVICE_COLUMNS) > MAX_CELLS:
         # As many rows as the text may have would be a bomb.
         return None
@@ -153,12 +153,12 @@ def _proven(text: bytes, form: Form) -> Batch | None:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
     columns, written = form.columns(frame), write(frame)
-    if says(written, text):
+    if is_same_json(written, text):
         return form.batch(columns, frame.height)
     numbers = form.sent_numbers(columns)
     whole = sum(type(value) is int for values in numbers.values() for value in values)
     shorter = without_fractions(written, whole, form.numbers.values()) if whole else None
-    return form.batch(columns, frame.height, numbers) if shorter and says(shorter, text) else None
+    return form.batch(columns, frame.height, numbers) if shorter and is_same_json(shorter, text) else None
 
 
 def _counts(parts: Sequence[bytes], height: int, *, has_braces: bool) -> list[int] | None:

@@ -17,7 +17,7 @@ import orjson
 from columns import Batch
 from errors import InvalidJSON, TooLarge
 from ingest.json.exact import ExactReader, loads, repeats_a_key, replace_lone_surrogates
-from ingest.json.fast_path import Shapes
+from ingest.json.fast_path import SchemaCache
 
 RUN_BYTES: Final = 512 * 1024
 """About 1,000 events of ordinary size. Above 1 MiB the objects no longer fit the processor's cache and everything
@@ -41,7 +41,7 @@ _FIRST_KEY: Final = re.compile(rb'\s*\[\s*(\{\s*(?:"(?:[^"\\]|\\.){0,200}"\s*:)?
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Chunk:
     """Some consecutive events; not yet known to be objects.
 
     `text` is what they were parsed from, if big integers may have been rounded; then `exactly` reads it again.
@@ -50,12 +50,12 @@ class Run:
     events: list[Any]
     text: bytes | None
 
-    def exactly(self) -> "Run":
+    def exactly(self) -> "Chunk":
         """The same events with every integer exact."""
-        return self if self.text is None else Run(list(ExactReader(self.text).events()), None)
+        return self if self.text is None else Chunk(list(ExactReader(self.text).events()), None)
 
 
-def runs(body: bytes, shapes: Shapes | None = None) -> Iterator[Run | Batch]:
+def runs(body: bytes, shapes: SchemaCache | None = None) -> Iterator[Chunk | Batch]:
     """The events of a body in order, as columns where their shape is known. Raises InvalidJSON, also after some.
 
     >>> [run.events for run in runs(b'{"a": 1}{"a": 2}')]
@@ -68,7 +68,7 @@ def runs(body: bytes, shapes: Shapes | None = None) -> Iterator[Run | Batch]:
     return _array_runs(body, shapes) if first[1] == b"[" else _sequence_runs(body, shapes)
 
 
-def _array_runs(body: bytes, shapes: Shapes | None) -> Iterator[Run | Batch]:
+def _array_runs(body: bytes, shapes: SchemaCache | None) -> Iterator[Chunk | Batch]:
     first = start = body.index(b"[") + 1
     if len(body) > LARGEST_RUN_BYTES:
         separators = (_separator(_FIRST_KEY.match(body)), _separator(None))
@@ -88,8 +88,8 @@ def _separator(first_key: re.Match[bytes] | None) -> re.Pattern[bytes]:
 
 
 def _guessed_run(
-    body: bytes, start: int, separators: Iterable[re.Pattern[bytes]], shapes: Shapes | None
-) -> tuple[Run | Batch, int] | None:
+    body: bytes, start: int, separators: Iterable[re.Pattern[bytes]], shapes: SchemaCache | None
+) -> tuple[Chunk | Batch, int] | None:
     """The elements of an array from `start` to a separator a run further on, and where the next element begins."""
     if len(body) - start <= LARGEST_RUN_BYTES:
         return None
@@ -98,13 +98,13 @@ def _guessed_run(
         for cut in islice(separator.finditer(body, target, start + LARGEST_RUN_BYTES), GUESSES):
             text = b"[" + body[start : cut.start() + 1] + b"]"
             try:
-                return (shapes and shapes.read(text)) or Run(loads(text), text), cut.end()
+                return (shapes and shapes.read(text)) or Chunk(loads(text), text), cut.end()
             except InvalidJSON:
                 continue
     return None
 
 
-def _sequence_runs(body: bytes, shapes: Shapes | None) -> Iterator[Run | Batch]:
+def _sequence_runs(body: bytes, shapes: SchemaCache | None) -> Iterator[Chunk | Batch]:
     """Objects, each on its line or one directly behind the other."""
     start = 0
     while start < len(body):
@@ -119,7 +119,7 @@ def _sequence_runs(body: bytes, shapes: Shapes | None) -> Iterator[Run | Batch]:
 
 
 def parts_of(text: bytes) -> tuple[list[bytes], int]:
-    """A text as those parts that may have objects and nothing but commas between them, as `Shapes` reads.
+    """A text as those parts that may have objects and nothing but commas between them, as `SchemaCache` reads.
 
     And how many objects those have to be, if they were not in an array; else 0.
 
@@ -133,16 +133,16 @@ def parts_of(text: bytes) -> tuple[list[bytes], int]:
     return parts, len(parts)
 
 
-def _read_objects(text: bytes, shapes: Shapes) -> Batch | None:
+def _read_objects(text: bytes, shapes: SchemaCache) -> Batch | None:
     """The events of a text with one object behind the other, if they are alike."""
     parts, objects = parts_of(text)
     read = shapes.read_parts(parts)
     return read[0] if read and read[0].height == objects else None
 
 
-def _separated_run(text: bytes) -> Run | None:
+def _separated_run(text: bytes) -> Chunk | None:
     values = _separate(text)
-    return None if values is None else Run(_elements(values), text)
+    return None if values is None else Chunk(_elements(values), text)
 
 
 def _line_end(body: bytes, target: int) -> int:
@@ -185,7 +185,7 @@ def _elements(values: list[Any]) -> list[Any]:
     return [element for value in values for element in (value if type(value) is list else [value])]
 
 
-def _rest(text: bytes, offset: int) -> Iterator[Run]:
+def _rest(text: bytes, offset: int) -> Iterator[Chunk]:
     """The events of a text that stands at `offset` of the body: by one parse if it is small, else one by one."""
     _require_values(text)
     try:
@@ -197,17 +197,17 @@ def _rest(text: bytes, offset: int) -> Iterator[Run]:
         raise
 
 
-def _whole(text: bytes) -> Iterator[Run]:
+def _whole(text: bytes) -> Iterator[Chunk]:
     try:
-        yield Run(_elements([loads(text)]), text)
+        yield Chunk(_elements([loads(text)]), text)
     except InvalidJSON:  # several values, or really invalid: the reader tells
         yield from _one_by_one(text)
 
 
-def _one_by_one(text: bytes) -> Iterator[Run]:
+def _one_by_one(text: bytes) -> Iterator[Chunk]:
     events = ExactReader(text).events()
     while run := list(islice(events, RUN_EVENTS)):
-        yield Run(run, None)
+        yield Chunk(run, None)
 
 
 def _require_values(text: bytes) -> None:

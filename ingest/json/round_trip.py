@@ -43,11 +43,11 @@ def without_fractions(written: bytes, whole: int, behind: Iterable[bytes]) -> by
     return shorter if len(written) - len(shorter) == whole * len(b".0") else None
 
 
-def says(written: bytes, text: bytes) -> bool:
-    r"""Whether `text`, which the frame was read from, is what the frame was written as.
+def is_same_json(written: bytes, text: bytes) -> bool:
+    r"""Whether `written`, the DataFrame written as JSON, is the same JSON as `text`, which it was read from.
 
-    It may be spelled as Python's json (escapes for all beyond ASCII), Go's encoding/json (`\u003c`) or PHP's
-    json_encode (`\/`) do, and have white space between its tokens.
+    `text` may be spelled as Python's json (escapes for all beyond ASCII), Go's encoding/json (`\u003c`) or PHP's
+    json_encode (`\/`) write it, and may have white space between its tokens.
     """
     if written == text:
         return True
@@ -76,9 +76,9 @@ def _spelled_like(text: bytes, written: bytes) -> bytes:
 def _differ_in_space(text: bytes, written: bytes) -> bool:
     """Whether the two are the same but for white space.
 
-    Then they have the same tokens: the parser took `text`, so no white space stands inside a number or a word, and
-    it leaves strings as they are. It finds each value by its whole key. So what passes for another key, with white
-    space at another place, was found by none, and was null for that: as good as absent.
+    Then they have the same tokens: the parser accepted `text`, so no white space stands inside a number or a word, and
+    the parser leaves strings unchanged. A key in `text` that differs from the schema's key only in white space matches
+    no column; the parser returns null for the column, and null is as good as absent.
     """
     return text.translate(None, _WHITE_SPACE) == written.translate(None, _WHITE_SPACE)
 

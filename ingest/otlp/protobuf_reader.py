@@ -75,19 +75,19 @@ class ProtobufReader:
         return [_value_of(getattr(item, name)) for item in messages.items]
 
     def attributes(self, messages: Messages, name: str) -> dict[str, Sparse]:
-        found: dict[str, Sparse] = {}
-        seen: dict[bytes, _Target] = {}
+        columns: dict[str, Sparse] = {}
+        targets: dict[bytes, _Target] = {}
         for row, item in enumerate(messages.items):
             for encoded in getattr(item, name):
-                target = seen.get(encoded)
+                target = targets.get(encoded)
                 if target is None:
-                    target = _target(encoded, found)
-                    if len(seen) < _MOST_SEEN:
-                        seen[encoded] = target
+                    target = _target(encoded, columns)
+                    if len(targets) < _MOST_SEEN:
+                        targets[encoded] = target
                 append_row, append_value, value = target
                 append_row(row)
                 append_value(value)
-        return found
+        return columns
 
     def attribute_objects(self, messages: Messages, name: str) -> list[dict[str, Any]]:
         return [_object(_parsed(KeyValue, encoded) for encoded in getattr(item, name)) for item in messages.items]
@@ -96,11 +96,11 @@ class ProtobufReader:
 _Target = tuple[Callable[[int], None], Callable[[Value], None], Value]
 
 
-def _target(encoded: bytes, found: dict[str, Sparse]) -> _Target:
+def _target(encoded: bytes, columns: dict[str, Sparse]) -> _Target:
     """Where an encoded attribute goes. One without a value goes to a list that nobody reads."""
     pair = _parsed(KeyValue, encoded)
     value = _value(pair.value)
-    column = Sparse() if value is None else found.setdefault(pair.key, Sparse())
+    column = Sparse() if value is None else columns.setdefault(pair.key, Sparse())
     return column.rows.append, column.values.append, "" if value is None else value
 
 

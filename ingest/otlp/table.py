@@ -137,11 +137,11 @@ class Table:
             self._parts[name] = [part]
             return None
         parts = [other.by_row() for other in self._parts[name]]
-        taken = set().union(*(other.given.rows for other in parts))
+        claimed_rows = set().union(*(other.given.rows for other in parts))
         free, clashing = Sparse(), Sparse()
         given = part.by_row().given
         for row, value in zip(given.rows, given.values, strict=True):
-            side = clashing if row in taken else free
+            side = clashing if row in claimed_rows else free
             side.rows.append(row)
             side.values.append(value)
         if free.rows:

@@ -93,23 +93,23 @@ class Generation:
         index = pl.Series(numbers, dtype=pl.UInt32)
         frame = self._frame(max(numbers))
         shapes = frame.get_column(_SHAPE).gather(index).unique().to_list()
-        wanted = dict.fromkeys(name for shape in shapes for name in self._names[shape])
-        require_columns(len(wanted.keys() - {METRIC_NAME_LABEL}), max_columns)
-        require_size(len(numbers), len(wanted))
-        if not wanted:
+        labels = dict.fromkeys(name for shape in shapes for name in self._names[shape])
+        require_columns(len(labels.keys() - {METRIC_NAME_LABEL}), max_columns)
+        require_size(len(numbers), len(labels))
+        if not labels:
             return {}
-        gathered = pl.DataFrame([frame.get_column(name) for name in wanted])[index]
+        gathered = pl.DataFrame([frame.get_column(name) for name in labels])[index]
         return {series.name: series for series in gathered}
 
     def _frame(self, highest: int) -> pl.DataFrame:
         """Labels by number, for all numbers up to `highest` that are published."""
-        built = self._built
-        if highest < built.height:
-            return built
-        recent = [self._series.get(number) for number in range(built.height, highest + 1)]
-        frame = pl.concat([built, _frame_of(recent)], how="diagonal", rechunk=False)
+        published = self._built
+        if highest < published.height:
+            return published
+        recent = [self._series.get(number) for number in range(published.height, highest + 1)]
+        frame = pl.concat([published, _frame_of(recent)], how="diagonal", rechunk=False)
         # A number that another thread is about to publish is a row without labels here, which must not stay.
-        if len(recent) > max(_RECENT_MINIMUM, built.height * _RECENT_SHARE) and None not in recent:
+        if len(recent) > max(_RECENT_MINIMUM, published.height * _RECENT_SHARE) and None not in recent:
             self._built = frame = frame.rechunk()
         return frame
 

@@ -89,11 +89,11 @@ def _buckets(histogram: Any, side: str, is_float: bool) -> tuple[int, list[Any]]
 
 def _dense(spans: Sequence[Any], counts: Sequence[Any]) -> list[Any]:
     dense: list[Any] = []
-    taken = 0
+    position_in_counts = 0
     for position, span in enumerate(spans):
         dense += [0] * (span.offset if position else 0)
-        dense += counts[taken : taken + span.length]
-        taken += span.length
+        dense += counts[position_in_counts : position_in_counts + span.length]
+        position_in_counts += span.length
     return dense
 
 

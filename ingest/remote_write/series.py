@@ -102,18 +102,18 @@ def label_set(labels: Sequence[tuple[str, str]]) -> LabelSet:
     >>> label_set([("__name__", "up"), ("job", "node"), ("is_stale", "no"), ("zone", "")])
     LabelSet(metric_name='up', columns={'job': 'node', 'label_is_stale': 'no'})
     """
-    given = dict(labels)
-    if not given or "" in given or len(given) < len(labels) or not _are_column_names(given):
+    columns = dict(labels)
+    if not columns or "" in columns or len(columns) < len(labels) or not _are_column_names(columns):
         raise _refused(labels)
-    name = given.pop(METRIC_NAME_LABEL, None)
-    if "" in given.values():
-        given = {label: value for label, value in given.items() if value}
-    for label in _RESERVED.intersection(given):
+    name = columns.pop(METRIC_NAME_LABEL, None)
+    if "" in columns.values():
+        columns = {label: value for label, value in columns.items() if value}
+    for label in _RESERVED.intersection(columns):
         column = f"label_{label}"
-        while column in given:
+        while column in columns:
             column = f"label_{column}"
-        given[column] = given.pop(label)
-    return LabelSet(name or None, given)
+        columns[column] = columns.pop(label)
+    return LabelSet(name or None, columns)
 
 
 def _are_column_names(names: Collection[str]) -> bool:

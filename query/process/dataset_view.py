@@ -61,8 +61,8 @@ class DatasetView:
             return "the rows that you may see"
         selected, whole = self.snapshot, self.source.snapshot
         parts = [f"{len(selected.files)} of {_count_text(len(whole.files), 'file')}"]
-        if selected.staged:
-            parts.append(f"{_count_text(len(selected.staged), 'segment')} not yet converted")
+        if selected.segments:
+            parts.append(f"{_count_text(len(selected.segments), 'segment')} not yet converted")
         parts.append(_count_text(scan_size([selected])["bytes"], "byte"))
         names = {condition.column for conditions in self.conditions for condition in conditions}
         if len(selected.files) < len(whole.files):
@@ -80,7 +80,7 @@ def _count_text(number: int, noun: str) -> str:
 def scan_size(snapshots: Sequence[Snapshot]) -> dict[str, int]:
     """How many files and segments, and how many bytes of them."""
     return {
-        "files": sum(len(snapshot.files) + len(snapshot.staged) for snapshot in snapshots),
+        "files": sum(len(snapshot.files) + len(snapshot.segments) for snapshot in snapshots),
         "bytes": sum(file.bytes for snapshot in snapshots for file in snapshot.files)
-        + sum(segment.size for snapshot in snapshots for segment in snapshot.staged),
+        + sum(segment.size for snapshot in snapshots for segment in snapshot.segments),
     }

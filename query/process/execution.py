@@ -44,7 +44,7 @@ class Execution:
         self._unconverted_rows = UnconvertedRows()
         self._small_files = SmallFiles()
         self._row_level_security = RowLevelSecurity(self._unconverted_rows)
-        self._result_cache = ResultCache(self._unconverted_rows.places)
+        self._result_cache = ResultCache(self._unconverted_rows.index)
         self._statement_cache = StatementCache()
         self._source_cache = SourceCache()
         # The sources of the current request, by the identity of the object.
@@ -134,7 +134,7 @@ class Execution:
     def _datasets_outside_range(self, views: Mapping[str, DatasetView]) -> list[str]:
         """The datasets that have rows, but none in the query's range: the usual reason for an empty answer."""
         whole = {name: view.source.snapshot for name, view in views.items() if view.source.permitted_tags is None}
-        return [name for name, snapshot in whole.items() if is_outside_range(snapshot, self._unconverted_rows.places)]
+        return [name for name, snapshot in whole.items() if is_outside_range(snapshot, self._unconverted_rows.index)]
 
     def _view(self, source: Source) -> DatasetView:
         """The source with the columns that its reader may see."""

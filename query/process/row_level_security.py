@@ -57,7 +57,7 @@ class RowLevelSecurity:
         columns_seen = self._seen.setdefault((snapshot.schema.dataset_id, permitted_tags), _ColumnsSeen())
         hidden = [column.stored for column in snapshot.schema.columns if column.stored not in columns_seen.columns]
         files = tuple(file for file in snapshot.files if file.path not in columns_seen.paths)
-        if hidden and (files or snapshot.staged):
+        if hidden and (files or snapshot.segments):
             rows = permitted_rows(
                 scan(replace(snapshot, files=files), self._unconverted_rows), _stored(permitted_tags, snapshot)
             )

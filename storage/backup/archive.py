@@ -173,31 +173,31 @@ def read(root: Path) -> Manifest:
     if checksum != f"{hashlib.sha256(text).hexdigest()}  {MANIFEST}\n".encode():
         raise BackupRefused(f"the backup is damaged: {MANIFEST} does not match {CHECKSUM}")
     try:
-        found = _manifest(json.loads(text))
+        manifest = _manifest(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BackupRefused(f"{root} holds no backup that this version of Weir understands: {MANIFEST}") from error
-    _require_inside(found.members)
-    return found
+    _require_inside(manifest.members)
+    return manifest
 
 
-def _manifest(stored: dict[str, Any]) -> Manifest:
-    if stored.pop("format") != FORMAT:
+def _manifest(members: dict[str, Any]) -> Manifest:
+    if members.pop("format") != FORMAT:
         raise BackupRefused(f"it was made by another version of Weir: its format is not {FORMAT}")
-    stored["migrations"] = tuple(stored["migrations"])
-    stored["tables"] = tuple(Table(each["name"], tuple(each["columns"]), each["rows"]) for each in stored["tables"])
-    stored["counters"] = tuple(Counter(**each) for each in stored["counters"])
-    stored["members"] = tuple(Member(**each) for each in stored["members"])
-    if not all(isinstance(each.path, str) and "\0" not in each.path for each in stored["members"]):
+    members["migrations"] = tuple(members["migrations"])
+    members["tables"] = tuple(Table(each["name"], tuple(each["columns"]), each["rows"]) for each in members["tables"])
+    members["counters"] = tuple(Counter(**each) for each in members["counters"])
+    members["members"] = tuple(Member(**each) for each in members["members"])
+    if not all(isinstance(each.path, str) and "\0" not in each.path for each in members["members"]):
         raise TypeError("a member has no path")
-    return Manifest(**stored)
+    return Manifest(**members)
 
 
 def _require_inside(members: Iterable[Member]) -> None:
     """A backup that somebody has forged must not write anywhere else."""
-    for each in members:
-        if not MEMBER.fullmatch(each.path):
+    for member in members:
+        if not MEMBER.fullmatch(member.path):
             raise BackupRefused(
-                f"the backup has a file outside of itself, or one that is none of Weir's: {each.path!r}"
+                f"the backup has a file outside of itself, or one that is none of Weir's: {member.path!r}"
             )
 
 

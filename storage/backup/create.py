@@ -44,7 +44,7 @@ class _Moment:
     """What there was: the manifest's live files, the segments that were none of them yet, the database itself."""
 
     live: Sequence[Entry]
-    staged: Sequence[SegmentRef]
+    segments: Sequence[SegmentRef]
     migrations: Sequence[str]
     tables: Sequence[Table]
     counters: Sequence[Counter]
@@ -86,16 +86,16 @@ def backup(layout: Layout, target: Path, previous: Path | None = None, *, now: d
     earlier = _Earlier.of(previous)
     _require_apart(layout, target)
     with connection(), deletion_hold.held():
-        found = _look(layout, target)
-        members = [*found.dumped, *_copy(layout, target, found, earlier)]
+        moment = _look(layout, target)
+        members = [*moment.dumped, *_copy(layout, target, moment, earlier)]
     manifest = Manifest(
         version=version.VERSION,
         created_at=begin.isoformat(),
         node=layout.node,
-        events=sum(each.rows for each in found.live),
-        migrations=tuple(found.migrations),
-        tables=tuple(found.tables),
-        counters=tuple(found.counters),
+        events=sum(each.rows for each in moment.live),
+        migrations=tuple(moment.migrations),
+        tables=tuple(moment.tables),
+        counters=tuple(moment.counters),
         members=tuple(members),
     )
     archive.finish(target, manifest)
@@ -113,7 +113,7 @@ def _require_apart(layout: Layout, target: Path) -> None:
 
 
 def _look(layout: Layout, target: Path) -> _Moment:
-    with list_unconverted(layout) as staged:
+    with list_unconverted(layout) as segments:
         dump.speak_plainly()
         live = dataset_sizes.live()
         migrations = dump.migrations()
@@ -123,7 +123,7 @@ def _look(layout: Layout, target: Path) -> _Moment:
             tables.append(Table(shape.name, shape.columns, rows))
             dumped.append(member)
         counters = dump.counters()
-    return _Moment(live, staged, migrations, tables, counters, dumped)
+    return _Moment(live, segments, migrations, tables, counters, dumped)
 
 
 def _dump(target: Path, shape: dump.Shape) -> tuple[int, Member]:
@@ -137,7 +137,7 @@ def _dump(target: Path, shape: dump.Shape) -> tuple[int, Member]:
     return rows, member
 
 
-def _copy(layout: Layout, target: Path, found: _Moment, earlier: _Earlier) -> list[Member]:
+def _copy(layout: Layout, target: Path, moment: _Moment, earlier: _Earlier) -> list[Member]:
     store = open_store(layout)
 
     def copy(entry: Entry) -> Member:
@@ -149,13 +149,13 @@ def _copy(layout: Layout, target: Path, found: _Moment, earlier: _Earlier) -> li
             raise BackupRefused(f"{entry.path} is damaged: {member.bytes} bytes instead of {entry.bytes}")
         return member
 
-    members = [_segment(target, each) for each in found.staged]
+    members = [_segment(target, each) for each in moment.segments]
     for name in OWN_FILES:
         if (layout.root / name).exists():
             members.append(archive.write_member(target, name, pieces(layout.root / name)))
     with ThreadPoolExecutor(COPIERS) as copiers:
         try:
-            members += copiers.map(copy, found.live)
+            members += copiers.map(copy, moment.live)
         except FileNotFoundError as error:
             raise BackupRefused(f"{error.filename or error} is missing; `weirctl check` lists what else is") from error
         finally:
@@ -163,9 +163,9 @@ def _copy(layout: Layout, target: Path, found: _Moment, earlier: _Earlier) -> li
     return members
 
 
-def _segment(target: Path, staged: SegmentRef) -> Member:
-    path = f"{archive.SEGMENTS}/{staged.name}{SEGMENT_SUFFIX}"
-    return archive.write_member(target, path, pieces(Path(staged.path), staged.size))
+def _segment(target: Path, segment: SegmentRef) -> Member:
+    path = f"{archive.SEGMENTS}/{segment.name}{SEGMENT_SUFFIX}"
+    return archive.write_member(target, path, pieces(Path(segment.path), segment.size))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -127,16 +127,16 @@ def _load(source: Path, manifest: Manifest) -> None:
 def _put_files(source: Path, manifest: Manifest, layout: Layout) -> None:
     """Publish the Parquet files, those that an interrupted restore has published left as they are."""
     store = open_store(layout)
-    wanted = {each.path.removeprefix(archive.FILES + "/"): each for each in manifest.below(archive.FILES)}
+    members = {each.path.removeprefix(archive.FILES + "/"): each for each in manifest.below(archive.FILES)}
     there = dict(store.sizes())
-    foreign = sorted(path for path, size in there.items() if path not in wanted or wanted[path].bytes != size)
+    foreign = sorted(path for path, size in there.items() if path not in members or members[path].bytes != size)
     if foreign:
         raise BackupRefused(f"the place for the Parquet files is not empty: it has {foreign[0]}")
 
     def put(path: str) -> None:
         unfinished = store.begin(path)
         try:
-            _write(unfinished, archive.content(source, wanted[path]), PARQUET_MODE)
+            _write(unfinished, archive.content(source, members[path]), PARQUET_MODE)
             store.publish(unfinished, path)
         finally:
             unfinished.unlink(missing_ok=True)
@@ -144,7 +144,7 @@ def _put_files(source: Path, manifest: Manifest, layout: Layout) -> None:
     make_directory(layout.staging, layout.root)
     with ThreadPoolExecutor(COPIERS) as copiers:
         try:
-            for _ in copiers.map(put, [path for path in wanted if path not in there]):
+            for _ in copiers.map(put, [path for path in members if path not in there]):
                 pass
         finally:
             copiers.shutdown(cancel_futures=True)

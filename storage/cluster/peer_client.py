@@ -52,7 +52,7 @@ class Offer:
     stream: HTTPResponse
 
 
-class Exchange:
+class PeerClient:
     """Asks peers. Safe for any number of threads or greenlets."""
 
     def __init__(self, signer: Signer) -> None:
@@ -60,14 +60,14 @@ class Exchange:
         self._idle: dict[str, list[HTTPConnection]] = defaultdict(list)
 
     @contextmanager
-    def ask(self, peer: Host, known: dict[str, int]) -> Iterator[Offer]:
+    def ask(self, peer: Host, sizes: dict[str, int]) -> Iterator[Offer]:
         """What the peer has beyond the first bytes of segments that are `known`. Raises Unreachable.
 
         The block must read all of the stream.
         """
         if peer.url is None:
             raise Unreachable("it has told no address: WEIR_ADVERTISE_URL is not set there")
-        body = json.dumps({"known": known}).encode()
+        body = json.dumps({"known": sizes}).encode()
         try:
             connection, answer, signature = self._send(peer, body)
             try:
@@ -90,12 +90,12 @@ class Exchange:
         while idle:
             connection = idle.pop()
             try:
-                return self._sent(connection, peer, body)
+                return self._send_on(connection, peer, body)
             except (OSError, HTTPException):
                 connection.close()
-        return self._sent(_connect(peer.url), peer, body)
+        return self._send_on(_connect(peer.url), peer, body)
 
-    def _sent(self, connection: HTTPConnection, peer: Host, body: bytes) -> tuple[HTTPConnection, HTTPResponse, str]:
+    def _send_on(self, connection: HTTPConnection, peer: Host, body: bytes) -> tuple[HTTPConnection, HTTPResponse, str]:
         path = address(peer.name)
         moment = f"{time.time():.3f}"
         digest = digest_of(body)

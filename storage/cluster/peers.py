@@ -19,7 +19,7 @@ from typing import Final
 from errors import HostMissing
 from models import host
 from models.host import Host
-from storage.cluster.peer_client import Exchange, Offer, Offered, Signer, Unreachable
+from storage.cluster.peer_client import Offer, Offered, PeerClient, Signer, Unreachable
 from storage.context import Listing
 from storage.names import SEGMENT_SUFFIX, directory
 from storage.wal.segments import SegmentRef, list_segments
@@ -51,7 +51,7 @@ class Peers:
     def __init__(self, node: str, mirrors: Path, signer: Signer) -> None:
         self._node = node
         self._mirrors = mirrors
-        self._exchange = Exchange(signer)
+        self._client = PeerClient(signer)
 
     def listing(self) -> Listing:
         """What the other hosts have had unconverted at some moment after the call.
@@ -97,7 +97,7 @@ class Peers:
         target = self._mirrors / directory(peer.name)
         target.mkdir(parents=True, exist_ok=True)
         known = {each.name: each.size for each in list_segments(target)}
-        with self._exchange.ask(peer, known) as offer:
+        with self._client.ask(peer, known) as offer:
             return [_continue(target, each, offer, known.get(each.name, 0)) for each in offer.segments]
 
 
@@ -113,9 +113,9 @@ def _missing(absent: Sequence[_Absence]) -> HostMissing:
     )
 
 
-def _continue(target: Path, segment: Offered, offer: Offer, known: int) -> SegmentRef:
+def _continue(target: Path, segment: Offered, offer: Offer, peer_size: int) -> SegmentRef:
     """Add the bytes that were offered. Raises MirrorLost, ValueError, OSError."""
-    if not NAME.fullmatch(segment.name) or not 0 <= segment.offset <= min(known, segment.size):
+    if not NAME.fullmatch(segment.name) or not 0 <= segment.offset <= min(peer_size, segment.size):
         raise ValueError(f"an offer that was not asked for: {segment}")
     path = target / (segment.name + SEGMENT_SUFFIX)
     fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o640)
@@ -123,7 +123,7 @@ def _continue(target: Path, segment: Offered, offer: Offer, known: int) -> Segme
         have = os.fstat(fd).st_size
         if have < segment.offset:
             raise MirrorLost(segment.name)
-        if segment.size < known:
+        if segment.size < peer_size:
             # Its owner took back what it could not sync, and has sealed it: it will not grow again.
             os.ftruncate(fd, min(have, segment.size))
         _copy(offer, fd, segment.offset, segment.size)

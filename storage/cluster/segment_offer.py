@@ -1,4 +1,4 @@
-"""What this host offers to a peer: the bytes of its unconverted segments that the peer does not have yet."""
+"""The segment offer: the bytes of this host's unconverted segments that a peer does not have yet."""
 
 import json
 import os
@@ -17,40 +17,40 @@ PIECE_BYTES: Final = 1024 * 1024
 class Part:
     """A segment, and the offset of its first byte that the peer lacks."""
 
-    staged: SegmentRef
+    segment: SegmentRef
     offset: int
 
 
-def offer(layout: Layout, known: Mapping[str, int]) -> list[Part]:
-    """Every segment that is not converted. `known`: how many bytes of which the peer has. Raises StorageUnavailable.
+def offer(layout: Layout, peer_sizes: Mapping[str, int]) -> list[Part]:
+    """Every segment that is not converted. `known`: how many bytes of each the peer has. Raises StorageUnavailable.
 
-    Listed first and looked up in the database afterwards: what is left out was converted before, so whoever reads
-    the manifest after this answer finds its events there.
+    The segments are listed first and looked up in the database afterwards. So a segment that is left out was converted
+    before, and whoever reads the manifest after this response finds its events there.
     """
-    staged = list_segments(layout.staging)
-    converted = segment.converted([each.name for each in staged])
+    segments = list_segments(layout.staging)
+    converted = segment.converted([each.name for each in segments])
     return [
-        Part(each, min(known.get(each.name, 0), each.size))
-        for each in staged
+        Part(each, min(peer_sizes.get(each.name, 0), each.size))
+        for each in segments
         if each.size and each.name not in converted
     ]
 
 
-def headline(parts: Sequence[Part]) -> bytes:
+def manifest_line(parts: Sequence[Part]) -> bytes:
     """The line before the bytes: `[[name, size, offset], ...]`."""
-    return json.dumps([(each.staged.name, each.staged.size, each.offset) for each in parts]).encode() + b"\n"
+    return json.dumps([(each.segment.name, each.segment.size, each.offset) for each in parts]).encode() + b"\n"
 
 
 def content(parts: Sequence[Part]) -> Iterator[bytes]:
     """The bytes of the parts. Raises OSError when a segment was cut back meanwhile: then the answer must break off."""
     for part in parts:
-        fd = os.open(part.staged.path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(part.segment.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             at = part.offset
-            while at < part.staged.size:
-                piece = os.pread(fd, min(PIECE_BYTES, part.staged.size - at), at)
+            while at < part.segment.size:
+                piece = os.pread(fd, min(PIECE_BYTES, part.segment.size - at), at)
                 if not piece:
-                    raise OSError(f"segment {part.staged.name} has {at} bytes, and {part.staged.size} were announced")
+                    raise OSError(f"segment {part.segment.name} has {at} bytes, and {part.segment.size} were announced")
                 yield piece
                 at += len(piece)
         finally:

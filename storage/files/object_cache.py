@@ -95,14 +95,14 @@ class Cache:
 
         A store that is away is no error here: what could not be copied is not in the result.
         """
-        found = {file.path: copy for file in files if (copy := self.find(file)) is not None}
-        wanted = self._worth_it([file for file in files if file.path not in found])
+        copies = {file.path: copy for file in files if (copy := self.find(file)) is not None}
+        wanted = self._worth_it([file for file in files if file.path not in copies])
         admitted = self._admit(wanted) if wanted else []
         if admitted:
             with ThreadPoolExecutor(min(FETCHERS, len(admitted))) as fetchers:
                 fetched = fetchers.map(lambda each: self._fetch(each[0], each[1], read), admitted)
-                found |= {path: copy for path, copy in fetched if copy is not None}
-        return found
+                copies |= {path: copy for path, copy in fetched if copy is not None}
+        return copies
 
     def keep(self, content: Path, path: str) -> None:
         """Take over a file that has just become the object `path`; it is deleted if there is no room for it."""
@@ -209,14 +209,14 @@ class Cache:
             yield
 
     def _entries(self) -> list["_Entry"]:
-        found = []
+        entries = []
         for directory, _, names in os.walk(self.root):
             for name in set(names) - {LOCK, LEDGER}:
                 path = Path(directory, name)
                 with suppress(FileNotFoundError):
                     status = path.stat()
-                    found.append(_Entry(path, status.st_size, status.st_mtime))
-        return found
+                    entries.append(_Entry(path, status.st_size, status.st_mtime))
+        return entries
 
 
 def _read(ledger: Path) -> int | None:
@@ -256,12 +256,12 @@ class _Room:
         """Look at the files themselves. Marks that count no more are deleted."""
         entries = self._entries()
         self.taken = sum(each.size for each in entries)
-        for each in entries:
-            if each.path.suffix == SEEN_SUFFIX and each.used_at < time.time() - SEEN_SECONDS:
-                each.path.unlink(missing_ok=True)
+        for entry in entries:
+            if entry.path.suffix == SEEN_SUFFIX and entry.used_at < time.time() - SEEN_SECONDS:
+                entry.path.unlink(missing_ok=True)
         unused = (each for each in entries if each.used_at < self._before and each.size)
         # The one that was not used for longest is the last.
-        self._evictable = sorted(unused, key=lambda each: -each.used_at)
+        self._evictable = sorted(unused, key=lambda entry: -entry.used_at)
 
     def _evict(self, size: int) -> None:
         if self._evictable is None:

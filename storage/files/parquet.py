@@ -133,11 +133,11 @@ def _count(source: str | io.BytesIO) -> int:
     return int(rows.select(pl.len()).collect().item())
 
 
-def scan_files(locations: Sequence[str], wanted: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+def scan_files(locations: Sequence[str], dtypes: Mapping[str, pl.DataType]) -> pl.LazyFrame:
     """The files under one schema: columns that a file lacks are null, integers of a widened column become floats."""
     return pl.scan_parquet(
         list(locations),
-        schema=dict(wanted),
+        schema=dict(dtypes),
         missing_columns="insert",
         extra_columns="ignore",
         cast_options=pl.ScanCastOptions(integer_cast=["upcast", "allow-float"]),

@@ -46,7 +46,7 @@ class Store(Protocol):
         """The local copies that there are of files that are elsewhere, by the files' paths."""
 
     def remove(self, paths: Sequence[str]) -> None:
-        """On return they are gone; those that were before, too. Raises StorageUnavailable, OSError."""
+        """Delete the objects; an object that is already gone is no error. Raises StorageUnavailable, OSError."""
 
     def older(self, than: datetime) -> Iterator[list[str]]:
         """Everything stored before that moment, a portion at a time. Raises StorageUnavailable."""
@@ -216,14 +216,14 @@ def read_object(url: str, path: str) -> Iterator[bytes]:
 
 
 @contextmanager
-def _translated(what: str) -> Iterator[None]:
+def _translated(action: str) -> Iterator[None]:
     """Failures of the object store in the block become StorageUnavailable."""
     try:
         yield
     except (BaseError, FileNotFoundError, PermissionError) as error:
         # The first line says what failed; the rest is the answer's body and the client's internals.
         reason = str(error).partition("\n")[0]
-        raise StorageUnavailable(f"object store: {what} failed: {reason}") from error
+        raise StorageUnavailable(f"object store: {action} failed: {reason}") from error
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The account of a dataset: exact numbers for its statistics, over converted and unconverted events alike."""
+"""The statistics of a dataset: exact numbers over converted and unconverted events."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -16,14 +16,14 @@ from storage.context import Layout
 from storage.read.listing import list_unconverted
 from storage.times import to_us, within
 from storage.wal.index import RecordLocation, scan_headers
-from storage.wal.records import checked, to_rows
+from storage.wal.records import decode_first, to_rows
 from storage.wal.segments import SegmentRef
 
 S = TypeVar("S")
 R = TypeVar("R")
 
 DAY_NS: Final = 86_400 * 10**9
-# Each attempt meets a segment that is deleted right then only with a delay as long as the grace.
+# An attempt fails only if it takes longer than the grace, after which converted segments are deleted.
 MOST_ATTEMPTS: Final = 5
 
 
@@ -41,94 +41,102 @@ class DatasetStats:
     last: int | None
 
 
-class Found(NamedTuple):
-    """A frame of a segment."""
+class StoredRecord(NamedTuple):
+    """A record and the segment that holds it."""
 
-    staged: SegmentRef
-    place: RecordLocation
+    segment: SegmentRef
+    location: RecordLocation
 
 
 def dataset_stats(layout: Layout, target: Dataset) -> DatasetStats:
-    """The dataset's account at one moment. Raises StorageUnavailable."""
+    """The dataset's statistics at one moment. Raises StorageUnavailable."""
     return _count(layout, target, lambda: dataset_totals.total(target.id), _add)
 
 
 def day_stats(layout: Layout, target: Dataset, on: date) -> Day:
-    """What the dataset has of one day (UTC), by the time its range filter uses. Raises StorageUnavailable."""
+    """The dataset's events of one day (UTC), by the dataset's time column. Raises StorageUnavailable."""
     start = to_us(datetime.combine(on, time(), UTC)) * 1000
     end = start + DAY_NS
     return _count(
         layout,
         target,
         lambda: dataset_totals.between(target.id, start, end),
-        lambda stored, frames: _add_day(stored, frames, target.time_column, start, end),
+        lambda stored, records: _add_day(stored, records, target.time_column, start, end),
     )
 
 
-def _count(layout: Layout, target: Dataset, stored: Callable[[], S], add: Callable[[S, Sequence[Found]], R]) -> R:
-    """`add` of what the manifest says and the frames that are not in it yet, both of one moment."""
+def _count(
+    layout: Layout, target: Dataset, read_totals: Callable[[], S], add: Callable[[S, Sequence[StoredRecord]], R]
+) -> R:
+    """Call `add` with the manifest's totals and the records that the manifest lacks, both of one moment."""
     for _ in range(MOST_ATTEMPTS):
-        with list_unconverted(layout) as staged:
-            known = stored()
+        with list_unconverted(layout) as segments:
+            totals = read_totals()
         try:
-            return add(known, _frames(staged, target.id))
+            return add(totals, _list_records(segments, target.id))
         except FileNotFoundError:
             continue
     raise StorageUnavailable("segments were converted faster than they could be counted")
 
 
-def _frames(staged: Sequence[SegmentRef], dataset_id: int) -> list[Found]:
-    """The dataset's frames in the segments, by their headers. Raises FileNotFoundError."""
-    found: list[Found] = []
-    for each in staged:
-        fd = os.open(each.path, os.O_RDONLY | os.O_CLOEXEC)
+def _list_records(segments: Sequence[SegmentRef], dataset_id: int) -> list[StoredRecord]:
+    """The dataset's records in the segments, by their headers. Raises FileNotFoundError."""
+    records: list[StoredRecord] = []
+    for segment in segments:
+        fd = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            found += [Found(each, place) for owner, place in scan_headers(fd, 0, each.size) if owner == dataset_id]
+            records += [
+                StoredRecord(segment, location)
+                for owner, location in scan_headers(fd, 0, segment.size)
+                if owner == dataset_id
+            ]
         finally:
             os.close(fd)
-    return found
+    return records
 
 
-def _add(stored: Total, frames: Sequence[Found]) -> DatasetStats:
-    places = [each.place for each in frames]
-    events = sum(place.rows for place in places)
-    body_bytes = sum(place.body_bytes for place in places)
+def _add(totals: Total, records: Sequence[StoredRecord]) -> DatasetStats:
+    locations = [each.location for each in records]
+    events = sum(location.rows for location in locations)
+    body_bytes = sum(location.body_bytes for location in locations)
     return DatasetStats(
-        lifetime_events=stored.ingested_events + events,
-        lifetime_body_bytes=stored.ingested_body_bytes + body_bytes,
-        events=stored.events + events,
-        body_bytes=stored.body_bytes + body_bytes,
-        stored_bytes=stored.stored_bytes,
-        deleted_stored_bytes=stored.deleted_stored_bytes,
-        first=min((t for t in (stored.first, *(place.tmin for place in places)) if t is not None), default=None),
-        last=max((t for t in (stored.last, *(place.tmax for place in places)) if t is not None), default=None),
+        lifetime_events=totals.ingested_events + events,
+        lifetime_body_bytes=totals.ingested_body_bytes + body_bytes,
+        events=totals.events + events,
+        body_bytes=totals.body_bytes + body_bytes,
+        stored_bytes=totals.stored_bytes,
+        deleted_stored_bytes=totals.deleted_stored_bytes,
+        first=min(
+            (t for t in (totals.first, *(location.tmin for location in locations)) if t is not None), default=None
+        ),
+        last=max((t for t in (totals.last, *(location.tmax for location in locations)) if t is not None), default=None),
     )
 
 
-def _add_day(stored: Day, frames: Sequence[Found], time_column: str, start: int, end: int) -> Day:
-    events, body_bytes = stored.events, stored.body_bytes
-    for each in frames:
-        inside = _inside(each, time_column, start, end)
+def _add_day(totals: Day, records: Sequence[StoredRecord], time_column: str, start: int, end: int) -> Day:
+    events, body_bytes = totals.events, totals.body_bytes
+    for record in records:
+        inside = _count_inside(record, time_column, start, end)
         events += inside
-        body_bytes += each.place.body_bytes * inside // each.place.rows
-    return Day(events, body_bytes, stored.stored_bytes)
+        body_bytes += record.location.body_bytes * inside // record.location.rows
+    return Day(events, body_bytes, totals.stored_bytes)
 
 
-def _inside(found: Found, time_column: str, start: int, end: int) -> int:
-    """How many of the frame's rows are in `[start, end)`. Only a frame that spans a midnight has to be decoded."""
-    if not found.place.may_be_in(start, end):
+def _count_inside(record: StoredRecord, time_column: str, start: int, end: int) -> int:
+    """How many of the record's rows are in `[start, end)`. Only a record that spans a midnight has to be decoded."""
+    if not record.location.may_be_in(start, end):
         return 0
-    if found.place.is_in(start, end):
-        return found.place.rows
-    rows = _decoded(found)
+    if record.location.is_in(start, end):
+        return record.location.rows
+    rows = _decode(record)
     dtype = rows.schema.get(time_column)
     return rows.filter(*within(time_column, dtype, start, end)).height if isinstance(dtype, pl.Datetime) else 0
 
 
-def _decoded(found: Found) -> pl.DataFrame:
-    """The rows of the frame; none if it is damaged. Raises FileNotFoundError."""
-    with open(found.staged.path, "rb") as segment:
-        segment.seek(found.place.start)
-        data = segment.read(found.place.end - found.place.start)
-    frame = checked(memoryview(data), found.staged.name)
-    return pl.DataFrame() if frame is None else to_rows(frame)
+def _decode(record: StoredRecord) -> pl.DataFrame:
+    """The rows of the record; none if it is damaged. Raises FileNotFoundError."""
+    with open(record.segment.path, "rb") as segment:
+        segment.seek(record.location.start)
+        data = segment.read(record.location.end - record.location.start)
+    decoded = decode_first(memoryview(data), record.segment.name)
+    return pl.DataFrame() if decoded is None else to_rows(decoded)

@@ -1,6 +1,7 @@
-"""What a snapshot holds, without reading it: as long as that is the same, so is every answer from it.
+"""The fingerprint of a snapshot: it names what the snapshot holds, without reading it. Same fingerprint, same results.
 
-Files are immutable, and so are the frames of a segment. What is only partly in the snapshot's range has no such name.
+Files are immutable, and so are the records of a segment. A file or record that is only partly in the snapshot's range
+gets no fingerprint.
 """
 
 import os
@@ -11,30 +12,30 @@ from models.column import Schema
 from storage.read.snapshot import Snapshot
 from storage.wal.index import SegmentIndex
 
-# Of a dataset that gets more frames than this in a window something is new whenever it is looked at.
-MOST_FRAMES: Final = 1000
+# A dataset that gets more records than this in a window has new ones at every query, so a fingerprint is of no use.
+MOST_RECORDS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """The columns, the files by path and the frames by segment and place that all of a range's events are in."""
+    """The columns of a range and what holds its events: files by path, records by segment and offset."""
 
     schema: Schema
     time_column: str
     files: tuple[str, ...]
-    frames: tuple[tuple[str, int], ...]
+    records: tuple[tuple[str, int], ...]
 
 
-def fingerprint(snapshot: Snapshot, places: SegmentIndex) -> Fingerprint | None:
-    """What the snapshot holds; None when something is partly in its range, or too much to be listed, or gone."""
+def fingerprint(snapshot: Snapshot, index: SegmentIndex) -> Fingerprint | None:
+    """The snapshot's fingerprint; None if a file or record is partly in the range, or gone, or too many are."""
     start, end = snapshot.start, snapshot.end
     for file in snapshot.files:
         if (start is not None and file.tmin < start) or (end is not None and file.tmax >= end):
             return None
-    frames = _frames(snapshot, places)
-    if frames is None:
+    records = _record_ids(snapshot, index)
+    if records is None:
         return None
-    return Fingerprint(snapshot.schema, snapshot.time_column, tuple(file.path for file in snapshot.files), frames)
+    return Fingerprint(snapshot.schema, snapshot.time_column, tuple(file.path for file in snapshot.files), records)
 
 
 def is_outside_range(snapshot: Snapshot, index: SegmentIndex) -> bool:
@@ -42,13 +43,13 @@ def is_outside_range(snapshot: Snapshot, index: SegmentIndex) -> bool:
     if snapshot.files or (snapshot.start is None and snapshot.end is None):
         return False
     has_rows = snapshot.has_files_outside
-    for segment in snapshot.staged:
+    for segment in snapshot.segments:
         try:
             fd = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
         try:
-            locations = index.walked(segment, fd).places(snapshot.schema.dataset_id, segment.size)
+            locations = index.update(segment, fd).locations(snapshot.schema.dataset_id, segment.size)
         finally:
             os.close(fd)
         if any(location.may_be_in(snapshot.start, snapshot.end) for location in locations):
@@ -57,21 +58,21 @@ def is_outside_range(snapshot: Snapshot, index: SegmentIndex) -> bool:
     return has_rows
 
 
-def _frames(snapshot: Snapshot, places: SegmentIndex) -> tuple[tuple[str, int], ...] | None:
-    places.forget(snapshot.staged)
-    found: list[tuple[str, int]] = []
-    for each in snapshot.staged:
+def _record_ids(snapshot: Snapshot, index: SegmentIndex) -> tuple[tuple[str, int], ...] | None:
+    index.forget(snapshot.segments)
+    records: list[tuple[str, int]] = []
+    for segment in snapshot.segments:
         try:
-            fd = os.open(each.path, os.O_RDONLY | os.O_CLOEXEC)
+            fd = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
         try:
-            walked = places.walked(each, fd)
+            indexed = index.update(segment, fd)
         finally:
             os.close(fd)
-        for place in walked.places(snapshot.schema.dataset_id, each.size):
-            if place.is_in(snapshot.start, snapshot.end) and len(found) < MOST_FRAMES:
-                found.append((each.name, place.start))
-            elif place.may_be_in(snapshot.start, snapshot.end):
+        for location in indexed.locations(snapshot.schema.dataset_id, segment.size):
+            if location.is_in(snapshot.start, snapshot.end) and len(records) < MOST_RECORDS:
+                records.append((segment.name, location.start))
+            elif location.may_be_in(snapshot.start, snapshot.end):
                 return None
-    return tuple(found)
+    return tuple(records)

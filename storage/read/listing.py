@@ -25,13 +25,16 @@ def list_unconverted(layout: Layout) -> Iterator[tuple[SegmentRef, ...]]:
 
     Raises StorageUnavailable, HostMissing.
     """
-    known = layout.converted
+    remembered = layout.converted
     listing = None if layout.peers is None else layout.peers.listing()
     others = listing.segments if listing is not None else ()
-    staged = (*list_segments(layout.staging, known.names), *(each for each in others if each.name not in known.names))
+    segments = (
+        *list_segments(layout.staging, remembered.names),
+        *(each for each in others if each.name not in remembered.names),
+    )
     with snapshot_transaction():
-        converted = segment.converted([each.name for each in staged])
+        converted = segment.converted([each.name for each in segments])
         if listing is not None and host.clock() - listing.begun_at > LONGEST_LISTING:
             raise StorageUnavailable("asking the other hosts took too long; try again")
-        known.add(converted)
-        yield tuple(each for each in staged if each.size and each.name not in converted)
+        remembered.add(converted)
+        yield tuple(each for each in segments if each.size and each.name not in converted)

@@ -1,6 +1,6 @@
 """Small Parquet files, decoded once in a process: to open one costs a hundred times what its few rows do.
 
-Files are immutable, so what was decoded stays right; which of it a query reads says its snapshot.
+Files are immutable, so decoded rows stay right. The snapshot says which files a query reads.
 """
 
 from collections import OrderedDict
@@ -17,11 +17,11 @@ from storage.read.snapshot import Snapshot
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
 SMALL_BYTES: Final = 256 * KIB
-# All columns are decoded, whatever a query wants of them: no more of Parquet than this for one query,
+# One query decodes at most this much Parquet, because it decodes all columns, also those that it does not read.
 MOST_DECODED_BYTES: Final = 8 * MIB
-# and no more of rows than this is kept, of the datasets that were asked for last.
+# At most this much is kept of decoded rows; the dataset that was queried longest ago goes first.
 MOST_KEPT_BYTES: Final = 64 * MIB
-# A pack of which a query reads more pieces than this is put together anew from them.
+# A group that a query reads in more pieces than this is replaced by one group of these pieces.
 MOST_PIECES: Final = 8
 
 Decode = Callable[[Sequence[File]], pl.DataFrame]
@@ -29,9 +29,9 @@ Decode = Callable[[Sequence[File]], pl.DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class FileGroup:
-    """The rows of some files, one after the other: of the file `paths[n]` those from `starts[n]` to `starts[n + 1]`.
+    """The rows of some files, one after the other: the file `paths[n]` has rows `starts[n]` to `starts[n + 1]`.
 
-    `bytes`: what they take, 0 of a view.
+    `bytes`: the memory that the rows take; 0 for a view.
     """
 
     rows: pl.DataFrame
@@ -39,16 +39,16 @@ class FileGroup:
     starts: tuple[int, ...]
     bytes: int = 0
 
-    def only(self, wanted: set[str]) -> "list[FileGroup]":
+    def select(self, paths: set[str]) -> "list[FileGroup]":
         """The rows of those files, in runs of neighbours, as views."""
-        if wanted.issuperset(self.paths):
+        if paths.issuperset(self.paths):
             return [self]
-        return [self._run(first, last) for first, last in self._runs(wanted)]
+        return [self._run(first, last) for first, last in self._runs(paths)]
 
-    def _runs(self, wanted: set[str]) -> Iterator[tuple[int, int]]:
+    def _runs(self, paths: set[str]) -> Iterator[tuple[int, int]]:
         first = 0
         for number, path in enumerate((*self.paths, "")):
-            if path not in wanted:
+            if path not in paths:
                 if first < number:
                     yield first, number
                 first = number + 1
@@ -65,28 +65,28 @@ def decode_group(files: Sequence[File], rows: pl.DataFrame) -> FileGroup:
     return FileGroup(rows, tuple(each.path for each in files), tuple(starts), int(rows.estimated_size()))
 
 
-def joined(packs: Sequence[FileGroup]) -> FileGroup:
-    """Packs of the same columns as one."""
+def join(groups: Sequence[FileGroup]) -> FileGroup:
+    """One group with the rows of groups that have the same columns."""
     starts = [0]
-    for each in packs:
-        starts += [starts[-1] + start for start in each.starts[1:]]
-    rows = pl.concat([each.rows for each in packs], rechunk=True)
+    for group in groups:
+        starts += [starts[-1] + start for start in group.starts[1:]]
+    rows = pl.concat([each.rows for each in groups], rechunk=True)
     return FileGroup(
-        rows, tuple(path for each in packs for path in each.paths), tuple(starts), int(rows.estimated_size())
+        rows, tuple(path for each in groups for path in each.paths), tuple(starts), int(rows.estimated_size())
     )
 
 
 class SmallFiles:
-    """What one process keeps of them. Not for two threads at once."""
+    """A process's cache of decoded small files. Not for two threads at once."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[int, list[FileGroup]] = OrderedDict()
 
     def split(self, snapshot: Snapshot, decode: Decode) -> tuple[list[pl.DataFrame], list[File]]:
-        """The rows of those of the snapshot's files that are kept, as they are in them, and the other files.
+        """The decoded rows of those files of the snapshot that the cache has, and the files that it does not have.
 
-        `decode` gives all rows of the files it is called with, in their order. A dataset's files are kept from the
-        second time on that it is asked for.
+        `decode` returns all rows of its files, in their order. The cache begins to keep a dataset's files when the
+        dataset is queried for the second time.
         """
         dataset_id = snapshot.schema.dataset_id
         small = [each for each in snapshot.files if each.bytes <= SMALL_BYTES]
@@ -97,36 +97,36 @@ class SmallFiles:
             return [], list(snapshot.files)
         self._kept.move_to_end(dataset_id)
         self._add(dataset_id, small, decode)
-        found = self._only(dataset_id, {each.path for each in small})
-        known = {path for each in found for path in each.paths}
-        return [each.rows for each in found], [each for each in snapshot.files if each.path not in known]
+        groups = self._select(dataset_id, {each.path for each in small})
+        known = {path for each in groups for path in each.paths}
+        return [each.rows for each in groups], [each for each in snapshot.files if each.path not in known]
 
     def _add(self, dataset_id: int, small: Sequence[File], decode: Decode) -> None:
-        packs = self._kept[dataset_id]
-        known = {path for each in packs for path in each.paths}
+        groups = self._kept[dataset_id]
+        known = {path for each in groups for path in each.paths}
         missing = [each for each in small if each.path not in known]
         if not missing or sum(each.bytes for each in missing) > MOST_DECODED_BYTES:
             return
         rows = decode(missing)
         if rows.height != sum(each.rows for each in missing):
-            # Damaged, then: whoever reads it as a file is told.
+            # A file is damaged. Whoever reads the file itself gets the error.
             return
-        self._kept[dataset_id] = _merged([*packs, decode_group(missing, rows)])
+        self._kept[dataset_id] = _merge([*groups, decode_group(missing, rows)])
         self._shrink()
 
-    def _only(self, dataset_id: int, wanted: set[str]) -> list[FileGroup]:
-        found: list[FileGroup] = []
-        kept: list[FileGroup] = []
-        for each in self._kept.get(dataset_id, []):
-            pieces = each.only(wanted)
+    def _select(self, dataset_id: int, paths: set[str]) -> list[FileGroup]:
+        result: list[FileGroup] = []
+        groups: list[FileGroup] = []
+        for group in self._kept.get(dataset_id, []):
+            pieces = group.select(paths)
             if len(pieces) > MOST_PIECES:
-                each = joined(pieces)
-                pieces = [each]
-            kept.append(each)
-            found += pieces
+                group = join(pieces)
+                pieces = [group]
+            groups.append(group)
+            result += pieces
         if dataset_id in self._kept:
-            self._kept[dataset_id] = kept
-        return found
+            self._kept[dataset_id] = groups
+        return result
 
     def _shrink(self) -> None:
         sizes = {key: sum(each.bytes for each in packs) for key, packs in self._kept.items()}
@@ -136,11 +136,13 @@ class SmallFiles:
             total -= sizes[dataset_id]
 
 
-def _merged(packs: Sequence[FileGroup]) -> list[FileGroup]:
-    """The same in few packs: neighbours of the same columns join while the later is at least half the earlier."""
+def _merge(groups: Sequence[FileGroup]) -> list[FileGroup]:
+    """The groups with neighbours of the same columns joined while the later has half the earlier's rows."""
     merged: list[FileGroup] = []
-    for each in packs:
-        while merged and merged[-1].rows.schema == each.rows.schema and merged[-1].rows.height <= 2 * each.rows.height:
-            each = joined([merged.pop(), each])
-        merged.append(each)
+    for group in groups:
+        while (
+            merged and merged[-1].rows.schema == group.rows.schema and merged[-1].rows.height <= 2 * group.rows.height
+        ):
+            group = join([merged.pop(), group])
+        merged.append(group)
     return merged

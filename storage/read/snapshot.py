@@ -28,23 +28,23 @@ class Snapshot:
     start: int | None
     end: int | None
     files: tuple[File, ...]
-    staged: tuple[SegmentRef, ...]
+    segments: tuple[SegmentRef, ...]
     columns: frozenset[str] = frozenset()
     cache: Cache | None = None
     has_files_outside: bool = False
 
     def within(self, start: int | None, end: int | None) -> "Snapshot":
-        """The part of `[start, end)`, of a snapshot of all time."""
+        """The part of `[start, end)` of a snapshot that is not bounded."""
         files = tuple(
             each for each in self.files if (start is None or each.tmax >= start) and (end is None or each.tmin < end)
         )
         return replace(self, start=start, end=end, files=files)
 
     def relevant(self, alternatives: Sequence[Sequence[Condition]]) -> "Snapshot":
-        """Without files that cannot have an event that satisfies all conditions of any alternative.
+        """The snapshot without the files in which no event satisfies all conditions of any alternative.
 
-        The other files, and the segments, still have events that do not. Conditions on other than `columns` count
-        for nothing, because the files do not carry their statistics.
+        The other files, and the segments, still have events that do not satisfy them. Conditions on columns that are
+        not in `columns` are ignored, because the files do not carry their statistics.
         """
         known = [[each for each in conditions if each.column in self.columns] for conditions in alternatives]
         return replace(self, files=tuple(choose(self.files, known))) if all(known) and known else self
@@ -57,19 +57,18 @@ def take_snapshot(
     end: int | None = None,
     columns: Iterable[str] = (),
 ) -> Snapshot:
-    """What holds the dataset's events of `[start, end)`, each event once. Raises StorageUnavailable, HostMissing.
+    """The files and segments with the dataset's events of `[start, end)`. Raises StorageUnavailable, HostMissing.
 
-    Rows of a lookup dataset have no time, so no range cuts it.
-
-    The files carry the statistics of `columns`, so that some of them need not be read.
+    Each event is in exactly one of them. Rows of a lookup dataset have no time, so the range does not apply to it.
+    The files carry the statistics of `columns`, so that a query can skip some of them.
     """
     if dataset.is_lookup:
         start = end = None
-    with list_unconverted(layout) as staged:
+    with list_unconverted(layout) as segments:
         schema = column.schema(dataset.id)
-        asked = set(columns)
-        known = sorted(each.stored for each in schema.columns if each.name in asked)
-        files = file.find(dataset.id, start, end, known)
+        names = set(columns)
+        stored_names = sorted(each.stored for each in schema.columns if each.name in names)
+        files = file.find(dataset.id, start, end, stored_names)
         is_bounded = start is not None or end is not None
         has_files_outside = is_bounded and not files and file.is_any_live(dataset.id)
     return Snapshot(
@@ -79,8 +78,8 @@ def take_snapshot(
         start=start,
         end=end,
         files=tuple(files),
-        staged=staged,
-        columns=frozenset(known),
+        segments=segments,
+        columns=frozenset(stored_names),
         cache=Cache.of(layout),
         has_files_outside=has_files_outside,
     )

@@ -1,7 +1,7 @@
 """The unconverted rows of datasets, read from segments; only what was appended since the last time is read again.
 
-A frame is checked when its dataset is asked for with a range that its rows may be in, and of its columns those are
-decoded that are wanted.
+A record's checksum is verified when a query of its dataset first needs its time range. Only the columns that the
+query needs are decoded.
 """
 
 import os
@@ -14,50 +14,54 @@ import polars as pl
 from storage.exactly import exactly
 from storage.wal.batches import Streams, columns_of, read_stream, schema_bytes
 from storage.wal.index import IndexedSegment, RecordLocation, SegmentIndex
-from storage.wal.records import payload_at, payload_start, seed
+from storage.wal.records import checksum_seed, payload_at, payload_start
 from storage.wal.segments import SegmentRef
 
-# What is read of a segment at once: fresh memory for all of it would cost more than the reading.
+# A segment is read in portions of this size: fresh memory for all of it would cost more than the reading.
 PORTION_BYTES: Final = 256 * 1024
-# Foreign frames between two wanted ones are read along when they are shorter than another read costs.
+# Two records with a gap of at most this between them are read at once: another read would cost more than the gap.
 GAP_BYTES: Final = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodedRows:
-    """The rows of undamaged frames of one schema: those of the columns that were decoded, at least one.
+    """The rows of undamaged records of one schema, with the columns decoded so far (at least one).
 
-    `schema`: as the frames' streams begin; empty if they are of another form, and then all columns are decoded.
+    `schema`: the schema message that the records' streams begin with. It is empty if a stream has another form; then
+    all columns are decoded.
     """
 
     schema: bytes
-    places: tuple[RecordLocation, ...]
+    locations: tuple[RecordLocation, ...]
     rows: pl.DataFrame
 
-    def lacks(self, wanted: Collection[str] | None) -> list[str]:
-        """Those of the wanted columns (None: all) that the frames have and that were not decoded."""
+    def lacks(self, columns: Collection[str] | None) -> list[str]:
+        """The names among `columns` (None: all) that the records have and that are not decoded yet."""
         if not self.schema:
             return []
-        known = self.rows.columns
-        return [name for name in columns_of(self.schema) if name not in known and (wanted is None or name in wanted)]
+        decoded = self.rows.columns
+        return [
+            name for name in columns_of(self.schema) if name not in decoded and (columns is None or name in columns)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentRows:
-    """One dataset's frames in a segment as far as they were read: of its first `count` places all but `left_out`.
+    """The decoded records of one dataset in one segment.
 
-    `end`: where the last frame that was read ends. Immutable: replaced whole, never extended.
+    They are the first `count` records of the dataset there, except those in `left_out`. `end`: where the last decoded
+    record ends. Immutable: an update replaces the whole object.
     """
 
-    walked: IndexedSegment
+    indexed: IndexedSegment
     chunks: tuple[DecodedRows, ...] = ()
     count: int = 0
     left_out: tuple[RecordLocation, ...] = ()
     end: int = 0
 
 
-class Wanted(NamedTuple):
-    """Of rows that may be in `[start, end)` (ns since 1970, None: unbounded) those columns (None: all)."""
+class Selection(NamedTuple):
+    """What a query needs: the columns (None: all) of rows in `[start, end)` (ns since 1970, None: unbounded)."""
 
     start: int | None
     end: int | None
@@ -65,146 +69,152 @@ class Wanted(NamedTuple):
 
 
 class UnconvertedRows:
-    """A process's tails. Threads may share it: they may read something twice, but never see half of it."""
+    """A process's cache of unconverted rows. Threads may share it: two may read the same record, none sees half."""
 
     def __init__(self) -> None:
-        self.places = SegmentIndex()
-        self._tails: dict[tuple[str, int], SegmentRows] = {}
+        self.index = SegmentIndex()
+        self._segments: dict[tuple[str, int], SegmentRows] = {}
 
     def read(
         self,
         dataset_id: int,
-        staged: Sequence[SegmentRef],
+        segments: Sequence[SegmentRef],
         start: int | None = None,
         end: int | None = None,
-        wanted: Collection[str] | None = None,
+        columns: Collection[str] | None = None,
     ) -> list[pl.DataFrame]:
-        """The dataset's rows in the segments, as of their listing; of those outside of `[start, end)` maybe not all.
+        """The dataset's rows in the segments, as far as the listing counts them.
 
-        Of the `wanted` columns (None: all) those that rows have; others may be there, and there is always one. Times in
-        ns since 1970, None: unbounded. Raises FileNotFoundError if a segment is gone.
+        All rows of `[start, end)` (ns since 1970, None: unbounded) are there, and maybe others. Each part has those of
+        `columns` (None: all) that its records have, maybe others, and at least one. Raises FileNotFoundError if a
+        segment is gone.
         """
-        self.forget(staged)
-        return [
-            chunk.rows for each in staged for chunk in self._tail(dataset_id, each, Wanted(start, end, wanted)).chunks
-        ]
+        self.forget(segments)
+        selection = Selection(start, end, columns)
+        return [chunk.rows for each in segments for chunk in self._read_segment(dataset_id, each, selection).chunks]
 
-    def _tail(self, dataset_id: int, staged: SegmentRef, wanted: Wanted) -> SegmentRows:
-        fd = os.open(staged.path, os.O_RDONLY | os.O_CLOEXEC)
+    def _read_segment(self, dataset_id: int, segment: SegmentRef, selection: Selection) -> SegmentRows:
+        fd = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            walked = self.places.walked(staged, fd)
-            places = walked.places(dataset_id, staged.size)
-            known = self._tails.get((staged.name, dataset_id))
-            if known is None or known.walked is not walked:
-                known = SegmentRows(walked)
-            if known.end > staged.size:
-                # The listing is older than what was read, and joined with what came since.
-                return extended(SegmentRows(walked), places, fd, staged, wanted)
-            grown = extended(known, places, fd, staged, wanted)
+            indexed = self.index.update(segment, fd)
+            locations = indexed.locations(dataset_id, segment.size)
+            cached = self._segments.get((segment.name, dataset_id))
+            if cached is None or cached.indexed is not indexed:
+                cached = SegmentRows(indexed)
+            if cached.end > segment.size:
+                # The cache holds records that are newer than this listing, joined with older ones.
+                return extend(SegmentRows(indexed), locations, fd, segment, selection)
+            extended = extend(cached, locations, fd, segment, selection)
         finally:
             os.close(fd)
-        if grown is not known:
-            self._tails[staged.name, dataset_id] = grown
-        return grown
+        if extended is not cached:
+            self._segments[segment.name, dataset_id] = extended
+        return extended
 
     def forget(self, listed: Sequence[SegmentRef]) -> None:
-        """Drop what is known of the segments that are gone, those that a newer one was listed without."""
-        gone = set(self.places.forget(listed))
-        if gone:
-            for key in [key for key in self._tails if key[0] in gone]:
-                self._tails.pop(key, None)
+        """Drop the rows of deleted segments: `listed` lacks them and has a newer one."""
+        dropped = set(self.index.forget(listed))
+        if dropped:
+            for key in [key for key in self._segments if key[0] in dropped]:
+                self._segments.pop(key, None)
 
 
-def extended(
-    known: SegmentRows, places: Sequence[RecordLocation], fd: int, staged: SegmentRef, wanted: Wanted
+def extend(
+    cached: SegmentRows, locations: Sequence[RecordLocation], fd: int, segment: SegmentRef, selection: Selection
 ) -> SegmentRows:
-    """The tail with those of the places that may be in the range and were not read yet, and the wanted columns.
+    """The cached rows, with the records and columns added that the selection needs.
 
-    The first damaged one ends it: that, and what is behind it, is tried again the next time.
+    Reading stops at the first damaged record. The next call tries that record, and those behind it, again.
     """
-    candidates = [*known.left_out, *places[known.count :]]
-    # What was left out when it was known may be newer than this listing.
-    chosen = [place for place in candidates if place.end <= staged.size and place.may_be_in(wanted.start, wanted.end)]
-    fresh = _fresh(fd, chosen, staged.name, wanted.columns)
-    widened = tuple(_widened(fd, chunk, wanted.columns) for chunk in known.chunks)
-    if len(places) <= known.count and not fresh and widened == known.chunks:
-        return known
-    done = {place for chunk in fresh for place in chunk.places}
-    left_out = tuple(place for place in candidates if place not in done)
-    last = max((place.end for place in done), default=0)
+    candidates = [*cached.left_out, *locations[cached.count :]]
+    # A record that was left out before may be newer than this listing.
+    selected = [
+        each for each in candidates if each.end <= segment.size and each.may_be_in(selection.start, selection.end)
+    ]
+    fresh = _decode(fd, selected, segment.name, selection.columns)
+    widened = tuple(_add_columns(fd, chunk, selection.columns) for chunk in cached.chunks)
+    if len(locations) <= cached.count and not fresh and widened == cached.chunks:
+        return cached
+    decoded = {location for chunk in fresh for location in chunk.locations}
+    left_out = tuple(location for location in candidates if location not in decoded)
+    last = max((location.end for location in decoded), default=0)
     chunks = merge((*widened, *fresh))
-    return SegmentRows(known.walked, chunks, max(known.count, len(places)), left_out, max(known.end, last))
+    return SegmentRows(cached.indexed, chunks, max(cached.count, len(locations)), left_out, max(cached.end, last))
 
 
-def _fresh(
-    fd: int, places: Sequence[RecordLocation], segment: str, columns: Collection[str] | None
+def _decode(
+    fd: int, locations: Sequence[RecordLocation], segment: str, columns: Collection[str] | None
 ) -> list[DecodedRows]:
-    """What the frames at the places hold, up to the first that is damaged."""
-    alike: dict[bytes, tuple[list[RecordLocation], Streams]] = {}
+    """The rows of the records at the locations, up to the first damaged one."""
+    by_schema: dict[bytes, tuple[list[RecordLocation], Streams]] = {}
     chunks: list[DecodedRows] = []
-    start_of_checksum = seed(segment)
-    for place, data, at, end in _read(fd, places):
-        start = payload_start(data, at, end, start_of_checksum)
+    seed = checksum_seed(segment)
+    for location, data, at, end in _read(fd, locations):
+        start = payload_start(data, at, end, seed)
         if start is None:
             break
         schema = schema_bytes(data, start, end)
         if schema is None:
-            chunks.append(DecodedRows(b"", (place,), read_stream(data[start:end])))
+            chunks.append(DecodedRows(b"", (location,), read_stream(data[start:end])))
             continue
-        if schema not in alike:
-            alike[schema] = [], Streams(schema, columns)
-        found, streams = alike[schema]
-        found.append(place)
+        if schema not in by_schema:
+            by_schema[schema] = [], Streams(schema, columns)
+        group, streams = by_schema[schema]
+        group.append(location)
         streams.add(data, start, end)
-    return chunks + [DecodedRows(schema, tuple(found), streams.rows()) for schema, (found, streams) in alike.items()]
+    return chunks + [
+        DecodedRows(schema, tuple(group), streams.rows()) for schema, (group, streams) in by_schema.items()
+    ]
 
 
-def _widened(fd: int, chunk: DecodedRows, columns: Collection[str] | None) -> DecodedRows:
-    """The chunk with the wanted columns. Its frames were checked before, and never change."""
+def _add_columns(fd: int, chunk: DecodedRows, columns: Collection[str] | None) -> DecodedRows:
+    """The chunk with the columns added that it lacks. Its records were verified before, and never change."""
     lacking = chunk.lacks(columns)
     if not lacking:
         return chunk
     streams = Streams(chunk.schema, lacking)
-    for _, data, at, end in _read(fd, chunk.places):
+    for _, data, at, end in _read(fd, chunk.locations):
         streams.add(data, payload_at(data, at), end)
     return replace(chunk, rows=chunk.rows.hstack(streams.rows()))
 
 
-def _read(fd: int, places: Sequence[RecordLocation]) -> Iterator[tuple[RecordLocation, bytes, int, int]]:
-    """The frames at the places: each in what was read at once, where it begins and where it ends."""
-    for run in _runs(places):
+def _read(fd: int, locations: Sequence[RecordLocation]) -> Iterator[tuple[RecordLocation, bytes, int, int]]:
+    """For each location the bytes that were read, and where in them its record begins and ends."""
+    for run in _runs(locations):
         first = run[0].start
         data = os.pread(fd, run[-1].end - first, first)
-        for place in run:
-            yield place, data, place.start - first, place.end - first
+        for location in run:
+            yield location, data, location.start - first, location.end - first
 
 
-def _runs(wanted: Sequence[RecordLocation]) -> Iterator[list[RecordLocation]]:
-    """SegmentIndex that are read at once: near each other, and together no more than a portion, or one."""
+def _runs(locations: Sequence[RecordLocation]) -> Iterator[list[RecordLocation]]:
+    """The locations in groups that are read at once: near each other, and together at most one portion."""
     run: list[RecordLocation] = []
-    for place in wanted:
-        if run and not (0 <= place.start - run[-1].end <= GAP_BYTES and place.end - run[0].start <= PORTION_BYTES):
+    for location in locations:
+        if run and not (
+            0 <= location.start - run[-1].end <= GAP_BYTES and location.end - run[0].start <= PORTION_BYTES
+        ):
             yield run
             run = []
-        run.append(place)
+        run.append(location)
     if run:
         yield run
 
 
 def merge(chunks: Sequence[DecodedRows]) -> tuple[DecodedRows, ...]:
-    """The same in few: neighbours of the same schema and columns join while the later is at least half the earlier.
+    """The chunks with neighbours of the same schema and columns joined while the later has half the earlier's rows.
 
-    So every row is copied a logarithmic number of times, however often a growing tail is read.
+    So every row is copied a logarithmic number of times, however often a growing segment is read.
     """
     merged: list[DecodedRows] = []
-    for each in chunks:
-        while merged and _are_alike(merged[-1], each) and merged[-1].rows.height <= 2 * each.rows.height:
+    for chunk in chunks:
+        while merged and _are_alike(merged[-1], chunk) and merged[-1].rows.height <= 2 * chunk.rows.height:
             before = merged.pop()
-            rows = pl.concat([before.rows, each.rows.select(map(exactly, before.rows.columns))], rechunk=True)
-            each = DecodedRows(each.schema, before.places + each.places, rows)
-        merged.append(each)
+            rows = pl.concat([before.rows, chunk.rows.select(map(exactly, before.rows.columns))], rechunk=True)
+            chunk = DecodedRows(chunk.schema, before.locations + chunk.locations, rows)
+        merged.append(chunk)
     return tuple(merged)
 
 
-def _are_alike(one: DecodedRows, other: DecodedRows) -> bool:
-    return one.schema == other.schema and dict(one.rows.schema) == dict(other.rows.schema)
+def _are_alike(left: DecodedRows, right: DecodedRows) -> bool:
+    return left.schema == right.schema and dict(left.rows.schema) == dict(right.rows.schema)

@@ -1,4 +1,4 @@
-"""What still waits to become Parquet on this host: the number that says whether maintenance keeps up."""
+"""The backlog of this host: the segments that wait for conversion. It shows whether maintenance keeps up."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from storage.wal.segments import list_segments
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Segments that are not converted, those that still grow included; the age of the oldest, 0 without any."""
+    """The segments that are not converted (some still grow), and the age of the oldest, 0 without any."""
 
     segments: int
     bytes: int
@@ -21,9 +21,9 @@ class Backlog:
 
 def backlog(layout: Layout, now: datetime) -> Backlog:
     """The backlog of this host. Raises StorageUnavailable."""
-    staged = list_segments(layout.staging)
-    converted = segment.converted([each.name for each in staged])
-    waiting = [each for each in staged if each.name not in converted]
+    segments = list_segments(layout.staging)
+    converted = segment.converted([each.name for each in segments])
+    waiting = [each for each in segments if each.name not in converted]
     oldest = min((ULID.from_str(each.name).datetime for each in waiting), default=now)
     return Backlog(
         segments=len(waiting),

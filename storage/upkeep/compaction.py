@@ -16,16 +16,16 @@ from storage.files.store import open_store
 logger = logging.getLogger(__name__)
 
 MIB: Final = 1024 * 1024
-# What a merged file may have grown to: it is sorted in memory, where it takes about ten times its size.
+# The largest merged file. It is sorted in memory, where it takes about ten times its size.
 TARGET_BYTES: Final = 64 * MIB
-# A file this large is left alone. Half, so that any two that are not make one that is within the target.
+# Compaction ignores files of this size and more. Half the target, so that any two smaller files fit into it.
 SMALL_BYTES: Final = TARGET_BYTES // 2
-# Files of one level that make one of the next. Each event is rewritten once per level: with 8, four times
-# on the way from 5-second files to an hour's.
+# This many files of one level become one file of the next level. Each event is rewritten once per level: with 8, four
+# times on the way from 5-second files to an hour's.
 FAN_IN: Final = 8
-# Once nothing was added to a directory for so long, what is left of its small files is merged across levels.
+# If a directory got no new file for this long, its remaining small files are merged across levels.
 SETTLED: Final = timedelta(minutes=10)
-# Files deleted in one go, so that conversion does not wait until a deleted dataset's thousands are gone.
+# One call deletes at most this many files, so that conversion need not wait while a deleted dataset's thousands go.
 MOST_REMOVED: Final = 1000
 
 
@@ -33,58 +33,58 @@ def compact(layout: Layout, *, now: datetime | None = None) -> int:
     """Do the most useful merge, if any; return how many files it replaced. Raises StorageUnavailable, OSError."""
     now = now or datetime.now(UTC)
     for directory, level in plan(file.compaction_candidates(SMALL_BYTES), now):
-        done = _merge(layout, directory, level, now)
-        if done:
-            return done
+        merged_files = _merge(layout, directory, level, now)
+        if merged_files:
+            return merged_files
     return 0
 
 
-def plan(piles: Sequence[CompactionCandidate], now: datetime) -> list[tuple[CompactionCandidate, int | None]]:
-    """Which files to merge, most useful first: those of a pile's directory and level (None: of any level)."""
-    full = [(pile, pile.level) for pile in piles if pile.count >= FAN_IN]
-    settled = [(pile, None) for pile in piles if pile.count < FAN_IN and pile.newest <= now - SETTLED]
+def plan(candidates: Sequence[CompactionCandidate], now: datetime) -> list[tuple[CompactionCandidate, int | None]]:
+    """The candidates to merge, most useful first, each with the level of the files to merge (None: any level)."""
+    full = [(pile, pile.level) for pile in candidates if pile.count >= FAN_IN]
+    settled = [(pile, None) for pile in candidates if pile.count < FAN_IN and pile.newest <= now - SETTLED]
     return [*full, *settled]
 
 
-def _merge(layout: Layout, pile: CompactionCandidate, level: int | None, now: datetime) -> int:
-    found = file.candidate_files(pile, SMALL_BYTES)
-    old = choose([each for each in found if level is None or each.level == level])
-    targets = dataset.find_many([pile.dataset_id])
-    if len(old) < 2 or not targets:
+def _merge(layout: Layout, candidate: CompactionCandidate, level: int | None, now: datetime) -> int:
+    files = file.candidate_files(candidate, SMALL_BYTES)
+    inputs = choose([each for each in files if level is None or each.level == level])
+    targets = dataset.find_many([candidate.dataset_id])
+    if len(inputs) < 2 or not targets:
         return 0
     (target,) = targets
-    rows = parquet.read(layout, old, column.schema(target.id)).sort(target.time_column, maintain_order=True)
+    rows = parquet.read(layout, inputs, column.schema(target.id)).sort(target.time_column, maintain_order=True)
     origin = Origin(
         target.id,
         target.time_column,
-        body_bytes=sum(each.body_bytes for each in old),
-        level=max(each.level for each in old) + 1,
+        body_bytes=sum(each.body_bytes for each in inputs),
+        level=max(each.level for each in inputs) + 1,
     )
-    new = parquet.write(layout, pile.directory, rows, origin)
-    if file.replace(old, new, now):
-        logger.debug("merged %d files of %s into %d bytes", len(old), pile.directory, new.bytes)
-        return len(old)
+    output = parquet.write(layout, candidate.directory, rows, origin)
+    if file.replace(inputs, output, now):
+        logger.debug("merged %d files of %s into %d bytes", len(inputs), candidate.directory, output.bytes)
+        return len(inputs)
     # Retention or deletion was faster.
-    open_store(layout).remove([new.path])
+    open_store(layout).remove([output.path])
     return 0
 
 
 def choose(files: Sequence[File]) -> list[File]:
-    """The first files, in order of time, that are within the target together."""
-    chosen: list[File] = []
+    """The first files, in order of time, whose sizes together are within the target."""
+    group: list[File] = []
     size = 0
-    for each in files:
-        size += each.bytes
+    for member in files:
+        size += member.bytes
         if size > TARGET_BYTES:
             break
-        chosen.append(each)
-    return chosen
+        group.append(member)
+    return group
 
 
 def remove_replaced(layout: Layout, grace_seconds: float, *, now: datetime | None = None) -> int:
-    """Delete the files that were removed longer ago than the grace; return how many. Their rows go last.
+    """Delete the files that left the manifest longer ago than the grace; return how many. Their rows go last.
 
-    None while a backup is being made, which may still have to read them.
+    Deletes nothing while a backup runs, because the backup may still read them.
     """
     before = (now or datetime.now(UTC)) - timedelta(seconds=grace_seconds)
     paths = file.removed_before(before, MOST_REMOVED)

@@ -1,4 +1,4 @@
-"""Conversion: a segment that will not grow any more becomes Parquet files, in one switch."""
+"""Conversion: a segment that will not grow any more becomes Parquet files, in one transaction."""
 
 import logging
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ from storage.files import parquet
 from storage.files.parquet import Origin
 from storage.files.store import open_store
 from storage.names import SEGMENT_SUFFIX, partition, require_segment
-from storage.wal.records import Record, beyond, decode, join_streams, to_few
-from storage.wal.segments import SegmentRef, list_segments, owned
+from storage.wal.records import Record, decode, decode_after_damage, join_streams, read_streams
+from storage.wal.segments import SegmentRef, list_segments, take_ownership
 from storage.write.idempotency import decode_records
 
 logger = logging.getLogger(__name__)
@@ -33,87 +33,87 @@ logger = logging.getLogger(__name__)
 def convert_all(layout: Layout) -> int:
     """Convert every segment that has no living owner; return how many.
 
-    One that cannot be converted is logged and does not keep the others from it; then InternalError is raised in the
-    end. Raises StorageUnavailable at once.
+    If one fails, the failure is logged, the others are still converted, and InternalError is raised in the end.
+    StorageUnavailable is raised at once.
     """
-    staged = list_segments(layout.staging)
-    done = segment.converted([each.name for each in staged])
-    converted, failed = 0, []
-    for each in staged:
+    segments = list_segments(layout.staging)
+    converted_names = segment.converted([each.name for each in segments])
+    converted, failures = 0, []
+    for ref in segments:
         try:
-            converted += each.name not in done and _convert_if_free(layout, each)
+            converted += ref.name not in converted_names and _convert_if_free(layout, ref)
         except StorageUnavailable:
             raise
         except Exception:
-            logger.exception("segment %s cannot be converted; its events stay where they are", each.name)
-            failed.append(each.name)
-    if failed:
-        raise InternalError(f"{len(failed)} segments cannot be converted, the first is {failed[0]}")
+            logger.exception("segment %s cannot be converted; its events stay where they are", ref.name)
+            failures.append(ref.name)
+    if failures:
+        raise InternalError(f"{len(failures)} segments cannot be converted, the first is {failures[0]}")
     return converted
 
 
-def _convert_if_free(layout: Layout, staged: SegmentRef) -> bool:
-    with owned(staged) as is_ours:
+def _convert_if_free(layout: Layout, ref: SegmentRef) -> bool:
+    with take_ownership(ref) as is_ours:
         if not is_ours:
             return False
-        return convert(layout, staged)
+        return convert(layout, ref)
 
 
-def convert(layout: Layout, staged: SegmentRef) -> bool:
-    """Convert one segment, whose lock the caller holds. False: somebody else had done so already.
+def convert(layout: Layout, ref: SegmentRef) -> bool:
+    """Convert one segment, whose lock the caller holds. False: another process had converted it already.
 
-    What a crash has torn was never acknowledged and is left out. Whole frames behind it are taken: what is before
-    them was damaged afterwards, or nobody was told what became of them.
+    A record that a crash left incomplete was never acknowledged and is left out. Whole records behind damage are
+    converted: the bytes before them were damaged later, or their sender got no response.
     """
-    data = Path(staged.path).read_bytes()
-    frames = list(decode(data, staged.name))
-    frames += _behind_damage(data, sum(frame.size for frame in frames), staged)
-    ids = sorted({frame.dataset_id for frame in frames})
+    data = Path(ref.path).read_bytes()
+    records = list(decode(data, ref.name))
+    records += _decode_after_damage(data, sum(record.size for record in records), ref)
+    ids = sorted({record.dataset_id for record in records})
     targets = dataset.find_many(ids)
-    written: list[File] = []
+    files: list[File] = []
     try:
         for target in targets:
-            written += _write(layout, target, [frame for frame in frames if frame.dataset_id == target.id])
+            files += _write(layout, target, [record for record in records if record.dataset_id == target.id])
         dead = segment.switch(
-            staged.name, layout.node, written, [_ingested(each, frames) for each in ids], _receipts(frames)
+            ref.name, layout.node, files, [_ingested(each, records) for each in ids], _receipts(records)
         )
     except BaseException:
-        # Not in the manifest as far as we know. If the commit did succeed, the files have to stay, so the sweep
-        # decides later, when the database can be asked again.
-        logger.info("conversion of %s stopped; %d files are left to the sweep", staged.name, len(written))
+        # The manifest may have the files, if the commit succeeded after all, and then they have to stay. The sweep
+        # decides later, when the database answers again.
+        logger.info("conversion of %s stopped; %d files are left to the sweep", ref.name, len(files))
         raise
-    open_store(layout).remove([each.path for each in written] if dead is None else dead)
+    open_store(layout).remove([each.path for each in files] if dead is None else dead)
     return dead is not None
 
 
-def _behind_damage(data: bytes, good: int, staged: SegmentRef) -> list[Record]:
-    found = list(beyond(data, good, staged.name))
-    if found:
-        events = sum(frame.rows for frame in found)
-        lost = len(data) - good - sum(frame.size for frame in found)
+def _decode_after_damage(data: bytes, good: int, ref: SegmentRef) -> list[Record]:
+    records = list(decode_after_damage(data, good, ref.name))
+    if records:
+        events = sum(record.rows for record in records)
+        damaged_bytes = len(data) - good - sum(record.size for record in records)
         logger.error(
             "segment %s: %d bytes from %d on are damaged; %d events after them are saved",
-            staged.name,
-            lost,
+            ref.name,
+            damaged_bytes,
             good,
             events,
         )
-    return found
+    return records
 
 
-def _write(layout: Layout, target: Dataset, frames: Sequence[Record]) -> list[File]:
+def _write(layout: Layout, target: Dataset, records: Sequence[Record]) -> list[File]:
     schema = column.schema(target.id)
     if not schema.columns:
         # Deleted since it was found.
         return []
-    rows = unify(to_few(frame.payload for frame in frames), schema)
+    rows = unify(read_streams(record.payload for record in records), schema)
     divider = schema.stored(target.custom_partition)
     parts = [
         (partition(target.tenant, target.name, hour, key), part)
         for hour, rows_of_hour in parquet.by_hour(rows, target.time_column)
         for key, part in parquet.by_value(rows_of_hour, divider)
     ]
-    shares = share(sum(frame.body_bytes for frame in frames), [part.height for _, part in parts])
+    shares = share(sum(record.body_bytes for record in records), [part.height for _, part in parts])
     return [
         parquet.write(layout, directory, part, Origin(target.id, target.time_column, body_bytes))
         for (directory, part), body_bytes in zip(parts, shares, strict=True)
@@ -121,47 +121,47 @@ def _write(layout: Layout, target: Dataset, frames: Sequence[Record]) -> list[Fi
 
 
 def share(amount: int, weights: Sequence[int]) -> list[int]:
-    """The amount in whole parts proportional to the weights, which add up to it exactly.
+    """The amount divided into whole parts that are proportional to the weights and add up to it exactly.
 
     >>> share(10, [1, 1, 1])
     [3, 3, 4]
     """
-    total, done, given = sum(weights), 0, 0
+    total, weight_so_far, shared = sum(weights), 0, 0
     parts = []
     for weight in weights:
-        done += weight
-        parts.append(amount * done // total - given)
-        given += parts[-1]
+        weight_so_far += weight
+        parts.append(amount * weight_so_far // total - shared)
+        shared += parts[-1]
     return parts
 
 
 def unify(parts: Sequence[pl.DataFrame], schema: Schema) -> pl.DataFrame:
-    """All rows in one frame: the columns that occur, in the schema's order and types."""
+    """All rows in one DataFrame: the columns that occur, in the schema's order and types."""
     joined = join_streams(parts)
     occurring = {name for part in joined for name in part.columns}
-    wanted = {each.stored: POLARS_TYPES[each.type] for each in schema.columns if each.stored in occurring}
+    dtypes = {each.stored: POLARS_TYPES[each.type] for each in schema.columns if each.stored in occurring}
     conformed = [
-        pl.DataFrame([part.get_column(name).cast(dtype) for name, dtype in wanted.items() if name in part.columns])
+        pl.DataFrame([part.get_column(name).cast(dtype) for name, dtype in dtypes.items() if name in part.columns])
         for part in joined
     ]
-    return pl.concat(conformed, how="diagonal").select(exactly(name) for name in wanted)
+    return pl.concat(conformed, how="diagonal").select(exactly(name) for name in dtypes)
 
 
-def _receipts(frames: Sequence[Record]) -> dict[bytes, int]:
-    return {receipt: events for frame in frames for receipt, events in decode_records(frame.notes).items()}
+def _receipts(records: Sequence[Record]) -> dict[bytes, int]:
+    return {receipt: events for record in records for receipt, events in decode_records(record.notes).items()}
 
 
-def _ingested(dataset_id: int, frames: Sequence[Record]) -> Ingested:
-    own = [frame for frame in frames if frame.dataset_id == dataset_id]
-    return Ingested(dataset_id, sum(frame.rows for frame in own), sum(frame.body_bytes for frame in own))
+def _ingested(dataset_id: int, records: Sequence[Record]) -> Ingested:
+    own = [record for record in records if record.dataset_id == dataset_id]
+    return Ingested(dataset_id, sum(record.rows for record in own), sum(record.body_bytes for record in own))
 
 
 def remove_converted(layout: Layout, grace_seconds: float, *, now: datetime | None = None) -> int:
     """Delete the segments that were converted longer ago than the grace; return how many.
 
-    A query that listed one before it was converted may still be reading it; the grace outlives such queries. The
+    A query that listed a segment before its conversion may still read it; the grace is longer than such queries. The
     rows go last, and only when the files are gone for good: a segment that came back without its row would be
-    converted a second time. None while a backup is being made.
+    converted a second time. Deletes nothing while a backup runs.
     """
     before = (now or datetime.now(UTC)) - timedelta(seconds=grace_seconds)
     names = segment.converted_before(layout.node, before)

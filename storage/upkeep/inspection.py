@@ -1,4 +1,4 @@
-"""What is wrong with what is stored: the manifest against the disk or bucket, and segments read to their end."""
+"""The inspection of stored events: it compares the manifest with the disk or bucket, and reads every segment."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ from storage.context import Layout
 from storage.durable_files import is_locked
 from storage.files import parquet
 from storage.files.store import open_store
-from storage.wal.records import beyond, decode
+from storage.wal.records import decode, decode_after_damage
 from storage.wal.segments import SegmentRef, list_segments
 
 # Footers read at once: of objects, each is a request.
@@ -39,7 +39,7 @@ class Finding:
 
 
 def inspect(layout: Layout) -> Iterator[Finding]:
-    """Every trouble there is; reads footers, not data. With a server running, what is on its way may look orphaned.
+    """Every trouble. Reads footers, not data. While a server runs, a file that it is writing may look orphaned.
 
     Raises StorageUnavailable.
     """
@@ -61,7 +61,7 @@ def inspect(layout: Layout) -> Iterator[Finding]:
 
 
 def _missing(layout: Layout, entries: Sequence[Entry]) -> Iterator[Finding]:
-    """Those of the files that were not removed since the manifest was read."""
+    """A finding for each missing file that is still in the manifest."""
     live = {entry.path for entry in dataset_sizes.live()} if entries else set()
     for entry in entries:
         if entry.path in live:
@@ -78,20 +78,20 @@ def _file(layout: Layout, entry: Entry, size: int) -> Finding | None:
     return Finding(Trouble.DAMAGED, entry.path, detail)
 
 
-def _segment(layout: Layout, staged: SegmentRef) -> Iterator[Finding]:
-    path = Path(staged.path)
+def _segment(layout: Layout, ref: SegmentRef) -> Iterator[Finding]:
+    path = Path(ref.path)
     if is_locked(path):
-        # It grows, so its end says nothing.
+        # The segment grows, so its last record may be incomplete.
         return
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         # Converted since it was listed.
         return
-    good = sum(frame.size for frame in decode(data, staged.name))
-    after = sum(frame.rows for frame in beyond(data, good, staged.name))
+    good = sum(record.size for record in decode(data, ref.name))
+    after = sum(record.rows for record in decode_after_damage(data, good, ref.name))
     name = str(path.relative_to(layout.root))
     if after:
         yield Finding(Trouble.DAMAGED, name, f"unreadable from byte {good} on, with {after} events behind it")
     elif good != len(data):
-        yield Finding(Trouble.TAIL, name, f"{len(data) - good} bytes after the last frame")
+        yield Finding(Trouble.TAIL, name, f"{len(data) - good} bytes after the last record")

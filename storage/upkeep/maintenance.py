@@ -1,7 +1,7 @@
 """The maintenance process: one per host converts segments; run as `python -m storage.upkeep.maintenance`.
 
-What is to be done once for all hosts, as compaction, is done by the one that leads (storage/cluster/leadership.py).
-It may be killed at any moment and started again: every step is either invisible or one transaction.
+Tasks for all hosts together, such as compaction, are performed by the host that leads (storage/cluster/leadership.py).
+The process may be killed at any moment and started again: every step is either invisible or one transaction.
 """
 
 import argparse
@@ -37,32 +37,32 @@ logger = logging.getLogger(__name__)
 IDLE_SECONDS: Final = 0.5
 BACK_OFF_SECONDS: Final = 30.0
 COMPACT_SECONDS: Final = 5.0
-# How many times as long as it worked a rare duty rests. So it takes at most a fifth of one core, and where requests
-# wait for the cores, a twentieth: what is not compacted costs queries a little, and waits for a quieter hour.
+# A periodic task rests this many times as long as it worked. So it takes at most a fifth of one core, or a twentieth
+# where requests wait for the cores: files that are not compacted cost queries little, and can wait for a quieter hour.
 REST: Final = 4.0
 BUSY_REST: Final = 19.0
 RETAIN_SECONDS: Final = 60.0
 SWEEP_SECONDS: Final = 3600.0
-# Added to the longest query: how long after its removal a file may still be read.
+# A removed file stays on disk for the longest query's time plus this, because a query may still read it.
 GRACE_MARGIN_SECONDS: Final = 60.0
 
 
 class PeriodicTask:
-    """A duty that is due some time after there was nothing left of it, and in small portions until then."""
+    """A task in small portions. It rests briefly after each portion, and for `every_seconds` once nothing is left."""
 
-    def __init__(self, duty: Callable[[], int | None], every_seconds: float) -> None:
-        self._duty = duty
+    def __init__(self, task: Callable[[], int | None], every_seconds: float) -> None:
+        self._task = task
         self._every_seconds = every_seconds
         self._due = 0.0
 
     def perform(self) -> None:
-        """Do a portion if it is due. Raises StorageUnavailable, OSError."""
+        """Do one portion if the task is due. Raises StorageUnavailable, OSError."""
         begin = monotonic()
         if begin < self._due:
             return
-        # Before, so that a duty that fails does not keep the others from their turn.
+        # Set before the work, so that a failing task is not due again at once and the others get their turn.
         self._due = begin + self._every_seconds
-        if self._duty():
+        if self._task():
             end = monotonic()
             self._due = end + (BUSY_REST if pressure.is_busy() else REST) * (end - begin)
 
@@ -74,9 +74,9 @@ def alone() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """What one round of maintenance does, and by which numbers. `revive` sees to it that the database runs.
+    """The tasks of one round of maintenance. `revive` restarts the database if it was killed.
 
-    `rare` are this host's own; `led` are those that are done by the one host that `leads`.
+    `rare` are the periodic tasks of this host; only the host that `leads` performs the `led` ones.
     """
 
     layout: Layout
@@ -87,17 +87,17 @@ class Tasks:
     leads: Callable[[], bool] = alone
 
     def round(self) -> None:
-        """Do what is due; conversion first, since queries wait for it.
+        """Perform the tasks that are due; conversion first, since queries wait for it.
 
-        A duty that fails does not keep the others from being done; InternalError is raised in the end. Raises
-        StorageUnavailable at once, because nothing can be done without the database.
+        If a task fails, the others are still performed, and InternalError is raised in the end. StorageUnavailable is
+        raised at once, because no task can work without the database.
         """
         self.revive()
-        failed = sum(not _succeeds(duty) for duty in self._duties())
+        failed = sum(not _run_task(task) for task in self._steps())
         if failed:
-            raise InternalError(f"{failed} duties failed")
+            raise InternalError(f"{failed} tasks failed")
 
-    def _duties(self) -> tuple[Callable[[], object], ...]:
+    def _steps(self) -> tuple[Callable[[], object], ...]:
         return (
             lambda: convert_all(self.layout),
             lambda: remove_converted(self.layout, self.grace_seconds),
@@ -106,33 +106,33 @@ class Tasks:
             *(partial(self._lead, each.perform) for each in self.led),
         )
 
-    def _lead(self, duty: Callable[[], int | None]) -> None:
-        """Asked before each duty: who has lost the lead during the one before begins none any more."""
+    def _lead(self, task: Callable[[], int | None]) -> None:
+        """Check the lead before each task: a host may have lost it during the task before."""
         if self.leads():
-            duty()
+            task()
 
 
-def _succeeds(duty: Callable[[], object]) -> bool:
+def _run_task(task: Callable[[], object]) -> bool:
     try:
-        duty()
+        task()
     except StorageUnavailable:
         raise
     except Exception:
-        logger.exception("maintenance: a duty failed")
+        logger.exception("maintenance: a task failed")
         return False
     return True
 
 
-def run(duties: Tasks, wait: Wait) -> None:
-    """Wait to be the host's only maintenance, then do the duties until `wait` says stop."""
-    make_directory(duties.layout.staging, duties.layout.root)
-    with duties.layout.leader.open("w") as lock:
+def run(tasks: Tasks, wait: Wait) -> None:
+    """Wait until no other maintenance process runs on this host, then perform the tasks until `wait` says stop."""
+    make_directory(tasks.layout.staging, tasks.layout.root)
+    with tasks.layout.leader.open("w") as lock:
         if not _lead(lock.fileno(), wait):
             return
-        logger.info("maintenance leads on %s", duties.layout.root)
+        logger.info("maintenance leads on %s", tasks.layout.root)
         pause = IDLE_SECONDS
         while not wait(pause):
-            pause = _round(duties, pause)
+            pause = _round(tasks, pause)
 
 
 def _lead(lock: int, wait: Wait) -> bool:
@@ -142,24 +142,24 @@ def _lead(lock: int, wait: Wait) -> bool:
     return True
 
 
-def _round(duties: Tasks, pause: float) -> float:
-    """One round; how long to wait until the next: longer and longer while it fails."""
+def _round(tasks: Tasks, pause: float) -> float:
+    """Perform one round; return the pause until the next one, which doubles while rounds fail."""
     try:
-        duties.round()
+        tasks.round()
     except (WeirError, OSError) as error:
         logger.warning("maintenance: %s; trying again", error)
         return min(2 * pause, BACK_OFF_SECONDS)
     return IDLE_SECONDS
 
 
-def reviver(settings: Settings) -> Callable[[], None]:
-    """What keeps the embedded PostgreSQL running, should it be killed; nothing, when another one is configured."""
+def postgres_watchdog(settings: Settings) -> Callable[[], None]:
+    """A function that restarts the embedded PostgreSQL if it was killed, and does nothing if another is configured."""
     if settings.database_url is not None:
         return lambda: None
-    found = server.cluster(settings.data_dir)
+    cluster = server.cluster(settings.data_dir)
 
     def revive() -> None:
-        if not server.is_running(found):
+        if not server.is_running(cluster):
             logger.warning("the embedded PostgreSQL is not running; starting it")
             server.ensure_running(settings.data_dir)
 
@@ -167,7 +167,7 @@ def reviver(settings: Settings) -> Callable[[], None]:
 
 
 def host_tasks(layout: Layout, grace_seconds: float) -> tuple[PeriodicTask, ...]:
-    """The sweep of this host's disk: what a crash has left, and copies and mirrors that queries have no use for."""
+    """The sweeps of this host's disk: leftovers of a crash, and copies and mirrors that no query uses."""
     return (
         PeriodicTask(lambda: sweep_staging(layout), SWEEP_SECONDS),
         PeriodicTask(lambda: sweep_cache(layout), SWEEP_SECONDS),
@@ -190,20 +190,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--parent", type=int, metavar="PID", help="end when this process, our parent, has ended")
     parser.add_argument("--log-to", type=int, metavar="FD", help="an inherited socket for the log lines")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     settings = Settings.from_env()
     logs.configure(settings.log_format, settings.log_level)
     logs.withhold()
-    if asked.log_to is not None:
-        logs.relay(asked.log_to)
+    if options.log_to is not None:
+        logs.relay(options.log_to)
     bind(server.url(settings.database_url, settings.data_dir), max_connections=2)
     grace = settings.query_timeout_seconds + GRACE_MARGIN_SECONDS
     layout = replace(host.layout(settings.data_dir, settings.storage_url), cached=object_cache.limits(settings))
     leadership = Leadership(layout.node)
-    duties = Tasks(
-        layout, grace, reviver(settings), host_tasks(layout, grace), leader_tasks(layout), leads=leadership.holds
+    tasks = Tasks(
+        layout,
+        grace,
+        postgres_watchdog(settings),
+        host_tasks(layout, grace),
+        leader_tasks(layout),
+        leads=leadership.holds,
     )
-    run(duties, end_with_parent(asked.parent))
+    run(tasks, end_with_parent(options.parent))
     with suppress(StorageUnavailable):
         leadership.release()
 

@@ -13,18 +13,18 @@ logger = logging.getLogger(__name__)
 
 
 def join(layout: Layout, url: str | None) -> None:
-    """Make this host known; before its first event. Raises Conflict, StorageUnavailable.
+    """Register this host before its first event. Raises Conflict, StorageUnavailable.
 
-    Mirrors go: nobody syncs them, so after a crash of the machine they may hold anything.
+    Mirrors are deleted: they are never synced, so after a crash of the machine their content is not reliable.
     """
     shutil.rmtree(layout.mirrors, ignore_errors=True)
     host.arrive(layout.node, url)
 
 
 def leave(layout: Layout, *, is_alone: bool) -> None:
-    """After the last worker and maintenance: convert what is left, and say so. Raises StorageUnavailable.
+    """Convert what the last worker and maintenance left, and register that. Raises StorageUnavailable.
 
-    A host that is alone leaves its segments for its next start: nobody waits for them meanwhile.
+    A host that is alone keeps its segments for its next start: no other host needs them meanwhile.
     """
     host.stop(layout.node, has_nothing_left=not is_alone and _convert(layout))
 

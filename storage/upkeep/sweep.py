@@ -1,4 +1,4 @@
-"""The sweep: what a crash left behind without anybody knowing of it is removed."""
+"""The sweep: it removes files that a crash left behind and that the manifest does not have."""
 
 import logging
 from contextlib import suppress
@@ -14,7 +14,7 @@ from storage.names import OWNER_SUFFIX, UNFINISHED_SUFFIX
 
 logger = logging.getLogger(__name__)
 
-# A file is stored before the manifest has it. Nothing takes nearly so long between the two.
+# A file is stored before the manifest has it. The time between the two is always far shorter than this.
 ORPHAN_SECONDS: Final = 3600.0
 
 
@@ -51,13 +51,16 @@ def sweep_cache(layout: Layout) -> None:
 
 
 def sweep_staging(layout: Layout, older_than_seconds: float = ORPHAN_SECONDS) -> int:
-    """Remove this host's files that were never finished, unless somebody is about to, and those of dead owners."""
+    """Remove this host's unfinished files and the lock files of dead owners; return how many.
+
+    A file that a living process is writing stays.
+    """
     before = datetime.now(UTC) - timedelta(seconds=older_than_seconds)
     removed = 0
     unfinished, owners = (layout.staging.glob(f"*{suffix}") for suffix in (UNFINISHED_SUFFIX, OWNER_SUFFIX))
     for path in (*unfinished, *owners):
         with suppress(FileNotFoundError):
-            # Its writer may rename it at any moment.
+            # The writer may rename the file at any moment.
             if path.stat().st_mtime < before.timestamp() and not is_locked(path):
                 path.unlink()
                 removed += 1

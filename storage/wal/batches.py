@@ -1,7 +1,7 @@
-"""The rows of many Arrow IPC streams of one schema in one frame, of the wanted columns only. Pure, over bytes.
+"""The rows of many Arrow IPC streams of one schema in one DataFrame, of the wanted columns only. Pure, over bytes.
 
 Source: the Arrow columnar format ("Encapsulated message format", "IPC streaming format"). Streams that begin with the
-same schema message are read as one stream, because each reading of a stream costs more than a small stream's rows do.
+same schema message are read as one stream, because opening a stream costs more than reading a small stream's rows.
 """
 
 import io
@@ -19,9 +19,9 @@ Buffer = bytes | bytearray | memoryview
 
 CONTINUATION: Final = b"\xff\xff\xff\xff"
 END: Final = CONTINUATION + bytes(4)
-# What a message begins with: the mark, and the length of its metadata, padding included.
+# A message begins with the mark and the length of its metadata, padding included.
 PREFIX: Final = struct.Struct("<4si")
-# What is handed to the reader at once. More is slower, since it leaves the processor's cache.
+# The reader gets this much at once. More is slower, since it leaves the processor's cache.
 PORTION_BYTES: Final = 400 * 1024
 
 
@@ -29,7 +29,7 @@ class Streams:
     """Streams that begin with the same schema, in the order in which they are added. Not for two threads at once."""
 
     def __init__(self, schema: bytes, wanted: Collection[str] | None = None) -> None:
-        """`wanted`: names of columns, None: all. If there is none of them, another one has the rows."""
+        """`wanted`: the names of columns to read, None: all. If the streams have none of them, one other is read."""
         columns = columns_of(schema)
         self._schema = schema
         self._names = [name for name in columns if wanted is None or name in wanted] or list(columns)[:1]
@@ -39,14 +39,14 @@ class Streams:
         self._parts: list[pl.DataFrame] = []
 
     def add(self, data: Buffer, start: int, end: int) -> None:
-        """The stream `data[start:end]`, which stays as it is until the rows are asked for."""
+        """Add the stream `data[start:end]`. The caller must not change it before `rows` is called."""
         if self._bytes and self._bytes + end - start > PORTION_BYTES:
             self._read()
         self._streams.append(memoryview(data)[start:end])
         self._bytes += end - start
 
     def rows(self) -> pl.DataFrame:
-        """The rows of all that were added, in one piece: the wanted columns, in the schema's order."""
+        """The rows of all added streams, in one piece: the wanted columns, in the schema's order."""
         self._read()
         if not self._parts:
             return _empty(self._schema).select(map(exactly, self._names))
@@ -63,7 +63,7 @@ class Streams:
 def schema_bytes(data: Buffer, start: int, end: int) -> bytes | None:
     """The first message of the stream `data[start:end]`, its schema; None if the stream is not of the form we write.
 
-    A schema has no body. Ours end with a mark, which readers do not ask for.
+    A schema message has no body. The streams that we write end with a mark, which the format leaves optional.
     """
     if end - start <= PREFIX.size + len(END):
         return None

@@ -1,7 +1,7 @@
-"""Where in the segments each dataset's frames are; of a segment only what was appended since the last time is walked.
+"""The index of segments: where each dataset's records are. An update scans only what was appended since the last one.
 
-Knows headers, not rows. A walk hops from header to header: what lies between them is read and checked by whoever wants
-a frame, so that a segment full of other datasets' events costs next to nothing.
+Knows headers, not rows. The scan reads headers and skips payloads, so a segment full of other datasets' events costs
+next to nothing. Whoever needs a record reads its payload and verifies its checksum.
 """
 
 import os
@@ -13,14 +13,14 @@ from typing import Final, NamedTuple
 from storage.wal.records import HEADER, MAGIC
 from storage.wal.segments import SegmentRef
 
-# What is read at once: many small frames, or of a large one the header. A page of the file is the least there is.
+# One read takes a portion with many small records, or only a page, for the header of a large record.
 PORTION_BYTES: Final = 64 * 1024
 PAGE_BYTES: Final = 4096
 
 
 class RecordLocation(NamedTuple):
-    """Where a frame is in its segment, and what its header says: first and last time (ns since 1970), how many rows,
-    and the size of the bodies that they came in."""
+    """Where a record is in its segment, and its header: first and last time (ns since 1970), the number of rows, and
+    the size of the request bodies that they came in."""
 
     start: int
     end: int
@@ -30,64 +30,67 @@ class RecordLocation(NamedTuple):
     body_bytes: int
 
     def may_be_in(self, start: int | None, end: int | None) -> bool:
-        """Whether a row of it may be in `[start, end)`."""
+        """Whether the record may have a row in `[start, end)`."""
         return (start is None or self.tmax >= start) and (end is None or self.tmin < end)
 
     def is_in(self, start: int | None, end: int | None) -> bool:
-        """Whether all rows of it are in `[start, end)`."""
+        """Whether all rows of the record are in `[start, end)`."""
         return (start is None or self.tmin >= start) and (end is None or self.tmax < end)
 
 
 @dataclass(slots=True)
 class IndexedSegment:
-    """The first `end` bytes of a segment: the places of each dataset's frames, in order. Lists only grow."""
+    """The first `end` bytes of a segment: the locations of each dataset's records, in order. Lists only grow."""
 
     end: int = 0
     by_dataset: dict[int, list[RecordLocation]] = field(default_factory=dict)
 
-    def places(self, dataset_id: int, size: int) -> Sequence[RecordLocation]:
-        """Those of the dataset within the first `size` bytes, which may be less than was walked."""
-        found = self.by_dataset.get(dataset_id, [])
-        count = len(found)
-        while count and found[count - 1].end > size:
+    def locations(self, dataset_id: int, size: int) -> Sequence[RecordLocation]:
+        """The dataset's records within the first `size` bytes. The index may have read further than that."""
+        locations = self.by_dataset.get(dataset_id, [])
+        count = len(locations)
+        while count and locations[count - 1].end > size:
             count -= 1
-        return found if count == len(found) else found[:count]
+        return locations if count == len(locations) else locations[:count]
 
 
 class SegmentIndex:
-    """What a process knows of segments. Safe for any number of threads."""
+    """A process's index of all segments. Safe for any number of threads."""
 
     def __init__(self) -> None:
-        self._walked: dict[str, IndexedSegment] = {}
+        self._indexed: dict[str, IndexedSegment] = {}
         self._lock = threading.Lock()
 
-    def walked(self, staged: SegmentRef, fd: int) -> IndexedSegment:
-        """The segment, open as `fd`, walked as far as its listing at least. Another object if it was cut back."""
+    def update(self, segment: SegmentRef, fd: int) -> IndexedSegment:
+        """The index of the segment, which is open as `fd`, up to its listed size at least.
+
+        Returns a new object if the segment was cut back since the last update.
+        """
         with self._lock:
-            known = self._walked.get(staged.name)
-            if known is None or os.fstat(fd).st_size < known.end:
-                known = self._walked[staged.name] = IndexedSegment()
-            for dataset_id, place in scan_headers(fd, known.end, staged.size):
-                known.by_dataset.setdefault(dataset_id, []).append(place)
-                known.end = place.end
-            return known
+            indexed = self._indexed.get(segment.name)
+            if indexed is None or os.fstat(fd).st_size < indexed.end:
+                indexed = self._indexed[segment.name] = IndexedSegment()
+            for dataset_id, location in scan_headers(fd, indexed.end, segment.size):
+                indexed.by_dataset.setdefault(dataset_id, []).append(location)
+                indexed.end = location.end
+            return indexed
 
     def forget(self, listed: Sequence[SegmentRef]) -> list[str]:
-        """Drop the segments that are gone, which are those that a newer one was listed without; their names.
+        """Drop deleted segments from the index; return their names. `listed` lacks them and has a newer one.
 
-        One that is newer than all that are listed (names are ULIDs) was only not there yet.
+        A segment that is newer than all listed ones (names are ULIDs) is not deleted: it was created afterwards.
         """
         names = {each.name for each in listed}
         newest = max(names, default="~")
         with self._lock:
-            gone = [name for name in self._walked if name < newest and name not in names]
-            for name in gone:
-                del self._walked[name]
-        return gone
+            dropped = [name for name in self._indexed if name < newest and name not in names]
+            for name in dropped:
+                del self._indexed[name]
+        return dropped
 
 
 def scan_headers(fd: int, at: int, size: int) -> Iterator[tuple[int, RecordLocation]]:
-    """The frames from `at` on that end within the first `size` bytes, each with its dataset's id."""
+    """The dataset id and location of every record from `at` on that ends within the first `size` bytes."""
     portion = PORTION_BYTES
     while at + HEADER.size <= size:
         begin, data = at, os.pread(fd, min(portion, size - at), at)

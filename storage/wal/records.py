@@ -1,9 +1,9 @@
-"""The frame: how events stand in a write-ahead segment. Pure, over bytes; knows no file and no dataset.
+"""The format of records, the units of a write-ahead segment. Pure, over bytes; knows no file and no dataset.
 
-A frame is a header, notes and a payload. The payload is one Arrow IPC stream with the rows of one dataset; the notes
-are small records about the requests that the rows came from. The checksum is seeded with the segment's name, so
-that a frame is valid in its own segment only, and covers everything after itself. Lengths are never 0, so that a
-tail of zeros, which a crash may leave, is no frame.
+A record is a header, notes and a payload. The payload is one Arrow IPC stream with the rows of one dataset; the notes
+are the idempotency records of the requests that the rows came from. The checksum covers everything behind itself and
+is seeded with the segment's name, so that a record is valid in its own segment only. Lengths are never 0, so that
+zeros at the end, which a crash may leave, are no record.
 """
 
 import io
@@ -46,43 +46,49 @@ class Record:
         return HEADER_BYTES + len(self.notes) + len(self.payload)
 
 
-def encode(frame: Record, segment: str) -> Sequence[Buffer]:
+def encode(record: Record, segment: str) -> Sequence[Buffer]:
     """The buffers to write, one after the other, into the segment of that name."""
     fields = _FIELDS.pack(
-        len(frame.notes), len(frame.payload), frame.rows, frame.dataset_id, frame.tmin, frame.tmax, frame.body_bytes
+        len(record.notes),
+        len(record.payload),
+        record.rows,
+        record.dataset_id,
+        record.tmin,
+        record.tmax,
+        record.body_bytes,
     )
     return (
-        _MARK.pack(MAGIC, _checksum(segment, fields, frame.notes, frame.payload)) + fields,
-        frame.notes,
-        frame.payload,
+        _MARK.pack(MAGIC, _checksum(segment, fields, record.notes, record.payload)) + fields,
+        record.notes,
+        record.payload,
     )
 
 
 def decode(data: Buffer, segment: str) -> Iterator[Record]:
-    """The frames at the beginning of `data`, up to the first that is incomplete or damaged.
+    """The records at the beginning of `data`, up to the first that is incomplete or damaged.
 
     Their payloads are views into `data`.
     """
     view = memoryview(data)
     at = 0
-    while (frame := checked(view[at:], segment)) is not None:
-        yield frame
-        at += frame.size
+    while (record := decode_first(view[at:], segment)) is not None:
+        yield record
+        at += record.size
 
 
-def beyond(data: bytes, start: int, segment: str) -> Iterator[Record]:
-    """Whole frames after `start`, where there is none. They were written after whatever is damaged there."""
+def decode_after_damage(data: bytes, start: int, segment: str) -> Iterator[Record]:
+    """The whole records behind the damage at `start`."""
     view = memoryview(data)
     at = data.find(MAGIC, start + 1)
     while at >= 0:
-        frame = checked(view[at:], segment)
-        if frame is not None:
-            yield frame
-        at = data.find(MAGIC, at + (1 if frame is None else frame.size))
+        record = decode_first(view[at:], segment)
+        if record is not None:
+            yield record
+        at = data.find(MAGIC, at + (1 if record is None else record.size))
 
 
-def checked(view: memoryview, segment: str) -> Record | None:
-    """The frame at the beginning of `view`, a view into it; None if it is incomplete or damaged."""
+def decode_first(view: memoryview, segment: str) -> Record | None:
+    """The record at the beginning of `view`, as views into it; None if the record is incomplete or damaged."""
     if len(view) < HEADER_BYTES:
         return None
     magic, checksum = _MARK.unpack_from(view)
@@ -98,32 +104,32 @@ def checked(view: memoryview, segment: str) -> Record | None:
     return Record(dataset_id, rows, tmin, tmax, body_bytes, payload, notes)
 
 
-def seed(segment: str) -> int:
-    """What the checksums of a segment's frames begin with."""
+def checksum_seed(segment: str) -> int:
+    """The initial value of the checksums of a segment's records."""
     return isal_zlib.crc32(segment.encode())
 
 
-def payload_start(data: Buffer, start: int, end: int, begun: int) -> int | None:
-    """Where the payload of the frame `data[start:end]` begins, which ends with it; None if the frame is damaged.
+def payload_start(data: Buffer, start: int, end: int, seed: int) -> int | None:
+    """The offset of the payload in the record `data[start:end]`; None if the record is damaged.
 
-    `begun`: the `seed` of its segment.
+    `seed`: the `checksum_seed` of its segment.
     """
     if end - start < HEADER_BYTES or end > len(data):
         return None
-    magic, checksum, notes_bytes, payload_bytes = _SIZES.unpack_from(data, start)
+    magic, seed, notes_bytes, payload_bytes = _SIZES.unpack_from(data, start)
     if magic != MAGIC or payload_bytes == 0 or start + HEADER_BYTES + notes_bytes + payload_bytes != end:
         return None
-    is_whole = isal_zlib.crc32(memoryview(data)[start + _MARK.size : end], begun) == checksum
+    is_whole = isal_zlib.crc32(memoryview(data)[start + _MARK.size : end], seed) == seed
     return end - payload_bytes if is_whole else None
 
 
 def payload_at(data: Buffer, start: int) -> int:
-    """Where the payload of a frame that is known to be undamaged begins."""
+    """The offset of the payload in an undamaged record that begins at `start`."""
     return start + HEADER_BYTES + int(_SIZES.unpack_from(data, start)[2])
 
 
 def _checksum(segment: str, *parts: Buffer) -> int:
-    checksum = seed(segment)
+    checksum = checksum_seed(segment)
     for part in parts:
         checksum = isal_zlib.crc32(part, checksum)
     return checksum
@@ -136,31 +142,31 @@ def to_payload(rows: pl.DataFrame) -> memoryview:
     return stream.getbuffer()
 
 
-def to_rows(frame: Record) -> pl.DataFrame:
-    """The rows of a frame."""
-    return read_stream(frame.payload)
+def to_rows(record: Record) -> pl.DataFrame:
+    """The rows of a record."""
+    return read_stream(record.payload)
 
 
-def to_few(payloads: Iterable[Buffer]) -> list[pl.DataFrame]:
-    """The rows of all payloads in one frame per set of columns, in order of first appearance."""
-    alike: dict[bytes, Streams] = {}
+def read_streams(payloads: Iterable[Buffer]) -> list[pl.DataFrame]:
+    """The rows of all payloads in one DataFrame per set of columns, in order of first appearance."""
+    by_schema: dict[bytes, Streams] = {}
     parts: list[Callable[[], pl.DataFrame]] = []
     for payload in payloads:
         schema = schema_bytes(payload, 0, len(payload))
         if schema is None:
             parts.append(partial(read_stream, payload))
             continue
-        if schema not in alike:
-            alike[schema] = Streams(schema)
-            parts.append(alike[schema].rows)
-        alike[schema].add(payload, 0, len(payload))
+        if schema not in by_schema:
+            by_schema[schema] = Streams(schema)
+            parts.append(by_schema[schema].rows)
+        by_schema[schema].add(payload, 0, len(payload))
     return join_streams([rows() for rows in parts])
 
 
 def join_streams(parts: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
-    """The same rows in one frame per set of columns, in order of first appearance.
+    """The same rows in one DataFrame per set of columns, in order of first appearance.
 
-    Everything done per frame afterwards costs as much for a frame of one row as for one of thousands.
+    Everything done per DataFrame afterwards costs as much for one of one row as for one of thousands.
     """
     groups: dict[tuple[object, ...], list[pl.DataFrame]] = {}
     for part in parts:

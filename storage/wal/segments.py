@@ -23,7 +23,7 @@ MOST_BUFFERS: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class SegmentRef:
-    """A segment as it was listed: everything that was acknowledged before is within the first `size` bytes."""
+    """A segment as it was listed. The first `size` bytes hold every event that was acknowledged before the listing."""
 
     name: str
     path: str
@@ -49,12 +49,12 @@ class Segment:
     def age_seconds(self) -> float:
         return monotonic() - self.opened
 
-    def append(self, frames: Sequence[Record]) -> float:
-        """Write the frames and sync: on return they are durable. Returns the seconds that the sync took.
+    def append(self, records: Sequence[Record]) -> float:
+        """Write the records and sync: on return they are durable. Returns the seconds that the sync took.
 
-        Raises OSError, and then none of them is there.
+        Raises OSError, and then the segment has none of them.
         """
-        buffers = [buffer for frame in frames for buffer in encode(frame, self.name) if len(buffer)]
+        buffers = [buffer for record in records for buffer in encode(record, self.name) if len(buffer)]
         try:
             written = _write(self._fd, buffers, self.size)
             started = monotonic()
@@ -67,7 +67,7 @@ class Segment:
         return sync_seconds
 
     def _cut_back(self) -> None:
-        """Take away what was not acknowledged, as far as the disk lets us, and let go."""
+        """Remove the bytes that were not acknowledged, as far as the disk lets us, and seal the segment."""
         try:
             os.ftruncate(self._fd, self.size)
             os.fsync(self._fd)
@@ -92,42 +92,42 @@ def _write(fd: int, buffers: Sequence[Buffer], offset: int) -> int:
     """Write all buffers from `offset` on, in one call if the kernel takes them; return how many bytes."""
     views = [memoryview(buffer) for buffer in buffers]
     total = sum(len(view) for view in views)
-    done = 0
-    while done < total:
-        count = os.pwritev(fd, views[:MOST_BUFFERS], offset + done)
+    written = 0
+    while written < total:
+        count = os.pwritev(fd, views[:MOST_BUFFERS], offset + written)
         if count == 0:
-            raise OSError(f"wrote {done} of {total} bytes")
-        done += count
+            raise OSError(f"wrote {written} of {total} bytes")
+        written += count
         while views and count >= len(views[0]):
             count -= len(views.pop(0))
         if count:
             views[0] = views[0][count:]
-    return done
+    return written
 
 
 def list_segments(directory: Path, without: Collection[str] = ()) -> list[SegmentRef]:
-    """The segments there are, but for those of the names `without`, oldest first, each with its size as of now."""
-    found = []
+    """The segments in the directory, except those named in `without`, oldest first, with their current sizes."""
+    segments = []
     try:
         with os.scandir(directory) as entries:
             for entry in entries:
                 name = entry.name.removesuffix(SEGMENT_SUFFIX)
                 if name != entry.name and name not in without:
                     try:
-                        found.append(SegmentRef(name, entry.path, entry.stat().st_size))
+                        segments.append(SegmentRef(name, entry.path, entry.stat().st_size))
                     except FileNotFoundError:
                         # Converted and deleted since the directory was read: its events are in the manifest.
                         continue
     except FileNotFoundError:
         return []
-    return sorted(found, key=lambda staged: staged.name)
+    return sorted(segments, key=lambda segment: segment.name)
 
 
 @contextmanager
-def owned(staged: SegmentRef) -> Iterator[bool]:
-    """Whether the segment has no living owner, which stays so during the block."""
+def take_ownership(segment: SegmentRef) -> Iterator[bool]:
+    """Lock the segment for the block if it has no living owner; yield whether that succeeded."""
     try:
-        fd = os.open(staged.path, os.O_RDWR | os.O_CLOEXEC)
+        fd = os.open(segment.path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         yield False
         return

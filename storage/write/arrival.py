@@ -1,4 +1,4 @@
-"""What the server adds to every event: when it arrived, from where, by what. Pure."""
+"""The arrival columns that the server adds to every event: when and from where it came, and its headers. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 TIMES: Final = Field(TIMESTAMP, ColumnType.TIMESTAMP_US)
 TIME: Final = POLARS_TYPES[ColumnType.TIMESTAMP_US]
-# Of header values up to 8 KB each.
+# This many header values, up to 8 KB each, are kept as columns.
 KEPT_TEXTS: Final = 256
 
 
@@ -35,9 +35,9 @@ class Arrival:
     user_agent: str | None = None
     extra: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     body_bytes: int = 0
-    # Of the request's Idempotency-Key, from storage.write.idempotency; it is stored with the events.
+    # The digest of the request's Idempotency-Key (storage.write.idempotency); it is stored with the events.
     receipt: bytes = b""
-    # Whose columns new ones are, for `Limits.own`; None: Weir's own, which are not counted.
+    # New columns count as this sender's for `Limits.own`; None: Weir itself, whose columns are not counted.
     sender: str | None = None
 
 
@@ -70,7 +70,7 @@ def _columns(arrivals: Sequence[Arrival], rows: Sequence[int]) -> Iterator[tuple
 
 
 def _times(values: Sequence[int], rows: Sequence[int]) -> pl.Series:
-    # As numbers, which Polars takes in an eighth of the time of datetimes.
+    # Polars builds a column from numbers in an eighth of the time that datetimes take.
     if len(values) > 1:
         return pl.Series(TIMESTAMP, _repeated(values, rows), pl.Int64).cast(TIME)
     return pl.Series(TIMESTAMP, values, pl.Int64).cast(TIME).new_from_index(0, rows[0])
@@ -85,7 +85,7 @@ def _texts(name: str, values: Sequence[str | None], rows: Sequence[int]) -> tupl
 
 @lru_cache(maxsize=KEPT_TEXTS)
 def _text(name: str, value: str | None) -> pl.Series:
-    """A column of one row. Nearly all requests are of few senders."""
+    """A column of one row. Cached, since nearly all requests come from few senders."""
     return pl.Series(name, [value], pl.String)
 
 
@@ -95,7 +95,7 @@ def _repeated(values: Sequence[T], rows: Sequence[int]) -> list[T]:
 
 
 def _beside(added: Sequence[str], fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    """The fields, of which those with one of the added names are moved."""
+    """The fields, renamed where an added column has their name."""
     names = {each.name for each in fields}
     if names.isdisjoint(added):
         return fields
@@ -103,9 +103,9 @@ def _beside(added: Sequence[str], fields: tuple[Field, ...]) -> tuple[Field, ...
     return tuple(_moved(each, names) if each.name in added else each for each in fields)
 
 
-def _moved(each: Field, taken: set[str]) -> Field:
-    name = f"{each.name}_{each.type}"
-    while name in taken:
-        name = f"{name}_{each.type}"
-    taken.add(name)
-    return Field(name, each.type)
+def _moved(field: Field, names: set[str]) -> Field:
+    name = f"{field.name}_{field.type}"
+    while name in names:
+        name = f"{name}_{field.type}"
+    names.add(name)
+    return Field(name, field.type)

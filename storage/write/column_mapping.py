@@ -21,7 +21,7 @@ from models.column import Change, Schema
 
 # Every integer from -2^53 to 2^53 is exact as a float64.
 EXACT: Final = 2**53
-# What takes lists without elements besides lists of text, as which decoders hand them over.
+# Decoders return a list without elements as a list of text. Columns of these types take it as theirs.
 ADOPTING: Final = (ColumnType.LIST_BOOL, ColumnType.LIST_INT64, ColumnType.LIST_FLOAT64, ColumnType.JSON)
 
 
@@ -61,34 +61,34 @@ def large(batch: Batch) -> frozenset[int]:
 
 
 def adopt(batch: Batch, schema: Schema) -> Batch:
-    """The batch, whose lists without any element, which say nothing of their type, are of the type that is stored."""
-    wanted = [_adopted(*each, batch, schema) for each in zip(batch.fields, batch.columns, strict=True)]
-    if all(kind is None for kind in wanted):
+    """The batch with columns of empty lists, which have no type of their own, cast to the stored column's type."""
+    types = [_adopted(*each, batch, schema) for each in zip(batch.fields, batch.columns, strict=True)]
+    if all(kind is None for kind in types):
         return batch
-    fields = (each if kind is None else Field(each.name, kind) for each, kind in zip(batch.fields, wanted, strict=True))
+    fields = (each if kind is None else Field(each.name, kind) for each, kind in zip(batch.fields, types, strict=True))
     columns = (
         values if kind is None else _empty_lists(values, kind)
-        for values, kind in zip(batch.columns, wanted, strict=True)
+        for values, kind in zip(batch.columns, types, strict=True)
     )
     return Batch(tuple(fields), tuple(columns), batch.height)
 
 
 def _adopted(field: Field, values: pl.Series, batch: Batch, schema: Schema) -> ColumnType | None:
-    """The other type that the column is to have. Decoders say LIST_UTF8 of lists that have no elements."""
-    stored = schema.by_name.get(field.name)
-    if field.type is not ColumnType.LIST_UTF8 or stored is None or stored.type not in ADOPTING:
+    """The stored type for a column of empty lists; None for other columns. Decoders call empty lists LIST_UTF8."""
+    column = schema.by_name.get(field.name)
+    if field.type is not ColumnType.LIST_UTF8 or column is None or column.type not in ADOPTING:
         return None
-    if Field(field.name, stored.type) in batch.fields:
+    if Field(field.name, column.type) in batch.fields:
         return None
     elements = values.explode()
-    return stored.type if elements.null_count() == len(elements) else None
+    return column.type if elements.null_count() == len(elements) else None
 
 
-def _empty_lists(values: pl.Series, kind: ColumnType) -> pl.Series:
-    if kind is not ColumnType.JSON:
-        return values.cast(POLARS_TYPES[kind])
+def _empty_lists(values: pl.Series, column_type: ColumnType) -> pl.Series:
+    if column_type is not ColumnType.JSON:
+        return values.cast(POLARS_TYPES[column_type])
     texts = [None if each is None else f"[{','.join(['null'] * len(each))}]" for each in values.to_list()]
-    return pl.Series(values.name, texts, POLARS_TYPES[kind])
+    return pl.Series(values.name, texts, POLARS_TYPES[column_type])
 
 
 def is_large(values: pl.Series) -> bool:
@@ -119,7 +119,7 @@ def _precedence(index: int, fields: Sequence[Field], schema: Schema) -> int:
 
 
 class _Draft:
-    """A plan in the making: what has been routed, and what the schema will be."""
+    """A plan under construction: the routes so far, and the schema as it will be."""
 
     def __init__(self, fields: Sequence[Field], large: frozenset[int], schema: Schema) -> None:
         self._fields = fields
@@ -127,7 +127,7 @@ class _Draft:
         self._types = {column.name: column.type for column in schema.columns}
         self._never_widens = {column.name for column in schema.columns if column.holds_large}
         self._routes: list[Route] = []
-        # Which sent names each stored column takes values of; two sent names never share one.
+        # The sent name that each stored column takes values of; two sent names never share a column.
         self._taken: dict[str, str] = {}
         self._add: list[Field] = []
         self._widen: list[str] = []
@@ -155,7 +155,7 @@ class _Draft:
         return self._taken.setdefault(target, name) == name
 
     def _widen_for(self, field: Field) -> None:
-        """Make a column of integers that meets floats one of floats, if all that it holds and gets stays exact."""
+        """Widen an integer column to floats if the batch has floats for it and all its integers stay exact."""
         name = field.name
         if self._types.get(name) is not NARROWER[field.type] or name in self._never_widens:
             return
@@ -166,23 +166,23 @@ class _Draft:
         self._routes = [Route(each.source, name, field.type) if each.target == name else each for each in self._routes]
 
     def _create(self, index: int, name: str) -> None:
-        kind = self._fields[index].type
-        wider = WIDER.get(kind)
+        column_type = self._fields[index].type
+        wider = WIDER.get(column_type)
         if wider is not None and Field(name, wider) in self._fields and index not in self._large:
-            kind = wider
-        self._add_column(name, kind)
+            column_type = wider
+        self._add_column(name, column_type)
         self._take(index, name)
 
-    def _add_column(self, name: str, kind: ColumnType) -> None:
-        self._types[name] = kind
-        self._add.append(Field(name, kind))
+    def _add_column(self, name: str, column_type: ColumnType) -> None:
+        self._types[name] = column_type
+        self._add.append(Field(name, column_type))
 
     def _take(self, index: int, name: str, part: Part = Part.ALL) -> None:
-        kind = self._types[name]
-        if kind in WIDER and index in self._large and name not in self._never_widens:
+        column_type = self._types[name]
+        if column_type in WIDER and index in self._large and name not in self._never_widens:
             self._never_widens.add(name)
             self._hold_large.append(name)
-        self._routes.append(Route(index, name, kind, part))
+        self._routes.append(Route(index, name, column_type, part))
 
     def _as_float(self, index: int) -> None:
         name = self._fields[index].name
@@ -205,28 +205,28 @@ class _Draft:
         return self._types.get(target, field.type) is field.type and self._owns(target, f"{field.name}\0{field.type}")
 
 
-def stored(made: Plan, schema: Schema) -> Plan:
-    """The plan, whose change has been made to the schema, with the names under which its targets are stored."""
-    routes = (replace(each, target=schema.by_name[each.target].stored) for each in made.routes)
+def stored(plan: Plan, schema: Schema) -> Plan:
+    """The plan with stored names as targets, once its change has been made to the schema."""
+    routes = (replace(each, target=schema.by_name[each.target].stored) for each in plan.routes)
     return Plan(tuple(routes), Change())
 
 
 def apply(routes: Sequence[Route], columns: Sequence[pl.Series]) -> pl.DataFrame:
     """The stored columns, in the order of their first route."""
-    stored: dict[str, pl.Series] = {}
+    columns_by_name: dict[str, pl.Series] = {}
     for route in routes:
         values = _values(route, columns[route.source])
-        before = stored.get(route.target)
-        stored[route.target] = values if before is None else before.zip_with(before.is_not_null(), values)
-    if not stored:
+        before = columns_by_name.get(route.target)
+        columns_by_name[route.target] = values if before is None else before.zip_with(before.is_not_null(), values)
+    if not columns_by_name:
         return pl.DataFrame()
-    # A tenth of the time of pl.DataFrame; and of a list of series, that would call one with the empty name `column_0`.
-    first, *others = stored.values()
+    # This takes a tenth of pl.DataFrame's time, and pl.DataFrame would rename a series with an empty name `column_0`.
+    first, *others = columns_by_name.values()
     return first.to_frame().hstack(others)
 
 
 def _is_exact(values: pl.Series) -> pl.Series:
-    """Of each integer, or list of integers, whether it is exact as float64."""
+    """For each integer, or list of integers, whether it is exact as float64."""
     if not values.dtype.is_nested():
         return values.is_between(-EXACT, EXACT)
     return (values.list.min() >= -EXACT).fill_null(True) & (values.list.max() <= EXACT).fill_null(True)
@@ -235,9 +235,9 @@ def _is_exact(values: pl.Series) -> pl.Series:
 def _values(route: Route, values: pl.Series) -> pl.Series:
     if route.part is not Part.ALL:
         is_exact = _is_exact(values)
-        chosen = is_exact if route.part is Part.EXACT else ~is_exact
-        values = values.zip_with(chosen, pl.Series([None], dtype=values.dtype))
-    wanted = POLARS_TYPES[route.type]
-    if values.dtype != wanted:
-        values = values.cast(wanted)
+        is_taken = is_exact if route.part is Part.EXACT else ~is_exact
+        values = values.zip_with(is_taken, pl.Series([None], dtype=values.dtype))
+    dtype = POLARS_TYPES[route.type]
+    if values.dtype != dtype:
+        values = values.cast(dtype)
     return values if values.name == route.target else values.alias(route.target)

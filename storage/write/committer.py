@@ -28,7 +28,7 @@ MIB: Final = 1024 * 1024
 SEGMENT_BYTES: Final = 32 * MIB
 # One write; what is queued beyond it waits for the next sync, which keeps the first ones' acknowledgement early.
 COMMIT_BYTES: Final = 16 * MIB
-# Rows of this size are a frame of their own.
+# A request with more rows than fit into this gets a record of its own.
 LARGE_BYTES: Final = 128 * 1024
 
 
@@ -41,12 +41,12 @@ def inline(function: Callable[[], R], /) -> R:
     return function()
 
 
-# Told after each commit: how many requests it answered, its seconds, and those of its sync.
+# Called after each commit with the number of its requests, its seconds, and those of its sync.
 OnCommit = Callable[[int, float, float], None]
 
 
 def ignore(requests: int, seconds: float, sync_seconds: float) -> None:
-    """For those who count nothing."""
+    """The callback of a committer whose commits nobody counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Committer:
         with self._lock:
             if self._closing:
                 raise ShuttingDown("the server is shutting down")
-            # A single request is never too large for an empty queue: its size was limited where it was read.
+            # An empty queue takes a request of any size: web/bodies.py limited the size when it read the request.
             if self._queue and self._queued_bytes + request.size > self._max_queued_bytes:
                 raise Overloaded("too many events wait to be written")
             self._queue.append(request)
@@ -140,9 +140,9 @@ class Committer:
             if not (self._queue or self._closing):
                 self._has_work.wait(self._flush_in())
                 self._has_work.clear()
-            # Asked first: whatever is queued was so before we were closing.
+            # Read before the queue: every request was queued before the committer began to close.
             is_closing = self._closing
-            batch = self._take()
+            batch = self._take_batch()
             if batch:
                 self._commit(batch)
             is_last = is_closing and not batch
@@ -157,15 +157,15 @@ class Committer:
             return None
         return max(0.0, self._flush_seconds - self._segment.age_seconds)
 
-    def _take(self) -> list[_Request]:
-        taken: list[_Request] = []
+    def _take_batch(self) -> list[_Request]:
+        batch: list[_Request] = []
         size = 0
         with self._lock:
-            while self._queue and (not taken or size + self._queue[0].size <= COMMIT_BYTES):
-                taken.append(self._queue.pop(0))
-                size += taken[-1].size
+            while self._queue and (not batch or size + self._queue[0].size <= COMMIT_BYTES):
+                batch.append(self._queue.pop(0))
+                size += batch[-1].size
             self._queued_bytes -= size
-        return taken
+        return batch
 
     def _commit(self, batch: Sequence[_Request]) -> None:
         """Answer all of `batch`: durable, or all failed."""
@@ -174,7 +174,7 @@ class Committer:
         try:
             sync_seconds = self._offload(lambda: self._write(batch))
         except Exception as caught:
-            # Whatever it was, nothing was acknowledged, and the next commit starts with a fresh segment.
+            # Nothing was acknowledged, and the next commit starts with a new segment.
             logger.exception("commit of %d requests failed", len(batch))
             error = caught
             self._roll()
@@ -184,7 +184,7 @@ class Committer:
             self._report(len(batch), monotonic() - started, sync_seconds)
 
     def _report(self, requests: int, seconds: float, sync_seconds: float) -> None:
-        """After the answers: what is durable stays so, whatever becomes of its being counted."""
+        """Report the commit after the requests were answered: if counting fails, the rows are durable all the same."""
         try:
             self._on_commit(requests, seconds, sync_seconds)
         except Exception:
@@ -192,12 +192,12 @@ class Committer:
 
     def _write(self, batch: Sequence[_Request]) -> float:
         """Return the seconds of the sync."""
-        frames = [_frame(group) for group in _groups(batch)]
-        if self._segment is not None and self._segment.size + sum(f.size for f in frames) > self._segment_bytes:
+        records = [_to_record(group) for group in _groups(batch)]
+        if self._segment is not None and self._segment.size + sum(f.size for f in records) > self._segment_bytes:
             self._roll()
         if self._segment is None:
             self._segment = Segment(self._staging)
-        return self._segment.append(frames)
+        return self._segment.append(records)
 
     def _roll(self) -> None:
         segment, self._segment = self._segment, None
@@ -206,23 +206,23 @@ class Committer:
 
 
 def _groups(requests: Sequence[_Request]) -> list[list[Rows]]:
-    """The rows that are to stand in one frame, in the order of arrival."""
+    """The rows of each record, in the order of arrival."""
     groups: dict[object, list[Rows]] = {}
     for request in requests:
-        groups.setdefault(_likeness(request), []).append(request.rows)
+        groups.setdefault(_record_key(request), []).append(request.rows)
     return list(groups.values())
 
 
-def _likeness(request: _Request) -> object:
-    """What rows have in common that can stand in one frame: the dataset and the columns.
+def _record_key(request: _Request) -> object:
+    """The key by which rows share a record: the dataset and the columns.
 
-    Large ones have a frame of their own, since joining them would cost a copy and save next to nothing.
+    Large rows get a record of their own, since joining them would cost a copy and save next to nothing.
     """
     rows = request.rows
     return id(rows) if request.size > LARGE_BYTES else (rows.dataset_id, tuple(rows.frame.schema.items()))
 
 
-def _frame(group: Sequence[Rows]) -> Record:
+def _to_record(group: Sequence[Rows]) -> Record:
     rows = group[0].frame if len(group) == 1 else pl.concat([each.frame for each in group], rechunk=True)
     return Record(
         dataset_id=group[0].dataset_id,

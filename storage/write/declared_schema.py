@@ -1,7 +1,7 @@
-"""Batches for datasets that say beforehand what they take: a static schema, or a time field of the events' own. Pure.
+"""Batches of datasets with a declared schema: a static schema, or a time field in the events. Pure.
 
-Where a timestamp or date is declared, text (RFC 3339, the forms of access logs) and Unix times are read as one. Nowhere
-else is text ever guessed into a time (api.md section 4).
+A declared timestamp or date reads text (RFC 3339, the forms of access logs) and Unix times. Other columns never guess
+a time from text (api.md section 4).
 """
 
 import re
@@ -43,22 +43,22 @@ _UNIX: Final = re.compile(r"-?\d{9,19}(?:\.\d{1,9})?", re.ASCII)
 
 
 def conform(batch: Batch, target: Dataset, schema: Schema) -> Batch:
-    """The batch with its declared times as times, and nothing that a static schema does not have.
+    """The batch with its declared times converted. A static schema refuses fields that it does not have.
 
     Raises InvalidEvent for a value that is no time, SchemaMismatch for a field of another type or name.
     """
     columns: dict[Field, pl.Series] = {}
     for field, values in zip(batch.fields, batch.columns, strict=True):
-        stored = schema.by_name.get(field.name)
-        kind = field.type if stored is None else stored.type
+        column = schema.by_name.get(field.name)
+        column_type = field.type if column is None else column.type
         is_declared = target.static_schema or field.name == target.time_column
-        converted = _convert(field, values, kind) if is_declared else values
-        if target.static_schema and (stored is None or converted is None):
-            raise _mismatch(target, field, None if stored is None else kind)
+        converted = _convert(field, values, column_type) if is_declared else values
+        if target.static_schema and (column is None or converted is None):
+            raise _mismatch(target, field, None if column is None else column_type)
         if converted is None or not is_declared:
             _merge(columns, field, values)
         else:
-            _merge(columns, Field(field.name, kind), converted)
+            _merge(columns, Field(field.name, column_type), converted)
     return Batch(tuple(columns), tuple(columns.values()), batch.height)
 
 
@@ -67,45 +67,45 @@ def _merge(columns: dict[Field, pl.Series], field: Field, values: pl.Series) -> 
     columns[field] = values if before is None else before.zip_with(before.is_not_null(), values)
 
 
-def _mismatch(target: Dataset, field: Field, wanted: ColumnType | None) -> SchemaMismatch:
-    expected = "which it does not have" if wanted is None else f"which is {wanted} there"
+def _mismatch(target: Dataset, field: Field, column_type: ColumnType | None) -> SchemaMismatch:
+    expected = "which it does not have" if column_type is None else f"which is {column_type} there"
     return SchemaMismatch(
         f"dataset {target.name!r} has a static schema; the events have {field.name!r} of type {field.type}, {expected}",
         field=field.name,
     )
 
 
-def _convert(field: Field, values: pl.Series, wanted: ColumnType) -> pl.Series | None:
+def _convert(field: Field, values: pl.Series, column_type: ColumnType) -> pl.Series | None:
     """The values as `wanted`; None if that type does not take them. Raises InvalidEvent for a value that is no time."""
-    if field.type is wanted:
+    if field.type is column_type:
         return values
-    if wanted in TIMES or wanted is ColumnType.DATE:
+    if column_type in TIMES or column_type is ColumnType.DATE:
         read = _reader(field.type)
-        return None if read is None else _times(field, values, wanted, read)
-    if WIDER.get(field.type) is wanted and not is_large(values):
-        return values.cast(POLARS_TYPES[wanted])
+        return None if read is None else _times(field, values, column_type, read)
+    if WIDER.get(field.type) is column_type and not is_large(values):
+        return values.cast(POLARS_TYPES[column_type])
     return None
 
 
-def _reader(kind: ColumnType) -> Callable[[object], int] | None:
-    """What reads a physical value of the type as ns since 1970."""
+def _reader(column_type: ColumnType) -> Callable[[object], int] | None:
+    """The function that converts a physical value of the type to ns since 1970; None if there is none."""
     units = {
         ColumnType.DATE: DAY_NS,
         ColumnType.TIMESTAMP_US: UNIT_NS["us"],
         ColumnType.TIMESTAMP_NS: 1,
     }
-    if kind is ColumnType.UTF8:
+    if column_type is ColumnType.UTF8:
         return lambda text: parse_time(str(text))
-    if kind is ColumnType.INT64:
+    if column_type is ColumnType.INT64:
         return lambda count: unix_ns(int(str(count)))
-    if kind is ColumnType.FLOAT64:
+    if column_type is ColumnType.FLOAT64:
         return _of_float
-    unit = units.get(kind)
+    unit = units.get(column_type)
     return None if unit is None else lambda count: int(str(count)) * unit
 
 
-def _times(field: Field, values: pl.Series, wanted: ColumnType, read: Callable[[object], int]) -> pl.Series:
-    unit = {ColumnType.DATE: DAY_NS, ColumnType.TIMESTAMP_US: UNIT_NS["us"]}.get(wanted, 1)
+def _times(field: Field, values: pl.Series, column_type: ColumnType, read: Callable[[object], int]) -> pl.Series:
+    unit = {ColumnType.DATE: DAY_NS, ColumnType.TIMESTAMP_US: UNIT_NS["us"]}.get(column_type, 1)
     physical: list[int | None] = []
     for index, value in enumerate(values.to_physical()):
         try:
@@ -113,7 +113,7 @@ def _times(field: Field, values: pl.Series, wanted: ColumnType, read: Callable[[
         except ValueError as error:
             raise InvalidEvent(f"{field.name!r} of event {index} is not a time: {error}", index=index) from error
     counts = pl.Series(field.name, physical, dtype=pl.Int64())
-    return (counts.cast(pl.Int32()) if wanted is ColumnType.DATE else counts).cast(POLARS_TYPES[wanted])
+    return (counts.cast(pl.Int32()) if column_type is ColumnType.DATE else counts).cast(POLARS_TYPES[column_type])
 
 
 def _counted(ns: int, unit: int) -> int:
@@ -125,7 +125,7 @@ def _counted(ns: int, unit: int) -> int:
 
 
 def _of_float(seconds: object) -> int:
-    """A float as the digits that it was written with: nginx's `$msec` is 1795305592.123."""
+    """The time of a float, read by the digits that it was written with: nginx's `$msec` is 1795305592.123."""
     value = float(str(seconds))
     if not isfinite(value):
         raise ValueError("not a finite number")

@@ -1,6 +1,6 @@
 """The write side of the storage: datasets looked up, batches resolved against their schema and made durable.
 
-One `Storage` per process. The database is asked only when something is seen for the first time.
+One `Storage` per process. It asks the database only for datasets, schemas and columns that it does not know yet.
 """
 
 import os
@@ -27,9 +27,9 @@ from storage.write.idempotency import IdempotencyStore, encode_record
 
 # Plans kept per schema. Clients send few shapes; the bound is for those that send endless ones.
 MOST_PLANS: Final = 1000
-# A new column costs one more round; rivals can force another one, but not for ever, since schemas only grow.
+# A new column costs one more round. Other processes can force further rounds, but not forever: schemas only grow.
 MOST_ROUNDS: Final = 20
-# Below this many values, resolving takes less than a switch of threads and is done in place.
+# Fewer values than this are resolved in place, since that takes less time than a switch of threads.
 SMALL_BATCH: Final = 100_000
 
 R = TypeVar("R")
@@ -89,16 +89,16 @@ class Storage:
         cached = self._datasets.get((tenant, name))
         if cached is not None and generation is not None and cached[0] == generation:
             return cached[1]
-        found = dataset.find(tenant, name)
-        self._datasets[tenant, name] = (generation, found)
-        return found
+        target = dataset.find(tenant, name)
+        self._datasets[tenant, name] = (generation, target)
+        return target
 
     def delete(self, tenant: str, name: str) -> None:
         """Delete the dataset; on return no process of any host still takes events for it. Raises DatasetNotFound."""
         with self._generation.changing():
-            found = dataset.delete(tenant, name)
+            target = dataset.delete(tenant, name)
         self._datasets.pop((tenant, name), None)
-        self._known.pop(found.id, None)
+        self._known.pop(target.id, None)
 
     def drop_column(self, tenant: str, name: str, column_id: str) -> Column:
         """Drop the column; on return no process of any host still gives it values of requests that begin.
@@ -106,9 +106,9 @@ class Storage:
         Raises DatasetNotFound, ColumnNotFound, InvalidRequest.
         """
         target = dataset.find(tenant, name)
-        kept = {each.name for each in ARRIVAL_COLUMNS} | {target.time_column, target.custom_partition or ""}
+        kept_names = {each.name for each in ARRIVAL_COLUMNS} | {target.time_column, target.custom_partition or ""}
         with self._generation.changing():
-            return column.drop(target.id, column_id, kept)
+            return column.drop(target.id, column_id, kept_names)
 
     def append(self, target: Dataset, batch: Batch, arrival: Arrival) -> None:
         """Return when the batch's events, which arrived together, are on stable storage. Raises as append_shared."""
@@ -117,8 +117,8 @@ class Storage:
     def append_shared(self, target: Dataset, batch: Batch, shares: Sequence[Share]) -> None:
         """Return when the batch's events, in their order, are on stable storage.
 
-        The first events are the first share's, as many as it says, and so on to the last. None is stored when it
-        raises: InvalidEvent, SchemaMismatch, TooManyColumns, DatasetNotFound, DiskFull, Overloaded, StorageUnavailable.
+        The first `shares[0].rows` events came with the first share's arrival, and so on. If it raises, no event is
+        stored: InvalidEvent, SchemaMismatch, TooManyColumns, DatasetNotFound, DiskFull, Overloaded, StorageUnavailable.
         """
         if batch.height == 0:
             return
@@ -150,23 +150,23 @@ class Storage:
 
     def _plan(self, target: Dataset, shape: Shape, senders: Collection[str | None]) -> Plan:
         """The plan for batches of this shape, after the schema has all that it needs; its targets are stored names."""
-        known = self._schema(target)
+        cached = self._schema(target)
         for _ in range(MOST_ROUNDS):
-            found = known.plans.get(shape)
-            if found is None:
-                found = plan(*shape, known.schema)
-                if found.change:
-                    if len(senders) > 1 and found.change.add:
-                        # Each is to be told of its own; whoever stores them together stores them apart then.
+            draft = cached.plans.get(shape)
+            if draft is None:
+                draft = plan(*shape, cached.schema)
+                if draft.change:
+                    if len(senders) > 1 and draft.change.add:
+                        # Each sender gets the error of its own columns only: the caller then stores them one by one.
                         raise TooManyColumns("new columns of several senders at once")
-                    evolved = column.evolve(target.id, found.change, self._limits, next(iter(senders)))
-                    known = self._learn(target, evolved)
+                    evolved = column.evolve(target.id, draft.change, self._limits, next(iter(senders)))
+                    cached = self._learn(target, evolved)
                     continue
-                found = stored(found, known.schema)
-                if len(known.plans) >= MOST_PLANS:
-                    known.plans.clear()
-                known.plans[shape] = found
-            return found
+                draft = stored(draft, cached.schema)
+                if len(cached.plans) >= MOST_PLANS:
+                    cached.plans.clear()
+                cached.plans[shape] = draft
+            return draft
         raise InvalidEvent(f"no columns found for these events in {MOST_ROUNDS} attempts")
 
     def _run(self, batch: Batch, function: Callable[[], R]) -> R:
@@ -174,11 +174,11 @@ class Storage:
         return function() if is_small else self._offload(function)
 
     def _schema(self, target: Dataset) -> _Known:
-        known = self._known.get(target.id)
-        if known is None or known.dropped < target.columns_dropped:
+        cached = self._known.get(target.id)
+        if cached is None or cached.dropped < target.columns_dropped:
             return self._learn(target, column.schema(target.id))
-        return known
+        return cached
 
     def _learn(self, target: Dataset, schema: Schema) -> _Known:
-        known = self._known[schema.dataset_id] = _Known(schema, target.columns_dropped)
-        return known
+        cached = self._known[schema.dataset_id] = _Known(schema, target.columns_dropped)
+        return cached

@@ -1,8 +1,9 @@
 """Idempotency keys: a request that is repeated with its key is stored once, whatever died in between.
 
-The key's receipt is claimed in the database before the events are stored, travels with them in their frame, and is
-completed after. So a claim that was never completed can be decided: as long as its owner lives, it is at work; when it
-is dead, either a frame has the receipt and the events are stored, or none has and none ever will.
+A process claims the key's receipt (its digest) in the database, stores the events together with the receipt in one WAL
+record, and then completes the claim. So everybody can decide about a claim that is not completed: while its owner
+lives, the request is at work. When the owner is dead, a record has the receipt and the events are stored, or no record
+has it and none ever will.
 """
 
 import hashlib
@@ -17,8 +18,7 @@ from time import monotonic, sleep
 from typing import Final
 
 from errors import IdempotencyKeyReused, Overloaded, StorageUnavailable
-from models import host, segment
-from models import idempotency_record as receipts
+from models import host, idempotency_record, segment
 from models.base import snapshot_transaction
 from storage.context import Layout
 from storage.durable_files import create_locked, is_locked
@@ -28,7 +28,7 @@ from storage.wal.segments import list_segments
 
 logger = logging.getLogger(__name__)
 
-# A receipt's digest and its number of events, one after the other in a frame's notes.
+# The receipt of a request and its number of events, as the notes of a WAL record hold them.
 _NOTE: Final = struct.Struct("<32sI")
 # How long a repeated request waits for the first one, and how often it looks.
 PATIENCE_SECONDS: Final = 5.0
@@ -46,17 +46,17 @@ class StoredAnswer:
 
 
 def receipt_of(*parts: str) -> bytes:
-    """The receipt of a key: tenant, dataset, credential and the key itself, none of which can run into another."""
+    """The receipt of a key: a digest of tenant, dataset, credential and key, each with its length before it."""
     return hashlib.sha256(b"".join(len(part.encode()).to_bytes(8) + part.encode() for part in parts)).digest()
 
 
 def encode_record(receipt: bytes, events: int) -> bytes:
-    """What a frame says of the request: as many events of this receipt are in it."""
+    """The idempotency record of a request as a WAL record's notes hold it; nothing without a receipt."""
     return _NOTE.pack(receipt, events) if receipt else b""
 
 
 def decode_records(notes: Buffer) -> dict[bytes, int]:
-    """The receipts in a frame's notes, each with its events."""
+    """The receipts in a WAL record's notes, each with its number of events."""
     return dict(_NOTE.iter_unpack(notes))
 
 
@@ -68,19 +68,19 @@ class IdempotencyStore:
         self._lock = Lock()
         self._name = ""
         self._fd = -1
-        # The claims that requests of this process are at work on.
+        # The claims of requests that this process is storing now.
         self._at_work: set[str] = set()
-        # Claims that could not be given up because the database was away, with their receipts.
+        # Claims that could not be given up because the database was away, with their idempotency_record.
         self._unreleased: dict[str, bytes] = {}
 
     def store(self, receipt: bytes, body: bytes, store: Callable[[], int]) -> StoredAnswer:
-        """The answer of `store`, which returns the number of events, or of the request that had this key before.
+        """Call `store`, which returns the number of events, unless an earlier request with this key has stored them.
 
-        `store` puts the receipt into the `Arrival`. Raises IdempotencyKeyReused if that request had another body,
-        Overloaded if it is still at work, and what `store` raises, after which the key is free again.
+        `store` puts the receipt into the `Arrival`. Raises IdempotencyKeyReused if the earlier request had another
+        body, Overloaded if it is still at work, and whatever `store` raises; then the key is free again.
         """
         self._release_late()
-        # Of this one claim, so that a claim changes hands at most once.
+        # The owner's name is unique for each claim, so that a claim changes hands at most once.
         owner = f"{self._layout.node}/{self._lock_name()}/{unique()}"
         self._at_work.add(owner)
         try:
@@ -101,17 +101,17 @@ class IdempotencyStore:
     def _claim(self, receipt: bytes, body: bytes, owner: str) -> int | None:
         """The events of the request that had this key before; None if the key is ours now."""
         deadline = monotonic() + PATIENCE_SECONDS
-        while (found := receipts.claim(receipt, body, owner)) is not None:
-            if found.body != body:
+        while (earlier := idempotency_record.claim(receipt, body, owner)) is not None:
+            if earlier.body != body:
                 raise IdempotencyKeyReused("this Idempotency-Key was used before with another body")
-            if found.events is not None:
-                return found.events
-            if not self._is_at_work(found.owner):
+            if earlier.events is not None:
+                return earlier.events
+            if not self._is_at_work(earlier.owner):
                 events = search(self._layout, receipt)
                 if events is not None:
-                    receipts.complete({receipt: events})
+                    idempotency_record.complete({receipt: events})
                     return events
-                if receipts.take_over(receipt, found.owner, owner):
+                if idempotency_record.take_over(receipt, earlier.owner, owner):
                     return None
             elif monotonic() > deadline:
                 raise Overloaded("the first request with this Idempotency-Key is still being stored")
@@ -126,9 +126,9 @@ class IdempotencyStore:
             self._release(receipt, owner)
             raise
         try:
-            receipts.complete({receipt: events})
+            idempotency_record.complete({receipt: events})
         except StorageUnavailable:
-            # The events are durable and so is their receipt; their conversion completes it.
+            # The events and their receipt are durable; the conversion of their segment completes the claim.
             logger.warning("a receipt waits for its conversion to be completed")
         return events
 
@@ -137,8 +137,8 @@ class IdempotencyStore:
         if name == self._name:
             return owner in self._at_work
         if node != self._layout.node:
-            # Of another host we cannot know; its own claims are decided there. One that has left, or was given up,
-            # has stored nothing that is not known here.
+            # This host cannot decide about the claims of another one. If that host has left, or was given up, every
+            # event that it stored is in the manifest.
             return all(each.name != node or each.is_present for each in host.list_all())
         return is_locked(_lock_path(self._layout, name))
 
@@ -153,30 +153,30 @@ class IdempotencyStore:
 
     def _release(self, receipt: bytes, owner: str) -> None:
         try:
-            receipts.release(receipt, owner)
+            idempotency_record.release(receipt, owner)
         except StorageUnavailable:
             self._unreleased[owner] = receipt
 
     def _release_late(self) -> None:
         for owner, receipt in list(self._unreleased.items()):
-            receipts.release(receipt, owner)
+            idempotency_record.release(receipt, owner)
             self._unreleased.pop(owner, None)
 
 
 def search(layout: Layout, receipt: bytes) -> int | None:
-    """How many events of the receipt are stored; None: none are. Its owner is dead. Raises StorageUnavailable."""
+    """How many events are stored for the receipt, whose owner is dead; None: none. Raises StorageUnavailable."""
     for _ in range(MOST_SEARCHES):
         # As for queries: staging first, then the database, so that a conversion in between is seen on one side.
-        staged = list_segments(layout.staging)
+        segments = list_segments(layout.staging)
         with snapshot_transaction():
-            found = receipts.find(receipt)
-            converted = segment.converted([each.name for each in staged])
-        if found is not None and found.events is not None:
-            return found.events
+            earlier = idempotency_record.find(receipt)
+            converted = segment.converted([each.name for each in segments])
+        if earlier is not None and earlier.events is not None:
+            return earlier.events
         try:
-            for each in staged:
-                if each.name not in converted:
-                    for notes in _notes(Path(each.path), each.name):
+            for ref in segments:
+                if ref.name not in converted:
+                    for notes in _notes(Path(ref.path), ref.name):
                         if receipt in notes:
                             return notes[receipt]
             return None
@@ -186,8 +186,8 @@ def search(layout: Layout, receipt: bytes) -> int | None:
 
 
 def _notes(path: Path, name: str) -> Iterator[dict[bytes, int]]:
-    for frame in decode(path.read_bytes(), name):
-        yield decode_records(frame.notes)
+    for record in decode(path.read_bytes(), name):
+        yield decode_records(record.notes)
 
 
 def _lock_path(layout: Layout, name: str) -> Path:

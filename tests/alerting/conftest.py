@@ -74,7 +74,7 @@ class World:
         """Evaluate what was claimed under the lease, as a round does."""
         for group in group_alerts(claimed, lease, self.now):
             self.rounds.evaluator.evaluate(group)
-        self.rounds.evaluator.keeping.flush()
+        self.rounds.evaluator.writer.flush()
 
     def settle(self) -> None:
         for crew in (self.rounds.evaluators, self.rounds.deliverers):

@@ -22,8 +22,8 @@ def test_groups_are_of_one_dataset_and_slot_and_lose_nobody():
 
     assert sorted(id(alert) for group in found for alert in group.alerts) == sorted(map(id, claimed))
     assert all({alert.content.dataset for alert in group.alerts} == {group.dataset} for group in found)
-    assert all(timedelta() <= NOON - SETTLE - group.slot < timedelta(seconds=120) for group in found)
-    assert len({(group.dataset, group.slot) for group in found}) == len(found) < len(claimed) / 4
+    assert all(timedelta() <= NOON - SETTLE - group.window_end < timedelta(seconds=120) for group in found)
+    assert len({(group.dataset, group.window_end) for group in found}) == len(found) < len(claimed) / 4
 
 
 def test_tenants_are_never_together():

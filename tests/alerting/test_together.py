@@ -141,14 +141,14 @@ def test_what_cannot_be_kept_does_not_hold_up_the_others(world: World):
     first, second, third = (world.make_alert() for _ in range(3))
     world.now += 2 * MINUTE
     alert.claim("lease", world.now, world.now, world.now + MINUTE, 100)
-    keeping = world.rounds.evaluator.keeping
+    writer = world.rounds.evaluator.writer
     for origin, error in ((first, None), (second, "no \x00 in text"), (third, None)):
         claimed = world.read(origin)
         status = Status(last_value=5, last_error=error, last_evaluated_at=world.now, next_run_at=world.now)
-        keeping.keep(claimed, state_machine.Outcome(status), None, world.now, "lease")
+        writer.keep(claimed, state_machine.Outcome(status), None, world.now, "lease")
 
-    keeping.flush()
-    keeping.flush()
+    writer.flush()
+    writer.flush()
 
     assert [world.status(each).last_value for each in (first, second, third)] == [5, None, 5]
 
@@ -160,7 +160,7 @@ def test_evaluations_are_kept_only_under_their_lease_and_keep_integers_and_fract
     values = zip(made, ("lease", "lease", "lost"), (1, 2.5, 3), strict=True)
 
     set_evaluated(
-        [Evaluated(each.id, lease, Status(last_value=value, next_run_at=NOON)) for each, lease, value in values]
+        [Evaluated(each.id, claim_id, Status(last_value=value, next_run_at=NOON)) for each, claim_id, value in values]
     )
 
     assert [world.status(each).last_value for each in made] == [1, 2.5, None]

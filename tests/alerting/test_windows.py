@@ -38,7 +38,7 @@ def test_fresh_snapshot_replaces_the_shared_one(world: World):
     fresh = windows.fresh(WINDOW)
 
     assert windows.shared(WINDOW) is fresh
-    assert len(fresh.source.snapshot.staged) > len(first.source.snapshot.staged)
+    assert len(fresh.source.snapshot.segments) > len(first.source.snapshot.segments)
 
 
 def test_deleted_dataset_is_not_found(world: World):

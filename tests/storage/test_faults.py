@@ -66,7 +66,7 @@ class World:
         return rows["id"].to_list() if "id" in rows.columns else []
 
     def maintain(self) -> None:
-        """All duties, with a grace that is over at once: there are no queries."""
+        """All tasks, with a grace that is over at once: there are no queries."""
         convert_all(self.layout)
         remove_converted(self.layout, -1)
         while compact(self.layout):

@@ -67,11 +67,11 @@ def test_only_the_leader_does_what_is_to_be_done_once(bench: Bench) -> None:
     done: list[str] = []
     leads = [True, False]
 
-    def duty(name: str) -> PeriodicTask:
+    def task(name: str) -> PeriodicTask:
         return PeriodicTask(lambda: done.append(name) or 0, 0)
 
     for each in leads:
-        duties = Tasks(bench.layout, 0, lambda: None, (duty("own"),), (duty("led"),), leads=lambda now=each: now)
-        duties.round()
+        tasks = Tasks(bench.layout, 0, lambda: None, (task("own"),), (task("led"),), leads=lambda now=each: now)
+        tasks.round()
 
     assert done == ["own", "led", "own"]

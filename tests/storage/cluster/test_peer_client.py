@@ -15,8 +15,8 @@ from storage.cluster.peer_client import (
     DIGEST_HEADER,
     SIGNATURE_HEADER,
     TIME_HEADER,
-    Exchange,
     Offered,
+    PeerClient,
     Unreachable,
     digest_of,
 )
@@ -84,21 +84,21 @@ def peer() -> Iterator[Peer]:
 
 
 @pytest.fixture
-def exchange() -> Exchange:
-    return Exchange(KEY)
+def exchange() -> PeerClient:
+    return PeerClient(KEY)
 
 
-def read(exchange: Exchange, host: Host, known: dict[str, int] | None = None) -> tuple[tuple[Offered, ...], bytes]:
+def read(exchange: PeerClient, host: Host, known: dict[str, int] | None = None) -> tuple[tuple[Offered, ...], bytes]:
     with exchange.ask(host, known or {}) as offer:
         return offer.segments, offer.stream.read(sum(each.size - each.offset for each in offer.segments))
 
 
-def test_peer_is_asked_by_its_name_for_what_is_not_known(exchange: Exchange, peer: Peer) -> None:
+def test_peer_is_asked_by_its_name_for_what_is_not_known(exchange: PeerClient, peer: Peer) -> None:
     assert read(exchange, peer.host, {NAME: 3}) == ((Offered(NAME, len(peer.data), 0),), peer.data)
     assert peer.asked == [(f"/api/v1/internal/hosts/{NAME}/segments", {NAME: 3})]
 
 
-def test_connection_is_kept_and_made_anew_when_the_peer_has_closed_it(exchange: Exchange, peer: Peer) -> None:
+def test_connection_is_kept_and_made_anew_when_the_peer_has_closed_it(exchange: PeerClient, peer: Peer) -> None:
     read(exchange, peer.host)
     peer.data = b""
     read(exchange, peer.host)
@@ -123,7 +123,7 @@ def spoil_status(peer: Peer) -> None:
 
 @pytest.mark.parametrize(("spoil", "reason"), [(spoil_key, "not of this deployment"), (spoil_status, "503")])
 def test_answer_that_is_not_the_peers_is_none(
-    exchange: Exchange, peer: Peer, spoil: Callable[[Peer], None], reason: str
+    exchange: PeerClient, peer: Peer, spoil: Callable[[Peer], None], reason: str
 ) -> None:
     spoil(peer)
 
@@ -131,14 +131,14 @@ def test_answer_that_is_not_the_peers_is_none(
         read(exchange, peer.host)
 
 
-def test_answer_that_breaks_off_is_none(exchange: Exchange, peer: Peer) -> None:
+def test_answer_that_breaks_off_is_none(exchange: PeerClient, peer: Peer) -> None:
     peer.announced = 5
 
     with pytest.raises(Unreachable), exchange.ask(peer.host, {}) as offer:
         offer.stream.read()
 
 
-def test_peer_that_is_not_there_is_unreachable(exchange: Exchange) -> None:
+def test_peer_that_is_not_there_is_unreachable(exchange: PeerClient) -> None:
     moment = datetime(2026, 1, 2, tzinfo=UTC)
 
     with pytest.raises(Unreachable, match="refused"):

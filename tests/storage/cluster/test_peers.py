@@ -47,7 +47,7 @@ class Wire:
         self.sent.append(len(data))
         self.known.append(known)
         self.between()
-        segments = tuple(Offered(each.staged.name, each.staged.size, each.offset) for each in parts)
+        segments = tuple(Offered(each.segment.name, each.segment.size, each.offset) for each in parts)
         yield Offer(segments, io.BytesIO(data))  # type: ignore[arg-type]
 
 

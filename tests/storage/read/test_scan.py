@@ -190,19 +190,19 @@ def test_growing_tail_is_read_in_pieces_and_gives_the_same_rows(bench: Bench) ->
         snapshot = take_snapshot(bench.layout, bench.app)
 
         assert sorted(scan(snapshot, tails).collect()["x"]) == list(range(number + 1))
-    assert len(tails.read(bench.app.id, snapshot.staged)) < 15
+    assert len(tails.read(bench.app.id, snapshot.segments)) < 15
 
 
 def test_converted_segments_leave_the_tails(bench: Bench) -> None:
     tails = UnconvertedRows()
     bench.append(x=[1])
     scan(take_snapshot(bench.layout, bench.app), tails).collect()
-    assert len(tails._tails) == len(tails.places._walked) == 1
+    assert len(tails._tails) == len(tails.index._indexed) == 1
 
     bench.convert()
     scan(take_snapshot(bench.layout, bench.app), tails)
 
-    assert (tails._tails, tails.places._walked) == ({}, {})
+    assert (tails._tails, tails.index._indexed) == ({}, {})
 
 
 def test_tail_that_its_owner_cut_back_is_read_again(bench: Bench) -> None:
@@ -292,7 +292,7 @@ def test_vanished_segment_asks_for_a_new_snapshot_even_if_its_rows_are_known(ben
     bench.append(x=[1])
     snapshot = take_snapshot(bench.layout, bench.app)
     scan(snapshot, tails)
-    Path(snapshot.staged[0].path).unlink()
+    Path(snapshot.segments[0].path).unlink()
 
     with pytest.raises(SnapshotExpired):
         scan(snapshot, tails)

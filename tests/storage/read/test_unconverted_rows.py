@@ -10,7 +10,7 @@ import pytest
 from storage.read import unconverted_rows
 from storage.read.unconverted_rows import UnconvertedRows
 from storage.wal import batches
-from storage.wal.records import Record, decode, encode, join_streams, to_few, to_payload, to_rows
+from storage.wal.records import Record, decode, encode, join_streams, read_streams, to_payload, to_rows
 from storage.wal.segments import SegmentRef, list_segments
 from tests.storage.workbench import NOON, Bench
 
@@ -42,7 +42,7 @@ def test_few_frames_have_the_rows_of_many_in_their_order(monkeypatch: pytest.Mon
     chunked = pl.concat([SHAPES[0], SHAPES[0]], rechunk=False)
     parts = [*SHAPES, *SHAPES[::-1], chunked, SHAPES[0].clear(), *SHAPES * 3]
 
-    few = to_few(to_payload(part) for part in parts)
+    few = read_streams(to_payload(part) for part in parts)
 
     assert len(few) == len(join_streams(parts))
     assert sorted((part.columns, part.dtypes) for part in few) == sorted(
@@ -57,7 +57,7 @@ def test_stream_of_another_form_is_read_too():
     """One without an end mark, which readers accept (Arrow columnar format, IPC streaming format)."""
     whole = bytes(to_payload(SHAPES[0]))
 
-    (rows,) = to_few([whole, whole[:-8]])
+    (rows,) = read_streams([whole, whole[:-8]])
 
     assert rows.equals(pl.concat([SHAPES[0], SHAPES[0]]))
 

@@ -108,15 +108,15 @@ def test_failing_round_is_tried_again_later_and_later(
     def fail(*_: object) -> None:
         raise error
 
-    duties = Tasks(bench.layout, grace_seconds=0, revive=lambda: None)
+    tasks = Tasks(bench.layout, grace_seconds=0, revive=lambda: None)
     monkeypatch.setattr(maintenance, "convert_all", fail)
-    first = maintenance._round(duties, IDLE_SECONDS)
-    second = maintenance._round(duties, first)
-    longest = maintenance._round(duties, 10**6)
+    first = maintenance._round(tasks, IDLE_SECONDS)
+    second = maintenance._round(tasks, first)
+    longest = maintenance._round(tasks, 10**6)
     monkeypatch.undo()
 
     assert IDLE_SECONDS < first < second <= longest == maintenance.BACK_OFF_SECONDS
-    assert maintenance._round(duties, longest) == IDLE_SECONDS
+    assert maintenance._round(tasks, longest) == IDLE_SECONDS
 
 
 def test_duty_that_fails_does_not_keep_the_others_from_being_done(bench: Bench) -> None:
@@ -125,12 +125,12 @@ def test_duty_that_fails_does_not_keep_the_others_from_being_done(bench: Bench) 
     def fail() -> int:
         raise ValueError("ours")
 
-    duties = Tasks(
+    tasks = Tasks(
         bench.layout, 0, lambda: None, (PeriodicTask(fail, 0), PeriodicTask(lambda: done.append("second") or 0, 0))
     )
 
     with pytest.raises(InternalError):
-        duties.round()
+        tasks.round()
 
     assert done == ["second"]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from storage import durable_files
 from storage.durable_files import make_directory
-from storage.wal import segments
 from storage.wal.records import Record, decode
-from storage.wal.segments import Segment, SegmentRef, list_segments, owned
+from storage.wal.segments import Segment, SegmentRef, list_segments, take_ownership
 
 FRAME = Record(1, 1, 0, 0, 0, payload=b"x" * 100)
 
@@ -74,7 +74,7 @@ def test_failed_append_leaves_the_segment_as_it_was_and_lets_it_go(
 
     assert segment.path.stat().st_size == FRAME.size
     assert segment.is_sealed
-    with owned(list_segments(tmp_path)[0]) as is_ours:
+    with take_ownership(list_segments(tmp_path)[0]) as is_ours:
         assert is_ours
 
 
@@ -94,15 +94,15 @@ def test_segment_of_a_living_owner_is_not_given_away(tmp_path: Path) -> None:
     """Architecture section 3, invariant 7."""
     segment = Segment(tmp_path)
 
-    with owned(list_segments(tmp_path)[0]) as is_ours:
+    with take_ownership(list_segments(tmp_path)[0]) as is_ours:
         assert not is_ours
     segment.seal()
-    with owned(list_segments(tmp_path)[0]) as is_ours:
+    with take_ownership(list_segments(tmp_path)[0]) as is_ours:
         assert is_ours
 
 
 def test_segment_that_is_gone_is_not_given_away(tmp_path: Path) -> None:
-    with owned(SegmentRef("x", str(tmp_path / "x.wal"), 1)) as is_ours:
+    with take_ownership(SegmentRef("x", str(tmp_path / "x.wal"), 1)) as is_ours:
         assert not is_ours
 
 
@@ -131,7 +131,7 @@ def test_every_directory_is_synced_in_the_one_above_it(
 ) -> None:
     """One that is there may have been made by a process that died before it could sync."""
     synced: list[Path] = []
-    monkeypatch.setattr(segments, "sync_directory", synced.append)
+    monkeypatch.setattr(durable_files, "sync_directory", synced.append)
     if exists:
         (tmp_path / "a" / "b").mkdir(parents=True)
 

@@ -12,7 +12,7 @@ import pytest
 
 from errors import Overloaded, ShuttingDown, StorageUnavailable
 from storage.wal.records import Record, decode, to_rows
-from storage.wal.segments import list_segments, owned
+from storage.wal.segments import list_segments, take_ownership
 from storage.write.committer import LARGE_BYTES, Committer, Rows
 
 R = TypeVar("R")
@@ -194,7 +194,7 @@ def test_close_commits_what_is_queued_seals_and_refuses_the_rest(tmp_path: Path,
 
     assert appends.finish() == [None, None]
     assert sum(frame.rows for frame in staged_frames(tmp_path)) == 2
-    with owned(list_segments(tmp_path)[0]) as is_ours:
+    with take_ownership(list_segments(tmp_path)[0]) as is_ours:
         assert is_ours
     with pytest.raises(ShuttingDown):
         appends.committer.append(rows(3))
@@ -216,7 +216,7 @@ def test_old_segment_with_data_is_sealed_though_nothing_more_comes(tmp_path: Pat
 
     is_ours = False
     while not is_ours:
-        with owned(list_segments(tmp_path)[0]) as is_ours:
+        with take_ownership(list_segments(tmp_path)[0]) as is_ours:
             pass
 
     assert [frame.rows for frame in staged_frames(tmp_path)] == [1]
