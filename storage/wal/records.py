@@ -116,10 +116,10 @@ def payload_start(data: Buffer, start: int, end: int, seed: int) -> int | None:
     """
     if end - start < HEADER_BYTES or end > len(data):
         return None
-    magic, seed, notes_bytes, payload_bytes = _SIZES.unpack_from(data, start)
+    magic, checksum, notes_bytes, payload_bytes = _SIZES.unpack_from(data, start)
     if magic != MAGIC or payload_bytes == 0 or start + HEADER_BYTES + notes_bytes + payload_bytes != end:
         return None
-    is_whole = isal_zlib.crc32(memoryview(data)[start + _MARK.size : end], seed) == seed
+    is_whole = isal_zlib.crc32(memoryview(data)[start + _MARK.size : end], seed) == checksum
     return end - payload_bytes if is_whole else None
 
 
