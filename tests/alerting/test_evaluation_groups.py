@@ -40,7 +40,7 @@ def test_alert_that_somebody_asked_for_is_evaluated_up_to_that_moment():
 
     (group,) = group_alerts([replace(daily, status=replace(daily.status, next_run_at=asked))], "lease", NOON)
 
-    assert group.slot == asked
+    assert group.window_end == asked
 
 
 def test_alert_that_waited_for_long_is_evaluated_up_to_its_latest_slot():
@@ -50,4 +50,4 @@ def test_alert_that_waited_for_long_is_evaluated_up_to_its_latest_slot():
         [replace(late, status=replace(late.status, next_run_at=NOON - timedelta(days=3)))], "lease", NOON
     )
 
-    assert timedelta() <= NOON - SETTLE - group.slot < timedelta(seconds=60)
+    assert timedelta() <= NOON - SETTLE - group.window_end < timedelta(seconds=60)

@@ -66,7 +66,7 @@ def test_query_on_a_full_disk_runs_unlisted(tmp_path: Path, monkeypatch: pytest.
 
     entry = table.enter(Query("1", "default", "key/a", "SELECT 1", "2026-01-01T00:00:00Z"))
     listed = table.queries("default")
-    place = table.stand_in_line()
+    place = table.enqueue()
     slot = table.try_slot(place)
     place.close()
     entry.close()

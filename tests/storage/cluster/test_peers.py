@@ -71,7 +71,7 @@ class HostBench:
     def __init__(self, root: Path, name: str, wire: Wire) -> None:
         root.mkdir(parents=True)
         found = Peers(name, root / "staging" / "peers", Signer())
-        found._exchange = wire  # type: ignore[assignment]
+        found._client = wire  # type: ignore[assignment]
         self.layout = Layout(root, name, peers=found)
         self.storage = Storage(self.layout, flush_seconds=60)
         self.app = self.storage.find("default", "app")

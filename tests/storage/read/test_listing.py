@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from models import segment
-from storage import names
+from storage import context
 from storage.context import Converted, Layout
 from storage.read.listing import list_unconverted
 from storage.upkeep.conversion import convert_all
@@ -57,7 +57,7 @@ def test_a_segment_that_another_process_converts_is_seen_from_its_commit_on(benc
 
 
 def test_of_too_many_the_newest_half_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "MOST_CONVERTED", 4)
+    monkeypatch.setattr(context, "MOST_CONVERTED", 4)
     known = Converted()
 
     for name in "abcde":

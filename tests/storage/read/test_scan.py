@@ -197,12 +197,12 @@ def test_converted_segments_leave_the_tails(bench: Bench) -> None:
     tails = UnconvertedRows()
     bench.append(x=[1])
     scan(take_snapshot(bench.layout, bench.app), tails).collect()
-    assert len(tails._tails) == len(tails.index._indexed) == 1
+    assert len(tails._segments) == len(tails.index._indexed) == 1
 
     bench.convert()
     scan(take_snapshot(bench.layout, bench.app), tails)
 
-    assert (tails._tails, tails.index._indexed) == ({}, {})
+    assert (tails._segments, tails.index._indexed) == ({}, {})
 
 
 def test_tail_that_its_owner_cut_back_is_read_again(bench: Bench) -> None:
@@ -240,7 +240,7 @@ def test_of_segments_only_the_columns_that_are_asked_for_are_decoded(
 
     assert rows().filter(pl.col("x") > 1).select("z").collect(engine=engine)["z"].to_list() == [2.5, 3.5]
     assert asked == [{"x", "z"}]
-    assert {name for tail in tails._tails.values() for chunk in tail.chunks for name in chunk.rows.columns} == {
+    assert {name for tail in tails._segments.values() for chunk in tail.chunks for name in chunk.rows.columns} == {
         "x",
         "z",
     }

@@ -189,7 +189,7 @@ def test_segment_that_an_older_listing_lacks_stays_known(tmp_path: Path, monkeyp
         kept.read(1, listed)
     assert len(read) == 1
     kept.read(1, [])
-    assert kept._tails == {}
+    assert kept._segments == {}
 
 
 def test_growing_segment_of_two_datasets_gives_each_its_rows(bench: Bench):
