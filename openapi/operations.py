@@ -187,6 +187,11 @@ INGESTION: Final = {
         _json(OBJECT),
         _json(OBJECT),
     ),
+    "collector.acknowledge": Operation(
+        "Splunk's acknowledgements, which are never enabled: an answer says that its events are on disk.",
+        answer=_json(OBJECT),
+        failure=_json(OBJECT),
+    ),
     "loki.push": Operation(
         "Loki push, JSON or protobuf.",
         (_stream_unless("the label `service_name`"), REPEATABLE),

@@ -24,9 +24,9 @@ CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance,
 EXAMPLES = 4
 
 
-@schemathesis.serializer("application/x-protobuf")
+@schemathesis.serializer("application/x-protobuf", "application/x-ndjson")
 def as_sent(_: schemathesis.SerializationContext, value: Any) -> bytes:
-    """Protobuf is bytes to it, and mostly no protobuf: the service has to say so, not to break."""
+    """Bytes and lines that are mostly neither protobuf nor JSON: the service has to say so, not to break."""
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
 
 
