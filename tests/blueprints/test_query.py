@@ -555,10 +555,10 @@ def test_narrowed_reader_finds_the_columns_of_its_rows_in_information_schema(web
 
 
 def test_information_schema_is_as_new_as_the_question(web: Service) -> None:
-    sql = "SELECT count(*) AS n FROM information_schema.columns WHERE table_name = 'fresh'"
+    sql = "SELECT count(*) AS n FROM information_schema.columns WHERE table_name = 'newest'"
 
     before = rows_of(web, sql)
-    web.ingest("fresh", {"a": 1}).raise_for_status()
+    web.ingest("newest", {"a": 1}).raise_for_status()
 
     assert before == [{"n": 0}]
     assert rows_of(web, sql)[0]["n"] > 1
