@@ -88,7 +88,7 @@ def _round(number: Decimal, form: Template, rounding: str) -> Decimal:
 def format_number(number: Decimal, negative: bool, form: Template) -> str:
     """A number that has the template's digits after the point, in the template.
 
-    >>> formatted(Decimal("-1234.50"), True, parsed("9,999.99"))
+    >>> format_number(Decimal("-1234.50"), True, parse_template("9,999.99"))
     '-1,234.50'
     """
     digits, _, decimals = format(abs(number), "f").partition(".")

@@ -182,7 +182,7 @@ def days_justified(months: int, days: int, us: int) -> Interval:
 def justify(months: int, days: int, us: int) -> Interval:
     """Days and hours carried, and every part of one sign.
 
-    >>> justified(1, 0, -3_600_000_000)
+    >>> justify(1, 0, -3_600_000_000)
     (0, 29, 82800000000)
     """
     months, days, us = days_justified(*hours_justified(months, days, us))
@@ -197,7 +197,7 @@ def scale_interval(value: Interval, scale: Callable[[float], float]) -> Interval
     """Every part scaled; fractions of months go to days, of days to microseconds. Raises OverflowError beyond what an
     interval holds. Source: PostgreSQL's interval_mul and interval_div, rounding to millionths as they do.
 
-    >>> scaled((1, 1, 0), lambda part: part * 1.5)
+    >>> scale_interval((1, 1, 0), lambda part: part * 1.5)
     (1, 16, 43200000000)
     """
     months, days, us = (scale(float(part)) for part in value)

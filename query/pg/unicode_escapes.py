@@ -6,7 +6,7 @@ import re
 def unescape(text: str, escape: str) -> str:
     """The text with its escapes resolved. Raises UnicodeError for one that is none.
 
-    >>> unescaped("d!0061t!+000061!!", "!")
+    >>> unescape("d!0061t!+000061!!", "!")
     'data!'
     """
     sign = re.escape(escape)

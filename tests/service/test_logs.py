@@ -31,7 +31,7 @@ def test_every_line_is_json_names_its_request_and_holds_no_secret(start_service:
     (refused,) = [line for line in lines if line.get("request_id") == "with-a-wrong-key"]
     assert (refused["level"], refused["code"]) == ("info", "unauthenticated")
     assert any(line["logger"] == "gunicorn.error" for line in lines)
-    assert any(line["logger"] == "__main__" and "maintenance" in line["message"] for line in lines)
+    assert any(line["logger"] == "storage.upkeep.maintenance" and "maintenance" in line["message"] for line in lines)
     for each in (secret, wrong, ADMIN[1], "a-key-that-seals"):
         assert each not in text
 

@@ -14,7 +14,7 @@ from storage.write.arrival import Arrival
 from storage.write.idempotency import StoredAnswer
 from web.errors import status_of
 from web.ingestion.headers import checked_dataset_name
-from web.ingestion.received import IngestRequest, receipt
+from web.ingestion.received import IngestRequest, request_digest
 from web.ingestion.writer import Writer
 
 
@@ -38,7 +38,7 @@ class PartsStore:
         for part in decoded.parts:
             if part.dataset in refused:
                 continue
-            arrival = _arrival_of_part(received.arrival, part, rows, receipt(identity, part.dataset, key))
+            arrival = _arrival_of_part(received.arrival, part, rows, request_digest(identity, part.dataset, key))
             try:
                 answers.append(self._store_once(received, part, arrival))
             except WeirError as error:

@@ -39,6 +39,6 @@ class IngestRequest:
         return self._decoded
 
 
-def receipt(identity: Identity, dataset: str, key: str | None) -> bytes:
+def request_digest(identity: Identity, dataset: str, key: str | None) -> bytes:
     """What a repetition of this request has too: nothing without an Idempotency-Key."""
     return b"" if key is None else receipt_of(identity.tenant, dataset, f"{identity.kind}:{identity.id}", key)

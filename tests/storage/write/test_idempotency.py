@@ -202,8 +202,8 @@ import os, signal, sys
 from pathlib import Path
 from models import base, dataset
 from storage.write.engine import Storage
-from storage.names import Layout
-from tests.storage import test_idempotency as test
+from storage.context import Layout
+from tests.storage.write import test_idempotency as test
 base.bind(sys.argv[1])
 class Bench:
     storage = Storage(Layout(Path(sys.argv[2])))
