@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -127,3 +127,11 @@ def _end_with_parent() -> None:
 def clean_environment() -> dict[str, str]:
     """Ours without what would change the service under test."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("WEIR_", "GUNICORN_"))}
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Return when the condition holds; fail when it does not in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the condition never held"
+        time.sleep(0.1)

@@ -4,8 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import requests
 from tests.alerting.receiver import Receiver, receiving
 from tests.blueprints.authored import WRITER, Client, alert, entry, webhook
 from tests.conftest import NewDatabase, service_environment
-from tests.running import Service, free_port
+from tests.running import Service, free_port, wait_until
 
 pytestmark = pytest.mark.service
 
@@ -63,13 +62,6 @@ def make_due(service: Service) -> None:
     """Let every alert be due now; a minute is long for a test."""
     with psycopg.connect(service.environment["WEIR_DATABASE_URL"], autocommit=True) as connection:
         connection.execute("UPDATE alert SET next_run_at = now() - interval '1 minute' WHERE next_run_at IS NOT NULL")
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def alerting_processes(service: Service) -> list[int]:

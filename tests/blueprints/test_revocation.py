@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.running import ADMIN, Service
+from tests.running import ADMIN, Service, wait_until
 
 WORKERS = 3
 CONNECTIONS = 12
@@ -90,13 +90,6 @@ class Hammer:
             # The revocation may be under way, and then either answer is right.
             credential.served += status == 200
             self.outcomes["served" if status in (200, *refusals) else f"wrong {status}"] += 1
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def key(service: Service, name: str, refusal: int, revoke: Callable[[dict[str, str]], None]) -> Credential:

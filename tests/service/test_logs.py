@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.running import ADMIN, Service
+from tests.running import ADMIN, Service, wait_until
 
 CANARY = "canary7f3e"
 MANY = 20_000
@@ -23,6 +23,7 @@ def test_every_line_is_json_names_its_request_and_holds_no_secret(start_service:
     wrong = "11111111-2222-4333-8444-555555555555"
     service.call("POST", "/api/v1/ingest", json=[{}], headers={"X-API-Key": wrong, "X-Request-Id": "with-a-wrong-key"})
     service.call("POST", "/api/v1/query", json={"query": "SELECT"}, headers={"X-API-Key": secret})
+    wait_until(lambda: "maintenance leads" in service.log.read_text())
     service.stop()
 
     text = service.log.read_text()

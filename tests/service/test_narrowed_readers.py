@@ -5,7 +5,7 @@ docs/security.md, "Narrowed readers". A route that is missing here fails the run
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from app import create_app
 from config import Settings
 from tests.blueprints.authored import WRITER, Client, alert, dashboard, entry, sql_filter, webhook
 from tests.conftest import service_environment
-from tests.running import Service
+from tests.running import Service, wait_until
 
 CANARY = "CANARY5d1f"
 HIDDEN_AMOUNT = 424_242
@@ -47,13 +47,6 @@ def narrowed(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def hide(service: Service, **members: Any) -> None:
     """More rows that the narrowed reader may not see."""
     service.ingest("app", [{"env": "dev", "amount": HIDDEN_AMOUNT, "secret": CANARY, **members}]).raise_for_status()
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 200
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
 
 
 def evaluate(service: Service, path: str, value: float) -> None:

@@ -43,7 +43,10 @@ def test_lines_of_all_processes_and_numbers_arrive_and_no_secret_does(observed: 
     )
     assert (lines[0]["level"], lines[0]["request_id"]) == ("info", "with-36")
     assert lines[0]["host"]
-    wait_for(observed, "SELECT 1 FROM weir WHERE kind = 'log' AND logger = '__main__' AND message LIKE 'maintenance%'")
+    wait_for(
+        observed,
+        "SELECT 1 FROM weir WHERE kind = 'log' AND logger = 'storage.upkeep.maintenance' AND message LIKE 'maintenance%'",
+    )
     counted = wait_for(
         observed,
         "SELECT max(value) AS refused FROM weir WHERE metric = 'weir_refusals_total'"
