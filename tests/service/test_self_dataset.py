@@ -45,7 +45,7 @@ def test_lines_of_all_processes_and_numbers_arrive_and_no_secret_does(observed: 
     assert lines[0]["host"]
     wait_for(
         observed,
-        "SELECT 1 FROM weir WHERE kind = 'log' AND logger = 'storage.upkeep.maintenance' AND message LIKE 'maintenance%'",
+        "SELECT 1 FROM weir WHERE logger = 'storage.upkeep.maintenance' AND message LIKE 'maintenance%'",
     )
     counted = wait_for(
         observed,

@@ -215,7 +215,7 @@ def test_forged_manifest_cannot_write_elsewhere(filled: Bench, tmp_path: Path, p
     forged.mkdir()
     archive.finish(forged, replace(manifest, members=(archive.Member(path, 0, ""),)))
 
-    with pytest.raises(BackupRefused, match="outside of itself"):
+    with pytest.raises(BackupRefused, match=r"outside of itself|understands"):
         archive.read(forged)
 
 
@@ -240,7 +240,7 @@ STRANGE = [
 @pytest.mark.parametrize("name", STRANGE)
 @pytest.mark.parametrize("table", ["file", "segment"])
 def test_forged_row_cannot_name_a_file_elsewhere(
-    filled: Bench, tmp_path: Path, new_database: NewDatabase, table: str, name: bytes
+    filled: Bench, tmp_path: Path, empty_database: EmptyDatabase, table: str, name: bytes
 ):
     """Files that the tables say are removed are deleted."""
     source = tmp_path / "backup"
@@ -250,7 +250,7 @@ def test_forged_row_cannot_name_a_file_elsewhere(
     with pytest.raises(BackupRefused, match=f"a row of {table}"):
         archive.verify(source, archive.read(source))
     with pytest.raises(BackupRefused, match=f"a row of {table}"):
-        restore(source, settings(tmp_path / "restored", new_database()))
+        restore(source, settings(tmp_path / "restored", empty_database()))
 
 
 def test_forged_rows_cannot_hide_behind_other_line_ends(filled: Bench, tmp_path: Path):
