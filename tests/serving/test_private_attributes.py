@@ -97,7 +97,8 @@ def test_attribute_is_there_in_the_version_it_was_read_in(attribute: Attribute):
 
 
 def test_every_private_attribute_is_listed():
-    assert used() | overridden() <= {attribute.name for attribute in listed()}
+    # os._exit is documented by Python itself.
+    assert (used() | overridden()) - {"_exit"} <= {attribute.name for attribute in listed()}
 
 
 def test_everything_from_undocumented_modules_is_listed():

@@ -110,7 +110,7 @@ def test_bucket_that_does_not_exist_is_told_as_such(bench: Bench) -> None:
     unfinished.write_bytes(b"x")
 
     with pytest.raises(StorageUnavailable, match="no-such-bucket"):
-        missing.publish(unfinished, "a.parquet")
+        missing.publish(unfinished, "default/app/date=2026-01-01/hour=00/a.parquet")
 
 
 def test_file_that_is_gone_fails_the_query_by_name(bench: Bench) -> None:

@@ -188,7 +188,7 @@ from contextlib import suppress
 from pathlib import Path
 from models.file import File
 from storage.files.object_cache import Cache
-from storage.names import CacheLimits
+from storage.context import CacheLimits
 made = Cache(Path(sys.argv[1]), CacheLimits(20_000, 0.05))
 def read(path):
     yield bytes([int(path[1:3])]) * 500
