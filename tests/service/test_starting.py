@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import ADMIN, ROOT, clean_environment, free_port
+from tests.running import ADMIN, ROOT, clean_environment, free_port, wait_until
 
 END_SECONDS = 60
 
@@ -40,7 +40,7 @@ def failed(data_dir: Path, bind: str | None = None, **environment: str) -> list[
     process = begin(data_dir, bind, **environment)
 
     assert process.wait(timeout=END_SECONDS) == 1
-    assert left_of(data_dir) == []
+    wait_until(lambda: left_of(data_dir) == [], 10)
     return [line for line in output(data_dir).splitlines() if not re.match(r"\d{4}-", line)]
 
 
@@ -149,7 +149,7 @@ def test_ctrl_c_during_the_first_start_ends_everything_without_a_traceback(tmp_p
     os.killpg(process.pid, signal.SIGINT)
 
     assert process.wait(timeout=END_SECONDS) == 0
-    assert left_of(tmp_path / "data") == []
+    wait_until(lambda: left_of(tmp_path / "data") == [], 10)
     said = output(tmp_path / "data")
     assert "Traceback" not in said
     assert "SIGKILL" not in said
@@ -166,5 +166,6 @@ def test_ctrl_c_of_a_running_service_seals_what_was_written_and_says_nothing(sta
     said = service.log.read_text()
     assert "Traceback" not in said
     assert "failed with" not in said
-    assert said.count("Worker exiting") == 2
-    assert left_of(service.data_dir) == []
+    # A worker that still loads the application when the signal comes ends without a word.
+    assert said.count("Worker exiting") in (1, 2)
+    wait_until(lambda: left_of(service.data_dir) == [], 10)
