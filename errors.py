@@ -99,7 +99,7 @@ class UnsupportedSQL(InvalidRequest):
 
 
 class InvalidPromQL(InvalidRequest):
-    """The expression is not PromQL: syntax, unknown function, wrong types. The text is Prometheus' own, with position."""
+    """The expression is not PromQL: syntax, unknown function, wrong types. The text says where."""
 
     code = "invalid_promql"
 

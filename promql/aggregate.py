@@ -1,5 +1,6 @@
 """Aggregations over series: sum, avg, min, ... (promql/engine.go, aggregation)."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +9,7 @@ import numpy as np
 
 from promql.annotations import Annotations
 from promql.arrays import Bools, Floats, Ints
-from promql.compensated import add_arrays
+from promql.compensated import add, add_arrays
 from promql.functions.over_time import quantiles
 from promql.histogram import Histogram, IncompatibleSchemas
 from promql.labels import EMPTY, METRIC_NAME, Labels, labels_of, metric_name, only, without
@@ -61,7 +62,9 @@ def _kept(labels: Labels, grouping: Sequence[str], *, is_without: bool) -> Label
     return without(labels, (METRIC_NAME, *grouping)) if is_without else only(labels, grouping)
 
 
-def aggregated(operation: str, matrix: Matrix, groups: Groups, parameter: Floats | None, notes: Annotations, at: int) -> Matrix:
+def aggregated(
+    operation: str, matrix: Matrix, groups: Groups, parameter: Floats | None, notes: Annotations, at: int
+) -> Matrix:
     """One series for each group. `at`: where the aggregated expression stands in the text."""
     if not groups.count:
         return Matrix([], np.empty((0, matrix.steps)), np.empty((0, matrix.steps), dtype=np.bool_))
@@ -120,16 +123,16 @@ def _mean(matrix: Matrix, groups: Groups, _: Floats | None) -> Floats:
 
 def _incremental(values: Floats) -> float:
     """The mean of what overflows as a sum: plain until it would, from then on term by term."""
-    total, lost, mean, is_incremental = values[0], np.float64(0.0), np.float64(0.0), False
-    for count, value in enumerate(values[1:], 2):
+    total, lost, mean, is_incremental = float(values[0]), 0.0, 0.0, False
+    for count, value in enumerate(values[1:].tolist(), 2):
         if not is_incremental:
-            added, compensation = add_arrays(value, total, lost)
-            if not np.isinf(added):
+            added, compensation = add(value, total, lost)
+            if not math.isinf(added):
                 total, lost = added, compensation
                 continue
             is_incremental, mean, lost = True, total / (count - 1), lost / (count - 1)
         share = (count - 1) / count
-        mean, lost = add_arrays(value / count, share * mean, share * lost)
+        mean, lost = add(value / count, share * mean, share * lost)
     return float(mean + lost if is_incremental else total / len(values) + lost / len(values))
 
 

@@ -10,3 +10,8 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 # Histograms, or None where there is none.
 Objects = npt.NDArray[Any]
+
+
+def filled(objects: Objects) -> Bools:
+    """Where there is an object."""
+    return np.asarray(objects != np.array(None, dtype=object), dtype=np.bool_)

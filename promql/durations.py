@@ -3,7 +3,15 @@
 import re
 from typing import Final
 
-_UNITS: Final = {"y": 31_536_000_000, "w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
+_UNITS: Final = {
+    "y": 31_536_000_000,
+    "w": 604_800_000,
+    "d": 86_400_000,
+    "h": 3_600_000,
+    "m": 60_000,
+    "s": 1_000,
+    "ms": 1,
+}
 _FORM: Final = re.compile(r"(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?")
 # time.Duration holds 63 bits of nanoseconds.
 LONGEST_MS: Final = (2**63 - 1) // 1_000_000

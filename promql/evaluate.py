@@ -18,17 +18,18 @@ from promql.functions.over_time import OVER_TIME
 from promql.functions.range_input import RangeInput
 from promql.functions.rates import RATES
 from promql.infos import with_info
-from promql.labels import without_metadata
+from promql.labels import is_label_name, quoted, without_metadata
 from promql.matching import CHANGING, combined, pair, result_labels, set_operation
 from promql.operators import Operands, compute, compute_floats
 from promql.prepare import prepare
 from promql.ranking import ranked
 from promql.selecting import Source, latest, range_of, reference_times, subquery_steps, windows
-from promql.series import Matrix, Samples, Steps, nothing, samples_of, scalar, stacked
+from promql.series import Matrix, Samples, Steps, nothing, samples_of, scalar, stacked, with_hints
 from promql.tree import Aggregate, Binary, Call, Invariant, Negation, Node, Range, Selector, Subquery, Type, type_of
 
 _RANGE_FUNCTIONS: Final = RATES | OVER_TIME
 _RANKINGS: Final = frozenset({"topk", "bottomk", "limitk", "limit_ratio"})
+_BEFORE_MS: Final = 300_000
 _KEEPS_NAME: Final = frozenset({"last_over_time", "first_over_time"})
 
 
@@ -110,14 +111,15 @@ class Evaluator:
         raise failed(f"cannot evaluate {type_of(node)} at steps")
 
     def _latest(self, node: Selector, steps: Steps) -> Matrix:
-        matrix, _ = latest(self, node, steps, self.limits.lookback_ms)
+        source = _Hinted(self) if node.statistics else self
+        matrix, _ = latest(source, node, steps, self.limits.lookback_ms)
         self._bound(matrix.values.size)
         return matrix
 
     def _invariant(self, node: Invariant, steps: Steps) -> Matrix:
         once = self.evaluate(node.expr, steps.first())
         self._bound(len(once.labels) * steps.count)
-        values, present = (np.repeat(each, steps.count, axis=1) for each in (once.values, once.present))
+        values, present = np.repeat(once.values, steps.count, axis=1), np.repeat(once.present, steps.count, axis=1)
         native = None if once.histograms is None else np.repeat(once.histograms, steps.count, axis=1)
         return Matrix(once.labels, values, present, native)
 
@@ -207,8 +209,8 @@ class Evaluator:
 
     def _count_values(self, node: Aggregate, steps: Steps) -> Matrix:
         label = _text(node.parameter)
-        if not label:
-            raise failed(f'invalid label name "{label}"')
+        if not is_label_name(label):
+            raise failed(f"invalid label name {quoted(label)}")
         matrix = self.evaluate(node.expr, steps)
         return distinct(counted_values(matrix, label, node.grouping, is_without=node.without))
 
@@ -320,9 +322,7 @@ class Evaluator:
         parameters = [self._scalar(each, steps) for each in node.args if each is not argument]
         output = _RANGE_FUNCTIONS[node.function](data, parameters)
         if node.function == "absent_over_time":
-            missing = ~output.present.any(axis=0, keepdims=True)
-            labels = labelling.absent_labels(argument)
-            return Matrix([labels], np.ones(missing.shape), missing).without_empty()
+            return labelling.absent(Matrix(list(data.labels), output.values, output.present), argument).without_empty()
         keeps_name = node.function in _KEEPS_NAME
         labels = [each if keeps_name else without_metadata(each) for each in data.labels]
         result = Matrix(labels, output.values, output.present, output.histograms).without_empty()
@@ -348,7 +348,8 @@ class Evaluator:
         timing, range_ms = range_of(argument)
         if isinstance(argument, Range):
             instants = reference_times(timing, steps)
-            return self.select(argument.selector.matchers, int(instants[0]) - range_ms + 1, int(instants[-1]))
+            source = _Hinted(self) if argument.selector.statistics else self
+            return source.select(argument.selector.matchers, int(instants[0]) - range_ms + 1, int(instants[-1]))
         inner = subquery_steps(argument, steps, self.limits.subquery_step_ms)
         if inner.count == 0:
             return samples_of(nothing(0), inner)
@@ -362,6 +363,18 @@ class Evaluator:
         first, last = int(data.ends[0]) - data.range_ms, int(data.ends[0])
         kept = (samples.times > first) & (samples.times <= last)
         return samples.where(kept if samples.stale is None else kept & ~samples.stale)
+
+
+class _Hinted:
+    """A source whose histograms say where their counters began anew."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def select(self, matchers: tuple[tree.Matcher, ...], start_ms: int, end_ms: int) -> Samples:
+        # The first sample is compared with the one before it, too.
+        hinted = with_hints(self._source.select(matchers, start_ms - _BEFORE_MS, end_ms))
+        return hinted if hinted.histograms is None else hinted.where(hinted.times >= start_ms)
 
 
 def _operands(vector: Matrix, other: Floats) -> Operands:

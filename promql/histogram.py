@@ -36,7 +36,7 @@ class Bucket(NamedTuple):
     upper: float
     lower_inclusive: bool
     upper_inclusive: bool
-    count: float
+    count: float  # type: ignore[assignment]
 
 
 class Outcome(NamedTuple):
@@ -90,6 +90,7 @@ class Histogram:
         return replace(self, positive=dict(self.positive), negative=dict(self.negative))
 
     def with_hint(self, hint: Hint) -> "Histogram":
+        """The same with another hint; the buckets are shared."""
         return self if self.hint is hint else replace(self, hint=hint)
 
     def scale(self, factor: float) -> "Histogram":
@@ -129,11 +130,9 @@ class Histogram:
     def equals(self, other: "Histogram") -> bool:
         """Whether both hold the same, bit by bit (Equals); hints do not count."""
         scalars = (self.schema, self.custom, self.zero_threshold, *map(_bits, (self.zero_count, self.count, self.sum)))
-        others = (other.schema, other.custom, other.zero_threshold) + tuple(
-            map(_bits, (other.zero_count, other.count, other.sum))
-        )
+        theirs = map(_bits, (other.zero_count, other.count, other.sum))
         return (
-            scalars == others
+            scalars == (other.schema, other.custom, other.zero_threshold, *theirs)
             and _filled(self.positive) == _filled(other.positive)
             and _filled(self.negative) == _filled(other.negative)
         )

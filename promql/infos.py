@@ -32,7 +32,9 @@ class HasLookback(Protocol):
     def lookback_ms(self) -> int: ...
 
 
-def with_info(base: Matrix, argument: Node, matchers: Sequence[Matcher] | None, steps: Steps, context: Context) -> Matrix:
+def with_info(
+    base: Matrix, argument: Node, matchers: Sequence[Matcher] | None, steps: Steps, context: Context
+) -> Matrix:
     """The series with the data labels of the info series that share `instance` and `job`."""
     data = [each for each in matchers or () if each.name != METRIC_NAME]
     names = _name_matchers([each for each in matchers or () if each.name == METRIC_NAME])
@@ -101,11 +103,11 @@ def _combined(base: Matrix, ignored: Sequence[bool], info: Matrix, times: Ints, 
     by_labels: dict[Labels, tuple[int, list[int]]] = {}
     for step in range(base.steps):
         current = _current(info, times, step)
-        for row in np.flatnonzero(base.present[:, step]):
+        for row in map(int, np.flatnonzero(base.present[:, step])):
             labels = base.labels[row]
             added = labels if ignored[row] else _added(labels, current, data)
             if added is not None:
-                by_labels.setdefault((*added, ("", str(row))), (int(row), []))[1].append(step)
+                by_labels.setdefault((*added, ("", str(row))), (row, []))[1].append(step)
     rows = list(by_labels.items())
     result = base.rows([row for _, (row, _) in rows])
     result.labels = [key[:-1] for key, _ in rows]

@@ -62,7 +62,16 @@ def is_legacy_name(name: str) -> bool:
     >>> is_legacy_name("http.method")
     False
     """
-    return bool(name) and not name[0].isdigit() and all(each.isascii() and (each.isalnum() or each == "_") for each in name)
+    return (
+        bool(name)
+        and not name[0].isdigit()
+        and all(each.isascii() and (each.isalnum() or each == "_") for each in name)
+    )
+
+
+def is_label_name(name: str) -> bool:
+    """Any text in UTF-8 is one since Prometheus 3 (model.UTF8Validation)."""
+    return bool(name) and not any(0xD800 <= ord(each) <= 0xDFFF for each in name)
 
 
 def _name(name: str) -> str:
@@ -90,6 +99,9 @@ def _escaped(character: str) -> str:
     if character.isprintable():
         return character
     number = ord(character)
+    if 0xDC80 <= number <= 0xDCFF:
+        # A byte that is no UTF-8.
+        return f"\\x{number - 0xDC00:02x}"
     if number < 0x80:
         return f"\\x{number:02x}"
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

@@ -65,8 +65,8 @@ def pair(left: Matrix, right: Matrix, matching: Matching) -> Pairs:
     """The rows of both sides that match. Raises PromQLFailed where one side has several for a group at one step."""
     is_swapped = matching.card == "one-to-many"
     many, one = (right, left) if is_swapped else (left, right)
-    many_codes, one_codes, groups = _codes(many, one, matching)
-    _refuse_duplicates(one, one_codes, many.present.any(axis=0), matching)
+    many_codes, one_codes, _ = _codes(many, one, matching)
+    _refuse_duplicates(one, one_codes, np.asarray(many.present.any(axis=0)), matching)
     by_code: dict[int, list[int]] = {}
     for row, code in enumerate(one_codes.tolist()):
         by_code.setdefault(code, []).append(row)
@@ -77,7 +77,7 @@ def pair(left: Matrix, right: Matrix, matching: Matching) -> Pairs:
 
 def _refuse_duplicates(one: Matrix, codes: Ints, asked: Bools, matching: Matching) -> None:
     """Steps without any series on the other side match nothing, so nothing is ambiguous there."""
-    repeated = np.flatnonzero(np.bincount(codes) > 1) if len(codes) else []
+    repeated = np.flatnonzero(np.bincount(codes) > 1)
     for code in repeated:
         rows = np.flatnonzero(codes == code)
         clashes = np.flatnonzero((one.present[rows].sum(axis=0) > 1) & asked)
@@ -110,7 +110,7 @@ def result_labels(many: Labels, one: Labels, operation: str, matching: Matching,
 
 
 def combined(pairs: Pairs, matched: Bools, result: Matrix, matching: Matching) -> Matrix:
-    """The result of all pairs. `matched`: where both sides have a value, whatever becomes of it. Raises PromQLFailed."""
+    """The result of all pairs. `matched`: where both sides have a value, whatever comes of it. Raises PromQLFailed."""
     if matching.card == "one-to-one":
         _refuse_overlap(pairs.codes.tolist(), matched, "many-to-one matching must be explicit (group_left/group_right)")
     else:

@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 
 from promql.annotations import Annotations
-from promql.arrays import Bools, Floats, Objects
+from promql.arrays import Bools, Floats, Objects, filled
 from promql.histogram import Hint, Histogram, IncompatibleSchemas
-from promql.trimming import trimmed
 from promql.tree import COMPARISONS
+from promql.trimming import trimmed
 
 _ARITHMETIC: Final[dict[str, Callable[[Floats, Floats], Floats]]] = {
     "+": np.add,
@@ -88,10 +88,10 @@ def _native(operation: str, operands: Operands, outcome: Outcome, notes: Annotat
     sides = [np.full(shape, None, dtype=object) if each is None else each for each in _sides(operands)]
     left, right = (np.broadcast_to(each, shape) for each in sides)
     outcome.native = np.full(shape, None, dtype=object)
-    are_native = np.not_equal(left, None) | np.not_equal(right, None)
-    if operation in ("</", ">/") and (operands.present & ~are_native.astype(np.bool_)).any():
+    are_native = filled(left) | filled(right)
+    if operation in ("</", ">/") and (operands.present & ~are_native).any():
         _refuse_kinds(operation, ("float", "float"), notes, at)
-    for place in zip(*np.nonzero(operands.present & are_native.astype(np.bool_)), strict=True):
+    for place in zip(*np.nonzero(operands.present & are_native), strict=True):
         values = _value(left, operands.left, place), _value(right, operands.right, place)
         result, kept = _of_natives(operation, *values, notes, at)
         outcome.failed[place] = result is None
@@ -131,7 +131,7 @@ def _of_natives(
 def _of_two(
     operation: str, left: Histogram, right: Histogram, notes: Annotations, at: int
 ) -> tuple[Histogram | None, bool]:
-    if operation == "==" or operation == "!=":
+    if operation in ("==", "!="):
         return left, left.equals(right) == (operation == "==")
     if operation not in ("+", "-"):
         _refuse_kinds(operation, ("histogram", "histogram"), notes, at)

@@ -7,6 +7,7 @@ to lay positions over that tree, and the text as the parser can read it.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from promql.fault import syntax_error
@@ -26,7 +27,9 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE | re.ASCII | re.DOTALL,
 )
-_LISTS: Final = frozenset({"by", "without", "on", "ignoring", "group_left", "group_right", "fill", "fill_left", "fill_right"})
+_LISTS: Final = frozenset(
+    {"by", "without", "on", "ignoring", "group_left", "group_right", "fill", "fill_left", "fill_right"}
+)
 _WORD_OPERATORS: Final = frozenset({"and", "or", "unless", "atan2"})
 _OPERATORS: Final = frozenset({"</", ">/", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "^"})
 _FILLS: Final = frozenset({"fill", "fill_left", "fill_right"})
@@ -243,7 +246,7 @@ class _Scanner:
             self._take()
 
     def _refuse_alternatives(self, tokens: list[Token]) -> None:
-        for before, token in zip(tokens, tokens[1:], strict=False):
+        for before, token in pairwise(tokens):
             if token.text.lower() == "or" and before.kind == "string":
                 message = 'unexpected identifier "or" in label matching, expected "," or "}"'
                 raise syntax_error(message, self._text, token.start)

@@ -23,10 +23,12 @@ _CARDS: Final = {"OneToOne": "one-to-one", "ManyToOne": "many-to-one", "OneToMan
 _MATCH: Final = {"Equal": "=", "NotEqual": "!=", "Re": "=~", "NotRe": "!~"}
 # promql/parser/functions.go and parse.go: what needs --enable-feature=promql-experimental-functions.
 EXPERIMENTAL: Final = frozenset(
-    """double_exponential_smoothing end first_over_time_st histogram_quantiles info limit_ratio limitk mad_over_time max_of
+    """double_exponential_smoothing end histogram_quantiles info limit_ratio limitk mad_over_time max_of
     min_of range sort_by_label sort_by_label_desc start start_timestamp step ts_of_first_over_time ts_of_last_over_time
     ts_of_max_over_time ts_of_min_over_time""".split()
 )
+_BYTE: Final = re.compile(r"\\(?:x[89a-fA-F]|[2-3][0-7]{2})")
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _MS: Final = timedelta(milliseconds=1)
 # The parser quotes names as Rust does.
 _QUOTED: Final = re.compile(r"'([^']*)'")
@@ -74,7 +76,8 @@ class _Reader:
             case promql_parser.NumberLiteral():
                 return self._number(expr)
             case promql_parser.StringLiteral():
-                return tree.String(expr.val, self._take("string").start)
+                item = self._take("string")
+                return tree.String(_with_bytes(item.text, expr.val), item.start)
             case promql_parser.VectorSelector():
                 return self._selector(expr)
             case promql_parser.MatrixSelector():
@@ -150,7 +153,9 @@ class _Reader:
     def _subquery(self, expr: Any) -> Node:
         inner = self.read(expr.expr)
         if tree.type_of(inner) != Type.VECTOR:
-            raise self._error(f"subquery is only allowed on instant vector, got {tree.type_of(inner)} instead", inner.at)
+            raise self._error(
+                f"subquery is only allowed on instant vector, got {tree.type_of(inner)} instead", inner.at
+            )
         fixed = None if expr.at is None else self._fixed()
         step = None if expr.step is None else self._positive(expr.step, inner.at)
         return tree.Subquery(inner, self._positive(expr.range, inner.at), step, _ms(expr.offset), fixed, inner.at)
@@ -198,6 +203,24 @@ class _Reader:
             raise self._error(f"{name}() is experimental and must be enabled with {flag}", at)
 
 
+def _with_bytes(literal: str, value: str) -> str:
+    """The value of a literal; single bytes that are no UTF-8 become lone surrogates, which no name may have."""
+    if literal.startswith("`") or not _BYTE.search(literal):
+        return value
+    parts = re.split(r"(\\x[0-9a-fA-F]{2}|\\[0-7]{3}|\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8}|\\.)", literal[1:-1])
+    return b"".join(map(_escaped_bytes, parts)).decode("utf-8", "surrogateescape")
+
+
+def _escaped_bytes(part: str) -> bytes:
+    if not part.startswith("\\"):
+        return part.encode()
+    if part[1] == "x":
+        return bytes([int(part[2:], 16)])
+    if part[1].isdigit():
+        return bytes([int(part[1:], 8) & 0xFF])
+    return (chr(int(part[2:], 16)) if part[1] in "uU" else _ESCAPES.get(part[1], part[1])).encode()
+
+
 def _matching(modifier: Any, operation: str) -> Matching:
     if modifier is None:
         return Matching("many-to-many" if operation in tree.SET_OPERATIONS else "one-to-one")
@@ -232,7 +255,7 @@ def _duration_seconds(text: str) -> float:
 
 def _half_up(value: float) -> int:
     """math.Round of Go: halves go away from zero."""
-    return int(math.floor(abs(value) + 0.5)) * (-1 if value < 0 else 1)
+    return math.floor(abs(value) + 0.5) * (-1 if value < 0 else 1)
 
 
 def nodes(root: Node) -> Iterator[Node]:

@@ -16,10 +16,13 @@ _VARYING: Final = frozenset(
     time timestamp""".split()
 )
 
+_STATISTICS: Final = frozenset({"histogram_count", "histogram_sum", "histogram_avg"})
+_NEED_BUCKETS: Final = frozenset({"histogram_quantile", "histogram_quantiles", "histogram_fraction"})
+
 
 def prepare(node: Node, steps: Steps, *, is_range: bool) -> Node:
     """The expression for these steps."""
-    folded = _folded(node, steps, is_range=is_range)
+    folded = _marked(_folded(node, steps, is_range=is_range), False)
     prepared, _, wraps = _prepared(folded, steps)
     return Invariant(prepared, prepared.at) if wraps else prepared
 
@@ -45,6 +48,25 @@ def _folded(node: Node, steps: Steps, *, is_range: bool) -> Node:
     return node
 
 
+def _marked(node: Node, asked: bool) -> Node:
+    """Marks the selectors of which only counts and sums are asked (detectHistogramStatsDecoding)."""
+    match node:
+        case Selector():
+            return replace(node, statistics=asked)
+        case Range():
+            return replace(node, selector=replace(node.selector, statistics=asked))
+        case Call():
+            if node.function in _NEED_BUCKETS:
+                return node
+            inner = asked or node.function in _STATISTICS
+            return replace(node, args=tuple(_marked(each, inner) for each in node.args))
+        case Binary() if node.operation not in ("</", ">/"):
+            return replace(node, left=_marked(node.left, asked), right=_marked(node.right, asked))
+        case Aggregate() | Negation() | Paren():
+            return replace(node, expr=_marked(node.expr, asked))
+    return node
+
+
 def _fixed(at: tree.AtTime, steps: Steps) -> int | None:
     return {"start": steps.start, "end": steps.end}[at] if isinstance(at, str) else at
 
@@ -56,8 +78,8 @@ def _prepared(node: Node, steps: Steps) -> tuple[Node, bool, bool]:
             fixed = _fixed(node.fixed, steps)
             return replace(node, fixed=fixed), fixed is not None, fixed is not None
         case Range():
-            selector, is_invariant, _ = _prepared(node.selector, steps)
-            return replace(node, selector=selector), is_invariant, False
+            fixed = _fixed(node.selector.fixed, steps)
+            return replace(node, selector=replace(node.selector, fixed=fixed)), fixed is not None, False
         case Subquery():
             return _subquery(node, steps)
         case Call():

@@ -18,7 +18,7 @@ class ClassicBucket(NamedTuple):
     """All observations up to `upper`."""
 
     upper: float
-    count: float
+    count: float  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +150,10 @@ def _rank(value: float, buckets: Sequence[ClassicBucket]) -> float:
         if start >= value:
             return before
         if each.upper > value:
-            return each.count if start == -math.inf else before + (each.count - before) * (value - start) / (
-                each.upper - start
+            return (
+                each.count
+                if start == -math.inf
+                else before + (each.count - before) * (value - start) / (each.upper - start)
             )
         before, start = each.count, each.upper
     return buckets[-1].count
@@ -167,9 +169,9 @@ def histogram_quantile(q: float, histogram: Histogram, notes: Annotations, at: i
     forward = is_nan or q < 0.5
     buckets = histogram.buckets() if forward else histogram.buckets()[::-1]
     rank = (q if forward else 1 - q) * histogram.count
-    bucket, count, position = Bucket(0.0, 0.0, False, False, 0.0), 0.0, 0
-    for position, each in enumerate(buckets):
-        bucket = each
+    bucket, count, seen = Bucket(0.0, 0.0, False, False, 0.0), 0.0, 0
+    for each in buckets:
+        bucket, seen = each, seen + 1
         count += each.count
         if each.count != 0 and count >= rank:
             break
@@ -183,7 +185,7 @@ def histogram_quantile(q: float, histogram: Histogram, notes: Annotations, at: i
             return math.nan
         return bucket.upper
     rank = rank - (count - bucket.count) if forward else count - rank
-    if is_nan and count + sum(each.count for each in buckets[position + 1 :]) < histogram.count:
+    if is_nan and count + sum(each.count for each in buckets[seen:]) < histogram.count:
         notes.info(_about("input to histogram_quantile has NaN observations, result is skewed higher", metric), at)
     return _within(bucket, _divided(rank, bucket.count), histogram)
 

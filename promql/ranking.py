@@ -12,13 +12,15 @@ from promql.arrays import Bools, Floats, Ints
 from promql.fault import failed
 from promql.labels import Labels
 from promql.numbers import format_g
-from promql.series import Matrix, nothing
 from promql.sampling import offset_of
+from promql.series import Matrix, nothing
 
 _MOST: Final = 2.0**63
 
 
-def ranked(operation: str, matrix: Matrix, groups: Groups, parameter: Floats, notes: Annotations, at: tuple[int, int]) -> Matrix:
+def ranked(
+    operation: str, matrix: Matrix, groups: Groups, parameter: Floats, notes: Annotations, at: tuple[int, int]
+) -> Matrix:
     """The series that are kept, and when. `at`: where the aggregation and its parameter stand in the text.
 
     An instant vector comes in the order of the ranks.
@@ -150,4 +152,4 @@ def _by_ratio(matrix: Matrix, parameter: Floats, notes: Annotations, at: int) ->
 
 def _sampled(labels: Sequence[Labels], ratio: Floats) -> Bools:
     offsets = np.array([offset_of(each) for each in labels]).reshape(-1, 1)
-    return np.where(ratio >= 0, offsets < ratio, offsets >= 1.0 + ratio) & (ratio != 0)
+    return np.asarray(np.where(ratio >= 0, offsets < ratio, offsets >= 1.0 + ratio) & (ratio != 0), dtype=np.bool_)

@@ -4,7 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
-from promql.arrays import Ints
+from promql.arrays import Bools, Ints, Objects
 from promql.series import Matrix, Samples, Steps
 from promql.tree import Matcher, Range, Selector, Subquery
 from promql.windows import Windows
@@ -43,10 +43,16 @@ def latest(source: Source, node: Selector, steps: Steps, lookback_ms: int) -> tu
     present = (ends > samples.starts[:-1, None]) & (times > instants - lookback_ms)
     if samples.stale is not None:
         present &= ~samples.stale[last]
-    histograms = None if samples.histograms is None else np.where(present, samples.histograms[last], None)
+    histograms = None if samples.histograms is None else _where(present, samples.histograms[last])
     matrix = Matrix(list(samples.labels), samples.values[last], present, histograms)
     kept = present.any(axis=1)
     return (matrix, times) if kept.all() else (matrix.rows(kept), times[kept])
+
+
+def _where(present: Bools, histograms: Objects) -> Objects:
+    chosen = histograms.copy()
+    chosen[~present] = None
+    return chosen
 
 
 def windows(samples: Samples, instants: Ints, interval: int, range_ms: int, *, is_fixed: bool) -> Windows:

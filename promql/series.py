@@ -4,12 +4,13 @@ Presence is an array of its own, since NaN is a value.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from promql.arrays import Bools, Floats, Ints, Objects
+from promql.arrays import Bools, Floats, Ints, Objects, filled
+from promql.histogram import Hint, Histogram
 from promql.labels import EMPTY, Labels
 
 
@@ -80,7 +81,7 @@ class Samples:
     def has_histogram(self) -> Bools | None:
         if self.histograms is None:
             return None
-        return np.asarray([each is not None for each in self.histograms], dtype=np.bool_)
+        return filled(self.histograms)
 
     @cached_property
     def floats(self) -> "Samples":
@@ -128,14 +129,14 @@ class Matrix:
         """Where the value is a histogram."""
         if self.histograms is None:
             return None
-        return np.asarray(np.not_equal(self.histograms, None), dtype=np.bool_) & self.present
+        return filled(self.histograms) & self.present
 
     @cached_property
     def floats(self) -> Bools:
         """Where the value is a number."""
         return self.present if self.native is None else self.present & ~self.native
 
-    def rows(self, chosen: "Sequence[int] | Ints | Bools") -> "Matrix":
+    def rows(self, chosen: "Sequence[int] | Ints | Bools | np.bool_") -> "Matrix":
         index = np.asarray(chosen)
         if index.dtype == np.bool_:
             index = np.flatnonzero(index)
@@ -186,5 +187,29 @@ def samples_of(matrix: Matrix, steps: Steps) -> Samples:
     """The values of an evaluation as samples: what a subquery hands on."""
     rows, columns = np.nonzero(matrix.present)
     starts = np.concatenate(([0], np.cumsum(matrix.present.sum(axis=1), dtype=np.int64)))
-    histograms = None if matrix.histograms is None else matrix.histograms[rows, columns]
+    histograms = None if matrix.histograms is None else _without_hints(matrix.histograms[rows, columns])
     return Samples(matrix.labels, starts, steps.times[columns], matrix.values[rows, columns], None, histograms)
+
+
+def _without_hints(found: Objects) -> Objects:
+    """One sample may be seen at several steps, so what it says of the one before it no longer holds (evalSubquery)."""
+    for at, each in enumerate(found):
+        if isinstance(each, Histogram) and each.hint in (Hint.RESET, Hint.NOT_RESET):
+            found[at] = each.with_hint(Hint.UNKNOWN)
+    return found
+
+
+def with_hints(samples: Samples) -> Samples:
+    """With what the samples themselves tell of counter resets, as histogram_count and its like read them
+    (histogram_stats_iterator.go)."""
+    if samples.histograms is None:
+        return samples
+    hinted = samples.histograms.copy()
+    for row in range(len(samples.labels)):
+        before: Histogram | None = None
+        for at in range(int(samples.starts[row]), int(samples.starts[row + 1])):
+            found = hinted[at]
+            if isinstance(found, Histogram) and before is not None and found.hint is Hint.UNKNOWN:
+                hinted[at] = found.with_hint(Hint.RESET if found.resets_after(before) else Hint.NOT_RESET)
+            before = found if isinstance(found, Histogram) else None
+    return replace(samples, histograms=hinted)

@@ -56,13 +56,16 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """`name` is what stands before the braces; it is among the matchers too. `fixed`: the time after `@`."""
+    """`name` is what stands before the braces; it is among the matchers too. `fixed`: the time after `@`.
+
+    `statistics`: of histograms only count and sum will be asked."""
 
     name: str
     matchers: tuple[Matcher, ...]
     offset_ms: int = 0
     fixed: AtTime = None
     at: int = 0
+    statistics: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from promql.annotations import Annotations, Fixed
-from promql.arrays import Floats, Ints
+from promql.arrays import Bools, Floats, Ints
 from promql.compensated import add
 from promql.histogram import Bucket, Histogram
 from promql.labels import BUCKET, METADATA, METRIC_NAME, Labels, labels_of, quoted, value_of, without, without_metadata
@@ -155,24 +155,24 @@ def _evaluate(matrix: Matrix, notes: Annotations, at: int, of_classic: ClassicVa
 
 def _native_rows(
     matrix: Matrix, conflicts: set[tuple[int, int]], compute: NativeValue
-) -> Iterator[tuple[Labels, tuple[Floats, Ints]]]:
+) -> Iterator[tuple[Labels, tuple[Floats, Bools]]]:
     if matrix.native is None:
         return
-    for row in np.flatnonzero(matrix.native.any(axis=1)):
+    for row in map(int, np.flatnonzero(matrix.native.any(axis=1))):
         values, present = np.full(matrix.steps, np.nan), np.zeros(matrix.steps, dtype=np.bool_)
         metric = value_of(matrix.labels[row], METRIC_NAME)
-        for step in np.flatnonzero(matrix.native[row]):
-            if (int(row), int(step)) not in conflicts:
-                values[step], present[step] = compute(int(step), _at(matrix, row, step), metric), True
-        yield matrix.labels[row], (values, present.astype(np.int64))
+        for step in map(int, np.flatnonzero(matrix.native[row])):
+            if (row, step) not in conflicts:
+                values[step], present[step] = compute(step, _at(matrix, row, step), metric), True
+        yield matrix.labels[row], (values, present)
 
 
 def _classic_row(
     matrix: Matrix, classic: _Classic, conflicting: set[tuple[Labels, int]], compute: ClassicValue
-) -> tuple[Floats, Ints]:
+) -> tuple[Floats, Bools]:
     values = np.full(matrix.steps, np.nan)
     floats = matrix.floats[classic.rows]
-    present = floats.any(axis=0)
+    present = np.atleast_1d(floats.any(axis=0))
     counts = matrix.values[classic.rows]
     for step in np.flatnonzero(present):
         if (classic.labels, int(step)) in conflicting:
@@ -181,7 +181,7 @@ def _classic_row(
         there = floats[:, step]
         pairs = zip(classic.uppers[there].tolist(), counts[there, step].tolist(), strict=True)
         values[step] = compute(int(step), [ClassicBucket(*pair) for pair in pairs])
-    return values, present.astype(np.int64)
+    return values, present
 
 
 def quantiles(matrix: Matrix, wanted: Floats, steps: Steps, notes: Annotations, at: tuple[int, int]) -> Matrix:
@@ -198,15 +198,11 @@ def quantiles(matrix: Matrix, wanted: Floats, steps: Steps, notes: Annotations, 
     def of_native(step: int, histogram: Histogram, metric: str) -> float:
         return histogram_quantile(float(wanted[step]), histogram, notes, at[1], metric)
 
-    return _numbers(_evaluate(matrix, notes, at[1], of_classic, of_native))
+    return _evaluate(matrix, notes, at[1], of_classic, of_native)
 
 
 def _fixed(forced: Forced, ms: int) -> Fixed:
     return Fixed(ms, ms, forced.least_bucket, forced.greatest_bucket, forced.most)
-
-
-def _numbers(matrix: Matrix) -> Matrix:
-    return Matrix(matrix.labels, matrix.values, matrix.present.astype(np.bool_))
 
 
 def fractions(matrix: Matrix, lower: Floats, upper: Floats, notes: Annotations, at: int) -> Matrix:
@@ -218,7 +214,7 @@ def fractions(matrix: Matrix, lower: Floats, upper: Floats, notes: Annotations, 
     def of_native(step: int, histogram: Histogram, metric: str) -> float:
         return histogram_fraction(float(lower[step]), float(upper[step]), histogram, notes, at, metric)
 
-    return _numbers(_evaluate(matrix, notes, at, of_classic, of_native))
+    return _evaluate(matrix, notes, at, of_classic, of_native)
 
 
 def labelled(matrix: Matrix, label: str, q: float) -> Matrix:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from promql.fault import failed
-from promql.labels import METRIC_NAME, Labels, labels_of, value_of
+from promql.labels import METRIC_NAME, Labels, is_label_name, labels_of, value_of
 from promql.regexps import Pattern, compile_pattern
 from promql.series import Matrix
 from promql.tree import Node, Range, Selector
@@ -23,8 +23,8 @@ def label_replace(matrix: Matrix, destination: str, replacement: str, source: st
         pattern = compile_pattern(expression)
     except ValueError as error:
         raise failed(f"invalid regular expression in label_replace(): {expression}") from error
-    if not _is_label_name(destination):
-        raise failed(f"invalid destination label name in label_replace(): {destination}")
+    if not is_label_name(destination):
+        raise failed(f"invalid destination label name in label_replace(): {_shown(destination)}")
     found = pattern.groups([value_of(each, source) for each in matrix.labels])
     labels = [
         each if groups is None else _with(each, destination, _expanded(replacement, groups, pattern))
@@ -47,24 +47,22 @@ def _expanded(template: str, groups: Sequence[str], pattern: Pattern) -> str:
 def label_join(matrix: Matrix, destination: str, separator: str, sources: Sequence[str]) -> Matrix:
     """Sets a label to the values of others, joined."""
     for source in sources:
-        if not _is_label_name(source):
-            raise failed(f"invalid source label name in label_join(): {source}")
-    if not _is_label_name(destination):
-        raise failed(f"invalid destination label name in label_join(): {destination}")
+        if not is_label_name(source):
+            raise failed(f"invalid source label name in label_join(): {_shown(source)}")
+    if not is_label_name(destination):
+        raise failed(f"invalid destination label name in label_join(): {_shown(destination)}")
     labels = [
-        _with(each, destination, separator.join(value_of(each, source) for source in sources))
-        for each in matrix.labels
+        _with(each, destination, separator.join(value_of(each, source) for source in sources)) for each in matrix.labels
     ]
     return Matrix(labels, matrix.values, matrix.present, matrix.histograms)
 
 
+def _shown(name: str) -> str:
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def _with(labels: Labels, name: str, value: str) -> Labels:
     return labels_of({**dict(labels), name: value})
-
-
-def _is_label_name(name: str) -> bool:
-    """Any text is one since Prometheus 3 (model.UTF8Validation)."""
-    return bool(name) and "\ud800" not in name
 
 
 def absent_labels(argument: Node) -> Labels:
@@ -87,7 +85,7 @@ def absent_labels(argument: Node) -> Labels:
 
 def absent(matrix: Matrix, argument: Node) -> Matrix:
     """One where no series has a value."""
-    missing = ~matrix.present.any(axis=0, keepdims=True)
+    missing = np.asarray(~matrix.present.any(axis=0, keepdims=True))
     return Matrix([absent_labels(argument)], np.ones(missing.shape), missing)
 
 

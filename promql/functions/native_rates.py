@@ -111,7 +111,9 @@ def native_instant(data: RangeInput, output: RangeOutput, *, is_rate: bool) -> N
 def _last_two(data: RangeInput, row: int, step: int, native: tuple[int, int]) -> list[tuple[int, float | Histogram]]:
     floats, found = data.floats, data.histograms()
     last_floats = range(max(int(floats.first[row, step]), int(floats.end[row, step]) - 2), int(floats.end[row, step]))
-    samples: list[tuple[int, float | Histogram]] = [(int(floats.times[i]), float(floats.values[i])) for i in last_floats]
+    samples: list[tuple[int, float | Histogram]] = [
+        (int(floats.times[i]), float(floats.values[i])) for i in last_floats
+    ]
     if data.native is not None:
         last_native = range(max(native[0], native[1] - 2), native[1])
         samples += [(int(data.native.times[i]), found[i]) for i in last_native]
@@ -131,18 +133,18 @@ def _put_instant(
         return
     metric = data.metric(place[0])
     if not (isinstance(before, Histogram) and isinstance(now, Histogram)):
-        data.notes.mixed_floats_histograms(metric, data.call_at)
+        data.notes.mixed_floats_histograms(metric, data.at)
         return
     if is_rate and Hint.GAUGE in (before.hint, now.hint):
-        data.notes.not_counter(metric, data.call_at)
+        data.notes.not_counter(metric, data.at)
     if not is_rate and not before.hint is now.hint is Hint.GAUGE:
-        data.notes.not_gauge(metric, data.call_at)
+        data.notes.not_gauge(metric, data.at)
     result = now.copy()
     try:
         if not is_rate or not now.resets_after(before):
             _note(data, "subtraction", result.subtract(before).reconciled)
     except IncompatibleSchemas:
-        data.notes.mixed_schemas(metric, data.call_at)
+        data.notes.mixed_schemas(metric, data.at)
         return
     result.hint = Hint.GAUGE
     result.compact()

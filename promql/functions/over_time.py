@@ -194,7 +194,9 @@ def mad_over_time(data: RangeInput, _: Sequence[Floats]) -> RangeOutput:
 def _deviations(values: Floats, counts: Ints, half: Floats) -> Floats:
     with np.errstate(all="ignore"):
         median = quantiles(values, counts, half)
-        return quantiles(np.abs(values - median[:, None]), counts, half)
+        result = quantiles(np.abs(values - median[:, None]), counts, half)
+    has_nan = np.isnan(values) & (np.arange(values.shape[1]) < counts[:, None])
+    return np.where(has_nan.any(axis=1), np.nan, result)
 
 
 def _over_windows(windows: Windows, parameter: Floats, compute: Callable[[Floats, Ints, Floats], Floats]) -> Floats:
@@ -257,9 +259,7 @@ def double_exponential_smoothing(data: RangeInput, parameters: Sequence[Floats])
             if count[0] == 1:
                 continue
             is_second = count[now] == 2
-            slope[now] = np.where(
-                is_second, slope[now], tf[now] * (s1[now] - s0[now]) + (1 - tf[now]) * slope[now]
-            )
+            slope[now] = np.where(is_second, slope[now], tf[now] * (s1[now] - s0[now]) + (1 - tf[now]) * slope[now])
             value = sf[now] * windows.values[index] + (1 - sf[now]) * (s1[now] + slope[now])
             s0[now], s1[now] = s1[now], value
     return RangeOutput(fold.result(s1), present)

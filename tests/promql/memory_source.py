@@ -29,7 +29,10 @@ class MemorySource:
             kept = matching(matcher, [value_of(each, matcher.name) for each in chosen]) if chosen else []
             chosen = [each for each, keeps in zip(chosen, kept, strict=True) if keeps]
         return _samples(
-            [(each, [(t, v) for t, v in sorted(self.series[each].items()) if start_ms <= t <= end_ms]) for each in chosen]
+            [
+                (each, [(t, v) for t, v in sorted(self.series[each].items()) if start_ms <= t <= end_ms])
+                for each in chosen
+            ]
         )
 
 

@@ -10,7 +10,7 @@ from promql.parse import parse
 from promql.tree import Selector
 from tests.promql.memory_source import STALE, Value
 
-_NUMBER = r"[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[iI]nf|[nN]a[nN])"
+_NUMBER = r"[-+]?(?:(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[iI]nf|[nN]a[nN])"
 _RAMP = re.compile(rf"({_NUMBER})(?:([-+])({_NUMBER[5:]}))?(?:x(\d+))?")
 _MEMBER = re.compile(r"([a-z_]+):(\[[^\]]*\]|[^\s\]]+)")
 _NATIVE = re.compile(r"\{\{(.*?)\}\}(?:([-+])\{\{(.*?)\}\})?(?:x(\d+))?")

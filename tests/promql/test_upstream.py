@@ -1,4 +1,4 @@
-"""Prometheus' own tests of its language, where they are at hand: WEIR_PROMQLTEST_DIR names promql/promqltest/testdata."""
+"""Prometheus' own tests of its language; WEIR_PROMQLTEST_DIR names its promql/promqltest/testdata."""
 
 import os
 from pathlib import Path
