@@ -136,6 +136,12 @@ class Settings:
     query_time_range: str = setting(
         _one_of("optional", "required"), "optional", "`required`: startTime and endTime are mandatory"
     )
+    promql_points: int = setting(_positive, 11_000, "steps of one PromQL range query")
+    promql_samples: int = setting(_positive, 50_000_000, "samples that one PromQL expression may read or hold")
+    promql_series: int = setting(_positive, 500_000, "series that one selector of a PromQL expression may match")
+    promql_experimental: bool = setting(
+        _boolean, False, "also what Prometheus has behind `--enable-feature=promql-experimental-functions`"
+    )
     flush_seconds: float = setting(_seconds, 5.0, "age at which a segment with data is sealed for conversion")
     oidc_issuer: str | None = setting(_url("https", "http"), None, "OIDC issuer")
     oidc_client_id: str | None = setting(str, None, "OIDC client id")

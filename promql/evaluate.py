@@ -52,6 +52,7 @@ class Result:
     samples: Samples | None = None
     text: str = ""
     notes: Annotations = field(default_factory=Annotations)
+    read_samples: int = 0
 
 
 def evaluate(node: Node, steps: Steps, source: Source, limits: Limits, *, is_range: bool) -> Result:
@@ -66,6 +67,7 @@ def evaluate(node: Node, steps: Steps, source: Source, limits: Limits, *, is_ran
         result.samples = evaluator.range_samples(inner, steps)
     else:
         result.matrix = evaluator.evaluate(prepared, steps).without_empty()
+    result.read_samples = evaluator.read_samples
     return result
 
 
@@ -75,6 +77,7 @@ class Evaluator:
     def __init__(self, source: Source, limits: Limits) -> None:
         self.source, self.limits = source, limits
         self.notes = Annotations()
+        self.read_samples = 0
         self._selected: dict[object, Samples] = {}
 
     def select(self, matchers: tuple[tree.Matcher, ...], start_ms: int, end_ms: int) -> Samples:
@@ -82,7 +85,8 @@ class Evaluator:
         key = matchers, start_ms, end_ms
         if key not in self._selected:
             self._selected[key] = self.source.select(matchers, start_ms, end_ms)
-            self._bound(len(self._selected[key].times))
+            self.read_samples += len(self._selected[key].times)
+            self._bound(self.read_samples)
         return self._selected[key]
 
     def _bound(self, samples: int) -> None:

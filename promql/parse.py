@@ -195,7 +195,8 @@ class _Reader:
         item = self._take("call")
         name = expr.func.name
         self._refuse_experimental(name, item.start)
-        return tree.Call(name, tuple(map(self.read, expr.args)), item.start)
+        types = tuple(Type(_member(each).lower()) for each in expr.func.arg_types)
+        return tree.Call(name, tuple(map(self.read, expr.args)), item.start, types, expr.func.variadic)
 
     def _refuse_experimental(self, name: str, at: int) -> None:
         if name in EXPERIMENTAL and not self._experimental:

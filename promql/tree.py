@@ -87,9 +87,13 @@ class Subquery:
 
 @dataclass(frozen=True, slots=True)
 class Call:
+    """`types` and `variadic`: what the function takes, and how many more of the last there may be (-1: any)."""
+
     function: str
     args: tuple["Node", ...]
     at: int = 0
+    types: tuple[Type, ...] = ()
+    variadic: int = 0
 
 
 @dataclass(frozen=True, slots=True)
