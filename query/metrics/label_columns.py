@@ -19,7 +19,8 @@ ARRIVAL_COLUMN: Final = "p_timestamp"
 _OTHERS: Final = frozenset(
     """metric_name metric_type metric_description metric_unit start_time_unix_nano time_unix_nano data_point_value
     is_stale data_point_count data_point_sum data_point_scale data_point_zero_count data_point_zero_threshold
-    positive_offset positive_bucket_count negative_offset negative_bucket_count data_point_bucket_counts data_point_explicit_bounds
+    positive_offset positive_bucket_count negative_offset negative_bucket_count data_point_bucket_counts
+    data_point_explicit_bounds
     data_point_reset_hint exemplars data_point_min data_point_max data_point_quantile_values_quantile
     data_point_quantile_values_value data_point_flags data_point_flags_description aggregation_temporality
     aggregation_temporality_description is_monotonic scope_dropped_attributes_count scope_schema_url

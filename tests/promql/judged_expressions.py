@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 COUNTER, GAUGE, NATIVE, CUSTOM = "http_requests_total", "memory_bytes", "duration_seconds", "size_bytes"
 _OVER_TIME = "sum avg min max count last present stddev stdvar".split()
-_ELEMENTWISE = "abs ceil floor exp sqrt ln log2 log10 sgn sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh rad deg".split()
+_ELEMENTWISE = """abs ceil floor exp sqrt ln log2 log10 sgn sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
+    rad deg""".split()
 _DATES = "minute hour day_of_week day_of_month day_of_year days_in_month month year".split()
 _AGGREGATIONS = "sum avg min max count group stddev stdvar".split()
 _ARITHMETIC = "+ - * / % ^ atan2".split()

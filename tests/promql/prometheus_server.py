@@ -1,6 +1,6 @@
 """A real Prometheus of version 3 to compare with, on loopback, without anything to scrape.
 
-`PROMETHEUS_BINARY` names the program; else the one in the path, if it is new enough.
+`PROMETHEUS_BINARY` names the program, and is taken at its word; else the one in the path, if it is new enough.
 """
 
 import os
@@ -20,7 +20,9 @@ from tests.running import free_port
 
 def program() -> str | None:
     """Where a Prometheus 3 is, if anywhere."""
-    found = os.environ.get("PROMETHEUS_BINARY") or shutil.which("prometheus")
+    if named := os.environ.get("PROMETHEUS_BINARY"):
+        return named
+    found = shutil.which("prometheus")
     if not found:
         return None
     told = subprocess.run([found, "--version"], capture_output=True, text=True, check=False, timeout=30)

@@ -1,4 +1,4 @@
-"""Weir and a real Prometheus 3 get the same remote-write requests and are asked the same: the same answers (issue 22)."""
+"""Weir and a real Prometheus 3 get the same remote-write requests and are asked the same. api.md section 7."""
 
 import time
 from collections.abc import Iterator
