@@ -322,7 +322,9 @@ class Evaluator:
 
     def _range_call(self, node: Call, steps: Steps) -> Matrix:
         argument = next(each for each in node.args if isinstance(each, Range | Subquery))
-        data = self._range_input(argument, steps, node.at)
+        # Prometheus has the first argument's place in warnings, and none once a subquery is evaluated.
+        first = node.args[0]
+        data = self._range_input(argument, steps, 0 if isinstance(first, Subquery) else first.at)
         parameters = [self._scalar(each, steps) for each in node.args if each is not argument]
         output = _RANGE_FUNCTIONS[node.function](data, parameters)
         if node.function == "absent_over_time":
@@ -332,7 +334,7 @@ class Evaluator:
         result = Matrix(labels, output.values, output.present, output.histograms).without_empty()
         return refuse_same_labels(result)
 
-    def _range_input(self, argument: Range | Subquery, steps: Steps, call_at: int) -> RangeInput:
+    def _range_input(self, argument: Range | Subquery, steps: Steps, at: int) -> RangeInput:
         timing, range_ms = range_of(argument)
         samples = self._samples(argument, steps)
         instants = reference_times(timing, steps)
@@ -344,8 +346,7 @@ class Evaluator:
         ]
         if over[0] is None:
             raise failed("no windows")
-        place = argument.at, call_at
-        return RangeInput(samples.labels, over[0], over[1], steps, range_ms, instants, *place, self.notes)
+        return RangeInput(samples.labels, over[0], over[1], steps, range_ms, instants, at, self.notes)
 
     def _samples(self, argument: Range | Subquery, steps: Steps) -> Samples:
         """All samples of the windows."""

@@ -80,17 +80,21 @@ def _best(rows: Ints, values: Floats, k: int) -> list[int]:
     Which of equal values stay follows from Prometheus' heap, so where it matters the heap is what decides.
     """
     keys = np.where(np.isnan(values), -np.inf, values)
-    if len(rows) > k:
-        chosen = np.argpartition(-keys, k - 1)[:k] if _is_clear(keys, k) else np.array(_heaped(values.tolist(), k))
+    if len(rows) > k and _is_clear(keys, k):
+        chosen = np.argpartition(-keys, k - 1)[:k]
         rows, keys, values = rows[chosen], keys[chosen], values[chosen]
-    rank = np.lexsort((rows, np.isnan(values), -keys))
+    if len(rows) > k or len(np.unique(keys)) < len(keys):
+        chosen = np.array(_heaped(values.tolist(), k), dtype=np.int64)
+        rows, keys, values = rows[chosen], keys[chosen], values[chosen]
+    rank = np.lexsort((np.isnan(values), -keys))
     return [int(row) for row in rows[rank]]
 
 
 def _is_clear(keys: Floats, k: int) -> bool:
-    """Whether the k greatest values are no question of ties."""
-    border = np.partition(keys, len(keys) - k)[len(keys) - k]
-    return bool(np.count_nonzero(keys >= border) == k and not np.isneginf(border))
+    """Whether the k greatest values are no question of ties, nor their order."""
+    greatest = np.partition(keys, len(keys) - k)[len(keys) - k :]
+    border = greatest.min()
+    return bool(np.count_nonzero(keys >= border) == k and not np.isneginf(border) and len(np.unique(greatest)) == k)
 
 
 class _Heap:

@@ -17,7 +17,7 @@ from promql.windows import Windows
 class RangeInput:
     """The windows of a range selector or subquery over floats and over native histograms (None: there are none).
 
-    `ends`: where each step's window ends, in ms. `at`: where the argument stands in the text.
+    `ends`: where each step's window ends, in ms. `at`: what place warnings name.
     """
 
     labels: Sequence[Labels]
@@ -27,7 +27,6 @@ class RangeInput:
     range_ms: int
     ends: Ints
     at: int
-    call_at: int
     notes: Annotations
 
     @property

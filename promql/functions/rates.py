@@ -25,7 +25,7 @@ def extrapolated(data: RangeInput, _: Sequence[Floats], *, is_counter: bool, is_
     mixed = data.note_mixed()
     present = (data.floats.count >= 2) & ~mixed
     values = _stretched(data, present, is_counter=is_counter, is_rate=is_rate)
-    output = RangeOutput(values, present)
+    output = RangeOutput(values, present.copy())
     if data.native is not None:
         native_rate(data, output, ~mixed & (data.native.count >= 2), is_counter=is_counter, is_rate=is_rate)
     if is_counter:

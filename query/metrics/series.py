@@ -136,7 +136,7 @@ class MetricSource:
             return nothing()
         columns, stored = self._table.labels, self._table.stored
         time = exactly(stored[TIME_COLUMN])
-        wanted = matching_rows(columns, matchers) & _between(time, start_ms, end_ms)
+        wanted = matching_rows(columns, matchers) & between(time, start_ms, end_ms)
         rows = self._table.rows(matchers).filter(wanted)
         native = [name for name in _HISTOGRAM if name in stored]
         frame = rows.select(
@@ -155,7 +155,7 @@ class MetricSource:
         return found
 
 
-def _between(time: pl.Expr, start_ms: int, end_ms: int) -> pl.Expr:
+def between(time: pl.Expr, start_ms: int, end_ms: int) -> pl.Expr:
     """From the first to the last ms, both included; of a sample's time only whole ms count."""
     first, after = (_clipped(ms) for ms in (start_ms, end_ms + 1))
     return (time >= pl.lit(first).cast(pl.Datetime("ns", "UTC"))) & (

@@ -22,6 +22,7 @@ from query.metrics.exemplars import exemplars
 from query.metrics.label_columns import NAME_COLUMN, TIME_COLUMN
 from query.metrics.lookups import Lookup, answer
 from query.metrics.metadata import metadata
+from query.metrics.otlp_series import OtlpSource, is_otlp, summarize_points
 from query.metrics.series import MetricSource, MetricTable, is_metric_name
 from query.metrics.summaries import LabelSummaries, label_sets, matched, summarize
 from query.plan.conditions import Conditions
@@ -76,7 +77,8 @@ class MetricExecution:
         expression, node = self._parsed
         steps = Steps(expression.start_ms, expression.end_ms, expression.step_ms)
         limits = Limits(request.limits.samples, expression.lookback_ms)
-        source = MetricSource(self._table(request.source), request.limits.samples, request.limits.series)
+        table = self._table(request.source)
+        source = OtlpSource(table) if is_otlp(table) else MetricSource(table, *request.limits.read)
         result = evaluate(node, steps, source, limits, is_range=expression.is_range)
         writer = _Writer(output, request.coding, request.limits.result_bytes)
         _write_result(writer, result, expression, request)
@@ -127,7 +129,8 @@ class MetricExecution:
         return label_sets(found, lookup.start_ms, lookup.end_ms)
 
     def _summarize(self, source: Source, part: Snapshot) -> pl.DataFrame:
-        return summarize(self._scan(source, part), part.schema.columns)
+        make = summarize_points if is_otlp(self._table(source)) else summarize
+        return make(self._scan(source, part), part.schema.columns)
 
 
 def columns_by_name(source: Source) -> dict[str, str]:

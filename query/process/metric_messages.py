@@ -35,6 +35,10 @@ class MetricLimits:
     series: int
     result_bytes: int
 
+    @property
+    def read(self) -> tuple[int, int]:
+        return self.samples, self.series
+
 
 @dataclass(frozen=True, slots=True)
 class Evaluate:
