@@ -45,6 +45,9 @@ from web.ingestion.protocols import protocols
 from web.ingestion.writer import Writer
 from web.services import Services, services_of
 
+# How long the host's other processes wait for a query process that does not come up.
+WARM_SECONDS = 5.0
+
 
 def create_app(settings: Settings) -> Flask:
     """The WSGI application with all its parts. Starts nothing and touches no database; `start` does."""
@@ -99,7 +102,12 @@ def start(app: Flask) -> None:
     for name, module in (("maintenance", "storage.upkeep.maintenance"), ("alerting", "alerting.process")):
         command = [sys.executable, "-m", "processes.run", module, "--parent", str(os.getpid())]
         keep_running(
-            name, services.settings.data_dir / f"{name}.lock", command, recorder.on_packet if recorder else None
+            name,
+            services.settings.data_dir / f"{name}.lock",
+            command,
+            on_packet=recorder.on_packet if recorder else None,
+            # The cores belong to the first answer until it can be given (docs/decisions/operations.md).
+            after=partial(services.queries.wait_until_warm, WARM_SECONDS),
         )
 
 
