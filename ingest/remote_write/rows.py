@@ -15,8 +15,9 @@ from errors import TooLarge, TooManyColumns
 from ingest.batch_builder import require_size
 from ingest.decoded import Decoded
 from ingest.remote_write.histograms import Cells, histogram_cells, histogram_type
-from ingest.remote_write.series import NO_METADATA, OWN_COLUMNS, Exemplar, Refused, Series, TimeOutOfRange, label_set
+from ingest.remote_write.series import NO_METADATA, Exemplar, Refused, Series, TimeOutOfRange, label_set
 from ingest.sparse_column import Sparse
+from metric_columns import SAMPLE_COLUMNS
 
 # The NaN by which Prometheus says that a series has ended; other NaNs are values.
 STALE: Final = bytes.fromhex("020000000000f07f")
@@ -209,7 +210,7 @@ class Rows:
 
 def batch_of(own: Mapping[Field, pl.Series], labels: Mapping[str, pl.Series], height: int) -> Batch:
     """Own columns in their order, then labels by name, so that both paths give one answer."""
-    order = {name: position for position, name in enumerate(OWN_COLUMNS)}
+    order = {name: position for position, name in enumerate(SAMPLE_COLUMNS)}
     fields = sorted(own, key=lambda field: order[field.name])
     columns = [(field, own[field].alias(field.name)) for field in fields]
     columns += [(Field(name, ColumnType.UTF8), labels[name].alias(name)) for name in sorted(labels)]

@@ -93,6 +93,7 @@ def test_metadata_of_the_same_request_describes_its_series(write_request, rows):
 
 
 def test_labels_with_the_names_of_our_columns_are_prefixed(write_request, rows):
+    """And those that are such a name with a prefix, so that each label has a column of its own."""
     decoded = version_1(
         write_request(
             {
@@ -104,8 +105,8 @@ def test_labels_with_the_names_of_our_columns_are_prefixed(write_request, rows):
 
     (row,) = rows(decoded.batch)
     assert row["is_stale"] is False
-    assert row["label_is_stale"] == "b"
-    assert row["label_label_is_stale"] == "a"
+    assert row["label_is_stale"] == "a"
+    assert row["label_label_is_stale"] == "b"
     assert row["label_p_timestamp"] == "c"
 
 
