@@ -69,7 +69,7 @@ class Schema:
         object.__setattr__(self, "by_name", {column.name: column for column in self.columns})
 
     @property
-    def widened(self) -> int:
+    def last_widening(self) -> int:
         """The number of the column that widened last: rows of this schema's types have the wider type of it."""
         return max((column.widened for column in self.columns), default=0)
 

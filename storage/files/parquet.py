@@ -116,7 +116,7 @@ def write(layout: Layout, directory: str, rows: pl.DataFrame, origin: Origin) ->
         level=origin.level,
         stats=summarize(rows),
         format=FORMAT,
-        widened=origin.schema.widened,
+        widened=origin.schema.last_widening,
     )
 
 
@@ -142,21 +142,21 @@ def read(layout: Layout, files: Sequence[File], schema: Schema) -> pl.DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ScanGroup:
     """Where files are that one scan can take: all of one kind of place, and of one format."""
 
     locations: tuple[str, ...]
     format: int
 
 
-def apart(files: Sequence[File], copies: Mapping[str, Path], location: Callable[[str], str]) -> list[Places]:
+def apart(files: Sequence[File], copies: Mapping[str, Path], location: Callable[[str], str]) -> list[ScanGroup]:
     """Where the files are, local copies and others apart, and each apart by format."""
     groups: dict[tuple[bool, int], list[str]] = {}
     for file in files:
         copy = copies.get(file.path)
         place = location(file.path) if copy is None else str(copy)
         groups.setdefault((copy is None, file.format), []).append(place)
-    return [Places(tuple(places), kind) for (_, kind), places in sorted(groups.items())]
+    return [ScanGroup(tuple(places), kind) for (_, kind), places in sorted(groups.items())]
 
 
 def types(layout: Layout, path: str) -> dict[str, pl.DataType]:
@@ -184,7 +184,7 @@ def _count(source: str | io.BytesIO) -> int:
 
 
 def scan_files(
-    places: Places, dtypes: Mapping[str, pl.DataType], plain_conditions: Sequence[pl.Expr] = ()
+    places: ScanGroup, dtypes: Mapping[str, pl.DataType], plain_conditions: Sequence[pl.Expr] = ()
 ) -> pl.LazyFrame:
     """The files under one schema: columns that a file lacks are null, integers of a widened column become floats.
 

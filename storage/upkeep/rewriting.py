@@ -42,7 +42,7 @@ def rewrite(layout: Layout, *, now: datetime | None = None) -> int:
         if target is None or schema is None:
             continue
         if not is_different(parquet.types(layout, each.path), schema):
-            outdated_file.accept([each], FORMAT, schema.widened)
+            outdated_file.accept([each], FORMAT, schema.last_widening)
         elif _rewrite(layout, each, target, schema, now or datetime.now(UTC)):
             return count
     return len(files)
