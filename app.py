@@ -116,6 +116,7 @@ def stop(app: Flask) -> None:
     services.access.last_use.close()
     if services.recorder:
         services.recorder.close()
+    services.pipeline.close()
     services.storage.close()
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace as replaced
 from datetime import datetime
 from typing import Any, Final
 
-from peewee import BigIntegerField, ModelSelect, SmallIntegerField, TextField
+from peewee import BigIntegerField, IntegerField, ModelSelect, SmallIntegerField, TextField
 from playhouse.postgres_ext import BinaryJSONField, DateTimeTZField
 
 from models.base import Table, connection, database
@@ -27,6 +27,8 @@ class FileRow(Table):
     bytes = BigIntegerField()
     body_bytes = BigIntegerField()
     level = SmallIntegerField()
+    format = SmallIntegerField()
+    widened = IntegerField()
     stats = BinaryJSONField()
     created_at = DateTimeTZField()
     removed_at = DateTimeTZField(null=True)
@@ -44,6 +46,8 @@ PLAIN: Final = (
     FileRow.bytes,
     FileRow.body_bytes,
     FileRow.level,
+    FileRow.format,
+    FileRow.widened,
 )
 PLAIN_NAMES: Final = ", ".join(each.column_name for each in PLAIN)
 
@@ -52,7 +56,9 @@ PLAIN_NAMES: Final = ", ".join(each.column_name for each in PLAIN)
 class File:
     """A Parquet file: path below the data directory; first and last time in it (ns since 1970, both inclusive).
 
-    `stats` has the columns that were asked for when the file was looked up, all of them when it was made.
+    `stats` has the columns that were asked for when the file was looked up, all of them when it was made. `format`
+    says in which form its columns are (storage/files/file_schema.py), and `widened` up to which of its dataset's
+    widened columns have their wider type in it (`Column.widened`).
     """
 
     path: str
@@ -63,6 +69,8 @@ class File:
     bytes: int
     body_bytes: int = 0
     level: int = 0
+    format: int = 0
+    widened: int = 0
     stats: dict[str, Bounds] = field(default_factory=dict, hash=False)
 
     @property
@@ -98,6 +106,8 @@ def insert(files: Sequence[File], now: datetime) -> None:
             bytes=file.bytes,
             body_bytes=file.body_bytes,
             level=file.level,
+            format=file.format,
+            widened=file.widened,
             stats=file.stats,
             created_at=now,
         )

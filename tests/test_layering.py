@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-EVERYWHERE = {"columns", "errors", "config", "logs", "version"}
+EVERYWHERE = {"columns", "metric_columns", "errors", "config", "logs", "version"}
 MAY_IMPORT = {
     "app": {
         "alerting",
@@ -51,7 +51,7 @@ MAY_IMPORT = {
     | {"certifi", "marshmallow", "orjson", "ulid"},
     "auth": {"models", "argon2", "cryptography", "joserfc", "requests", "ulid"},
     "query": {"processes", "storage", "cramjam", "orjson", "polars", "sqlglot"},
-    "storage": {"embedded_postgres", "models", "processes", "isal", "obstore", "polars", "ulid"},
+    "storage": {"embedded_postgres", "models", "processes", "isal", "nanoarrow", "obstore", "polars", "ulid"},
     "ingest": {"google", "msgpack", "opentelemetry", "orjson", "polars"},
     "models": {"processes", "peewee", "playhouse", "psycopg", "ulid"},
     "embedded_postgres": {"processes", "psycopg"},
@@ -81,6 +81,7 @@ MAY_IMPORT = {
     # Reads the URL map and the schemas, of targets those of their kinds (alerting); only a blueprint asks for it.
     "openapi": {"alerting", "apispec", "flask", "marshmallow", "schemas", "werkzeug"},
     "columns": {"polars"},
+    "metric_columns": set(),
     "config": set(),
     "preflight": set(),
     "logs": set(),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from columns import ColumnType
 from models import column, file
 from models.column import Column as Column
 from models.column import Schema
@@ -20,7 +21,8 @@ class Snapshot:
     """One moment of a dataset. `start`, `end`: half-open, ns since 1970, None: unbounded. `root`: the directory or URL
     that the files' paths begin at; `cache`: where copies of them are kept, if they are objects. `columns`: those
     whose statistics the files carry, as stored. `has_files_outside`: the dataset has files, and none of them in the
-    range."""
+    range. `time_conditions`: alternatives, one of which each row has to satisfy that anybody wants, as far as they are
+    about columns of nanoseconds."""
 
     root: str
     schema: Schema
@@ -32,6 +34,7 @@ class Snapshot:
     columns: frozenset[str] = frozenset()
     cache: Cache | None = None
     has_files_outside: bool = False
+    time_conditions: tuple[tuple[Condition, ...], ...] = ()
 
     def within(self, start: int | None, end: int | None) -> "Snapshot":
         """The part of `[start, end)` of a snapshot that is not bounded."""
@@ -47,7 +50,13 @@ class Snapshot:
         not in `columns` are ignored, because the files do not carry their statistics.
         """
         known = [[each for each in conditions if each.column in self.columns] for conditions in alternatives]
-        return replace(self, files=tuple(choose(self.files, known))) if all(known) and known else self
+        files = tuple(choose(self.files, known)) if all(known) and known else self.files
+        return replace(self, files=files, time_conditions=self._on_nanoseconds(alternatives))
+
+    def _on_nanoseconds(self, alternatives: Sequence[Sequence[Condition]]) -> tuple[tuple[Condition, ...], ...]:
+        times = {each.stored for each in self.schema.columns if each.type is ColumnType.TIMESTAMP_NS}
+        on_times = tuple(tuple(each for each in conditions if each.column in times) for conditions in alternatives)
+        return on_times if all(on_times) else ()
 
 
 def take_snapshot(

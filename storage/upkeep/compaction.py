@@ -53,10 +53,11 @@ def _merge(layout: Layout, candidate: CompactionCandidate, level: int | None, no
     if len(inputs) < 2 or not targets:
         return 0
     (target,) = targets
-    rows = parquet.read(layout, inputs, column.schema(target.id)).sort(target.time_column, maintain_order=True)
+    schema = column.schema(target.id)
+    rows = parquet.read(layout, inputs, schema)
     origin = Origin(
-        target.id,
-        target.time_column,
+        target,
+        schema,
         body_bytes=sum(each.body_bytes for each in inputs),
         level=max(each.level for each in inputs) + 1,
     )
