@@ -29,6 +29,7 @@ from storage.files import object_cache
 from storage.upkeep import pressure
 from storage.upkeep.compaction import compact, remove_replaced
 from storage.upkeep.conversion import convert_all, remove_converted
+from storage.upkeep.event_times import rewrite_times
 from storage.upkeep.retention import expire_all
 from storage.upkeep.sweep import sweep_cache, sweep_staging, sweep_store
 
@@ -179,6 +180,7 @@ def leader_tasks(layout: Layout) -> tuple[PeriodicTask, ...]:
     """Compaction one merge at a time, so that conversion never waits for long; retention; the sweep; old keys."""
     return (
         PeriodicTask(lambda: compact(layout), COMPACT_SECONDS),
+        PeriodicTask(lambda: rewrite_times(layout), COMPACT_SECONDS),
         PeriodicTask(expire_all, RETAIN_SECONDS),
         PeriodicTask(lambda: sweep_store(layout), SWEEP_SECONDS),
         PeriodicTask(idempotency_record.expire, SWEEP_SECONDS),
