@@ -1,4 +1,4 @@
-"""The columns of a metrics dataset: which of them are labels of a series, and what each label is called. Pure.
+"""Metrics datasets: which columns are labels, what each label is called, and what is said of a metric. Pure.
 
 Decoders name the columns, storage sorts by them, and PromQL reads them; none of the three knows the others.
 """
@@ -7,12 +7,15 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from columns import ColumnType
 
 METRICS: Final = "metrics"
 METRIC_NAME: Final = "metric_name"
+
+# Prometheus' MetricMetadata.MetricType in the order of their numbers, written as in its text format.
+METRIC_TYPES: Final = ("unknown", "counter", "gauge", "histogram", "gaugehistogram", "summary", "info", "stateset")
 
 # What a sample of remote write has besides labels, in this order.
 SAMPLE_COLUMNS: Final = (
@@ -62,6 +65,14 @@ _PREFIXED: Final = re.compile(f"(?:{_PREFIX})*")
 _SIBLING: Final = f"_{ColumnType.UTF8}"
 # Of OTLP's attributes those of every scalar type are labels.
 _LABEL_TYPES: Final = (ColumnType.UTF8, ColumnType.JSON, ColumnType.BOOL, ColumnType.INT64, ColumnType.FLOAT64)
+
+
+class MetricMetadata(NamedTuple):
+    """What a sender says of a metric. `type` is one of METRIC_TYPES; an empty text says nothing."""
+
+    type: str
+    help: str = ""
+    unit: str = ""
 
 
 @lru_cache(maxsize=4096)

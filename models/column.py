@@ -207,7 +207,8 @@ def _mark(change: Change, schema: Schema) -> None:
 def _next_widened(dataset_id: int) -> int:
     """Counted, because a dropped column takes its number with it."""
     counted = database.execute_sql(
-        "UPDATE dataset SET columns_widened = columns_widened + 1 WHERE id = %s RETURNING columns_widened",
+        "UPDATE dataset SET columns_widened = columns_widened + 1, widened_at = now() WHERE id = %s"
+        " RETURNING columns_widened",
         (dataset_id,),
     )
     return int(counted.fetchone()[0])

@@ -17,7 +17,7 @@ from ingest.decoded import Decoded
 from ingest.remote_write.histograms import Cells, histogram_cells, histogram_type
 from ingest.remote_write.series import NO_METADATA, Exemplar, Refused, Series, TimeOutOfRange, label_set
 from ingest.sparse_column import Sparse
-from metric_columns import SAMPLE_COLUMNS
+from metric_columns import SAMPLE_COLUMNS, MetricMetadata
 
 # The NaN by which Prometheus says that a series has ended; other NaNs are values.
 STALE: Final = bytes.fromhex("020000000000f07f")
@@ -188,8 +188,8 @@ class Rows:
                 column.rows.extend(rows)
                 column.values.extend([text] * len(rows))
 
-    def finish(self) -> DecodedSamples:
-        """Raises TooManyColumns."""
+    def finish(self, metadata: Mapping[str, MetricMetadata]) -> DecodedSamples:
+        """All rows, and what the request says of metrics. Raises TooManyColumns."""
         require_columns(len(self._labels), self._max_columns)
         height = self._height
         always: dict[Field, Sequence[Any]] = {
@@ -205,7 +205,9 @@ class Rows:
             name: _series(Field(name, ColumnType.UTF8), cells.dense(height)) for name, cells in self._labels.items()
         }
         batch = batch_of(own, labels, height)
-        return DecodedSamples(batch, self._reasons, self._message, self._samples, self._histograms, self._exemplars)
+        return DecodedSamples(
+            batch, self._reasons, self._message, metadata, self._samples, self._histograms, self._exemplars
+        )
 
 
 def batch_of(own: Mapping[Field, pl.Series], labels: Mapping[str, pl.Series], height: int) -> Batch:

@@ -4,12 +4,10 @@ from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 from ingest.batch_builder import MAX_NAME_BYTES
-from metric_columns import column_of
+from metric_columns import METRIC_TYPES, MetricMetadata, column_of
 
 METRIC_NAME_LABEL: Final = "__name__"
 
-# Prometheus' MetricMetadata.MetricType, written as in its text format.
-METRIC_TYPES: Final = ("unknown", "counter", "gauge", "histogram", "gaugehistogram", "summary", "info", "stateset")
 UNKNOWN: Final = METRIC_TYPES[0]
 
 
@@ -35,6 +33,11 @@ class Metadata(NamedTuple):
     type: str = UNKNOWN
     description: str | None = None
     unit: str | None = None
+
+    @property
+    def stored(self) -> MetricMetadata:
+        """The same as it is kept of the metric."""
+        return MetricMetadata(self.type, self.description or "", self.unit or "")
 
 
 NO_METADATA: Final = Metadata()

@@ -159,6 +159,13 @@ def apart(files: Sequence[File], copies: Mapping[str, Path], location: Callable[
     return [Places(tuple(places), kind) for (_, kind), places in sorted(groups.items())]
 
 
+def types(layout: Layout, path: str) -> dict[str, pl.DataType]:
+    """The columns that the file has, and their types there. Raises StorageUnavailable, OSError."""
+    source = open_store(layout).location(path)
+    rows = pl.scan_parquet(source, glob=False, hive_partitioning=False, storage_options=_options())
+    return dict(rows.collect_schema())
+
+
 def count(layout: Layout, path: str) -> int | None:
     """The number of rows by the file's footer; None if it cannot be read. Raises StorageUnavailable, OSError."""
     store = open_store(layout)
