@@ -33,7 +33,7 @@ def fingerprint(snapshot: Snapshot, index: SegmentIndex) -> Fingerprint | None:
         if (start is not None and file.tmin < start) or (end is not None and file.tmax >= end):
             return None
     records = _record_ids(snapshot, index)
-    if records is None or (snapshot.times_from and (records or not all(map(snapshot.has_times, snapshot.files)))):
+    if records is None or not all(map(snapshot.has_times, snapshot.files)):
         return None
     return Fingerprint(snapshot.schema, snapshot.time_column, tuple(file.path for file in snapshot.files), records)
 
@@ -71,6 +71,8 @@ def _record_ids(snapshot: Snapshot, index: SegmentIndex) -> tuple[tuple[str, int
         finally:
             os.close(fd)
         for location in indexed.locations(snapshot.schema.dataset_id, segment.size):
+            if snapshot.times_from:
+                return None
             if location.is_in(snapshot.start, snapshot.end) and len(records) < MOST_RECORDS:
                 records.append((segment.name, location.start))
             elif location.may_be_in(snapshot.start, snapshot.end):
