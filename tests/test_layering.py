@@ -50,6 +50,9 @@ MAY_IMPORT = {
     | {"certifi", "marshmallow", "orjson", "ulid"},
     "auth": {"models", "argon2", "cryptography", "joserfc", "requests", "ulid"},
     "query": {"processes", "storage", "cramjam", "orjson", "polars", "sqlglot"},
+    # A door of its own, in a process of its own, which takes what web/ has for every door but HTTP.
+    "otlp_grpc": {"auth", "embedded_postgres", "ingest", "metrics", "models", "processes", "serving", "storage", "web"}
+    | {"grpc", "grpc_health"},
     "storage": {"embedded_postgres", "models", "processes", "isal", "obstore", "polars", "ulid"},
     "ingest": {"google", "msgpack", "opentelemetry", "orjson", "polars"},
     "models": {"processes", "peewee", "playhouse", "psycopg", "ulid"},
