@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -97,7 +98,7 @@ def start(app: Flask) -> None:
     recorder = services.recorder
     if recorder:
         recorder.start()
-    for name, module in (("maintenance", "storage.upkeep.maintenance"), ("alerting", "alerting.process")):
+    for name, module in _processes(services.settings):
         command = [sys.executable, "-m", "processes.run", module, "--parent", str(os.getpid())]
         keep_running(
             name,
@@ -107,6 +108,14 @@ def start(app: Flask) -> None:
             # The cores belong to the first answer until it can be given (docs/decisions/operations.md).
             after=partial(services.queries.wait_until_warm, WARM_SECONDS),
         )
+
+
+def _processes(settings: Settings) -> Iterator[tuple[str, str]]:
+    """The processes of which a host has one: name and module."""
+    yield "maintenance", "storage.upkeep.maintenance"
+    yield "alerting", "alerting.process"
+    if settings.otlp_grpc_bind:
+        yield "otlp_grpc", "otlp_grpc.process"
 
 
 def stop(app: Flask) -> None:

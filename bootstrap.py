@@ -10,6 +10,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from typing import ParamSpec, TypeVar
@@ -83,9 +84,10 @@ def _require_self_dataset(name: str | None) -> None:
 
 
 def stop(settings: Settings, _: Sequence[str]) -> None:
-    """Leave, and stop what `start` started, after maintenance has ended, which would start it again."""
-    with (settings.data_dir / "maintenance.lock").open("w") as lock:
-        wait_for_lock(lock)
+    """Leave, and stop what `start` started, after those have ended that would start it again, or still store."""
+    with ExitStack() as ended:
+        for name in ("maintenance.lock", "otlp_grpc.lock"):
+            wait_for_lock(ended.enter_context((settings.data_dir / name).open("w")))
         try:
             base.bind(server.url(settings.database_url, settings.data_dir))
             layout = host.layout(settings.data_dir, settings.storage_url)

@@ -67,6 +67,7 @@ def on_starting(server: Any) -> None:
     """
     try:
         preflight.require_free(server.cfg.address)
+        preflight.require_otlp_grpc(settings)
         preflight.prepare_data_dir(settings)
     except preflight.CannotStart as error:
         sys.exit(f"weir: {error}")
@@ -75,7 +76,8 @@ def on_starting(server: Any) -> None:
     fcntl.flock(lock, fcntl.LOCK_SH)
     started: list[bool] = []
     atexit.register(_finish, os.getpid(), lock, started)
-    if _bootstrap("start", *map(host_of, server.cfg.address)):
+    addresses = [*server.cfg.address, *([settings.otlp_grpc_bind] if settings.otlp_grpc_bind else [])]
+    if _bootstrap("start", *map(host_of, addresses)):
         sys.exit(1)
     started.append(True)
     _let_booting_workers_end()
