@@ -23,7 +23,7 @@ RELATIONS: Final = frozenset(
 )
 # Relations that tell of the whole server: views of ours stand in for them (template.py).
 REPLACED_RELATIONS: Final = frozenset(
-    "pg_database pg_roles pg_user pg_group pg_auth_members pg_settings pg_tablespace pg_shdescription pg_shdepend"
+    "pg_database pg_roles pg_user pg_group pg_auth_members pg_settings pg_shdescription pg_shdepend"
     " pg_shseclabel pg_db_role_setting pg_user_mappings pg_parameter_acl".split()
 )
 # Naming one of these makes a statement one about the catalogue.

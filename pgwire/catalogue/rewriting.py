@@ -7,6 +7,7 @@ from pgwire.catalogue.allowed import REPLACED_RELATIONS, VALUES
 from pgwire.syntax_tree import located
 
 _NAME: Final = re.compile(rb'(?:"?pg_catalog"?\s*\.\s*)?"?(\w+)"?', re.IGNORECASE)
+_SCHEMA: Final = re.compile(rb'"?pg_catalog"?\s*\.\s*', re.IGNORECASE)
 _WORD: Final = re.compile(rb"\w+")
 
 
@@ -19,7 +20,7 @@ def rewritten(sql: str, node: Any, offset: int = 0) -> str:
     'SELECT pg_catalog."current_user"() FROM pg_catalog.weir_pg_database d'
     """
     raw = sql.encode()
-    changes = [*_relations(node, offset, raw), *_values(node, offset, raw)]
+    changes = [*_relations(node, offset, raw), *_columns(node, offset, raw), *_values(node, offset, raw)]
     for start, end, text in sorted(changes, reverse=True):
         raw = raw[:start] + text + raw[end:]
     return raw.decode()
@@ -32,6 +33,17 @@ def _relations(node: Any, offset: int, raw: bytes) -> list[tuple[int, int, bytes
             match = _NAME.match(raw, relation.get("location", 0) - offset)
             if match is not None and match[1].decode().lower() == relation["relname"]:
                 found.append((match.start(), match.end(), _stand_in(relation)))
+    return found
+
+
+def _columns(node: Any, offset: int, raw: bytes) -> list[tuple[int, int, bytes]]:
+    """`pg_catalog.pg_database.datname` without the schema: the stand-in has the name only as an alias."""
+    found = []
+    for column in located(node, "ColumnRef"):
+        names = [each.get("String", {}).get("sval") for each in column["fields"]]
+        match = _SCHEMA.match(raw, column.get("location", 0) - offset)
+        if len(names) > 2 and names[0] == "pg_catalog" and names[1] in REPLACED_RELATIONS and match is not None:
+            found.append((match.start(), match.end(), b""))
     return found
 
 

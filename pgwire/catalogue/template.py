@@ -61,8 +61,6 @@ CREATE VIEW pg_catalog.weir_pg_user AS
     FROM pg_catalog.weir_pg_roles WHERE rolcanlogin;
 CREATE VIEW pg_catalog.weir_pg_group AS SELECT * FROM pg_catalog.pg_group WHERE false;
 CREATE VIEW pg_catalog.weir_pg_auth_members AS SELECT * FROM pg_catalog.pg_auth_members WHERE false;
-CREATE VIEW pg_catalog.weir_pg_tablespace AS
-    SELECT oid, spcname, spcowner, NULL::aclitem[] AS spcacl, NULL::text[] AS spcoptions FROM pg_catalog.pg_tablespace;
 CREATE VIEW pg_catalog.weir_pg_shdescription AS SELECT * FROM pg_catalog.pg_shdescription WHERE false;
 CREATE VIEW pg_catalog.weir_pg_shdepend AS SELECT * FROM pg_catalog.pg_shdepend WHERE false;
 CREATE VIEW pg_catalog.weir_pg_shseclabel AS SELECT * FROM pg_catalog.pg_shseclabel WHERE false;
@@ -105,6 +103,13 @@ BEGIN
     LOOP
         EXECUTE format('CREATE OR REPLACE FUNCTION %s RETURNS bool LANGUAGE sql STABLE STRICT'
             ' AS $$ SELECT pg_catalog.strpos(pg_catalog.lower($%s), ''select'') > 0 $$',
+            found.signature, found.pronargs);
+    END LOOP;
+    FOR found IN SELECT p.oid::regprocedure AS signature, p.pronargs FROM pg_catalog.pg_proc p
+        WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.proname = 'has_database_privilege'
+    LOOP
+        EXECUTE format('CREATE OR REPLACE FUNCTION %s RETURNS bool LANGUAGE sql STABLE STRICT'
+            ' AS $$ SELECT pg_catalog.strpos(pg_catalog.lower($%s), ''connect'') > 0 $$',
             found.signature, found.pronargs);
     END LOOP;
     -- What changes anything, waits, reads files or runs texts: nobody here has a use for it.

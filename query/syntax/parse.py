@@ -23,6 +23,7 @@ from query.syntax.dialect import WeirPostgres
 from query.syntax.dialect_checks import check_strictness
 from query.syntax.identifiers import fold, is_of_public, qualified_name, unqualify_columns
 from query.syntax.parameters import placeholders, substitute
+from query.syntax.placeholder_tokens import tokenize
 from query.syntax.positions import position_of
 from query.syntax.token_rewrites import rewrite_tokens
 
@@ -94,7 +95,7 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> Statement:
 def _tree(sql: str) -> exp.Expr:
     dialect = WeirPostgres()
     try:
-        tokens = rewrite_tokens(dialect.tokenize(sql), sql)
+        tokens = rewrite_tokens(tokenize(dialect, sql), sql)
         _check_tokens(tokens)
         check_strictness(tokens)
         statements = [statement for statement in dialect.parser().parse(tokens, sql) if statement is not None]
