@@ -373,7 +373,8 @@ class Commands:
         node = prepared.statement.node
         columns = self._show_columns(node)
         found: list[Shown] = list(self._settings.show_all()) if node["name"] == "all" else []
-        rows = [(each.name, each.value, "") for each in found] or [tuple(value for _, value in columns)]
+        rows: list[tuple[str, ...]] = [(each.name, each.value, "") for each in found]
+        rows = rows or [tuple(value for _, value in columns)]
         return Answer("SHOW", tuple(Column(name, TEXT, -1) for name, _ in columns), held(iter(rows)))
 
     def _discard(self, prepared: Prepared, values: Values) -> Answer:

@@ -25,7 +25,7 @@ class Rows(Protocol):
     given: int
     is_over: bool
 
-    def take(self, most: int) -> Iterator[bytes]: ...
+    def take(self, most: int) -> Iterator[bytes | memoryview]: ...
     def spool(self, directory: Path) -> None: ...
     def close(self) -> None: ...
 
@@ -38,7 +38,7 @@ class HeldRows:
         self.given = 0
         self.is_over = False
 
-    def take(self, most: int) -> Iterator[bytes]:
+    def take(self, most: int) -> Iterator[bytes | memoryview]:
         taken, self._rows = (self._rows[:most], self._rows[most:]) if most else (self._rows, [])
         self.given, self.is_over = len(taken), not self._rows and (not most or len(taken) < most)
         yield b"".join(taken)
@@ -58,7 +58,7 @@ class CursorRows:
         self.given = 0
         self.is_over = False
 
-    def take(self, most: int) -> Iterator[bytes]:
+    def take(self, most: int) -> Iterator[bytes | memoryview]:
         """At most what FETCH says; of those, what Execute says."""
         self.given = 0
         if self._left == 0:
@@ -92,7 +92,7 @@ class QueryRows:
         self.given = 0
         self.is_over = False
 
-    def take(self, most: int) -> Iterator[bytes]:
+    def take(self, most: int) -> Iterator[bytes | memoryview]:
         self.given = 0
         while not most or self.given < most:
             if not self._rest:
@@ -103,7 +103,7 @@ class QueryRows:
                 self._rest_rows, self._rest = block
             yield self._cut(most - self.given if most else 0)
 
-    def _cut(self, most: int) -> memoryview | bytes:
+    def _cut(self, most: int) -> memoryview:
         """What is left of the block, or its first rows."""
         if not most or self._rest_rows <= most:
             content, self._rest = self._rest, memoryview(b"")

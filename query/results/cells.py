@@ -142,7 +142,10 @@ def interval_bytes(text: str) -> bytes:
     >>> interval_bytes("1 mon 2 days 00:00:01").hex()
     '00000000000f42400000000200000001'
     """
-    months, days, microseconds = read(text, INTERVAL_TYPE)  # type: ignore[misc]
+    value = read(text, INTERVAL_TYPE)
+    if not isinstance(value, tuple):
+        raise TypeError("not an interval")
+    months, days, microseconds = value
     return struct.pack("!qii", microseconds, days, months)
 
 
