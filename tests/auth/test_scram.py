@@ -58,8 +58,10 @@ def test_a_changed_final_message_is_no_proof(final: bytes):
 
 @pytest.mark.parametrize(
     "first",
-    [b"", b"n", b"n,,", b"n,,n=user", b"n,,r=x,n=user", b"x,,n=user,r=a", b"p=tls-unique,,n=,r=a", b"\xff", b"n,,n=,r="]
-    + [b"n,,n=,r=" + b"a" * 1000, b"n,junk,n=,r=a"],
+    [
+        *(b"", b"n", b"n,,", b"n,,n=user", b"n,,r=x,n=user", b"x,,n=user,r=a", b"p=tls-unique,,n=,r=a", b"\xff"),
+        *(b"n,,n=,r=", b"n,,n=,r=" + b"a" * 1000, b"n,junk,n=,r=a"),
+    ],
 )
 def test_what_is_no_first_message_is_refused(first: bytes):
     with pytest.raises(ScramError):

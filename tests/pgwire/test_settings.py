@@ -52,9 +52,7 @@ def test_a_value_that_is_taken_is_shown(settings: SessionSettings, name: str, va
         ("application_name", "x" * 2_000, "22023"),
     ],
 )
-def test_a_value_that_would_change_answers_is_refused(
-    settings: SessionSettings, name: str, value: str, sqlstate: str
-):
+def test_a_value_that_would_change_answers_is_refused(settings: SessionSettings, name: str, value: str, sqlstate: str):
     with pytest.raises(PgError) as caught:
         settings.set(name, value)
 
