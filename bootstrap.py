@@ -10,6 +10,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from typing import ParamSpec, TypeVar
@@ -22,13 +23,14 @@ from auth.secrets import Secrets, master_key, require_same_key
 from auth.weak_passwords import reached_at, refuse_guessable_password
 from config import InvalidSetting, Settings, close_to_others
 from embedded_postgres import server
-from errors import StorageUnavailable, WeirError
+from errors import InvalidName, StorageUnavailable, WeirError
 from models import base
 from pgwire.catalogue.cluster import KIND as CATALOGUE
 from processes.locks import wait_for_lock
 from storage.backup.data_dir import require_restored
 from storage.cluster import host
 from storage.upkeep import membership
+from web.ingestion.headers import checked_dataset_name
 
 logger = logging.getLogger("bootstrap")
 
@@ -45,6 +47,7 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
 
     `addresses` are those that the server will listen on.
     """
+    _require_self_dataset(settings.self_dataset)
     settings.make_data_dir()
     require_restored(settings.data_dir)
     if settings.database_url is None:
@@ -75,10 +78,20 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
         )
 
 
+def _require_self_dataset(name: str | None) -> None:
+    """Raises InvalidSetting: in a worker it would be one of a start that is never over."""
+    try:
+        if name:
+            checked_dataset_name(name)
+    except InvalidName as error:
+        raise InvalidSetting(f"WEIR_SELF_DATASET: {error.message}") from error
+
+
 def stop(settings: Settings, _: Sequence[str]) -> None:
-    """Leave, and stop what `start` started, after maintenance has ended, which would start it again."""
-    with (settings.data_dir / "maintenance.lock").open("w") as lock:
-        wait_for_lock(lock)
+    """Leave, and stop what `start` started, after those have ended that would start it again, or still store."""
+    with ExitStack() as ended:
+        for name in ("maintenance.lock", "otlp_grpc.lock"):
+            wait_for_lock(ended.enter_context((settings.data_dir / name).open("w")))
         try:
             base.bind(server.url(settings.database_url, settings.data_dir))
             layout = host.layout(settings.data_dir, settings.storage_url)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 MIB = 1024 * 1024
@@ -74,6 +74,23 @@ def _url(*schemes: str) -> Callable[[str], str]:
     return read
 
 
+class Address(NamedTuple):
+    """Where a socket is bound."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def _address(text: str) -> Address:
+    host, _, port = text.strip().rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 2**16 or "/" in host or " " in host:
+        raise ValueError("expected HOST:PORT, such as 127.0.0.1:4317 or [::]:4317")
+    return Address(host.removeprefix("[").removesuffix("]"), int(port))
+
+
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
@@ -132,6 +149,13 @@ class Settings:
     max_inflight_bytes: int = setting(
         _bytes, 256 * MIB, "bodies in flight per worker, and what decoding protobuf makes of them, before 503"
     )
+    otlp_grpc_bind: Address | None = setting(
+        _address, None, "where OTLP/gRPC is taken, usually `127.0.0.1:4317`; unset: nowhere"
+    )
+    otlp_grpc_certificate: Path | None = setting(
+        Path, None, "PEM file of the certificates that OTLP/gRPC shows; unset: it is not encrypted"
+    )
+    otlp_grpc_private_key: Path | None = setting(Path, None, "PEM file of the key of those certificates")
     disk_high_water_percent: int = setting(_percent, 92, "disk use at which ingestion is refused")
     disk_low_water_percent: int = setting(_percent, 88, "disk use below which ingestion resumes")
     query_timeout_seconds: float = setting(_seconds, 300.0, "longest run of one query")
@@ -225,6 +249,10 @@ class Settings:
     def _checked(self) -> "Settings":
         if (self.oidc_issuer is None) != (self.oidc_client_id is None):
             raise InvalidSetting("WEIR_OIDC_ISSUER and WEIR_OIDC_CLIENT_ID belong together: set both or none")
+        if (self.otlp_grpc_certificate is None) != (self.otlp_grpc_private_key is None):
+            raise InvalidSetting(
+                "WEIR_OTLP_GRPC_CERTIFICATE and WEIR_OTLP_GRPC_PRIVATE_KEY belong together: set both or none"
+            )
         if self.advertise_url is not None and (self.storage_url is None or self.database_url is None):
             raise InvalidSetting(
                 "WEIR_ADVERTISE_URL makes this one of several hosts, which share PostgreSQL and a bucket: "

@@ -67,6 +67,7 @@ def on_starting(server: Any) -> None:
     """
     try:
         preflight.require_free(server.cfg.address)
+        preflight.require_otlp_grpc(settings)
         preflight.prepare_data_dir(settings)
         _listen_for_postgresql(server)
     except preflight.CannotStart as error:
@@ -76,7 +77,10 @@ def on_starting(server: Any) -> None:
     fcntl.flock(lock, fcntl.LOCK_SH)
     started: list[bool] = []
     atexit.register(_finish, os.getpid(), lock, started)
-    if _bootstrap("start", *map(host_of, server.cfg.address)):
+    addresses = [*server.cfg.address, *([settings.otlp_grpc_bind] if settings.otlp_grpc_bind else [])]
+    if preflight.PG_LISTENER in os.environ:
+        addresses.append(preflight.postgresql_address(settings))
+    if _bootstrap("start", *map(host_of, addresses)):
         sys.exit(1)
     started.append(True)
     _let_booting_workers_end()

@@ -54,6 +54,25 @@ def _too_full(data_dir: Path, free: int) -> str:
     )
 
 
+def require_otlp_grpc(settings: Settings) -> None:
+    """See that OTLP/gRPC, if it is wanted, has its address and its certificate. Raises CannotStart."""
+    if settings.otlp_grpc_bind is None:
+        return
+    _require_free(*settings.otlp_grpc_bind, "WEIR_OTLP_GRPC_BIND")
+    for path in (settings.otlp_grpc_certificate, settings.otlp_grpc_private_key):
+        _require_readable(path)
+
+
+def _require_readable(path: Path | None) -> None:
+    if path is None:
+        return
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise CannotStart(f"{path}, which OTLP/gRPC is to use, cannot be read: {error.strerror}") from error
+
+
 def require_free(addresses: Sequence[object]) -> None:
     """See that each of gunicorn's addresses can be listened on. Raises CannotStart.
 
@@ -63,7 +82,13 @@ def require_free(addresses: Sequence[object]) -> None:
         return
     for address in addresses:
         if isinstance(address, tuple):
-            _require_free(str(address[0]), int(address[1]))
+            _require_free(str(address[0]), int(address[1]), "--bind HOST:PORT")
+
+
+def postgresql_address(settings: Settings) -> tuple[str, int]:
+    """Where clients of PostgreSQL are to connect."""
+    host, _, port = (settings.pg_bind or DEFAULT_PG_BIND).rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 def listen_for_postgresql(settings: Settings) -> socket.socket | None:
@@ -74,19 +99,18 @@ def listen_for_postgresql(settings: Settings) -> socket.socket | None:
     """
     if settings.pg_bind == "":
         return None
-    host, _, port = (settings.pg_bind or DEFAULT_PG_BIND).rpartition(":")
-    host = host.strip("[]")
+    host, port = postgresql_address(settings)
     if settings.pg_tls_cert is None and settings.pg_tls != "off" and not is_loopback(host):
         raise CannotStart(
             f"clients of PostgreSQL on other hosts connect to {host}:{port} by TLS: set WEIR_PG_TLS_CERT and "
             "WEIR_PG_TLS_KEY, or WEIR_PG_TLS=off if a proxy has TLS"
         )
     try:
-        return _listening(host, int(port))
+        return _listening(host, port)
     except OSError as error:
         if settings.pg_bind is None:
             return None
-        advice = _advice(error, int(port)).replace("with --bind HOST:PORT", "with WEIR_PG_BIND")
+        advice = _advice(error, port, "WEIR_PG_BIND")
         raise CannotStart(f"cannot listen on {host}:{port} for clients of PostgreSQL: {advice}") from error
 
 
@@ -110,19 +134,19 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _require_free(host: str, port: int) -> None:
+def _require_free(host: str, port: int, option: str) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
     except OSError as error:
-        raise CannotStart(f"cannot listen on {host}:{port}: {_advice(error, port)}") from error
+        raise CannotStart(f"cannot listen on {host}:{port}: {_advice(error, port, option)}") from error
 
 
-def _advice(error: OSError, port: int) -> str:
+def _advice(error: OSError, port: int, option: str) -> str:
     if error.errno == errno.EADDRINUSE:
-        return "another program listens there already; stop it, or choose another port with --bind HOST:PORT"
+        return f"another program listens there already; stop it, or choose another port with {option}"
     if error.errno == errno.EACCES and port < PRIVILEGED_PORTS:
-        return f"this user may not use ports below {PRIVILEGED_PORTS}; choose another with --bind HOST:PORT"
-    return f"{error.strerror or error}; choose an address of this machine with --bind HOST:PORT"
+        return f"this user may not use ports below {PRIVILEGED_PORTS}; choose another with {option}"
+    return f"{error.strerror or error}; choose an address of this machine with {option}"
