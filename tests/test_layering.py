@@ -12,6 +12,8 @@ ROOT = Path(__file__).parent.parent
 EVERYWHERE = {"columns", "metric_columns", "errors", "config", "logs", "version"}
 MAY_IMPORT = {
     "app": {
+        "pgwire",
+        "preflight",
         "alerting",
         "auth",
         "blueprints",
@@ -25,7 +27,7 @@ MAY_IMPORT = {
     }
     | {"runtime", "serving", "storage", "web", "flask", "werkzeug"},
     # Of web only the rule for names of datasets, which imports nothing.
-    "bootstrap": {"auth", "embedded_postgres", "models", "processes", "storage", "web"},
+    "bootstrap": {"auth", "embedded_postgres", "models", "pgwire", "processes", "storage", "web"},
     # A module per endpoint group: routes and what they answer, nothing that two of them share.
     "blueprints": {
         "alerting",
@@ -44,6 +46,11 @@ MAY_IMPORT = {
     # Its container of services names the parts of every layer.
     "web": {"alerting", "auth", "ingest", "metrics", "models", "observing", "openapi", "query", "runtime", "serving"}
     | {"storage", "cramjam", "flask", "flask_httpauth", "isal", "orjson", "polars", "werkzeug"},
+    # Another way to the same queries, beside the blueprints: sessions of PostgreSQL's protocol instead of requests. It
+    # shares with them what a caller may read and the container of services (web), and no HTTP. Its catalogue is a
+    # PostgreSQL of its own, asked as administrator by psycopg and as a reader in raw messages.
+    "pgwire": {"auth", "embedded_postgres", "models", "preflight", "query", "storage", "web"}
+    | {"cryptography", "pgparse", "psycopg"},
     # Evaluates alerts and delivers notices in a process of its own, apart from every request: it asks as their
     # authors (auth), by the query processes (query) over snapshots (storage), and knows no HTTP but the client's.
     # Each kind of target says what its body looks like, beside how it is told: schemas.
