@@ -9,7 +9,7 @@ from flask import Blueprint, Response, jsonify, request
 from auth.privileges import Action, may, require
 from query import timerange
 from query.process.slot_table import Query
-from query.results.options import Format, Options
+from query.results.options import MEDIA_FORMATS, Format, Options
 from query.service import Question, Result
 from query.timerange import TimeRange
 from schemas.query import QuerySchema, RunningQuerySchema, known_members
@@ -32,7 +32,7 @@ ALIASES: Final = {
     "application/x-jsonlines": Format.NDJSON,
     "application/parquet": Format.PARQUET,
 }
-MEDIA_TYPES: Final = {each.value: each for each in Format} | ALIASES
+MEDIA_TYPES: Final = {each.value: each for each in MEDIA_FORMATS} | ALIASES
 
 
 @blueprint.post("/query")
