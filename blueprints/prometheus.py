@@ -4,12 +4,16 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+import orjson
 from flask import Blueprint, Flask, Response, request
 
 import version
-from auth.privileges import Action, may, require
+from auth.privileges import Action, may, require, row_predicates
 from errors import InvalidPromQL, WeirError
+from models import column, metric_metadata
+from promql.labels import METRIC_NAME
 from query.metrics.lookups import Lookup
+from query.metrics.otlp_names import family_name, is_otlp
 from query.process.messages import Source
 from query.process.metric_messages import Expression
 from query.service import Question, Wanted
@@ -106,9 +110,19 @@ def query_exemplars(name: str | None = None) -> Response:
 
 
 def metadata(name: str | None = None) -> Response:
-    """Type, help and unit of metrics."""
-    lookup = Lookup("metadata", (), None, None, parameter("metric"), count("limit"))
-    return _find(name, lookup)
+    """Type, help and unit of metrics, as senders gave them."""
+    dataset = dataset_name(name)
+    found = services().storage.find(caller().tenant, dataset)
+    said = metric_metadata.find(found.id)
+    if is_otlp(each.name for each in column.schema(found.id).columns):
+        said = {family_name(each, about): about for each, about in said.items()}
+    if metric := parameter("metric"):
+        said = {each: about for each, about in said.items() if each == metric}
+    if row_predicates(caller(), dataset) is not None:
+        visible = _metric_names(dataset)
+        said = {each: about for each, about in said.items() if not visible.isdisjoint(prometheus.series_names(each))}
+    kept = list(said.items())[: count("limit") or None]
+    return success({each: [about._asdict()] for each, about in kept})
 
 
 def format_query(name: str | None = None) -> Response:
@@ -274,6 +288,15 @@ def _find(name: str | None, lookup: Lookup, margin_ms: int = 0) -> Response:
     return streamed(result)
 
 
+def _metric_names(dataset: str) -> set[str]:
+    """The metrics with a row that the caller may see."""
+    lookup = Lookup("values", (), None, None, METRIC_NAME)
+    result = services().queries.find(
+        _question("metadata", "identity"), lookup, _resolve(dataset), client_disconnected(request)
+    )
+    return set(orjson.loads(b"".join(result))["data"])
+
+
 def _describe(kind: str) -> Response:
     try:
         result = services().queries.describe(_question(_text()), kind, client_disconnected(request))
@@ -282,13 +305,13 @@ def _describe(kind: str) -> Response:
     return streamed(result)
 
 
-def _question(text: str) -> Question:
+def _question(text: str, coding: str = "") -> Question:
     return Question(
         tenant=caller().tenant,
         identity=name_of(caller()),
         sql=text,
         now_ns=time.time_ns(),
-        coding=accepted_coding(),
+        coding=coding or accepted_coding(),
         privileged=may(caller(), Action.ADMINISTER),
     )
 

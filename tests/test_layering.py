@@ -36,6 +36,7 @@ MAY_IMPORT = {
         "metrics",
         "models",
         "openapi",
+        "promql",
         "query",
         "runtime",
         "schemas",

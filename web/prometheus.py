@@ -97,6 +97,11 @@ def dataset_name(named: str | None) -> str:
     raise InvalidRequest(f"name the dataset in the path, by ?stream= or by X-P-Stream: {listed}")
 
 
+def series_names(family: str) -> frozenset[str]:
+    """The names that the series of a metric family may have."""
+    return frozenset(family + ending for ending in ("", "_bucket", "_count", "_sum", "_total", "_created", "_info"))
+
+
 def time_ms(name: str, default: int | None) -> int:
     """A time as Unix seconds or RFC 3339, in ms. Raises InvalidPromQL."""
     text = parameter(name)

@@ -2,7 +2,10 @@
 UnderscoreEscapingWithSuffixes). Pure."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
+
+from metric_columns import MetricMetadata
 
 _UNITS: Final = {
     **{"d": "days", "h": "hours", "min": "minutes", "s": "seconds", "ms": "milliseconds", "us": "microseconds"},
@@ -12,6 +15,14 @@ _UNITS: Final = {
     **{"Hz": "hertz", "1": "", "%": "percent"},
 }
 _PER: Final = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
+_MARKS: Final = frozenset(
+    {
+        "data_point_flags",
+        "aggregation_temporality",
+        "scope_dropped_attributes_count",
+        "resource_dropped_attributes_count",
+    }
+)
 _NO_METRIC_CHARACTER: Final = re.compile(r"[^A-Za-z0-9:]+")
 _NO_LABEL_CHARACTER: Final = re.compile(r"[^A-Za-z0-9_]")
 
@@ -32,6 +43,16 @@ def metric_name(name: str, unit: str, *, is_counter: bool, is_gauge: bool) -> st
         tokens = [each for each in tokens if each != "ratio"] + ["ratio"]
     joined = "_".join(tokens)
     return f"_{joined}" if joined[:1].isdigit() else joined
+
+
+def is_otlp(columns: Iterable[str]) -> bool:
+    """Whether a dataset with these columns has data points of OTLP: one of these is there as soon as one is."""
+    return not _MARKS.isdisjoint(columns)
+
+
+def family_name(name: str, about: MetricMetadata) -> str:
+    """The name under which Prometheus lists what was said of an OTLP metric."""
+    return metric_name(name, about.unit, is_counter=about.type == "counter", is_gauge=about.type == "gauge")
 
 
 def unit_suffixes(unit: str) -> tuple[str, str]:

@@ -26,15 +26,6 @@ from query.metrics.summaries import FIRST, LAST
 from storage.exactly import exactly
 from storage.read.snapshot import Column
 
-# One of these columns is there as soon as a data point of OTLP is.
-_MARKS: Final = frozenset(
-    {
-        "data_point_flags",
-        "aggregation_temporality",
-        "scope_dropped_attributes_count",
-        "resource_dropped_attributes_count",
-    }
-)
 _DESCRIPTOR: Final = ("metric_name", "metric_unit", "metric_type", "is_monotonic")
 _VALUES: Final = """data_point_value data_point_flags aggregation_temporality data_point_count data_point_sum
     data_point_bucket_counts data_point_explicit_bounds data_point_scale data_point_zero_count data_point_zero_threshold
@@ -67,10 +58,6 @@ class Descriptor:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.base + ending for ending in _ENDINGS.get(self.type, ("",)))
-
-
-def is_otlp(table: MetricTable) -> bool:
-    return bool(_MARKS & table.stored.keys())
 
 
 class OtlpSource:

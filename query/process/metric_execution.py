@@ -21,8 +21,8 @@ from query.metrics.answers import data_of, is_truncated
 from query.metrics.exemplars import exemplars
 from query.metrics.label_columns import NAME_COLUMN, TIME_COLUMN
 from query.metrics.lookups import Lookup, answer
-from query.metrics.metadata import metadata
-from query.metrics.otlp_series import OtlpSource, is_otlp, summarize_points
+from query.metrics.otlp_names import is_otlp
+from query.metrics.otlp_series import OtlpSource, summarize_points
 from query.metrics.series import MetricSource, MetricTable, is_metric_name
 from query.metrics.summaries import LabelSummaries, label_sets, matched, summarize
 from query.plan.conditions import Conditions
@@ -78,7 +78,7 @@ class MetricExecution:
         steps = Steps(expression.start_ms, expression.end_ms, expression.step_ms)
         limits = Limits(request.limits.samples, expression.lookback_ms)
         table = self._table(request.source)
-        source = OtlpSource(table) if is_otlp(table) else MetricSource(table, *request.limits.read)
+        source = OtlpSource(table) if is_otlp(table.stored) else MetricSource(table, *request.limits.read)
         result = evaluate(node, steps, source, limits, is_range=expression.is_range)
         writer = _Writer(output, request.coding, request.limits.result_bytes)
         _write_result(writer, result, expression, request)
@@ -100,8 +100,6 @@ class MetricExecution:
             data: Any = exemplars(
                 self._table(request.source), _selected(lookup), lookup.start_ms or 0, lookup.end_ms or 0
             )
-        elif lookup.kind == "metadata":
-            data = metadata(self._table(request.source), lookup.label, lookup.limit)
         else:
             selectors = [_matchers(text) for text in lookup.selectors]
             sets = matched(self._sets(request.source, lookup), selectors)
@@ -129,7 +127,7 @@ class MetricExecution:
         return label_sets(found, lookup.start_ms, lookup.end_ms)
 
     def _summarize(self, source: Source, part: Snapshot) -> pl.DataFrame:
-        make = summarize_points if is_otlp(self._table(source)) else summarize
+        make = summarize_points if is_otlp(columns_by_name(source)) else summarize
         return make(self._scan(source, part), part.schema.columns)
 
 

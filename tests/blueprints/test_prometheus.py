@@ -5,7 +5,7 @@ import pytest
 import requests
 
 from ingest.proto.remote_write import WriteRequest
-from tests.running import ADMIN, Service
+from tests.running import ADMIN, Service, wait_until
 
 START_MS = 1_795_000_000_000
 STEP_MS = 15_000
@@ -182,3 +182,22 @@ def test_statistics_count_series(service):
     assert found["seriesCountByMetricName"] == [{"name": "gauge", "value": 3}]
     assert found["labelValueCountByLabelName"] == [{"name": "n", "value": 3}]
     assert found["seriesCountByFocusLabelValue"] == [{"name": "0", "value": 1}]
+
+
+def test_metadata_is_what_senders_said(service):
+    request = WriteRequest()
+    request.metadata.add(type=1, metric_family_name="hits_total", help="Requests.", unit="")
+    message = request.timeseries.add()
+    message.labels.add(name="__name__", value="hits_total")
+    message.samples.add(value=1.0, timestamp=START_MS)
+    headers = {"X-P-Stream": "prom_metadata", "X-P-Log-Source": "otel-metrics", "Content-Encoding": "snappy"}
+    body = bytes(cramjam.snappy.compress_raw(request.SerializeToString()))
+    service.call(
+        "POST", "/v1/prometheus/write", data=body, headers=headers | {"Content-Type": "application/x-protobuf"}
+    )
+
+    def metadata() -> dict[str, object]:
+        return service.call("GET", "/prometheus/prom_metadata/api/v1/metadata").json()["data"]
+
+    wait_until(metadata)
+    assert metadata() == {"hits_total": [{"type": "counter", "help": "Requests.", "unit": ""}]}
