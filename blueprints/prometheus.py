@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import orjson
 from flask import Blueprint, Flask, Response, request
@@ -10,10 +10,14 @@ from flask import Blueprint, Flask, Response, request
 import version
 from auth.privileges import Action, may, require, row_predicates
 from errors import InvalidPromQL, WeirError
+from ingest.proto.remote_read import OPERATIONS, SAMPLES, STREAMED_XOR_CHUNKS, ReadRequest
+from ingest.remote_write.plain import parsed
 from models import column, metric_metadata
 from promql.labels import METRIC_NAME
+from promql.tree import Matcher
 from query.metrics.lookups import Lookup
 from query.metrics.otlp_names import family_name, is_otlp
+from query.metrics.remote_read import ReadQuery
 from query.process.messages import Source
 from query.process.metric_messages import Expression
 from query.service import Question, Wanted
@@ -30,6 +34,7 @@ from web.sources import Sources
 
 PREFIXES: Final = {"prometheus": "/prometheus", "prometheus_of_dataset": "/prometheus/<name>"}
 # The Prometheus whose API this is: clients ask for it to know what they may use.
+STREAM_TYPE: Final = "application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse"
 PROMETHEUS_VERSION: Final = "3.14.0"
 LOOKBACK_MS: Final = 300_000
 NS_PER_MS: Final = 1_000_000
@@ -49,6 +54,7 @@ def _blueprint(name: str, prefix: str) -> Blueprint:
     blueprint = protect(Blueprint(name, __name__, url_prefix=prefix))
     blueprint.before_request(_authorize)
     blueprint.register_error_handler(WeirError, prometheus.error_response)
+    blueprint.register_error_handler(Exception, prometheus.unforeseen_response)
     for path, view, methods in _ROUTES:
         blueprint.add_url_rule(path, view.__name__, view, methods=methods)
     return blueprint
@@ -125,6 +131,43 @@ def metadata(name: str | None = None) -> Response:
     return success({each: [about._asdict()] for each, about in kept})
 
 
+def read(name: str | None = None) -> Response:
+    """Remote read: the samples of series, for another Prometheus or Thanos (prompb/remote.proto)."""
+    found = dataset_name(name)
+    with services().bodies.receive(request, "snappy") as body:
+        asked = parsed(ReadRequest, body)
+    is_streamed = _is_streamed(list(asked.accepted_response_types))
+    settings = services().settings
+    wanted = Wanted(settings.promql_samples, settings.promql_series, streamed=is_streamed)
+    queries = tuple(map(_read_query, asked.queries))
+    result = services().queries.read(
+        _question("remote read", "identity"), queries, wanted, _resolve(found), client_disconnected(request)
+    )
+    answer = streamed(result)
+    answer.headers["Content-Type"] = STREAM_TYPE if is_streamed else "application/x-protobuf"
+    if not is_streamed:
+        answer.headers["Content-Encoding"] = "snappy"
+    return answer
+
+
+def _is_streamed(accepted: list[int]) -> bool:
+    """The first kind that we know; samples if none is named."""
+    for kind in accepted:
+        if kind in (SAMPLES, STREAMED_XOR_CHUNKS):
+            return kind == STREAMED_XOR_CHUNKS
+    if accepted:
+        raise InvalidPromQL(f"server does not support any of the requested response types: {accepted}")
+    return False
+
+
+def _read_query(query: Any) -> ReadQuery:
+    matchers = [(each.name, each.type, each.value) for each in query.matchers]
+    if any(not 0 <= kind < len(OPERATIONS) for _, kind, _ in matchers):
+        raise InvalidPromQL("invalid matcher type")
+    found = tuple(Matcher(name, OPERATIONS[kind], value) for name, kind, value in matchers)
+    return ReadQuery(found, query.start_timestamp_ms, query.end_timestamp_ms)
+
+
 def format_query(name: str | None = None) -> Response:
     """An expression as Prometheus formats it."""
     return _describe("format")
@@ -183,6 +226,7 @@ _ROUTES: Final[tuple[tuple[str, Callable[..., Response], list[str]], ...]] = (
     ("/labels", labels, _BOTH),
     ("/label/<label>/values", label_values, ["GET"]),
     ("/metadata", metadata, ["GET"]),
+    ("/read", read, _BOTH),
     ("/format_query", format_query, _BOTH),
     ("/parse_query", parse_query, _BOTH),
     ("/rules", rules, ["GET"]),

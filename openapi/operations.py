@@ -229,6 +229,13 @@ def _prometheus_operations(blueprint: str) -> dict[str, Operation]:
         "labels": _prometheus("Names of labels.", _MATCH, *_TIMES, _LIMIT),
         "label_values": _prometheus("Values of a label.", _MATCH, *_TIMES, _LIMIT),
         "metadata": _prometheus("Type, help and unit of metrics.", _query("metric", "Of this one."), _LIMIT),
+        "read": Operation(
+            "Remote read, as samples or as XOR chunks.",
+            (_STREAM,),
+            {PROTOBUF: BINARY},
+            {PROTOBUF: BINARY, "application/x-streamed-protobuf": BINARY},
+            _json(answers.PrometheusError),
+        ),
         "format_query": _prometheus("An expression, formatted.", _EXPRESSION),
         "parse_query": _prometheus("An expression as a tree.", _EXPRESSION),
         "rules": _prometheus("Always without rules."),

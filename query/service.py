@@ -12,9 +12,10 @@ from config import Settings
 from errors import InternalError, QueryNotFound, StorageUnavailable
 from query.fault import unsupported
 from query.metrics.lookups import Lookup
+from query.metrics.remote_read import ReadQuery
 from query.parameters import Parameter
 from query.process.messages import Execute, Listed, Parse, Source
-from query.process.metric_messages import Describe, Evaluate, Expression, Find, MetricLimits, ParseExpression
+from query.process.metric_messages import Describe, Evaluate, Expression, Find, MetricLimits, ParseExpression, Read
 from query.process.pool import Lease, Limits, OnWait, Pool, ignore
 from query.process.protocol import Answer
 from query.process.slot_table import Query, SlotTable
@@ -77,6 +78,7 @@ class Wanted:
     series: int
     limit: int = 0
     stats: bool = False
+    streamed: bool = False
     timeout_seconds: float | None = None
 
 
@@ -171,6 +173,19 @@ class QueryService:
 
             return self._answer_metrics(stack, lease, question, request)
 
+    def read(
+        self, question: Question, queries: tuple[ReadQuery, ...], wanted: Wanted, resolve: ResolveRange, is_gone: IsGone
+    ) -> "Result":
+        """The answer to a remote-read request; `wanted.streamed`: as XOR chunks. Otherwise as `evaluate`."""
+        limits = MetricLimits(wanted.samples, wanted.series, self._largest_result_bytes)
+        start = min((each.start_ms for each in queries), default=None)
+        end = max((each.end_ms for each in queries), default=None)
+        with ExitStack() as stack:
+            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone))
+            return self._answer_metrics(
+                stack, lease, question, lambda: Read(resolve(start, end), queries, wanted.streamed, limits)
+            )
+
     def describe(self, question: Question, kind: str, is_gone: IsGone) -> "Result":
         """An expression formatted (`format`), or as a tree (`tree`)."""
         with ExitStack() as stack:
@@ -189,7 +204,7 @@ class QueryService:
         else:
             raise StorageUnavailable("what the query has to read kept moving; try again")
         rest = (lease, stack.pop_all()) if beginning.coding is None else None
-        return Result(beginning, rest, question.coding, None, time.monotonic() - started)
+        return Result(beginning, rest, question.coding, None, time.monotonic() - started, {})
 
     @contextmanager
     def checking(self, question: Question, is_gone: Callable[[], bool]) -> Iterator[Check]:

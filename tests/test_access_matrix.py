@@ -25,7 +25,7 @@ ADMIN = (401, 401, 403, 403, 403, "ok")
 
 KEYS = [f"/api/{prefix}/apikeys" for prefix in ("console/v1", "v1", "prism/v1")]
 AUTHORED = ("dashboards", "filters", "alerts", "targets")
-PROMETHEUS = """query query_range query_exemplars series labels format_query parse_query cardinality/label_names
+PROMETHEUS = """query query_range query_exemplars series labels read format_query parse_query cardinality/label_names
     cardinality/label_values cardinality/active_series""".split()
 MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/"): EVERYBODY,

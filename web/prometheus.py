@@ -52,6 +52,13 @@ def error_response(error: WeirError) -> Response:
     return answer
 
 
+def unforeseen_response(error: Exception) -> Response:
+    """A fault of ours; the log gets the rest."""
+    fault = errors.InternalError("an error on our side; the log tells more")
+    fault.__cause__ = error
+    return error_response(fault)
+
+
 def success(data: object) -> Response:
     return jsonify({"status": "success", "data": data})
 

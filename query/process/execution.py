@@ -31,7 +31,7 @@ from storage.exactly import exactly
 from storage.read.fingerprint import is_outside_range
 from storage.read.scan import SnapshotExpired, scan
 from storage.read.small_files import SmallFiles
-from storage.read.snapshot import Snapshot
+from storage.read.snapshot import Column, Snapshot
 from storage.read.unconverted_rows import UnconvertedRows
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -50,7 +50,7 @@ class Execution:
         self._result_cache = ResultCache(self._unconverted_rows.index)
         self._statement_cache = StatementCache()
         self._source_cache = SourceCache()
-        self._metrics = MetricExecution(self._metric_rows, self._metric_part)
+        self._metrics = MetricExecution(self._metric_rows, self._metric_part, self._metric_columns)
         # The sources of the current request, by the identity of the object.
         self._current_sources: dict[int, CachedSource] = {}
 
@@ -80,6 +80,10 @@ class Execution:
     def _metric_rows(self, source: Source, conditions: tuple[Conditions, ...]) -> pl.LazyFrame:
         view = replace(self._view(source), conditions=conditions)
         return self._table(view, is_explained=False).frame
+
+    def _metric_columns(self, source: Source) -> tuple[Column, ...]:
+        visible = self._view(source).visible
+        return tuple(each for each in source.snapshot.schema.columns if each.stored in visible)
 
     def _metric_part(self, source: Source, part: Snapshot) -> pl.LazyFrame:
         """A part of a source's snapshot, as far as its reader may see it."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+import cramjam
 import orjson
 import polars as pl
 
@@ -23,31 +24,33 @@ from query.metrics.label_columns import NAME_COLUMN, TIME_COLUMN
 from query.metrics.lookups import Lookup, answer
 from query.metrics.otlp_names import is_otlp
 from query.metrics.otlp_series import OtlpSource, summarize_points
+from query.metrics.remote_read import query_result, read_response, streamed
 from query.metrics.series import MetricSource, MetricTable, is_metric_name
 from query.metrics.summaries import LabelSummaries, label_sets, matched, summarize
 from query.plan.conditions import Conditions
 from query.process.messages import Source
-from query.process.metric_messages import Describe, Evaluate, Expression, Find, ParseExpression
+from query.process.metric_messages import Describe, Evaluate, Expression, Find, MetricLimits, ParseExpression, Read
 from query.process.protocol import Answer
 from query.process.worker import Output
 from query.results.content_coding import Coded
 from storage.files.statistics import Condition
-from storage.read.snapshot import Snapshot
+from storage.read.snapshot import Column, Snapshot
 
 # How many warnings and infos an answer has (web/api/v1/api.go).
 MOST_NOTES: Final = 10
 Scan = Callable[[Source, Snapshot], pl.LazyFrame]
 View = Callable[[Source, tuple[Conditions, ...]], pl.LazyFrame]
-Request = ParseExpression | Evaluate | Find | Describe
-REQUESTS: Final = (ParseExpression, Evaluate, Find, Describe)
+Visible = Callable[[Source], tuple[Column, ...]]
+Request = ParseExpression | Evaluate | Find | Read | Describe
+REQUESTS: Final = (ParseExpression, Evaluate, Find, Read, Describe)
 
 
 class MetricExecution:
     """The current expression, and the summaries of files. `view` gives a source's rows in its range that may satisfy
-    conditions, `scan` those of a part of its snapshot."""
+    conditions, `scan` those of a part of its snapshot, `visible` the columns that its reader may see."""
 
-    def __init__(self, view: View, scan: Scan) -> None:
-        self._view, self._scan = view, scan
+    def __init__(self, view: View, scan: Scan, visible: Visible) -> None:
+        self._view, self._scan, self._visible = view, scan, visible
         self._parsed: tuple[Expression, Node] | None = None
         self._summaries = LabelSummaries()
 
@@ -59,6 +62,8 @@ class MetricExecution:
                 return self._evaluate(request, output)
             case Find():
                 return self._find(request, output)
+            case Read():
+                return self._read(request, output)
             case Describe():
                 return _described(request, output)
 
@@ -77,15 +82,33 @@ class MetricExecution:
         expression, node = self._parsed
         steps = Steps(expression.start_ms, expression.end_ms, expression.step_ms)
         limits = Limits(request.limits.samples, expression.lookback_ms)
-        table = self._table(request.source)
-        source = OtlpSource(table) if is_otlp(table.stored) else MetricSource(table, *request.limits.read)
+        source = self._source(request.source, request.limits)
         result = evaluate(node, steps, source, limits, is_range=expression.is_range)
         writer = _Writer(output, request.coding, request.limits.result_bytes)
         _write_result(writer, result, expression, request)
         return writer.finish()
 
+    def _source(self, source: Source, limits: MetricLimits) -> MetricSource | OtlpSource:
+        table = self._table(source)
+        return OtlpSource(table) if is_otlp(table.stored) else MetricSource(table, *limits.read)
+
+    def _read(self, request: Read, output: Output) -> Answer:
+        source = self._source(request.source, request.limits)
+        writer = _Writer(output, "identity", request.limits.result_bytes)
+        results = []
+        for index, each in enumerate(request.queries):
+            samples = source.select(each.matchers, each.start_ms, each.end_ms)
+            if not request.is_streamed:
+                results.append(query_result(samples))
+                continue
+            for frame in streamed(samples, index):
+                writer.add(frame)
+        if not request.is_streamed:
+            writer.add(bytes(cramjam.snappy.compress_raw(read_response(results))))
+        return writer.finish()
+
     def _table(self, source: Source) -> MetricTable:
-        columns = source.snapshot.schema.columns
+        columns = self._visible(source)
 
         def rows(matchers: Sequence[Matcher]) -> pl.LazyFrame:
             return self._view(source, _conditions(columns_by_name(source), matchers))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from query.metrics.lookups import Lookup
+from query.metrics.remote_read import ReadQuery
 from query.process.messages import Source
 
 
@@ -59,6 +60,16 @@ class Find:
     lookup: Lookup
     coding: str
     result_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Answer a remote-read request: one snappy block of samples, or a stream of frames of XOR chunks."""
+
+    source: Source
+    queries: tuple[ReadQuery, ...]
+    is_streamed: bool
+    limits: MetricLimits
 
 
 @dataclass(frozen=True, slots=True)
