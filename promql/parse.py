@@ -50,7 +50,7 @@ def _parsed(text: str, mended: str) -> Any:
     try:
         return promql_parser.parse(mended)
     except ValueError as error:
-        message = _QUOTED.sub(r'"\1"', str(error))
+        message = _QUOTED.sub(r'"\1"', str(error)).replace("illegal regex for ", "error parsing regexp: ")
         raise syntax_error(message, text, _suspect(text, message)) from error
 
 

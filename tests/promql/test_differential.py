@@ -8,6 +8,7 @@ import cramjam
 import pytest
 import requests
 
+from ingest.proto.remote_read import ReadRequest
 from tests.promql import prometheus_server
 from tests.promql.comparison import differences
 from tests.promql.judged_data import INTERVAL_MS, STEPS, judged_series, requests_of
@@ -120,3 +121,23 @@ def test_exemplars_are_prometheus(judged: Judged):
     expected, actual = judged.ask("query_exemplars", **parameters)
 
     assert actual == expected
+
+
+@pytest.mark.parametrize("kinds", [[], [0], [1]], ids=["default", "samples", "chunks"])
+def test_remote_read_is_prometheus(judged: Judged, kinds: list[int]):
+    """prompb/remote.proto: as samples, and as a stream of XOR chunks."""
+    request = ReadRequest(accepted_response_types=kinds)
+    query = request.queries.add(start_timestamp_ms=judged.start * 1000, end_timestamp_ms=(judged.start + 900) * 1000)
+    query.matchers.add(type=2, name="__name__", value="http_requests_total|up")
+    body = bytes(cramjam.snappy.compress_raw(request.SerializeToString()))
+
+    expected = requests.post(f"{judged.prometheus}/api/v1/read", body, headers=HEADERS, timeout=30)
+    actual = judged.service.call("POST", f"/prometheus/{DATASET}/api/v1/read", data=body, headers=HEADERS)
+
+    assert (actual.status_code, expected.status_code) == (200, 200), actual.text
+    assert actual.headers["Content-Type"] == expected.headers["Content-Type"]
+    if kinds == [1]:
+        assert actual.content == expected.content
+    else:
+        read = [bytes(cramjam.snappy.decompress_raw(each.content)) for each in (actual, expected)]
+        assert read[0] == read[1]
