@@ -103,7 +103,11 @@ def test_other_routes_answer_as_prometheus(judged: Judged, path: str, parameters
 
     assert actual.get("status") == expected.get("status")
     assert actual.get("errorType") == expected.get("errorType")
-    assert actual.get("data") == expected.get("data")
+    if path == "query":
+        # Bounds of native buckets differ in the last bit from a table of Prometheus.
+        assert differences(expected, actual, ordered=False) == []
+    else:
+        assert actual.get("data") == expected.get("data")
 
 
 @pytest.mark.parametrize("label", ["__name__", "job", "code", "U__http_2e_method", "missing"])
