@@ -50,7 +50,17 @@ MAY_IMPORT = {
     | {"certifi", "marshmallow", "orjson", "ulid"},
     "auth": {"models", "argon2", "cryptography", "joserfc", "requests", "ulid"},
     "query": {"processes", "storage", "cramjam", "orjson", "polars", "sqlglot"},
-    "storage": {"embedded_postgres", "models", "processes", "isal", "nanoarrow", "obstore", "polars", "ulid"},
+    "storage": {
+        "embedded_postgres",
+        "models",
+        "processes",
+        "fastavro",
+        "isal",
+        "nanoarrow",
+        "obstore",
+        "polars",
+        "ulid",
+    },
     "ingest": {"google", "msgpack", "opentelemetry", "orjson", "polars"},
     "models": {"processes", "peewee", "playhouse", "psycopg", "ulid"},
     "embedded_postgres": {"processes", "psycopg"},
@@ -91,7 +101,7 @@ MAY_IMPORT = {
 ROOMS = {
     "query": "parameters fault advice limits timerange histogram pg syntax plan expr functions bind lower".split()
     + "reference engine results process service".split(),
-    "storage": "names times exactly durable_files wal context files write cluster read upkeep backup".split(),
+    "storage": "names times exactly durable_files wal context files write cluster read lake upkeep backup".split(),
 }
 # What only these rooms may import of the libraries that their package may.
 LIBRARY_ROOMS = {
