@@ -59,6 +59,17 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     **{("POST", f"/services/collector{part}"): INGEST for part in ("", "/event", "/event/1.0", "/raw", "/raw/1.0")},
     **{("POST", f"/services/collector/ack{part}"): ANY_IDENTITY for part in ("", "/1.0")},
     **{("GET", f"/services/collector/health{part}"): EVERYBODY for part in ("", "/1.0")},
+    # What a caller may not read does not exist for it, so everybody gets an answer that is not 403.
+    ("POST", "/iceberg/v1/oauth/tokens"): (401,) * len(IDENTITIES),
+    **{
+        ("GET", f"/iceberg/v1/{path}"): ANY_IDENTITY
+        for path in ("config", "namespaces", "namespaces/<namespace>", "namespaces/<namespace>/tables", "<path:path>")
+    },
+    **{
+        ("GET", f"/iceberg/v1/namespaces/<namespace>/tables/<name>{part}"): ANY_IDENTITY
+        for part in ("", "/credentials")
+    },
+    **{(method, "/iceberg/v1/<path:path>"): ANY_IDENTITY for method in ("POST", "PUT", "PATCH", "DELETE")},
     ("GET", "/api/v1/logstream"): READ,
     ("GET", "/api/prism/v1/home"): READ,
     ("POST", "/api/v1/query"): READ,

@@ -303,12 +303,10 @@ def tend(layout: Layout) -> None:
         lake.withdraw(dataset_id)
 
 
-def withdraw_all() -> int:
-    """Publish nothing any more; return how many tables there were."""
-    published = lake.tables()
-    for dataset_id, _ in published:
+def withdraw_all() -> None:
+    """Publish nothing any more."""
+    for dataset_id, _ in lake.tables():
         lake.withdraw(dataset_id)
-    return len(published)
 
 
 def sweep_metadata(layout: Layout, grace_seconds: float, *, now: datetime | None = None) -> int:

@@ -63,6 +63,7 @@ def test_only_open_routes_need_no_credential(document: dict[str, Any]):
         "/api/v1/o/logout",
         "/services/collector/health",
         "/services/collector/health/1.0",
+        "/iceberg/v1/oauth/tokens",
     }
 
 
