@@ -7,7 +7,7 @@ files change. The process may be killed between any two steps: what is not commi
 
 import hashlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from secrets import randbits
@@ -179,12 +179,14 @@ def _take(draft: Draft, step: Step) -> None:
     sequence = 1 + (before.sequence if before else 0)
     snapshot = 1 + randbits(_SNAPSHOT_BITS)
     today = milliseconds(draft.state.as_of) // 86_400_000
-    touched = {hours_of(each.file.tmin, today) for each in (*step.added, *step.removed)}
+    added = _by_hours(step.added, today)
+    touched = added.keys() | _by_hours(step.removed, today).keys()
     # Hours of a day that is past become one manifest, with whatever is published next.
     touched |= {_covering(hours, today) for hours in draft.manifests} - draft.manifests.keys()
     _end_empty(draft, sequence)
+    removed = {each.file.path for each in step.removed}
     for hours in sorted(touched):
-        _write_manifest(draft, hours, step, snapshot, sequence, today)
+        _write_manifest(draft, hours, added.get(hours, []), removed, (snapshot, sequence), today)
     _mark(draft, step, snapshot, sequence)
     content = manifests.manifest_list(
         [each.entry for each in draft.manifests.values()], snapshot, _id(before), sequence
@@ -216,10 +218,20 @@ def _end_empty(draft: Draft, sequence: int) -> None:
             del draft.manifests[hours]
 
 
-def _write_manifest(draft: Draft, hours: str, step: Step, snapshot: int, sequence: int, today: int) -> None:
+def _by_hours(files: Iterable[TableFile], today: int) -> dict[str, list[TableFile]]:
+    found: dict[str, list[TableFile]] = {}
+    for each in files:
+        found.setdefault(hours_of(each.file.tmin, today), []).append(each)
+    return found
+
+
+def _write_manifest(
+    draft: Draft, hours: str, added: Sequence[TableFile], removed: Collection[str], number: tuple[int, int], today: int
+) -> None:
+    """The manifest of these hours in the snapshot of that id and sequence number."""
+    snapshot, sequence = number
     live = draft.contents.setdefault(hours, {})
-    added = [each for each in step.added if hours_of(each.file.tmin, today) == hours]
-    gone = [live.pop(each.file.path) for each in step.removed if each.file.path in live]
+    gone = [live.pop(path) for path in live.keys() & removed]
     entries = [_existing(each) for each in live.values()]
     entries += [Entry(Status.ADDED, each, snapshot, sequence) for each in added]
     entries += [Entry(Status.DELETED, each, snapshot, each.sequence or 0) for each in gone]

@@ -194,9 +194,8 @@ def test_a_token_is_refused_in_the_shape_of_oauth(published: Service, key: str) 
 
 def test_a_deleted_key_is_refused_at_once_with_its_token(published: Service) -> None:
     secret = published.make_key("lake-short", {"privilege": "reader"})
-    bearer = {
-        "Authorization": f"Bearer {token(published, client_id='lake-short', client_secret=secret).json()['access_token']}"
-    }
+    given = token(published, client_id="lake-short", client_secret=secret).json()["access_token"]
+    bearer = {"Authorization": f"Bearer {given}"}
     assert get(published, TABLE, **bearer).status_code == 200
     listed = published.call("GET", "/api/v1/apikeys").json()
     number = next(each["keyId"] for each in listed if each["keyName"] == "lake-short")
