@@ -3,18 +3,16 @@
 Apache Iceberg REST catalog spec. The tables are made by storage/lake; here is only who may see them.
 """
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
 import orjson
 from flask import Blueprint, Response, request
-from werkzeug.exceptions import HTTPException
 
 from auth.identity import Identity
 from auth.privileges import Action, may, sees_all_rows
-from errors import DatasetNotFound, Forbidden, InternalError, NamespaceNotFound, NotFound, TableNotPublished, WeirError
+from errors import DatasetNotFound, Forbidden, NamespaceNotFound, NotFound, TableNotPublished, WeirError
 from models import dataset
 from models.dataset import Dataset
 from models.tenant import DEFAULT
@@ -22,7 +20,7 @@ from storage.lake.catalog import load
 from web.authentication import AUTHORIZATION_VARIABLE, KEY_VARIABLE, access, asked_tenant, protect_by_scheme
 from web.caller import caller
 from web.client_credentials import OAuthError, client_credentials
-from web.errors import headers_of, log_error, status_of
+from web.errors import answer_errors
 from web.services import services
 
 PREFIX: Final = "/iceberg/v1"
@@ -195,31 +193,11 @@ def _error(status: int, message: str, kind: str) -> Response:
     return _json({"error": {"message": message, "type": kind, "code": status}}, status)
 
 
-def _domain_error(error: WeirError) -> Response:
-    status = status_of(error)
-    log_error(error, status)
+def _failure(status: int, error: WeirError) -> Response:
+    """An error in the catalog's shape."""
     kind = {DatasetNotFound: "NoSuchTableException", NamespaceNotFound: "NoSuchNamespaceException"}.get(type(error))
-    answer = _error(status, error.message, kind or _TYPES.get(status, "InternalServerError"))
-    answer.headers.extend(headers_of(error))
-    return answer
+    return _error(status, error.message, kind or _TYPES.get(status, "InternalServerError"))
 
 
-def _http_error(error: HTTPException) -> Response:
-    status = error.code or 500
-    return _error(status, error.description or error.name, _TYPES.get(status, "InternalServerError"))
-
-
-def _unforeseen(error: Exception) -> Response:
-    fault = InternalError("an error on our side; the request id finds it in the log")
-    fault.__cause__ = error
-    return _domain_error(fault)
-
-
-_HANDLERS: Final[tuple[tuple[type[Exception], Callable[[Any], Response]], ...]] = (
-    (WeirError, _domain_error),
-    (HTTPException, _http_error),
-    (Exception, _unforeseen),
-)
-for _kind, _handler in _HANDLERS:
-    blueprint.register_error_handler(_kind, _handler)
-    tokens.register_error_handler(_kind, _handler)
+for _each in (blueprint, tokens):
+    answer_errors(_each, _failure)

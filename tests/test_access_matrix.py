@@ -60,7 +60,8 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     **{("POST", f"/services/collector/ack{part}"): ANY_IDENTITY for part in ("", "/1.0")},
     **{("GET", f"/services/collector/health{part}"): EVERYBODY for part in ("", "/1.0")},
     # What a caller may not read does not exist for it, so everybody gets an answer that is not 403.
-    ("POST", "/iceberg/v1/oauth/tokens"): (401,) * len(IDENTITIES),
+    # Open to all who have a grant, which an empty body has not: 400.
+    ("POST", "/iceberg/v1/oauth/tokens"): EVERYBODY,
     **{
         ("GET", f"/iceberg/v1/{path}"): ANY_IDENTITY
         for path in ("config", "namespaces", "namespaces/<namespace>", "namespaces/<namespace>/tables", "<path:path>")
@@ -162,6 +163,8 @@ def _has_its_error_shape(rule: str, answer: requests.Response) -> bool:
         return answer.headers["Content-Type"].startswith("text/plain") and bool(answer.text.strip())
     if rule.endswith("/_bulk"):
         return answer.json()["status"] == answer.status_code and {"type", "reason"} <= set(answer.json()["error"])
+    if rule.startswith("/iceberg/") and not rule.endswith("/oauth/tokens"):
+        return set(answer.json()["error"]) == {"message", "type", "code"}
     if rule.startswith("/services/collector") and not rule.startswith("/services/collector/ack"):
         return set(answer.json()) >= {"text", "code"}
     members = {"code", "message"} if rule.startswith("/v1/") else {"code", "message", "requestId"}
