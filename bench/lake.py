@@ -66,7 +66,7 @@ def measure(layout: Layout, count: int) -> None:
 
     def compact() -> None:
         merged = _file(target, next(numbers), this_hour, rows=sum(each.rows for each in old))
-        file.replace(old, merged, now)
+        file.replace(old, [merged], now)
         publish(layout, target.id, GRACE_SECONDS)
 
     report("a compaction", compact, 1)

@@ -22,6 +22,7 @@ from blueprints import (
     metrics,
     oidc,
     openapi,
+    prometheus,
     query,
     roles,
     targets,
@@ -55,7 +56,7 @@ BLUEPRINTS: Final = (
     health.public,
 )
 # Modules with several blueprints of one kind.
-FAMILIES: Final = (ingestion, apikeys, elasticsearch)
+FAMILIES: Final = (ingestion, apikeys, elasticsearch, prometheus)
 
 
 def register(app: Flask, services: Services) -> None:

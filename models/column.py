@@ -138,7 +138,7 @@ def evolve(dataset_id: int, change: Change, limits: Limits, sender: str | None) 
     wins, and the other finds that in the returned schema. Raises DatasetNotFound, and TooManyColumns without a change.
     """
     with connection(), database.atomic():
-        _lock(dataset_id)
+        lock(dataset_id)
         present = schema(dataset_id)
         missing = [each for each in change.add if each.name not in present.by_name]
         if missing:
@@ -148,8 +148,8 @@ def evolve(dataset_id: int, change: Change, limits: Limits, sender: str | None) 
         return schema(dataset_id)
 
 
-def _lock(dataset_id: int) -> None:
-    """One schema change of a dataset at a time: positions stay unique and the limit exact."""
+def lock(dataset_id: int) -> None:
+    """One schema change of a dataset at a time: positions stay unique and the limit exact. Raises DatasetNotFound."""
     found = database.execute_sql("SELECT 1 FROM dataset WHERE id = %s FOR UPDATE", (dataset_id,)).fetchone()
     if found is None:
         raise DatasetNotFound("the dataset was deleted meanwhile")
@@ -227,7 +227,7 @@ def drop(dataset_id: int, column_id: str, required: Collection[str]) -> Column:
     Raises DatasetNotFound, ColumnNotFound, and InvalidRequest if the name is one of `required`.
     """
     with changing(), database.atomic():
-        _lock(dataset_id)
+        lock(dataset_id)
         column = next((each for each in schema(dataset_id).columns if str(each.id) == column_id), None)
         if column is None:
             raise ColumnNotFound(f"the dataset has no column {column_id[:20]!r}")

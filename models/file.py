@@ -119,20 +119,26 @@ def insert(files: Sequence[File], now: datetime, *, replaces: bool = False) -> N
         )
 
 
-def find(dataset_id: int, start: int | None, end: int | None, columns: Sequence[str] = ()) -> list[File]:
+def find(
+    dataset_id: int, start: int | None, end: int | None, columns: Sequence[str] = (), lacking: str | None = None
+) -> list[File]:
     """The live files that may hold events in `[start, end)` (ns since 1970; None: unbounded), by time.
 
-    Each comes with the statistics of `columns`.
+    Each comes with the statistics of `columns`. Of files that lack the column `lacking` the times are not known.
     """
     # Written out, because every query comes by here, and Peewee takes longer to write it than PostgreSQL to answer.
-    condition, values = "dataset_id = %s AND removed_at IS NULL", [*columns, dataset_id]
+    in_range, bounds = "true", list[int]()
     if start is not None:
         # No file spans two hours, which bounds tmin from below too and keeps this one short index range.
-        condition += " AND tmax >= %s AND tmin >= %s"
-        values += [start, start - HOUR_NS]
+        in_range += " AND tmax >= %s AND tmin >= %s"
+        bounds += [start, start - HOUR_NS]
     if end is not None:
-        condition += " AND tmin < %s"
-        values.append(end)
+        in_range += " AND tmin < %s"
+        bounds.append(end)
+    condition, values = f"dataset_id = %s AND removed_at IS NULL AND {in_range}", [*columns, dataset_id, *bounds]
+    if lacking is not None:
+        condition = f"dataset_id = %s AND removed_at IS NULL AND ({in_range} OR NOT jsonb_exists(stats, %s))"
+        values.append(lacking)
     statistics = ", jsonb_extract_path(stats, %s)" * len(columns)
     with connection():
         rows = database.execute_sql(
@@ -194,18 +200,32 @@ def candidate_files(candidate: CompactionCandidate, smaller_than_bytes: int) -> 
     return [each for each in files if each.directory == candidate.directory]
 
 
-def replace(old: Sequence[File], new: File, now: datetime) -> bool:
-    """Put `new` in the place of `old`, in one transaction. False: one of them is not live any more; nothing changed."""
+def lacking(dataset_id: int, name: str, most: int) -> list[File]:
+    """Live files in which no row has the stored column, the largest first, at most so many, with all statistics."""
+    with connection():
+        rows = database.execute_sql(
+            f"SELECT {PLAIN_NAMES}, stats FROM file WHERE dataset_id = %s AND removed_at IS NULL"
+            " AND NOT jsonb_exists(stats, %s) ORDER BY bytes DESC, path LIMIT %s",
+            (dataset_id, name, most),
+        )
+        return [replaced(File(*row[:-1]), stats=row[-1]) for row in rows.fetchall()]
+
+
+def replace(old: Sequence[File], new: Sequence[File], now: datetime) -> bool:
+    """Put `new`, at least one, in the place of `old`, in one transaction.
+
+    False: one of them is not live any more; nothing changed.
+    """
     with connection(), database.atomic() as transaction:
         removed = (
-            FileRow.update(removed_at=now, replaced_by=new.path)
+            FileRow.update(removed_at=now, replaced_by=new[0].path)
             .where(FileRow.path.in_([each.path for each in old]) & FileRow.removed_at.is_null())
             .execute()
         )
         if removed != len(old):
             transaction.rollback()
             return False
-        insert([new], now, replaces=True)
+        insert(new, now, replaces=True)
         return True
 
 

@@ -64,6 +64,7 @@ class Table:
     metadata: str
     as_of: datetime
     columns_dropped: int = 0
+    time_column: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +144,8 @@ def find(dataset_id: int) -> Table | None:
     """The dataset's table, if it is published."""
     with connection():
         row = database.execute_sql(
-            "SELECT dataset_id, location, sequence, schemas, metadata_path, metadata, as_of, columns_dropped"
-            " FROM lake_table WHERE dataset_id = %s",
+            "SELECT dataset_id, location, sequence, schemas, metadata_path, metadata, as_of, columns_dropped,"
+            " time_column FROM lake_table WHERE dataset_id = %s",
             (dataset_id,),
         ).fetchone()
         return None if row is None else Table(*row)
@@ -212,10 +213,12 @@ def _replace_table(table: Table) -> None:
     ).fetchone()
     database.execute_sql(
         "INSERT INTO lake_table"
-        " (dataset_id, location, sequence, schemas, metadata_path, metadata, as_of, columns_dropped)"
-        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (dataset_id) DO UPDATE SET location = excluded.location,"
+        " (dataset_id, location, sequence, schemas, metadata_path, metadata, as_of, columns_dropped, time_column)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"
+        " ON CONFLICT (dataset_id) DO UPDATE SET location = excluded.location,"
         " sequence = excluded.sequence, schemas = excluded.schemas, metadata_path = excluded.metadata_path,"
-        " metadata = excluded.metadata, as_of = excluded.as_of, columns_dropped = excluded.columns_dropped",
+        " metadata = excluded.metadata, as_of = excluded.as_of, columns_dropped = excluded.columns_dropped,"
+        " time_column = excluded.time_column",
         (
             table.dataset_id,
             table.location,
@@ -225,6 +228,7 @@ def _replace_table(table: Table) -> None:
             table.metadata,
             table.as_of,
             table.columns_dropped,
+            table.time_column,
         ),
     )
     _discard([path for (path,) in [before] if before] if before else [])
@@ -281,11 +285,15 @@ def _discard(paths: Sequence[str]) -> None:
 
 
 def abandoned(location: str) -> list[int]:
-    """The datasets of tables that are somewhere else than below the location, or that are gone."""
+    """The datasets of tables that are somewhere else than below the location, or that go by another time or are gone.
+
+    A table's partitions are of the time that its dataset went by.
+    """
     with connection():
         rows = database.execute_sql(
             "SELECT dataset_id FROM lake_table WHERE NOT starts_with(location, %s)"
-            " OR dataset_id NOT IN (SELECT id FROM dataset)",
+            " OR NOT EXISTS (SELECT 1 FROM dataset"
+            "  WHERE id = dataset_id AND dataset.time_column = lake_table.time_column)",
             (location,),
         )
         return [dataset_id for (dataset_id,) in rows.fetchall()]

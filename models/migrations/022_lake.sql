@@ -18,7 +18,8 @@ CREATE TABLE lake_table (
     metadata_path text NOT NULL,
     metadata text NOT NULL,
     as_of timestamptz NOT NULL,
-    columns_dropped integer NOT NULL
+    columns_dropped integer NOT NULL,
+    time_column text NOT NULL
 );
 
 CREATE TABLE lake_snapshot (

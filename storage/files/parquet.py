@@ -104,7 +104,7 @@ def write(layout: Layout, directory: str, rows: pl.DataFrame, origin: Origin) ->
     except Exception:
         unfinished.unlink(missing_ok=True)
         raise
-    tmin, tmax = span(rows, origin.target.time_column)
+    tmin, tmax = span(rows, origin.target.time_stored)
     return File(
         path=path,
         dataset_id=origin.target.id,

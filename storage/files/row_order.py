@@ -29,9 +29,9 @@ def in_order(rows: pl.DataFrame, target: Dataset, schema: Schema) -> pl.DataFram
     In one file two rows have the same hash exactly if they have the same metric name and labels.
     """
     if target.telemetry_type == METRICS and METRIC_NAME in rows.columns:
-        return _by_series(rows, identity_columns(schema, rows.columns), target.time_column)
-    is_sorted = rows.get_column(target.time_column).is_sorted()
-    return rows if is_sorted else rows.sort(target.time_column, maintain_order=True)
+        return _by_series(rows, identity_columns(schema, rows.columns), target.time_stored)
+    is_sorted = rows.get_column(target.time_stored).is_sorted()
+    return rows if is_sorted else rows.sort(target.time_stored, maintain_order=True)
 
 
 def identity_columns(schema: Schema, present: Sequence[str]) -> dict[str, str]:

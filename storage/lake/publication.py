@@ -82,6 +82,8 @@ class Draft:
 
 def publish_all(layout: Layout, grace_seconds: float) -> None:
     """Publish every dataset that has changed. Raises StorageUnavailable, OSError."""
+    for dataset_id in lake.abandoned(f"{metadata_files.base_location(layout)}/"):
+        lake.withdraw(dataset_id)
     for dataset_id in lake.changed():
         publish(layout, dataset_id, grace_seconds)
 
@@ -299,19 +301,15 @@ def _commit(draft: Draft, grace: timedelta) -> Commit:
         metadata.decode(),
         state.as_of,
         definition.target.columns_dropped,
+        definition.target.time_column,
     )
     expired = [each for each in draft.snapshots if each not in listed]
     return Commit(table, listed, expired, draft.added, draft.removed, list(draft.made.values()), draft.ended)
 
 
 def tend(layout: Layout) -> None:
-    """Withdraw tables that are not here: of deleted datasets, of another place, or without their metadata.
-
-    The last two happen when a backup is restored, or the data directory has moved. Raises StorageUnavailable.
-    """
-    lost = set(lake.abandoned(f"{metadata_files.base_location(layout)}/"))
-    lost |= {number for number, path in lake.tables() if not metadata_files.exists(layout, path)}
-    for dataset_id in sorted(lost):
+    """Withdraw tables whose metadata is not here, as after a backup was restored. Raises StorageUnavailable."""
+    for dataset_id in [number for number, path in lake.tables() if not metadata_files.exists(layout, path)]:
         lake.withdraw(dataset_id)
 
 

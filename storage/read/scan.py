@@ -23,6 +23,7 @@ from storage.read.small_files import SmallFiles
 from storage.read.snapshot import Snapshot
 from storage.read.unconverted_rows import UnconvertedRows
 from storage.times import within
+from storage.write.event_time import complete_times
 
 Rows = TypeVar("Rows", pl.DataFrame, pl.LazyFrame)
 Complete = Callable[[pl.LazyFrame], pl.LazyFrame]
@@ -73,10 +74,13 @@ def _scan(
     unconverted.forget(snapshot.segments)
     schema = {column.stored: POLARS_TYPES[column.type] for column in snapshot.schema.columns}
     decoded, files = small.split(snapshot, partial(_decode, snapshot, schema)) if small else ([], snapshot.files)
-    frames = _scan_files(snapshot, files, schema, complete) if files else []
+    without_times = [each for each in files if not snapshot.has_times(each)]
+    timed = [each for each in files if snapshot.has_times(each)]
+    frames = _scan_files(snapshot, timed, schema, complete) if timed else []
     others = [_conform(rows.lazy(), rows.schema, schema) for rows in decoded]
+    others += _scan_files(_unbounded(snapshot), without_times, schema, _same) if without_times else []
     others += _scan_segments(snapshot, unconverted, schema) if snapshot.segments else []
-    frames += map(complete, others)
+    frames += [complete(complete_times(each, schema, snapshot.time_column, snapshot.times_from)) for each in others]
     if not frames:
         return complete(pl.LazyFrame(schema=schema))
     return _in_range(pl.concat(frames), snapshot, schema)
@@ -98,12 +102,16 @@ def _holds(condition: Condition) -> pl.Expr:
 
 def _decode(snapshot: Snapshot, schema: dict[str, pl.DataType], files: Sequence[File]) -> pl.DataFrame:
     """All rows of the files, in their order."""
-    unbounded = replace(snapshot, start=None, end=None, time_conditions=())
+    unbounded = _unbounded(snapshot)
     frames = _scan_files(unbounded, files, schema, _same)
     if len(frames) > 1:
         # Copies of objects are scanned apart from objects, and files of one format from those of another.
         frames = [frame for file in files for frame in _scan_files(unbounded, [file], schema, _same)]
     return pl.concat(frames).collect()
+
+
+def _unbounded(snapshot: Snapshot) -> Snapshot:
+    return replace(snapshot, start=None, end=None, time_conditions=())
 
 
 def _scan_files(
@@ -159,8 +167,9 @@ def _read_segments(
     if predicate is not None or most_rows is not None:
         raise InternalError("a condition has passed the barrier")
     projection = schema if columns is None else {name: schema[name] for name in columns}
-    dataset_id, start, end = snapshot.schema.dataset_id, snapshot.start, snapshot.end
-    for rows in unconverted.read(dataset_id, snapshot.segments, start, end, projection):
+    # Headers of records tell the time column's times, of which some may not be known yet.
+    bounds = (None, None) if snapshot.times_from else (snapshot.start, snapshot.end)
+    for rows in unconverted.read(snapshot.schema.dataset_id, snapshot.segments, *bounds, projection):
         yield _conform(rows, rows.schema, projection)
 
 

@@ -30,6 +30,7 @@ from storage.lake.publication import publish_all, sweep_metadata, tend, withdraw
 from storage.upkeep import pressure
 from storage.upkeep.compaction import compact, remove_replaced
 from storage.upkeep.conversion import convert_all, remove_converted
+from storage.upkeep.event_times import rewrite_times
 from storage.upkeep.retention import expire_all
 from storage.upkeep.rewriting import rewrite
 from storage.upkeep.sweep import sweep_cache, sweep_staging, sweep_store
@@ -195,6 +196,7 @@ def leader_tasks(layout: Layout) -> tuple[PeriodicTask, ...]:
     """Compaction and rewriting, a file at a time, so that conversion never waits for long; then what is rare."""
     return (
         PeriodicTask(lambda: compact(layout), COMPACT_SECONDS),
+        PeriodicTask(lambda: rewrite_times(layout), REWRITE_SECONDS),
         PeriodicTask(lambda: rewrite(layout), REWRITE_SECONDS),
         PeriodicTask(expire_all, RETAIN_SECONDS),
         PeriodicTask(lambda: sweep_store(layout), SWEEP_SECONDS),

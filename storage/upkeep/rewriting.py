@@ -39,13 +39,18 @@ def rewrite(layout: Layout, *, now: datetime | None = None) -> int:
     for count, each in enumerate(files, start=1):
         # A dataset that is gone has taken its files along.
         target, schema = targets.get(each.dataset_id), schemas.get(each.dataset_id)
-        if target is None or schema is None:
+        if target is None or schema is None or _lacks_times(target, each):
             continue
         if not is_different(parquet.types(layout, each.path), schema):
             outdated_file.accept([each], FORMAT, schema.last_widening)
         elif _rewrite(layout, each, target, schema, now or datetime.now(UTC)):
             return count
     return len(files)
+
+
+def _lacks_times(target: Dataset, file: File) -> bool:
+    """Its rows are on their way to files of other hours (storage/upkeep/event_times.py)."""
+    return target.times_from is not None and target.time_stored not in file.stats
 
 
 def is_different(types: Mapping[str, pl.DataType], schema: Schema) -> bool:
@@ -57,7 +62,7 @@ def is_different(types: Mapping[str, pl.DataType], schema: Schema) -> bool:
 def _rewrite(layout: Layout, old: File, target: Dataset, schema: Schema, now: datetime) -> bool:
     origin = Origin(target, schema, old.body_bytes, old.level)
     new = parquet.write(layout, old.directory, parquet.read(layout, [old], schema), origin)
-    if file.replace([old], new, now):
+    if file.replace([old], [new], now):
         logger.debug("rewrote %s, whose columns were of other types", old.path)
         return True
     # Compaction, retention or deletion was faster.

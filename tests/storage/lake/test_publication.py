@@ -343,7 +343,7 @@ def test_a_deleted_dataset_leaves_nothing(bench: Bench, publish: Publish) -> Non
     publish()
     bench.storage.delete("default", "app")
 
-    tend(bench.layout)
+    publish_all(bench.layout, GRACE_SECONDS)
     sweep_metadata(bench.layout, 0, now=datetime.now(UTC) + HOUR)
 
     assert [path for path in (bench.layout.root / "iceberg.tables").rglob("*") if path.is_file()] == []
