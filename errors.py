@@ -164,6 +164,12 @@ class DatasetNotFound(NotFound):
     code = "dataset_not_found"
 
 
+class NamespaceNotFound(NotFound):
+    """The Iceberg catalog has no namespace of that name for the caller."""
+
+    code = "namespace_not_found"
+
+
 class ColumnNotFound(NotFound):
     """The dataset has no column with this id."""
 
@@ -376,6 +382,12 @@ class BodyTimedOut(Overloaded):
     """The sender stopped in the middle of its body. Not the client's data is at fault, so it may send it again."""
 
     code = "body_timeout"
+
+
+class TableNotPublished(Overloaded):
+    """The dataset's Iceberg table will be there in a few seconds, or once maintenance has rewritten its files."""
+
+    code = "table_not_published"
 
 
 class DiskFull(Overloaded):

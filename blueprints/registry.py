@@ -16,6 +16,7 @@ from blueprints import (
     filters,
     health,
     home,
+    iceberg,
     ingestion,
     internal,
     metrics,
@@ -50,6 +51,8 @@ BLUEPRINTS: Final = (
     health.about,
     collector.blueprint,
     collector.health,
+    iceberg.blueprint,
+    iceberg.tokens,
     health.public,
 )
 # Modules with several blueprints of one kind.

@@ -201,6 +201,30 @@ INGESTION: Final = {
         204,
     ),
 }
+CATALOG_ERROR: Final[Mapping[str, Shape]] = MappingProxyType(
+    {JSON: MappingProxyType({"type": "object", "required": ["error"], "properties": {"error": OBJECT}})}
+)
+ICEBERG: Final = {
+    f"iceberg.{name}": Operation(summary, answer={JSON: OBJECT}, failure=CATALOG_ERROR)
+    for name, summary in {
+        "config": "What the Iceberg catalog can be asked.",
+        "namespaces": "The one namespace: `weir`, or the tenant's.",
+        "describe_namespace": "The namespace.",
+        "tables": "The Iceberg tables that the caller may read: a table for each dataset.",
+        "table": "The metadata of a dataset's Iceberg table as of its last publication.",
+        "credentials": "Credentials for the table's files: none, readers have their own.",
+        "unknown": "404 in the catalog's shape.",
+        "refuse": "405 in the catalog's shape: the catalog is read-only.",
+    }.items()
+} | {
+    "iceberg_tokens.issue": Operation(
+        "A bearer token for an API key: OAuth's client credentials, of the form or by Basic.",
+        (),
+        {"application/x-www-form-urlencoded": OBJECT},
+        {JSON: OBJECT},
+        {JSON: MappingProxyType({"type": "object", "required": ["error"]})},
+    )
+}
 _TIMES: Final = (_query("start", "Unix seconds or RFC 3339."), _query("end", "Unix seconds or RFC 3339."))
 _STREAM: Final = _query("stream", "The dataset, where neither path nor header names it.")
 _EXPRESSION: Final = _query("query", "A PromQL expression.")
@@ -364,5 +388,5 @@ AUTHORED: Final = {
     **_crud("target", "targets", {"oneOf": [kind.schema for kind in kinds().values()]}),
 }
 OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
-    SYSTEM | INGESTION | QUERIES | DATASETS | IDENTITY | AUTHORED
+    SYSTEM | INGESTION | ICEBERG | QUERIES | DATASETS | IDENTITY | AUTHORED
 )

@@ -74,7 +74,17 @@ MAY_IMPORT = {
     # A language of its own: text to tree, and the tree over arrays of series and steps. It knows no storage and no
     # query process, so that Prometheus' own tests of the language can judge it alone.
     "promql": {"numpy", "polars", "promql_parser"},
-    "storage": {"embedded_postgres", "models", "processes", "isal", "nanoarrow", "obstore", "polars", "ulid"},
+    "storage": {
+        "embedded_postgres",
+        "models",
+        "processes",
+        "fastavro",
+        "isal",
+        "nanoarrow",
+        "obstore",
+        "polars",
+        "ulid",
+    },
     # A door of its own, in a process of its own, which takes what web/ has for every door but HTTP.
     "otlp_grpc": {"auth", "embedded_postgres", "ingest", "metrics", "models", "processes", "serving", "storage", "web"}
     | {"grpc", "grpc_health"},
@@ -118,7 +128,7 @@ MAY_IMPORT = {
 ROOMS = {
     "query": "parameters fault advice limits timerange histogram pg syntax plan expr functions bind lower".split()
     + "reference engine results metrics process service".split(),
-    "storage": "names times exactly durable_files wal context files write cluster read upkeep backup".split(),
+    "storage": "names times exactly durable_files wal context files write cluster read lake upkeep backup".split(),
 }
 # What only these rooms may import of the libraries that their package may.
 LIBRARY_ROOMS = {
