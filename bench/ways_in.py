@@ -23,7 +23,7 @@ import requests
 from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
 
 from bench import otlp_decode
-from ingest.proto.loki import PushRequest
+from ingest.proto.loki import LabelPair, PushRequest
 from tests.running import ADMIN, Service, free_port
 
 CONNECTIONS = 4
@@ -85,7 +85,7 @@ def ways(count: int) -> dict[str, Way]:
         entry = stream.entries.add(line=str(event["body"]).encode())
         entry.timestamp.seconds, entry.timestamp.nanos = divmod(int(event["time_unix_nano"]), 10**9)
         for name, value in metadata.items():
-            entry.structuredMetadata.add(name=name.encode(), value=value.encode())
+            entry.structuredMetadata.append(LabelPair(name=name.encode(), value=value.encode()).SerializeToString())
     values = [
         [str(event["time_unix_nano"]), event["body"], metadata]
         for event, metadata in zip(sent, attributes, strict=True)
