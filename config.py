@@ -95,9 +95,20 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def setting(read: Callable[[str], Any], default: Any, meaning: str, *, secret: bool = False) -> Any:
-    """One setting: how its text is read, its default, and what the manual says of it."""
-    return field(default=default, metadata={"read": read, "meaning": meaning, "secret": secret})
+def _address_or_nothing(text: str) -> str:
+    """`host:port`, or nothing for none."""
+    return str(_address(text)) if text.strip() else ""
+
+
+def setting(
+    read: Callable[[str], Any], default: Any, meaning: str, *, secret: bool = False, may_be_empty: bool = False
+) -> Any:
+    """One setting: how its text is read, its default, and what the manual says of it.
+
+    `may_be_empty`: set to nothing it means something else than unset.
+    """
+    metadata = {"read": read, "meaning": meaning, "secret": secret, "may_be_empty": may_be_empty}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,6 +171,12 @@ class Settings:
     query_time_range: str = setting(
         _one_of("optional", "required"), "optional", "`required`: startTime and endTime are mandatory"
     )
+    promql_points: int = setting(_positive, 11_000, "steps of one PromQL range query")
+    promql_samples: int = setting(_positive, 50_000_000, "samples that one PromQL expression may read or hold")
+    promql_series: int = setting(_positive, 500_000, "series that one selector of a PromQL expression may match")
+    promql_experimental: bool = setting(
+        _boolean, False, "also what Prometheus has behind `--enable-feature=promql-experimental-functions`"
+    )
     flush_seconds: float = setting(_seconds, 5.0, "age at which a segment with data is sealed for conversion")
     oidc_issuer: str | None = setting(_url("https", "http"), None, "OIDC issuer")
     oidc_client_id: str | None = setting(str, None, "OIDC client id")
@@ -187,6 +204,22 @@ class Settings:
         str, None, "dataset of the tenant `default` in which Weir stores its own log lines and metrics; unset: none"
     )
     self_seconds: float = setting(_seconds, 60.0, "how often Weir's own metrics are stored in `WEIR_SELF_DATASET`")
+    pg_bind: str | None = setting(
+        _address_or_nothing,
+        None,
+        "where clients of PostgreSQL connect, `host:port`; unset: `127.0.0.1:5433` if it is free; empty: nowhere",
+        may_be_empty=True,
+    )
+    pg_tls_cert: Path | None = setting(Path, None, "certificate chain (PEM) for clients of PostgreSQL")
+    pg_tls_key: Path | None = setting(Path, None, "key (PEM) of that certificate")
+    pg_tls: str = setting(
+        _one_of("on", "off"),
+        "on",
+        "`off`: clients of PostgreSQL on other hosts need no TLS, as behind a proxy that has it",
+    )
+    pg_connections: int = setting(_positive, 200, "connections of clients of PostgreSQL in each worker")
+    pg_identity_connections: int = setting(_positive, 100, "of those, connections of one user or API key")
+    pg_idle_seconds: float = setting(_seconds, 3600.0, "how long such a connection may ask nothing")
     http_stack: str = setting(
         _one_of("fast", "stock"),
         "fast",
@@ -201,7 +234,7 @@ class Settings:
         given = {
             each.name: _read(name, each.metadata["read"], environ[name])
             for name, each in known.items()
-            if environ.get(name)
+            if environ.get(name) or (name in environ and each.metadata["may_be_empty"])
         }
         return cls(**given)._checked()
 
@@ -228,6 +261,8 @@ class Settings:
                 "WEIR_ADVERTISE_URL makes this one of several hosts, which share PostgreSQL and a bucket: "
                 "set WEIR_DATABASE_URL and WEIR_STORAGE_URL too"
             )
+        if (self.pg_tls_cert is None) != (self.pg_tls_key is None):
+            raise InvalidSetting("WEIR_PG_TLS_CERT and WEIR_PG_TLS_KEY belong together: set both or none")
         if self.disk_low_water_percent > self.disk_high_water_percent:
             raise InvalidSetting("WEIR_DISK_LOW_WATER_PERCENT is above WEIR_DISK_HIGH_WATER_PERCENT")
         return self

@@ -98,6 +98,12 @@ class UnsupportedSQL(InvalidRequest):
     code = "unsupported_sql"
 
 
+class InvalidPromQL(InvalidRequest):
+    """The expression is not PromQL: syntax, unknown function, wrong types. The text says where."""
+
+    code = "invalid_promql"
+
+
 class UnknownRole(InvalidRequest):
     """A key or user was to get a role that does not exist."""
 
@@ -330,6 +336,12 @@ class QueryTooLarge(Unprocessable):
     """A query ran out of its memory, or its result is over a limit."""
 
     code = "query_too_large"
+
+
+class PromQLFailed(Unprocessable):
+    """An expression that cannot be evaluated over the series that there are, such as many-to-many matching."""
+
+    code = "promql_failed"
 
 
 class QueryCancelled(Unprocessable):

@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 from collections.abc import Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,10 @@ from config import MIB, Settings
 FIRST_START_BYTES: Final = 64 * MIB
 PRIVILEGED_PORTS: Final = 1024
 LOCK: Final = "server.lock"
+DEFAULT_PG_BIND: Final = "127.0.0.1:5433"
+# The workers' environment names the listening socket by its descriptor, as systemd does for its own.
+PG_LISTENER: Final = "PG_LISTEN_FD"
+BACKLOG: Final = 512
 
 
 class CannotStart(Exception):
@@ -78,6 +83,55 @@ def require_free(addresses: Sequence[object]) -> None:
     for address in addresses:
         if isinstance(address, tuple):
             _require_free(str(address[0]), int(address[1]), "--bind HOST:PORT")
+
+
+def postgresql_address(settings: Settings) -> tuple[str, int]:
+    """Where clients of PostgreSQL are to connect."""
+    host, _, port = (settings.pg_bind or DEFAULT_PG_BIND).rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def listen_for_postgresql(settings: Settings) -> socket.socket | None:
+    """The socket on which clients of PostgreSQL connect; None if there is to be none, or the default is taken.
+
+    Raises CannotStart when a given address cannot be listened on, or would take passwords' proofs and statements from
+    other hosts in the clear.
+    """
+    if settings.pg_bind == "":
+        return None
+    host, port = postgresql_address(settings)
+    if settings.pg_tls_cert is None and settings.pg_tls != "off" and not is_loopback(host):
+        raise CannotStart(
+            f"clients of PostgreSQL on other hosts connect to {host}:{port} by TLS: set WEIR_PG_TLS_CERT and "
+            "WEIR_PG_TLS_KEY, or WEIR_PG_TLS=off if a proxy has TLS"
+        )
+    try:
+        return _listening(host, port)
+    except OSError as error:
+        if settings.pg_bind is None:
+            return None
+        advice = _advice(error, port, "WEIR_PG_BIND")
+        raise CannotStart(f"cannot listen on {host}:{port} for clients of PostgreSQL: {advice}") from error
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this host reaches the address."""
+    try:
+        return ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _require_free(host: str, port: int, option: str) -> None:

@@ -21,6 +21,7 @@ from blueprints import (
     metrics,
     oidc,
     openapi,
+    prometheus,
     query,
     roles,
     targets,
@@ -52,7 +53,7 @@ BLUEPRINTS: Final = (
     health.public,
 )
 # Modules with several blueprints of one kind.
-FAMILIES: Final = (ingestion, apikeys, elasticsearch)
+FAMILIES: Final = (ingestion, apikeys, elasticsearch, prometheus)
 
 
 def register(app: Flask, services: Services) -> None:

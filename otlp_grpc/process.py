@@ -68,6 +68,7 @@ class Components:
     def close(self) -> None:
         """Write what is queued and seal the segment."""
         self.access.last_use.close()
+        self.receiver.close()
         self.storage.close()
 
 

@@ -84,6 +84,10 @@ class Receiver:
         finally:
             self._inflight.let_go(held)
 
+    def close(self) -> None:
+        """Write what is on its way besides events."""
+        self._writer.metadata.close()
+
     def _received(self, admitted: Admitted, body: bytes, require_present: Callable[[], None]) -> IngestRequest:
         call, identity, sent, endpoint, dataset = admitted
         digest = request_digest(identity, dataset, sent.idempotency_key)
@@ -111,6 +115,7 @@ class Receiver:
     def _store(self, received: IngestRequest) -> int:
         decoded = received.decoded()
         self._writer.store(received.tenant, received.dataset, decoded.batch, received.arrival, received.declared)
+        self._writer.describe(received.tenant, received.dataset, decoded.metadata)
         self._meters.rejected(received.protocol.name, decoded.reasons)
         return decoded.batch.height
 

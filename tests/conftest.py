@@ -177,4 +177,6 @@ def service_environment(database_url: str) -> dict[str, str]:
         # Not by the machine's cores: what a query needs grows with its threads.
         "WEIR_QUERY_CONCURRENCY": "2",
         "WEIR_QUERY_THREADS": "2",
+        # Services run side by side; tests of this door choose a port.
+        "WEIR_PG_BIND": "",
     }

@@ -73,7 +73,8 @@ def _decode_by_service(named: Endpoint[Decoded], body: bytes, media_type: str, m
         for reason, count in each.reasons.items():
             reasons[reason] = reasons.get(reason, 0) + count
     message = next((each.message for each in decoded.values() if each.message), "")
-    return Divided(EMPTY, reasons, message, tuple(Part(name, each.batch) for name, each in decoded.items()))
+    parts = tuple(Part(name, each.batch, each.metadata) for name, each in decoded.items())
+    return Divided(EMPTY, reasons, message, parts=parts)
 
 
 _LOGS: Final = _signal("logs", logs.decode, costs.LOGS, "time_unix_nano", "rejected_log_records")

@@ -58,6 +58,7 @@ class PartsStore:
 
     def _store(self, received: IngestRequest, part: Part, arrival: Arrival) -> int:
         self._writer.store(received.tenant, part.dataset, part.batch, arrival, received.declared)
+        self._writer.describe(received.tenant, part.dataset, part.metadata)
         return part.batch.height
 
     def _count_refused(self, received: IngestRequest, decoded: Divided, refused: Mapping[str, RefusedPart]) -> None:
