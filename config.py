@@ -95,7 +95,7 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _address(text: str) -> str:
+def _address_or_nothing(text: str) -> str:
     """`host:port`, or nothing for none."""
     host, separator, port = text.rpartition(":")
     if text and not (separator and host and port.isdecimal() and 0 < int(port) < 65536):
@@ -202,7 +202,7 @@ class Settings:
     )
     self_seconds: float = setting(_seconds, 60.0, "how often Weir's own metrics are stored in `WEIR_SELF_DATASET`")
     pg_bind: str | None = setting(
-        _address,
+        _address_or_nothing,
         None,
         "where clients of PostgreSQL connect, `host:port`; unset: `127.0.0.1:5433` if it is free; empty: nowhere",
         may_be_empty=True,
