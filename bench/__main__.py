@@ -25,6 +25,7 @@ BENCHMARKS = {
     "metrics_layout": "Samples sorted by series against samples sorted by time",
     "sql": "SQL against hand-written Polars and DuckDB",
     "query_service": "Queries over HTTP against the same in process",
+    "postgresql_wire": "The PostgreSQL protocol against HTTP and against PostgreSQL",
     "alerts": "A thousand alerts beside ingestion at full load",
     "hosts": "What a second host costs a query",
     "meters": "What counting costs a request",
