@@ -8,6 +8,7 @@ from blueprints import (
     alerts,
     apikeys,
     collector,
+    console,
     counts,
     dashboard_data,
     dashboards,
@@ -23,6 +24,8 @@ from blueprints import (
     openapi,
     query,
     roles,
+    saved_queries,
+    session,
     targets,
     tenants,
     users,
@@ -32,6 +35,8 @@ from web.services import Services, hold
 BLUEPRINTS: Final = (
     internal.blueprint,
     query.blueprint,
+    saved_queries.blueprint,
+    session.blueprint,
     counts.blueprint,
     datasets.blueprint,
     home.blueprint,
@@ -50,6 +55,7 @@ BLUEPRINTS: Final = (
     collector.blueprint,
     collector.health,
     health.public,
+    console.blueprint,
 )
 # Modules with several blueprints of one kind.
 FAMILIES: Final = (ingestion, apikeys, elasticsearch)

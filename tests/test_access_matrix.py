@@ -27,6 +27,7 @@ KEYS = [f"/api/{prefix}/apikeys" for prefix in ("console/v1", "v1", "prism/v1")]
 AUTHORED = ("dashboards", "filters", "alerts", "targets")
 MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/"): EVERYBODY,
+    ("GET", "/console/<path:name>"): EVERYBODY,
     ("GET", "/api/v1/liveness"): EVERYBODY,
     ("GET", "/api/v1/readiness"): EVERYBODY,
     # For other hosts, by their signature; no user's credential counts.
@@ -63,6 +64,12 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/api/prism/v1/home"): READ,
     ("POST", "/api/v1/query"): READ,
     ("POST", "/api/v1/counts"): READ,
+    ("GET", "/api/v1/session"): ANY_IDENTITY,
+    ("GET", "/api/v1/session/datasets"): READ,
+    ("GET", "/api/v1/hosts"): ADMIN,
+    ("GET", "/api/v1/saved-queries"): READ,
+    ("POST", "/api/v1/saved-queries"): READ,
+    ("DELETE", "/api/v1/saved-queries/<query_id>"): READ,
     ("GET", "/api/v1/queries"): READ,
     ("DELETE", "/api/v1/queries/<query_id>"): READ,
     ("PUT", "/api/v1/logstream/<name>"): ADMIN,
@@ -161,6 +168,7 @@ def _filled(rule: str) -> str:
     return (
         rule.replace("<name>", "matrix-none")
         .replace("<column_id>", "1")
+        .replace("<path:name>", "main.js")
         .replace("<tenant_id>", "matrix-none")
         .replace("<key_id>", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
     )
