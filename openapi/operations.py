@@ -315,6 +315,7 @@ AUTHORED: Final = {
     "alerts.mute": Operation("Mute an alert, or not.", body=_json(MutingSchema), answer=_json(OBJECT)),
     "alerts.history": Operation("Changes of an alert's state.", (LogSchema,), answer=_json(array("object"))),
     "alerts.deliveries": Operation("An alert's deliveries.", (LogSchema,), answer=_json(array("object"))),
+    "targets.test": Operation("Send a test notice, and tell how it went.", answer=_json(OBJECT)),
     **_crud("target", "targets", {"oneOf": [kind.schema for kind in kinds().values()]}),
 }
 OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(

@@ -100,6 +100,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     **{("POST", f"/api/v1/{kind}"): AUTHOR for kind in AUTHORED},
     **{("GET", f"/api/v1/{kind}/<{kind[:-1]}_id>"): READ for kind in AUTHORED},
     **{(method, f"/api/v1/{kind}/<{kind[:-1]}_id>"): AUTHOR for kind in AUTHORED for method in ("PUT", "DELETE")},
+    ("POST", "/api/v1/targets/<target_id>/test"): AUTHOR,
     ("GET", "/api/v1/dashboards/list_tags"): READ,
     ("GET", "/api/v1/dashboards/<dashboard_id>/data"): READ,
     ("PUT", "/api/v1/dashboards/<dashboard_id>/add_tile"): AUTHOR,

@@ -53,6 +53,7 @@ export const isRelative = ({ to }) => !to || to.startsWith("now");
 export function describe(range, format) {
   const quick = QUICK.find(([from]) => from === range.from && (range.to || "now") === "now");
   if (quick) return quick[1];
+  if (durationMs(range.from) !== null && (range.to || "now") === "now") return `Last ${range.from}`;
   const side = (text) => (/^\d{12,14}$/.test(text) ? format(Number(text)) : text);
   return `${side(range.from)} – ${side(range.to || "now")}`;
 }

@@ -35,12 +35,13 @@ export function rowsStatement({ dataset, where, time, columns = [], limit, order
 export const NONE = "(none)";
 export const OTHER = "(other)";
 
-/** Counts in bins of the time, stacked by the values of a field: the given ones apart, the rest together. */
+/** Counts in bins of the time, stacked by the values of a field: the given ones apart, the rest together; null: each apart. */
 export function histogramStatement({ dataset, where, time, widthMs, originMs, field, values = [] }) {
   const origin = new Date(originMs).toISOString();
   const bin = `date_bin('${widthMs} milliseconds', ${identifier(time)}, TIMESTAMPTZ '${origin}')`;
   if (!field) return `SELECT ${bin} AS t, count(*) AS n FROM ${identifier(dataset)}${clause(where)} GROUP BY 1`;
   const text = `${identifier(field)}::text`;
+  if (!values) return `SELECT ${bin} AS t, coalesce(${text}, ${literal(NONE)}) AS k, count(*) AS n FROM ${identifier(dataset)}${clause(where)} GROUP BY 1, 2`;
   const kept = values.length ? `CASE WHEN ${text} IN (${values.map(literal).join(", ")}) THEN ${text} ` : "CASE ";
   const stack = `${kept}WHEN ${identifier(field)} IS NULL THEN ${literal(NONE)} ELSE ${literal(OTHER)} END`;
   return `SELECT ${bin} AS t, ${stack} AS k, count(*) AS n FROM ${identifier(dataset)}${clause(where)} GROUP BY 1, 2`;

@@ -2,7 +2,8 @@
 import { html } from "../vendor/core.js";
 import { categories, heat, roles, timeSeries } from "../lib/series.js";
 import { formatCount, formatValue } from "../lib/format.js";
-import { Bars, HeatMap, Shares, TimeChart } from "./chart.js";
+import { levelOf } from "../lib/levels.js";
+import { Bars, HeatMap, Shares, TimeChart, seriesColour } from "./chart.js";
 import { Rows } from "./rows.js";
 import { Empty } from "./states.js";
 
@@ -19,7 +20,8 @@ export function ResultChart({ chart, fields, rows, height = 260, zone, range, on
   if (!part.isTime) return html`<${Bars} items=${categories(fields, rows)} />`;
   const { names, data, left } = timeSeries(fields, rows);
   const kind = chart === "area" ? "area" : chart.endsWith("bar") ? "bars" : "line";
-  return html`<${TimeChart} names=${names} data=${data} kind=${kind} isStacked=${chart === "stacked-bar" || (chart === "area" && names.length > 1)}
+  const colours = names.map((name, at) => (part.split && levelOf(name) ? `${levelOf(name)}-fill` : seriesColour(at)));
+  return html`<${TimeChart} names=${names} data=${data} kind=${kind} colours=${colours} isStacked=${chart === "stacked-bar" || (chart === "area" && names.length > 1)}
       height=${height} zone=${zone} range=${range} onSelect=${onSelect} lines=${lines} />
     ${left > 0 && html`<div class="small soft">${left} smaller series are not drawn.</div>`}`;
 }

@@ -14,7 +14,24 @@ import { conditionFault, typed } from "./filters.js";
 const MOST = 8;
 const ALONE = "-";
 
+// A level has a handful of values, so they need not be asked for first. If there are more after all, they are.
+const MOST_ROWS = 5000;
+
 async function count(about, field, widthMs, abort) {
+  const counted = field === about.role.level ? await countAll(about, field, widthMs, abort) : null;
+  return counted ?? countTop(about, field, widthMs, abort);
+}
+
+/** Counts of every value; null where there are too many. */
+async function countAll({ dataset, where, role, members, range }, field, widthMs, abort) {
+  const originMs = alignedOrigin(range.start, widthMs);
+  const statement = `${histogramStatement({ dataset: dataset.name, where, time: role.time, widthMs, originMs, field, values: null })} LIMIT ${MOST_ROWS}`;
+  const { records } = await rows(statement, members, abort).catch((error) => Promise.reject(conditionFault(error, statement, where)));
+  const values = new Set(records.map((each) => each.k));
+  return records.length < MOST_ROWS && values.size <= MOST ? { records, originMs, widthMs } : null;
+}
+
+async function countTop(about, field, widthMs, abort) {
   const { dataset, where, role, members, range } = about;
   const source = { dataset: dataset.name, where };
   const top = field ? (await rows(topStatement({ ...source, field, limit: MOST }), members, abort)).records : [];
