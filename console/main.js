@@ -10,6 +10,7 @@ import { Explore } from "./pages/explore.js";
 import { Start } from "./pages/start.js";
 
 // Name of the page in its address, what the navigation calls it, who may see it, and where it is.
+/** @type {[string, string, string | null, () => Promise<any>][]} */
 const PAGES = [
   ["explore", "Explore", "mayQuery", async () => Explore],
   ["sql", "SQL", "mayQuery", async () => (await import("./pages/sql.js")).Sql],
@@ -21,6 +22,7 @@ const PAGES = [
   ["operations", "Operations", "mayQuery", async () => (await import("./pages/operations.js")).Operations],
   ["api", "API", null, async () => (await import("./pages/api.js")).Api],
 ];
+/** @type {Record<string, () => Promise<any>>} */
 const HIDDEN = { start: async () => Start };
 
 function App() {

@@ -12,6 +12,4 @@ class SavedQuerySchema(Schema):
         unknown = EXCLUDE
 
     query = fields.String(required=True, validate=[validate.Length(1, LONGEST_SQL), sql_text])
-    name = fields.String(
-        load_default=None, allow_none=True, validate=[validate.Length(1, LONGEST_TITLE), printable]
-    )
+    name = fields.String(load_default=None, allow_none=True, validate=[validate.Length(1, LONGEST_TITLE), printable])

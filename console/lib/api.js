@@ -29,15 +29,24 @@ const headers = (more = {}) => ({
   ...more,
 });
 
-/** The answer, if it is a success. Throws Refused, or what fetch throws when nobody answers. */
-export async function send(method, path, { body, accept = "application/json", signal: abort, headers: more, raw } = {}) {
+/**
+ * @typedef {{body?: any, accept?: string, signal?: AbortSignal, headers?: Record<string, string>}} Options
+ */
+
+/**
+ * The answer, if it is a success. Throws Refused, or what fetch throws when nobody answers.
+ * @param {string} method
+ * @param {string} path
+ * @param {Options} [options]
+ */
+export async function send(method, path, { body, accept = "application/json", signal: abort, headers: more } = {}) {
   const has = body !== undefined;
   const answer = await fetch(path, {
     method,
     signal: abort,
     credentials: "same-origin",
-    headers: headers({ Accept: accept, ...(has && !raw ? { "Content-Type": "application/json" } : {}), ...more }),
-    body: has ? (raw ? body : JSON.stringify(body)) : undefined,
+    headers: headers({ Accept: accept, ...(has ? { "Content-Type": "application/json" } : {}), ...more }),
+    body: has ? JSON.stringify(body) : undefined,
   });
   if (!answer.ok) throw await refusal(answer);
   return answer;
@@ -51,13 +60,24 @@ async function refusal(answer) {
   return refused;
 }
 
+/** @param {string} path @param {Options} [options] */
 export const get = async (path, options) => (await send("GET", path, options)).json();
+/** @param {string} path @param {any} body @param {Options} [options] */
 export const post = async (path, body, options) => (await send("POST", path, { body, ...options })).json();
+/** @param {string} path @param {any} body @param {Options} [options] */
 export const put = async (path, body, options) => (await send("PUT", path, { body, ...options })).json();
+/** @param {string} path @param {any} body @param {Options} [options] */
 export const patch = async (path, body, options) => (await send("PATCH", path, { body, ...options })).json();
+/** @param {string} path @param {Options} [options] */
 export const remove = async (path, options) => (await send("DELETE", path, options)).json();
 
-/** Rows of a statement that has few: `{fields, records}`. */
+/**
+ * Rows of a statement that has few: `{fields, records}`.
+ * @param {string} query
+ * @param {{startTime?: string, endTime?: string}} [range]
+ * @param {AbortSignal} [abort]
+ * @returns {Promise<{fields: string[], records: any[]}>}
+ */
 export const rows = (query, range = {}, abort) =>
   post("/api/v1/query?fields=true", { query, ...range }, { signal: abort });
 

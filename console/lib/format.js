@@ -29,18 +29,20 @@ export function formatMs(ms) {
 export function formatSeconds(seconds) {
   if (seconds === null || seconds === undefined) return "–";
   if (seconds < 60) return `${seconds < 10 ? +seconds.toFixed(1) : Math.round(seconds)} s`;
-  const parts = [
-    ["d", 86_400],
-    ["h", 3_600],
-    ["m", 60],
-    ["s", 1],
-  ];
-  const first = parts.findIndex(([, size]) => seconds >= size);
-  const [unit, size] = parts[first];
-  const rest = parts[first + 1] ? Math.floor((seconds % size) / parts[first + 1][1]) : 0;
-  const whole = Math.floor(seconds / size);
-  return rest ? `${whole} ${unit} ${rest} ${parts[first + 1][0]}` : `${whole} ${unit}`;
+  const first = UNITS_OF_TIME.findIndex((each) => seconds >= each.seconds);
+  const unit = UNITS_OF_TIME[first];
+  const next = UNITS_OF_TIME[first + 1];
+  const rest = next ? Math.floor((seconds % unit.seconds) / next.seconds) : 0;
+  const whole = `${Math.floor(seconds / unit.seconds)} ${unit.name}`;
+  return rest ? `${whole} ${rest} ${next.name}` : whole;
 }
+
+const UNITS_OF_TIME = [
+  { name: "d", seconds: 86_400 },
+  { name: "h", seconds: 3_600 },
+  { name: "m", seconds: 60 },
+  { name: "s", seconds: 1 },
+];
 
 const pad = (number, width = 2) => String(number).padStart(width, "0");
 

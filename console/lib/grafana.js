@@ -30,8 +30,8 @@ function tileOf(panel, target) {
     chart: CHARTS[panel.type] ?? "table",
     query: sql ? plainSql(sql) : "SELECT 1 AS promql",
     ...(sql ? {} : { promql: plainPromql(target.expr) }),
-    // Grafana's grid has 24 columns, ours 12.
-    layout: { x: Math.round((place.x ?? 0) / 2), y: place.y ?? 0, w: Math.max(2, Math.round((place.w ?? 12) / 2)), h: Math.max(3, Math.round((place.h ?? 8) / 2)) },
+    // Grafana's grid has 24 columns and rows of 30 pixels, ours 12 and 60.
+    layout: { x: Math.round((place.x ?? 0) / 2), y: Math.round((place.y ?? 0) / 2), w: Math.max(2, Math.round((place.w ?? 12) / 2)), h: Math.max(3, Math.round((place.h ?? 8) / 2)) },
   };
 }
 

@@ -21,7 +21,7 @@ export function arrange(tiles, fixed = null) {
     while (next.y > 0 && !found.some((other) => meet(other.place, { ...next, y: next.y - 1 }))) next = { ...next, y: next.y - 1 };
     return next;
   };
-  const placed = wished.filter((each) => each.place).sort((a, b) => (b.at === fixed) - (a.at === fixed) || a.place.y - b.place.y || a.place.x - b.place.x);
+  const placed = wished.filter((each) => each.place).sort((a, b) => a.place.y - b.place.y || a.place.x - b.place.x);
   if (fixed !== null && wished[fixed]?.place) {
     // The tile under the hand stays where it is held; the others give way.
     found.push({ at: fixed, place: wished[fixed].place });

@@ -2,6 +2,7 @@
 
 export const LEVELS = ["fatal", "error", "warn", "info", "debug", "trace"];
 
+/** @type {[string, RegExp][]} */
 const WORDS = [
   ["fatal", /^(fatal|crit|critical|emerg|emergency|alert|panic)/],
   ["error", /^(err|error|severe|fail|failed|failure)/],

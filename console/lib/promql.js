@@ -1,22 +1,7 @@
-// PromQL over the API of section "Prometheus": ranges in, rows out, as charts of SQL take them. Pure but for the asking.
-import { get } from "./api.js";
+// PromQL: what the answers of Prometheus' API are as rows, which charts of SQL take too. Pure.
 
 /** About so many points, never closer than a second. */
 export const stepSeconds = ({ start, end }, points = 240) => Math.max(1, Math.ceil((end - start) / 1000 / points));
-
-const base = (dataset) => `/prometheus/${encodeURIComponent(dataset)}/api/v1`;
-
-export async function queryRange(dataset, query, range, abort) {
-  const step = stepSeconds(range);
-  const members = new URLSearchParams({ query, start: String(range.start / 1000), end: String(range.end / 1000), step: String(step) });
-  const answer = await get(`${base(dataset)}/query_range?${members}`, { signal: abort });
-  return { ...asRows(answer.data.result), warnings: answer.warnings ?? [], step };
-}
-
-export const metricNames = async (dataset, range, abort) =>
-  (await get(`${base(dataset)}/label/__name__/values?start=${range.start / 1000}&end=${range.end / 1000}`, { signal: abort })).data;
-
-export const labelNames = async (dataset, abort) => (await get(`${base(dataset)}/labels`, { signal: abort })).data;
 
 /** A series' name as Prometheus writes it. */
 export function seriesName({ __name__: name = "", ...labels }) {

@@ -9,6 +9,7 @@ export function parseSamples(text) {
   for (const line of text.split("\n")) {
     const found = line.startsWith("#") ? null : LINE.exec(line);
     if (!found) continue;
+    /** @type {Record<string, string>} */
     const labels = {};
     for (const [, name, value] of (found[2] ?? "").matchAll(LABEL)) {
       labels[name] = value.replace(/\\(.)/g, (_, each) => (each === "n" ? "\n" : each));

@@ -57,6 +57,7 @@ export function spanColumns(columns) {
 }
 
 // How fields are grouped in the panel, by the beginning of their names, as OpenTelemetry's conventions have them.
+/** @type {[string, RegExp][]} */
 const GROUPS = [
   ["HTTP", /^(http|url|path|status|method|user_agent|route)/i],
   ["Trace", /^(span|trace|parent_span)/i],
@@ -68,7 +69,9 @@ const GROUPS = [
 
 /** @returns {[string, Column[]][]} groups that have members, the core fields first */
 export function grouped(columns, core) {
-  const groups = new Map([["Core", []], ...GROUPS.map(([name]) => [name, []]), ["Other", []]]);
+  /** @type {Map<string, Column[]>} */
+  const groups = new Map();
+  for (const name of ["Core", ...GROUPS.map(([each]) => each), "Other"]) groups.set(name, []);
   for (const column of columns) {
     const name = core.includes(column.name) ? "Core" : (GROUPS.find(([, pattern]) => pattern.test(column.name))?.[0] ?? "Other");
     groups.get(name).push(column);

@@ -33,7 +33,7 @@ export function roles(fields, rows) {
 
 /**
  * Aligned columns for a chart over time, as uPlot takes them: seconds, then a column for each series.
- * @returns {{names: string[], data: (number | null)[][]}}
+ * @returns {{names: string[], data: (number | null)[][], left: number}} `left`: series beyond the most
  */
 export function timeSeries(fields, rows, { most = 12 } = {}) {
   const { x, values, split } = roles(fields, rows);

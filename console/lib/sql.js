@@ -25,7 +25,10 @@ export function literal(value) {
 const clause = (where) => (where ? ` WHERE ${where}` : "");
 const both = (...conditions) => conditions.filter(Boolean).map((each) => (/\bOR\b/i.test(each) ? `(${each})` : each)).join(" AND ");
 
-/** The newest rows first. */
+/**
+ * The newest rows first.
+ * @param {{dataset: string, where?: string, time?: string | null, columns?: string[], limit?: number | string, order?: string}} asked
+ */
 export function rowsStatement({ dataset, where, time, columns = [], limit, order = "desc" }) {
   const picked = columns.length ? columns.map(identifier).join(", ") : "*";
   const sorted = time ? ` ORDER BY ${identifier(time)} ${order.toUpperCase()}` : "";
@@ -35,7 +38,10 @@ export function rowsStatement({ dataset, where, time, columns = [], limit, order
 export const NONE = "(none)";
 export const OTHER = "(other)";
 
-/** Counts in bins of the time, stacked by the values of a field: the given ones apart, the rest together; null: each apart. */
+/**
+ * Counts in bins of the time, stacked by the values of a field: the given ones apart, the rest together; null: each apart.
+ * @param {{dataset: string, where?: string, time: string, widthMs: number, originMs: number, field?: string | null, values?: string[] | null}} asked
+ */
 export function histogramStatement({ dataset, where, time, widthMs, originMs, field, values = [] }) {
   const origin = new Date(originMs).toISOString();
   const bin = `date_bin('${widthMs} milliseconds', ${identifier(time)}, TIMESTAMPTZ '${origin}')`;

@@ -2,7 +2,7 @@
 import { identifier, literal } from "./sql.js";
 
 /**
- * @typedef {{field: string, op: string, value?: string | number | boolean | null} | {sql: string}} Pill
+ * @typedef {{field?: string, op?: string, value?: string | number | boolean | null, sql?: string}} Pill
  * What cannot be shown as field, operator and value stays SQL.
  */
 

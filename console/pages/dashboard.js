@@ -3,7 +3,7 @@ import { html, useEffect, useMemo, useRef, useState } from "../vendor/core.js";
 import { get, remove, rows, send, session } from "../lib/api.js";
 import { Pop, TypedDelete, saveBlob } from "../parts/controls.js";
 import { arrange, clamp } from "../lib/grid.js";
-import { queryRange } from "../lib/promql.js";
+import { queryBuckets, queryRange } from "../lib/prometheus.js";
 import { asMembers, resolve } from "../lib/range.js";
 import { change, go, route, routeTo } from "../lib/route.js";
 import { fill, variablesOf } from "../lib/variables.js";
@@ -135,7 +135,8 @@ function openTile(tile, { values }) {
 export async function askTile(tile, range, values, abort) {
   if (tile.promql) {
     if (!tile.dataset) throw new Error("Edit this tile: it does not say which dataset its PromQL is about.");
-    return queryRange(tile.dataset, tile.promql, range, abort);
+    const ask = tile.chart === "heatmap" ? queryBuckets : queryRange;
+    return ask(tile.dataset, tile.promql, range, abort);
   }
   const missing = variablesOf(tile.query).filter((name) => !(name in values));
   if (missing.length) throw new Error(`The variable ${missing[0]} is not defined: edit the dashboard's variables.`);

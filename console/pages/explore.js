@@ -68,6 +68,12 @@ function Head({ dataset, known, again, busy, children }) {
   </div>`;
 }
 
+function focusOn(selector) {
+  const found = /** @type {HTMLElement | null} */ (document.querySelector(selector));
+  found?.focus();
+  return found;
+}
+
 /** What the columns of a dataset stand for, and which of them a table shows first. */
 function parts(dataset, columns) {
   const level = levelColumn(columns);
@@ -106,8 +112,8 @@ function View({ dataset, known, columns }) {
   const toggleColumn = (name) => setColumns(shown.includes(name) ? shown.filter((each) => each !== name) : [...shown, name]);
   const search = useRef(null);
   useKeys({
-    "/": () => document.querySelector(".fields input, .find input")?.focus(),
-    f: () => document.querySelector("[data-filter]")?.click(),
+    "/": () => focusOn(".fields input, .find input"),
+    f: () => focusOn("[data-filter]")?.click(),
     r: again,
     "[": () => change(shift(range, -1)),
     "]": () => change(shift(range, 1)),

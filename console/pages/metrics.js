@@ -1,9 +1,10 @@
 // Metrics: PromQL over a dataset of metrics, drawn.
 import { html, useEffect, useMemo, useState } from "../vendor/core.js";
-import { Refused, get } from "../lib/api.js";
+import { Refused } from "../lib/api.js";
 import { datasets, loadColumns, loadDatasets } from "../lib/datasets.js";
 import { formatCount } from "../lib/format.js";
-import { bucketRows, lastWord, metricNames, queryRange, stepSeconds } from "../lib/promql.js";
+import { lastWord } from "../lib/promql.js";
+import { metricNames, queryBuckets, queryRange } from "../lib/prometheus.js";
 import { resolve } from "../lib/range.js";
 import { change, go, route } from "../lib/route.js";
 import { identifier } from "../lib/sql.js";
@@ -40,7 +41,7 @@ function Page({ found }) {
   const names = useAsync((abort) => (range ? metricNames(dataset.name, range, abort) : []), [dataset.name]);
   const ask = (abort) => {
     if (!query.q || !range) return null;
-    return chart === "heatmap" ? askBuckets(dataset.name, query.q, range, abort) : queryRange(dataset.name, query.q, range, abort);
+    return chart === "heatmap" ? queryBuckets(dataset.name, query.q, range, abort) : queryRange(dataset.name, query.q, range, abort);
   };
   const { data, error, busy, cancel } = useAsync(ask, [dataset.name, query.q, chart === "heatmap", range?.start, range?.end]);
   const isAbsent = names.error instanceof Refused && names.error.status === 404 && names.error.code !== "dataset_not_found";
@@ -69,14 +70,6 @@ function Page({ found }) {
           ${chart === "heatmap" ? html`<${HeatMap} ...${heat(["time", "le", "n"], data.records)} zone=${zone} />` : html`<${ResultChart} chart=${chart} fields=${data.fields} rows=${data.records} height=${380} zone=${zone} range=${range} onSelect=${({ start, end }) => change({ from: String(start), to: String(end) })} />`}`}
         ${!query.q && html`<${Names} names=${names.data ?? []} choose=${(name) => change({ q: name })} />`}
         ${isAdding && html`<${AddToDashboard} tile=${{ query: "SELECT 1 AS promql", promql: query.q, dataset: dataset.name, chart: chart === "table" ? "table" : chart }} close=${() => setAdding(false)} />`}`}`;
-}
-
-async function askBuckets(dataset, query, range, abort) {
-  const members = new URLSearchParams({ query, start: String(range.start / 1000), end: String(range.end / 1000), step: String(stepSeconds(range, 120)) });
-  const answer = await get(`/prometheus/${encodeURIComponent(dataset)}/api/v1/query_range?${members}`, { signal: abort });
-  const result = answer.data.result.filter((each) => each.metric.le !== undefined);
-  if (!result.length) throw new Error("A heat map is of buckets: ask for series with the label `le`, as sum by (le) (rate(…_bucket[5m])).");
-  return { records: bucketRows(result), series: result.length, step: stepSeconds(range, 120), warnings: answer.warnings ?? [] };
 }
 
 /** The text with what may follow it offered by the browser's own list. */

@@ -19,7 +19,8 @@ import { Download } from "./explore/results.js";
 // What a table of this page holds; a download has no such limit.
 const MOST = 300_000;
 const MOST_DRAWN = 20_000;
-const IDLE = { rows: null, busy: false, error: null, work: null, plan: null, isCut: false };
+/** @type {{rows: LazyRows | null, busy: boolean, error: any, work: any, isPlan: boolean, isCut: boolean}} */
+const IDLE = { rows: null, busy: false, error: null, work: null, isPlan: false, isCut: false };
 
 export function Sql() {
   const { query } = route.value;
