@@ -25,7 +25,9 @@ def test_narrowed_reader_is_told_so(service: Service):
 
 
 def test_datasets_are_those_that_the_caller_may_read(service: Service):
-    service.ingest("session-a", {"at": "2026-01-01T00:00:00Z"}, **{"X-P-Time-Partition": "at"}).raise_for_status()
+    service.ingest(
+        "session-a", {"at": "2026-01-01T00:00:00Z", "a": 1}, **{"X-P-Time-Partition": "at"}
+    ).raise_for_status()
     service.ingest("session-b", {"a": 1}).raise_for_status()
     key = service.make_key("session-a", {"privilege": "reader", "resource": {"dataset": "session-a"}})
 

@@ -14,6 +14,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 # Other tests may use both cores meanwhile.
 PATIENCE_MS = 60_000
 
+sync_api.expect.set_options(timeout=PATIENCE_MS)
 Browser, Page = sync_api.Browser, sync_api.Page
 PRIVILEGES = ("ingestor", "reader", "writer", "admin")
 
