@@ -42,6 +42,8 @@ function Frame({ who }) {
   useEffect(() => {
     const found = PAGES.find(([each]) => each === name);
     document.title = `${found ? found[1] : "Welcome"} – Weir`;
+    // On a phone the navigation is wider than the screen.
+    document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   }, [name]);
   return html`<div class="frame">
     <a class="skip" href="#main" onClick=${skipToMain}>Skip to the content</a>

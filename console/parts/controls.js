@@ -50,7 +50,7 @@ export function Pop({ label, title, left, children, disabled }) {
     };
   }, [open]);
   return html`<div class="pop" ref=${ref}>
-    <button type="button" aria-expanded=${open} aria-label=${title} disabled=${disabled} onClick=${() => setOpen(!open)}>${label} <span aria-hidden="true">▾</span></button>
+    <button type="button" aria-expanded=${open} aria-label=${title === label ? undefined : `${title}: ${label}`} disabled=${disabled} onClick=${() => setOpen(!open)}>${label} <span aria-hidden="true">▾</span></button>
     ${open && html`<div class=${left ? "box left" : "box"}>${typeof children === "function" ? children(() => setOpen(false)) : children}</div>`}
   </div>`;
 }
