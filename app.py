@@ -2,12 +2,15 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+import preflight
 from alerting.addresses import Policy
 from auth import access
 from auth.access import Access, AccessOptions
@@ -15,9 +18,8 @@ from auth.passwords import Passwords
 from auth.peers import PeerKey
 from blueprints.metrics import gauges
 from blueprints.registry import register
-from config import InvalidSetting, Settings
+from config import Settings
 from embedded_postgres import server
-from errors import InvalidName
 from metrics.exposition import samples
 from metrics.meters import Meters
 from models import base
@@ -27,6 +29,7 @@ from models.dataset import DEFAULT_TENANT
 from observing import rows
 from observing.recorder import Recorder, SelfIngestTarget
 from openapi.document import Description
+from pgwire.listener import Listener
 from processes.supervise import keep_running
 from query.service import QueryService
 from runtime import Pool, log_failures, offload, repeat
@@ -39,11 +42,14 @@ from web import console_files, errors
 from web.audit import record_wrong_password
 from web.bodies import Bodies
 from web.credentials import Credentials
-from web.ingestion.headers import checked_dataset_name
 from web.ingestion.pipeline import Pipeline
 from web.ingestion.protocols import protocols
 from web.ingestion.writer import Writer
 from web.services import Services, services_of
+
+POSTGRESQL: Final = "pgwire"
+# How long the host's other processes wait for a query process that does not come up.
+WARM_SECONDS = 5.0
 
 
 def create_app(settings: Settings) -> Flask:
@@ -53,7 +59,7 @@ def create_app(settings: Settings) -> Flask:
 
 
 def build(settings: Settings, identity: Access) -> Services:
-    """The parts of one worker. Raises InvalidSetting."""
+    """The parts of one worker."""
     meters, key = Meters(), PeerKey(identity.secrets) if settings.advertise_url else None
     storage, queries = _storage(settings, identity, meters, key), QueryService(settings, on_wait=meters.waited)
     bodies, writer = Bodies.of(settings), Writer(storage)
@@ -97,20 +103,39 @@ def start(app: Flask) -> None:
     recorder = services.recorder
     if recorder:
         recorder.start()
-    for name, module in (("maintenance", "storage.upkeep.maintenance"), ("alerting", "alerting.process")):
+    if preflight.PG_LISTENER in os.environ:
+        app.extensions[POSTGRESQL] = listener = Listener(services)
+        listener.start(int(os.environ[preflight.PG_LISTENER]))
+    for name, module in _processes(services.settings):
         command = [sys.executable, "-m", "processes.run", module, "--parent", str(os.getpid())]
         keep_running(
-            name, services.settings.data_dir / f"{name}.lock", command, recorder.on_packet if recorder else None
+            name,
+            services.settings.data_dir / f"{name}.lock",
+            command,
+            on_packet=recorder.on_packet if recorder else None,
+            # The cores belong to the first answer until it can be given (docs/decisions/operations.md).
+            after=partial(services.queries.wait_until_warm, WARM_SECONDS),
         )
+
+
+def _processes(settings: Settings) -> Iterator[tuple[str, str]]:
+    """The processes of which a host has one: name and module."""
+    yield "maintenance", "storage.upkeep.maintenance"
+    yield "alerting", "alerting.process"
+    if settings.otlp_grpc_bind:
+        yield "otlp_grpc", "otlp_grpc.process"
 
 
 def stop(app: Flask) -> None:
     """End the worker's queries; write what is queued and seal its segment."""
     services = services_of(app)
+    if POSTGRESQL in app.extensions:
+        app.extensions[POSTGRESQL].close()
     services.queries.close()
     services.access.last_use.close()
     if services.recorder:
         services.recorder.close()
+    services.pipeline.close()
     services.storage.close()
 
 
@@ -136,13 +161,10 @@ def _storage(settings: Settings, identity: Access, meters: Meters, key: PeerKey 
 
 
 def _recorder(settings: Settings, writer: Writer, meters: Meters, queries: QueryService) -> Recorder | None:
-    """What stores Weir's own events, if they are to be. Raises InvalidSetting for what no dataset can be called."""
-    if not settings.self_dataset:
+    """What stores Weir's own events, if they are to be."""
+    name = settings.self_dataset
+    if not name:
         return None
-    try:
-        name = checked_dataset_name(settings.self_dataset)
-    except InvalidName as error:
-        raise InvalidSetting(f"WEIR_SELF_DATASET: {error.message}") from error
     return Recorder(
         SelfIngestTarget((DEFAULT_TENANT, name), settings.self_seconds),
         store=partial(writer.store_own, name, rows.COLUMNS),

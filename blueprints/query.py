@@ -13,7 +13,7 @@ from errors import WeirError
 from query import timerange
 from query.process.slot_table import Query
 from query.results.content_coding import CODINGS
-from query.results.options import Format, Options
+from query.results.options import MEDIA_FORMATS, Format, Options
 from query.service import Question, Result
 from query.timerange import TimeRange
 from schemas.query import QuerySchema, RunningQuerySchema, known_members
@@ -37,7 +37,7 @@ ALIASES: Final = {
     "application/x-jsonlines": Format.NDJSON,
     "application/parquet": Format.PARQUET,
 }
-MEDIA_TYPES: Final = {each.value: each for each in Format} | ALIASES
+MEDIA_TYPES: Final = {each.value: each for each in MEDIA_FORMATS} | ALIASES
 
 
 @blueprint.post("/query")

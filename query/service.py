@@ -46,7 +46,8 @@ Check = Callable[[str], Checked]
 class Question:
     """One query as it was asked. `tenant` and `identity` (kind and name) say by whom; `now_ns` is its `now()`.
 
-    `privileged`: it may take the slot that is kept for administrators and alerts.
+    `privileged`: it may take the slot that is kept for administrators and alerts. `id_prefix` begins the query's id,
+    by which the session that asks can end it. `timeout_seconds`: less time than others have.
     """
 
     tenant: str
@@ -57,6 +58,8 @@ class Question:
     options: Options = field(default_factory=Options)
     coding: str = "identity"
     privileged: bool = False
+    id_prefix: str = ""
+    timeout_seconds: float | None = None
 
 
 class QueryService:
@@ -79,6 +82,10 @@ class QueryService:
         """Have a process ready for the first query."""
         self._pool.start()
 
+    def wait_until_warm(self, seconds: float) -> None:
+        """Return when the first process is ready, or after `seconds`."""
+        self._pool.wait_until_warm(seconds)
+
     def close(self) -> None:
         """End all queries of this worker."""
         self._pool.close()
@@ -96,7 +103,7 @@ class QueryService:
         """
         started = time.monotonic()
         with ExitStack() as stack:
-            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone))
+            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, question.timeout_seconds))
             lease.send(Parse(question.sql, question.parameters))
             answer = _receive_answer(lease)
             datasets, columns = _datasets_and_columns(answer)
@@ -111,8 +118,9 @@ class QueryService:
             else:
                 raise StorageUnavailable("what the query has to read kept moving; try again")
             scanned = _scan_size(sources, lease.note)
+            note = lease.note
             rest = (lease, stack.pop_all()) if beginning.coding is None else None
-        return Result(beginning, rest, question.coding, scanned, time.monotonic() - started)
+        return Result(beginning, rest, question.coding, scanned, time.monotonic() - started, note)
 
     @contextmanager
     def checking(self, question: Question, is_gone: Callable[[], bool]) -> Iterator[Check]:
@@ -130,6 +138,11 @@ class QueryService:
                 return Checked(_datasets_and_columns(answer)[0], answer["explain"] is True)
 
             yield check
+
+    def cancel_by_prefix(self, prefix: str) -> None:
+        """End the queries of this host whose ids begin so; none is fine."""
+        self._host.open()
+        self._host.cancel_by_prefix(prefix)
 
     def _execute(self, question: Question, sources: Mapping[str, Source], listed: tuple[Listed, ...]) -> Execute:
         limit = self._largest_result_bytes
@@ -172,10 +185,12 @@ class _Beginning:
     data: bytes
     coding: str | None
     repeatable: bool = False
+    rows: int | None = None
 
 
 class Result:
-    """The bytes of a result, once, in `coding`. `length` is None while the query is still running.
+    """The bytes of a result, once, in `coding`. `length` is None while the query is still running, and so is `rows`.
+    `note` is what the query process told of the result ahead of its data.
 
     `repeatable`: over the same rows the statement gives the same, at any time; False while that is not known.
     """
@@ -187,6 +202,7 @@ class Result:
         coding: str,
         scanned: Scanned | None,
         elapsed_seconds: float,
+        note: Answer,
     ) -> None:
         self._held, self._rest = beginning.data, rest
         self.coding = beginning.coding or coding
@@ -194,6 +210,7 @@ class Result:
         self.scanned = scanned
         self.elapsed_seconds = elapsed_seconds
         self.length = len(beginning.data) if rest is None else None
+        self.rows, self.note = beginning.rows, note
 
     def __iter__(self) -> Iterator[bytes]:
         """The pieces in order. Raises what ended the query half-way; then the result is not whole."""
@@ -205,6 +222,7 @@ class Result:
                     yield reply
                 if reply["expired"]:
                     raise InternalError("a file of the query vanished while it was read")
+                self.rows = _rows(reply)
         finally:
             self.close()
 
@@ -219,7 +237,8 @@ class Result:
 def _query_entry(question: Question) -> Query:
     started_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     by = question.tenant, question.identity
-    return Query(uuid.uuid4().hex, *by, question.sql, started_at, question.privileged)
+    query_id = question.id_prefix + uuid.uuid4().hex[len(question.id_prefix) :]
+    return Query(query_id, *by, question.sql, started_at, question.privileged)
 
 
 def _receive_answer(lease: Lease) -> Answer:
@@ -253,7 +272,14 @@ def _receive_beginning(lease: Lease) -> _Beginning | None:
         data += reply
         if len(data) >= HELD_BYTES:
             return _Beginning(bytes(data), None)
-    return None if reply["expired"] else _Beginning(bytes(data), str(reply["coding"]), reply["repeatable"] is True)
+    if reply["expired"]:
+        return None
+    return _Beginning(bytes(data), str(reply["coding"]), reply["repeatable"] is True, _rows(reply))
+
+
+def _rows(answer: Answer) -> int | None:
+    """How many rows the result has, of formats that count them."""
+    return answer["rows"] if isinstance(answer.get("rows"), int) else None
 
 
 def _scan_size(sources: Mapping[str, Source], note: Answer) -> Scanned | None:

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-EVERYWHERE = {"columns", "errors", "config", "logs", "version"}
+EVERYWHERE = {"columns", "metric_columns", "errors", "config", "logs", "version"}
 MAY_IMPORT = {
     "app": {
+        "pgwire",
+        "preflight",
         "alerting",
         "auth",
         "blueprints",
@@ -24,7 +26,8 @@ MAY_IMPORT = {
         "query",
     }
     | {"runtime", "serving", "storage", "web", "flask", "werkzeug"},
-    "bootstrap": {"auth", "embedded_postgres", "models", "processes", "storage"},
+    # Of web only the rule for names of datasets, which imports nothing.
+    "bootstrap": {"auth", "embedded_postgres", "models", "pgwire", "processes", "storage", "web"},
     # A module per endpoint group: routes and what they answer, nothing that two of them share.
     "blueprints": {
         "alerting",
@@ -43,6 +46,11 @@ MAY_IMPORT = {
     # Its container of services names the parts of every layer.
     "web": {"alerting", "auth", "ingest", "metrics", "models", "observing", "openapi", "query", "runtime", "serving"}
     | {"storage", "cramjam", "flask", "flask_httpauth", "isal", "orjson", "polars", "werkzeug"},
+    # Another way to the same queries, beside the blueprints: sessions of PostgreSQL's protocol instead of requests. It
+    # shares with them what a caller may read and the container of services (web), and no HTTP. Its catalogue is a
+    # PostgreSQL of its own, asked as administrator by psycopg and as a reader in raw messages.
+    "pgwire": {"auth", "embedded_postgres", "models", "preflight", "query", "storage", "web"}
+    | {"cryptography", "pgparse", "psycopg"},
     # Evaluates alerts and delivers notices in a process of its own, apart from every request: it asks as their
     # authors (auth), by the query processes (query) over snapshots (storage), and knows no HTTP but the client's.
     # Each kind of target says what its body looks like, beside how it is told: schemas.
@@ -50,7 +58,10 @@ MAY_IMPORT = {
     | {"certifi", "marshmallow", "orjson", "ulid"},
     "auth": {"models", "argon2", "cryptography", "joserfc", "requests", "ulid"},
     "query": {"processes", "storage", "cramjam", "orjson", "polars", "sqlglot"},
-    "storage": {"embedded_postgres", "models", "processes", "isal", "obstore", "polars", "ulid"},
+    "storage": {"embedded_postgres", "models", "processes", "isal", "nanoarrow", "obstore", "polars", "ulid"},
+    # A door of its own, in a process of its own, which takes what web/ has for every door but HTTP.
+    "otlp_grpc": {"auth", "embedded_postgres", "ingest", "metrics", "models", "processes", "serving", "storage", "web"}
+    | {"grpc", "grpc_health"},
     "ingest": {"google", "msgpack", "opentelemetry", "orjson", "polars"},
     "models": {"processes", "peewee", "playhouse", "psycopg", "ulid"},
     "embedded_postgres": {"processes", "psycopg"},
@@ -80,6 +91,7 @@ MAY_IMPORT = {
     # Reads the URL map and the schemas, of targets those of their kinds (alerting); only a blueprint asks for it.
     "openapi": {"alerting", "apispec", "flask", "marshmallow", "schemas", "werkzeug"},
     "columns": {"polars"},
+    "metric_columns": set(),
     "config": set(),
     "preflight": set(),
     "logs": set(),

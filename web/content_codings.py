@@ -76,11 +76,15 @@ def gunzip(body: bytes, limit: int) -> bytes:
 
 def inflate(body: bytes, limit: int) -> bytes:
     """`deflate` is the zlib format (RFC 9110 section 8.4.1.2); some senders leave its header out."""
-    has_header = len(body) > 1 and body[0] & 0x0F == 8 and int.from_bytes(body[:2], "big") % 31 == 0
-    data, end = _inflate(body, 0, isal_zlib.MAX_WBITS if has_header else _RAW_DEFLATE, limit)
+    data, end = _inflate(body, 0, isal_zlib.MAX_WBITS if has_zlib_header(body) else _RAW_DEFLATE, limit)
     if end != len(body):
         raise InvalidBody("the deflate body goes on after its end")
     return data
+
+
+def has_zlib_header(body: bytes) -> bool:
+    """Whether the body begins as the zlib format does (RFC 1950 section 2.2)."""
+    return len(body) > 1 and body[0] & 0x0F == 8 and int.from_bytes(body[:2], "big") % 31 == 0
 
 
 def _inflate(body: bytes, start: int, window: int, limit: int) -> tuple[bytes, int]:

@@ -1,6 +1,6 @@
 """Reads OTLP protobuf. Knows the wire form of attributes, no column names."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -12,10 +12,8 @@ from ingest.otlp.values import Value, base64_text, json_text
 from ingest.proto.otlp import AnyValue, KeyValue
 from ingest.sparse_column import Sparse
 
-# Attributes that a request is remembered by. Each takes some 400 bytes; those that repeat are among the first.
-_MOST_SEEN: Final = 20_000
-
-_STRING_TAG: Final = 0x0A  # field 1, length-delimited: `string_value` of AnyValue
+_STRING_TAG: Final = 0x0A  # field 1, length-delimited: `key` of KeyValue, `string_value` of AnyValue
+_VALUE_TAG: Final = 0x12  # field 2, length-delimited: `value` of KeyValue
 
 
 def parse(body: bytes, message_class: Any) -> Messages:
@@ -31,7 +29,7 @@ def _parsed(message_class: Any, encoded: bytes) -> Any:
 
 
 class ProtobufReader:
-    """See messages.Reader. Serves one request: it remembers the attributes of that request."""
+    """See messages.Reader."""
 
     def children(self, messages: Messages, name: str) -> Messages:
         lists = [getattr(item, name) for item in messages.items]
@@ -75,33 +73,66 @@ class ProtobufReader:
         return [_value_of(getattr(item, name)) for item in messages.items]
 
     def attributes(self, messages: Messages, name: str) -> dict[str, Sparse]:
-        columns: dict[str, Sparse] = {}
-        targets: dict[bytes, _Target] = {}
-        for row, item in enumerate(messages.items):
-            for encoded in getattr(item, name):
-                target = targets.get(encoded)
-                if target is None:
-                    target = _target(encoded, columns)
-                    if len(targets) < _MOST_SEEN:
-                        targets[encoded] = target
-                append_row, append_value, value = target
-                append_row(row)
-                append_value(value)
-        return columns
+        return columns_of([list(getattr(item, name)) for item in messages.items])
 
     def attribute_objects(self, messages: Messages, name: str) -> list[dict[str, Any]]:
         return [_object(_parsed(KeyValue, encoded) for encoded in getattr(item, name)) for item in messages.items]
 
 
-_Target = tuple[Callable[[int], None], Callable[[Value], None], Value]
+def columns_of(encoded: Sequence[Sequence[bytes]]) -> dict[str, Sparse]:
+    """The values of every attribute name, from the encoded attributes of each row; see `Reader.attributes`.
+
+    Senders write the same attributes in the same order again and again. So rows of equally many are taken together,
+    place by place: what stands at one place of all of them is nearly always of one name, and most of it repeats.
+    """
+    rows_of: dict[int, list[int]] = {}
+    for row, count in enumerate(map(len, encoded)):
+        rows_of.setdefault(count, []).append(row)
+    columns: dict[str, Sparse] = {}
+    first_seen: dict[str, tuple[int, int]] = {}
+    for rows in rows_of.values():
+        for place, column in enumerate(zip(*map(encoded.__getitem__, rows), strict=True)):
+            for key, given in _by_name(rows, column):
+                known = columns.get(key)
+                columns[key] = given if known is None else Sparse(known.rows + given.rows, known.values + given.values)
+                first_seen[key] = min(first_seen.get(key, (given.rows[0], place)), (given.rows[0], place))
+    return {key: columns[key] for key in sorted(columns, key=first_seen.__getitem__)}
 
 
-def _target(encoded: bytes, columns: dict[str, Sparse]) -> _Target:
-    """Where an encoded attribute goes. One without a value goes to a list that nobody reads."""
+def _by_name(rows: list[int], encoded: Sequence[bytes]) -> Iterable[tuple[str, Sparse]]:
+    """The values of one place by their names, without nulls. `rows` is handed on where it stays whole."""
+    pairs = {each: _pair(each) for each in dict.fromkeys(encoded)}
+    names = dict.fromkeys(key for key, _ in pairs.values())
+    if len(names) == 1 and all(value is not None for _, value in pairs.values()):
+        value_of = {each: value for each, (_, value) in pairs.items()}
+        return [(key, Sparse(rows, list(map(value_of.__getitem__, encoded)))) for key in names]
+    columns: dict[str, Sparse] = {}
+    for row, each in zip(rows, encoded, strict=True):
+        key, value = pairs[each]
+        if value is not None:
+            column = columns.setdefault(key, Sparse())
+            column.rows.append(row)
+            column.values.append(value)
+    return columns.items()
+
+
+def _pair(encoded: bytes) -> tuple[str, Value | None]:
+    """Name and value of an encoded KeyValue. Most values are short strings, which need no message object."""
+    size = len(encoded)
+    text = 6 + encoded[1] if size > 1 else size
+    if 6 < text <= size < 130 and (
+        encoded[0] == _STRING_TAG
+        and encoded[text - 4] == _VALUE_TAG
+        and encoded[text - 3] == size - text + 2
+        and encoded[text - 2] == _STRING_TAG
+        and encoded[text - 1] == size - text
+    ):
+        try:
+            return encoded[2 : text - 4].decode(), encoded[text:].decode()
+        except UnicodeDecodeError as error:
+            raise InvalidBody(f"the body is not an OTLP protobuf message: {error.reason} in a string") from error
     pair = _parsed(KeyValue, encoded)
-    value = _value(pair.value)
-    column = Sparse() if value is None else columns.setdefault(pair.key, Sparse())
-    return column.rows.append, column.values.append, "" if value is None else value
+    return pair.key, _value(pair.value)
 
 
 def _value_of(encoded: bytes) -> Value | None:

@@ -15,6 +15,7 @@ from query.plan.conditions import file_conditions
 from query.plan.environment import Schema, schema_of
 from query.process import information_schema, worker
 from query.process.dataset_view import DatasetView, scan_size
+from query.process.description import SELF_DESCRIBED, description
 from query.process.messages import Execute, Listed, Parse, Source
 from query.process.protocol import Answer
 from query.process.result_cache import RecordingOutput, ResultCache, key_of
@@ -24,7 +25,7 @@ from query.process.statement_cache import PreparedStatement, StatementCache
 from query.process.worker import Emit, Output
 from query.results import formats
 from query.results.content_coding import Coded
-from query.results.options import Options
+from query.results.options import Format, Options
 from storage.exactly import exactly
 from storage.read.fingerprint import is_outside_range
 from storage.read.scan import SnapshotExpired
@@ -106,15 +107,18 @@ class Execution:
         output.note(
             scan_size([view.snapshot for view in views.values()])
             | {"outsideRange": self._datasets_outside_range(views)}
+            | (description(statement, query) if request.options.format in SELF_DESCRIBED else {})
         )
+        if request.options.format is Format.DESCRIPTION:
+            return {"expired": False, "coding": "identity", "repeatable": query.repeatable}
         tables = {name: self._table(view, is_explained=statement.explain) for name, view in views.items()}
         tables |= catalog
         compiled = engine.lower_statement(statement, query, tables)
-        formats.stream(compiled.frame, compiled.fields, request.options, sink)
+        rows = formats.stream(compiled.frame, compiled.fields, request.options, sink)
         output(coded.finish())
         # What the catalog lists is not among the rows of which somebody may think that they have not changed.
         is_repeatable = query.repeatable and not statement.catalog
-        return {"expired": False, "coding": coded.coding, "repeatable": is_repeatable}
+        return {"expired": False, "coding": coded.coding, "repeatable": is_repeatable, "rows": rows}
 
     def _catalog(self, listed: Iterable[Listed]) -> dict[str, Table]:
         """information_schema of the datasets and columns that whoever asks may know of. Raises SnapshotExpired."""
