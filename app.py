@@ -38,7 +38,7 @@ from serving.flask_app.application import APPLICATIONS
 from storage.cluster import host
 from storage.files import object_cache
 from storage.write.engine import Storage
-from web import errors
+from web import console_files, errors
 from web.audit import record_wrong_password
 from web.bodies import Bodies
 from web.credentials import Credentials
@@ -77,6 +77,7 @@ def build(settings: Settings, identity: Access) -> Services:
         queries=queries,
         recorder=_recorder(settings, writer, meters, queries),
         description=Description(),
+        console=console_files.read(),
     )
 
 

@@ -224,6 +224,12 @@ class FilterNotFound(NotFound):
     code = "filter_not_found"
 
 
+class SavedQueryNotFound(NotFound):
+    """No saved query of the caller's has this id."""
+
+    code = "saved_query_not_found"
+
+
 class AlertNotFound(NotFound):
     """No alert that the caller may read has this id."""
 
@@ -336,6 +342,12 @@ class Unprocessable(WeirError):
     """Understood, but it cannot be carried out."""
 
     code = "unprocessable"
+
+
+class TooManySavedQueries(Unprocessable):
+    """One more query cannot be kept under a name: the limit is reached."""
+
+    code = "too_many_saved_queries"
 
 
 class QueryTooLarge(Unprocessable):

@@ -8,6 +8,7 @@ from blueprints import (
     alerts,
     apikeys,
     collector,
+    console,
     counts,
     dashboard_data,
     dashboards,
@@ -25,6 +26,8 @@ from blueprints import (
     prometheus,
     query,
     roles,
+    saved_queries,
+    session,
     targets,
     tenants,
     users,
@@ -34,6 +37,8 @@ from web.services import Services, hold
 BLUEPRINTS: Final = (
     internal.blueprint,
     query.blueprint,
+    saved_queries.blueprint,
+    session.blueprint,
     counts.blueprint,
     datasets.blueprint,
     home.blueprint,
@@ -54,6 +59,7 @@ BLUEPRINTS: Final = (
     iceberg.blueprint,
     iceberg.tokens,
     health.public,
+    console.blueprint,
 )
 # Modules with several blueprints of one kind.
 FAMILIES: Final = (ingestion, apikeys, elasticsearch, prometheus)

@@ -18,6 +18,7 @@ from schemas.dashboards import DashboardListSchema, DashboardSchema, TileSchema
 from schemas.dataset import EventTimeSchema, RetentionSchema
 from schemas.filters import FilterSchema
 from schemas.query import QuerySchema, RunningQuerySchema
+from schemas.saved_queries import SavedQuerySchema
 from schemas.tenants import NewTenantSchema
 
 JSON: Final = "application/json"
@@ -294,6 +295,15 @@ QUERIES: Final = {
     ),
     "query.running": Operation("Queries that wait or run on this host.", answer=_json(array(RunningQuerySchema))),
     "query.cancel": Operation("End a query.", answer=_json(answers.Message)),
+    "saved_queries.list_all": Operation(
+        "What the caller asked lately and, with a name, keeps.", answer=_json(array(answers.SavedQuery))
+    ),
+    "saved_queries.create": Operation(
+        "Note a query in the history or, with a name, keep it.",
+        body=_json(SavedQuerySchema),
+        answer=_json(answers.SavedQuery),
+    ),
+    "saved_queries.delete": Operation("Forget a query.", answer=_json(answers.Message)),
 }
 DATASETS: Final = {
     "datasets.list_all": Operation("The datasets that the caller may see.", answer=_json(array(answers.DatasetName))),
@@ -333,6 +343,9 @@ DATASETS: Final = {
     ),
 }
 IDENTITY: Final = {
+    "session.show": Operation("Who is asking, and what they may do.", answer=_json(OBJECT)),
+    "session.datasets": Operation("The datasets that the caller may read.", answer=_json(array("object"))),
+    "session.hosts": Operation("The hosts of the deployment.", answer=_json(array("object"))),
     "roles.list_all": Operation("The roles and their entries.", answer=_json(OBJECT)),
     "roles.get": Operation("One role.", answer=_json(answers.Role)),
     "roles.put": Operation("Create or replace a role.", body=_json(array(answers.Entry)), answer=_json(answers.Role)),
@@ -385,6 +398,7 @@ AUTHORED: Final = {
     "alerts.mute": Operation("Mute an alert, or not.", body=_json(MutingSchema), answer=_json(OBJECT)),
     "alerts.history": Operation("Changes of an alert's state.", (LogSchema,), answer=_json(array("object"))),
     "alerts.deliveries": Operation("An alert's deliveries.", (LogSchema,), answer=_json(array("object"))),
+    "targets.test": Operation("Send a test notice, and tell how it went.", answer=_json(OBJECT)),
     **_crud("target", "targets", {"oneOf": [kind.schema for kind in kinds().values()]}),
 }
 OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(

@@ -18,6 +18,7 @@ from query.service import QueryService
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
 from web.bodies import Bodies
+from web.console_files import ConsoleFiles
 from web.credentials import Credentials
 from web.ingestion.pipeline import Pipeline
 
@@ -45,6 +46,7 @@ class Services:
     queries: QueryService
     recorder: Recorder | None
     description: Description
+    console: ConsoleFiles
 
 
 def hold(app: Flask, services: Services) -> None:
