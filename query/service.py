@@ -157,7 +157,9 @@ class QueryService:
             answer = _receive_answer(lease)
 
             def request() -> Evaluate:
-                source = resolve(_milliseconds(answer, "start"), _milliseconds(answer, "end"))
+                # An expression without a selector needs no samples: what is read of one instant is next to nothing.
+                start, end = (_milliseconds(answer, key, expression.start_ms) for key in ("start", "end"))
+                source = resolve(start, end)
                 return Evaluate(source, limits, question.coding, wanted.limit, wanted.stats)
 
             return self._answer_metrics(stack, lease, question, request)
@@ -325,9 +327,9 @@ def _query_entry(question: Question) -> Query:
     return Query(query_id, *by, question.sql, started_at, question.privileged)
 
 
-def _milliseconds(answer: Answer, key: str) -> int | None:
+def _milliseconds(answer: Answer, key: str, default: int) -> int:
     found = answer.get(key)
-    return found if isinstance(found, int) else None
+    return found if isinstance(found, int) else default
 
 
 def _receive_answer(lease: Lease) -> Answer:

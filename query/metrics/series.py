@@ -41,6 +41,7 @@ _HISTOGRAM: Final = """data_point_count data_point_sum data_point_scale data_poi
     data_point_explicit_bounds data_point_reset_hint""".split()
 _HINTS: Final = {"yes": Hint.RESET, "no": Hint.NOT_RESET, "gauge": Hint.GAUGE}
 
+_TIMES: Final = (ColumnType.TIMESTAMP_NS, ColumnType.TIMESTAMP_US)
 Rows = Callable[[Sequence[Matcher]], pl.LazyFrame]
 
 
@@ -61,8 +62,9 @@ class MetricTable:
 
     @property
     def has_samples(self) -> bool:
-        """A dataset without a time or a value has no series."""
-        return {NAME_COLUMN, TIME_COLUMN} <= self.stored.keys()
+        """A dataset without names or without times has no series."""
+        types = {each.name: each.type for each in self.columns}
+        return NAME_COLUMN in types and types.get(TIME_COLUMN) in _TIMES
 
 
 def matching_rows(labels: Sequence[LabelColumn], matchers: Sequence[Matcher]) -> pl.Expr:
