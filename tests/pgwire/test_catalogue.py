@@ -14,10 +14,15 @@ CLASSES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamesp
 COLUMNS = "SELECT column_name FROM information_schema.columns WHERE table_name = 'narrow' ORDER BY ordinal_position"
 
 
+@pytest.fixture(scope="module")
+def secret(door: Door) -> str:
+    """Of a key that reads one dataset."""
+    return door.service.make_key("pg-one", {"privilege": "reader", "resource": {"stream": "app"}})
+
+
 @pytest.fixture
-def reader(door: Door):
-    """The connection of a key that reads one dataset."""
-    secret = door.service.make_key("pg-one", {"privilege": "reader", "resource": {"stream": "app"}})
+def reader(door: Door, secret: str):
+    """That key's connection."""
     with door.connect("pg-one", secret) as connection:
         yield connection
 

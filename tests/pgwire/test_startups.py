@@ -21,7 +21,8 @@ STARTUPS = {
             ORDER BY 1""",
         f"""SELECT quote_ident(column_name) AS "column", data_type AS "type" FROM information_schema.columns
             WHERE CASE WHEN array_length(parse_ident('app'), 1) = 2
-            THEN quote_ident(table_schema) = (parse_ident('app'))[1] AND quote_ident(table_name) = (parse_ident('app'))[2]
+            THEN quote_ident(table_schema) = (parse_ident('app'))[1]
+                AND quote_ident(table_name) = (parse_ident('app'))[2]
             ELSE quote_ident(table_name) = (parse_ident('app'))[1] AND quote_ident(table_schema) IN {_VISIBLE} END""",
         """SELECT floor(extract(epoch from p_timestamp)/60)*60 AS "time", level AS metric, count(*) AS value FROM app
             WHERE p_timestamp BETWEEN '2020-01-01T00:00:00Z' AND '2040-01-01T00:00:00Z' GROUP BY 1, 2 ORDER BY 1, 2""",
@@ -41,8 +42,8 @@ STARTUPS = {
             SELECT t.* FROM table_privileges t WHERE t.select OR t.update""",
         """SELECT nspname, typname FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
             WHERE t.oid IN (SELECT DISTINCT enumtypid FROM pg_enum e)""",
-        'SELECT "public"."app"."level" AS "level", count(*) AS "count" FROM "public"."app" GROUP BY "public"."app"."level"'
-        ' ORDER BY "public"."app"."level" ASC LIMIT 2000',
+        'SELECT "public"."app"."level" AS "level", count(*) AS "count" FROM "public"."app"'
+        ' GROUP BY "public"."app"."level" ORDER BY "public"."app"."level" ASC LIMIT 2000',
         """SELECT date_trunc('minute', "public"."app"."p_timestamp") AS "t", count(*) AS "count" FROM "public"."app"
             GROUP BY date_trunc('minute', "public"."app"."p_timestamp") ORDER BY 1""",
     ],
@@ -85,7 +86,8 @@ STARTUPS = {
             LEFT OUTER JOIN pg_catalog.pg_description d ON t.oid = d.objoid WHERE t.typname IS NOT NULL
             AND (c.relkind IS NULL OR c.relkind = 'c') AND (et.typcategory IS NULL OR et.typcategory <> 'C')""",
         """select c.oid, pg_catalog.pg_total_relation_size(c.oid) as total_rel_size,
-            pg_catalog.pg_relation_size(c.oid) as rel_size FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace""",
+            pg_catalog.pg_relation_size(c.oid) as rel_size FROM pg_class c
+            WHERE c.relnamespace = 'public'::regnamespace""",
     ],
     "tableau": [
         "SET DateStyle = 'ISO'; SET extra_float_digits = 2; show transaction_isolation",
