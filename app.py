@@ -29,6 +29,8 @@ from observing.recorder import Recorder, SelfIngestTarget
 from openapi.document import Description
 from processes.supervise import keep_running
 from query.service import QueryService
+from query.tail.service import Options as TailOptions
+from query.tail.service import TailService
 from runtime import Pool, log_failures, offload, repeat
 from serving.flask_app import per_request
 from serving.flask_app.application import APPLICATIONS
@@ -69,6 +71,7 @@ def build(settings: Settings, identity: Access) -> Services:
         bodies=bodies,
         pipeline=Pipeline(protocols(), bodies, writer, meters, settings.max_columns),
         queries=queries,
+        tails=_tails(settings, identity, storage),
         recorder=_recorder(settings, writer, meters, queries),
         description=Description(),
     )
@@ -107,10 +110,17 @@ def stop(app: Flask) -> None:
     """End the worker's queries; write what is queued and seal its segment."""
     services = services_of(app)
     services.queries.close()
+    services.tails.close()
     services.access.last_use.close()
     if services.recorder:
         services.recorder.close()
     services.storage.close()
+
+
+def _tails(settings: Settings, identity: Access, storage: Storage) -> TailService:
+    grace_seconds = settings.query_timeout_seconds + object_cache.GRACE_MARGIN_SECONDS
+    key = identity.secrets.derive("tail positions")
+    return TailService(TailOptions(storage.layout, key, grace_seconds, settings.query_memory_bytes))
 
 
 def _credentials(identity: Access) -> Credentials:

@@ -23,6 +23,7 @@ from blueprints import (
     openapi,
     query,
     roles,
+    tail,
     targets,
     tenants,
     users,
@@ -32,6 +33,7 @@ from web.services import Services, hold
 BLUEPRINTS: Final = (
     internal.blueprint,
     query.blueprint,
+    tail.blueprint,
     counts.blueprint,
     datasets.blueprint,
     home.blueprint,

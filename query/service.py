@@ -12,7 +12,7 @@ from config import Settings
 from errors import InternalError, QueryNotFound, StorageUnavailable
 from query.fault import unsupported
 from query.parameters import Parameter
-from query.process.messages import Execute, Listed, Parse, Source
+from query.process.messages import Execute, Listed, Look, Parse, Source
 from query.process.pool import Lease, Limits, OnWait, Pool, ignore
 from query.process.protocol import Answer
 from query.process.slot_table import Query, SlotTable
@@ -130,6 +130,19 @@ class QueryService:
                 return Checked(_datasets_and_columns(answer)[0], answer["explain"] is True)
 
             yield check
+
+    def visible(self, question: Question, take: Callable[[], Source], is_gone: Callable[[], bool]) -> frozenset[str]:
+        """The columns, as stored, that the reader of a source sees. `question` says who asks.
+
+        `take` gives the source, again when its snapshot has expired. Raises as `run`.
+        """
+        with self._pool.lease(_query_entry(question), is_gone) as lease:
+            for _ in range(MOST_SNAPSHOTS):
+                lease.send(Look(take()))
+                answer = _receive_answer(lease)
+                if isinstance(names := answer.get("visible"), list):
+                    return frozenset(map(str, names))
+        raise StorageUnavailable("what the query has to read kept moving; try again")
 
     def _execute(self, question: Question, sources: Mapping[str, Source], listed: tuple[Listed, ...]) -> Execute:
         limit = self._largest_result_bytes

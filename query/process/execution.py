@@ -15,7 +15,7 @@ from query.plan.conditions import file_conditions
 from query.plan.environment import Schema, schema_of
 from query.process import information_schema, worker
 from query.process.dataset_view import DatasetView, scan_size
-from query.process.messages import Execute, Listed, Parse, Source
+from query.process.messages import Execute, Listed, Look, Parse, Source
 from query.process.protocol import Answer
 from query.process.result_cache import RecordingOutput, ResultCache, key_of
 from query.process.row_level_security import RowLevelSecurity
@@ -58,9 +58,17 @@ class Execution:
             statement = self._prepared.statement
             told = {"catalog": list(statement.catalog), "explain": statement.explain}
             return {"datasets": datasets, "columns": self._prepared.compared_columns, **told}
+        if isinstance(request, Look):
+            return self._look(request.source)
         if isinstance(request, Execute) and self._prepared is not None:
             return self._execute(self._prepared, request, output)
         raise InternalError("a query process was asked out of order")
+
+    def _look(self, source: Source) -> Answer:
+        try:
+            return {"visible": sorted(self._view(source).visible)}
+        except (SnapshotExpired, FileNotFoundError):
+            return {"expired": True}
 
     def _execute(self, prepared: PreparedStatement, request: Execute, output: Output) -> Answer:
         try:

@@ -102,11 +102,16 @@ def unpack(payload: bytes) -> object:
 
 
 def fault(error: WeirError) -> bytes:
-    """The frame of an error. A class that errors.py does not know travels as its nearest ancestor there."""
+    """The frame of an error."""
+    return frame(Kind.FAULT, fault_content(error))
+
+
+def fault_content(error: WeirError) -> bytes:
+    """An error as JSON. A class that errors.py does not know travels as its nearest ancestor there."""
     ancestor = next(kind for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)
     details = {name: _truncate(value) if isinstance(value, str) else value for name, value in error.details.items()}
     content = {"class": ancestor.__name__, "message": _truncate(error.message), "details": details}
-    return frame(Kind.FAULT, json.dumps(content).encode())
+    return json.dumps(content).encode()
 
 
 def _truncate(text: str) -> str:
