@@ -71,7 +71,7 @@ def build(settings: Settings, identity: Access) -> Services:
         bodies=bodies,
         pipeline=Pipeline(protocols(), bodies, writer, meters, settings.max_columns),
         queries=queries,
-        tails=_tails(settings, identity, storage),
+        tails=_tails(settings, identity, storage, queries),
         recorder=_recorder(settings, writer, meters, queries),
         description=Description(),
     )
@@ -117,10 +117,11 @@ def stop(app: Flask) -> None:
     services.storage.close()
 
 
-def _tails(settings: Settings, identity: Access, storage: Storage) -> TailService:
+def _tails(settings: Settings, identity: Access, storage: Storage, queries: QueryService) -> TailService:
     grace_seconds = settings.query_timeout_seconds + object_cache.GRACE_MARGIN_SECONDS
     key = identity.secrets.derive("tail positions")
-    return TailService(TailOptions(storage.layout, key, grace_seconds, settings.query_memory_bytes))
+    options = TailOptions(storage.layout, key, grace_seconds, settings.query_memory_bytes)
+    return TailService(options, queries.give_away_process)
 
 
 def _credentials(identity: Access) -> Credentials:

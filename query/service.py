@@ -15,6 +15,7 @@ from query.parameters import Parameter
 from query.process.messages import Execute, Listed, Look, Parse, Source
 from query.process.pool import Lease, Limits, OnWait, Pool, ignore
 from query.process.protocol import Answer
+from query.process.query_process import QueryProcess
 from query.process.slot_table import Query, SlotTable
 from query.results.options import Options
 
@@ -130,6 +131,10 @@ class QueryService:
                 return Checked(_datasets_and_columns(answer)[0], answer["explain"] is True)
 
             yield check
+
+    def give_away_process(self) -> QueryProcess:
+        """A warm query process for other work than queries. Raises Overloaded."""
+        return self._pool.give_away()
 
     def visible(self, question: Question, take: Callable[[], Source], is_gone: Callable[[], bool]) -> frozenset[str]:
         """The columns, as stored, that the reader of a source sees. `question` says who asks.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from auth.identity import Identity
-from errors import DatasetNotFound, InternalError, StorageUnavailable, Unauthenticated, WeirError
+from errors import DatasetNotFound, InternalError, Overloaded, StorageUnavailable, Unauthenticated, WeirError
 from metrics.meters import Meters
 from models import column
 from models.dataset import Dataset
@@ -217,4 +217,5 @@ class Stream:
         """The last bytes: why the stream ends, as an error's body says it."""
         self._meters.tail_ended(error.code)
         told = {"code": error.code, "message": error.message, **error.details}
-        return rendering.event("end", told, is_sse=self._form.is_sse)
+        retry_seconds = error.retry_after_seconds if isinstance(error, Overloaded) else None
+        return rendering.end(told, retry_seconds, is_sse=self._form.is_sse)

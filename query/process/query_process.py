@@ -1,4 +1,4 @@
-"""A process as its owner sees it: start, send, receive, measure, kill. Knows nothing of queries."""
+"""One query process as its owner sees it: start, send, receive, measure, kill. Knows nothing of queries."""
 
 import contextlib
 import json
@@ -7,7 +7,6 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,41 +25,62 @@ CHARGED: Final = ("RssAnon:", "RssShmem:", "VmSwap:")
 UNKNOWN_STATUS: Final = -1000
 
 
-def spawn(command: Sequence[str], threads: int, descriptors: Sequence[int] = ()) -> tuple[int, socket.socket]:
-    """Start a module with its arguments; its pid, and the other end of the socket that is its standard input.
-
-    `descriptors`: what it gets as 3, 4 and so on.
-    """
-    ours, theirs = socket.socketpair()
-    with theirs:
-        pid = os.posix_spawn(
-            sys.executable,
-            [sys.executable, "-m", *command, *logs.arguments()],
-            _environment(threads),
-            # Ctrl-C reaches every process of a terminal, and is the owner's to act on.
-            setsigmask=[signal.SIGINT, signal.SIGQUIT],
-            file_actions=[
-                (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
-                (os.POSIX_SPAWN_DUP2, logs.outlet(), 2),
-                (os.POSIX_SPAWN_DUP2, 2, 1),
-                *((os.POSIX_SPAWN_DUP2, each, number) for number, each in enumerate(descriptors, 3)),
-            ],
-        )
-    return pid, ours
-
-
-class OwnedProcess:
-    """A process that its owner measures and kills, connected by a socket that is its standard input.
+class QueryProcess:
+    """A process that runs one request after another, connected by a socket that is its standard input.
 
     It is started by posix_spawn, never forked: a child forked from a process that has used Polars hangs. It dies
     with the thread that started it, so it must be started by one that lives as long as the service.
     """
 
-    def __init__(self, command: Sequence[str], threads: int, descriptors: Sequence[int] = ()) -> None:
-        self.pid, self.connection = spawn(command, threads, descriptors)
-        self.most_charged = 0
+    def __init__(self, module: str, threads: int) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self.pid = os.posix_spawn(
+                sys.executable,
+                [sys.executable, "-m", "query.process.worker", str(os.getpid()), module, *logs.arguments()],
+                _environment(threads),
+                # Ctrl-C reaches every process of a terminal, and is the owner's to act on.
+                setsigmask=[signal.SIGINT, signal.SIGQUIT],
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
+                    (os.POSIX_SPAWN_DUP2, logs.outlet(), 2),
+                    (os.POSIX_SPAWN_DUP2, 2, 1),
+                ],
+            )
+        self.connection = ours
         self._ended: int | None = None
+        self._owes_answer = False
         self._killed = False
+        # What the process has told of the request's result so far.
+        self.note: Answer = {}
+        self.idle_since = 0.0
+        self.most_charged = 0
+
+    def wait_until_ready(self) -> None:
+        """Raises ConnectionLost if it does not come up."""
+        self.connection.settimeout(START_SECONDS)
+        protocol.receive(self.connection)
+        self.connection.settimeout(None)
+
+    def send(self, request: object) -> None:
+        """Start a request; `receive` until its answer. Raises ConnectionLost."""
+        self._owes_answer = True
+        self.most_charged = 0
+        self.note = {}
+        protocol.send(self.connection, protocol.request(request))
+
+    def receive(self) -> bytes | Answer:
+        """A piece of data, or the answer that ends the request. Raises the request's error, ConnectionLost."""
+        kind, payload = protocol.receive(self.connection)
+        while kind is Kind.NOTE:
+            self.note = _parse_answer(payload)
+            kind, payload = protocol.receive(self.connection)
+        if kind is Kind.DATA:
+            return payload
+        self._owes_answer = False
+        if kind is Kind.FAULT:
+            raise protocol.to_error(payload)
+        return _parse_answer(payload)
 
     def charged_bytes(self) -> int:
         """The memory that this process holds and no other can use."""
@@ -74,6 +94,10 @@ class OwnedProcess:
 
     def is_alive(self) -> bool:
         return self._reap() is None
+
+    def is_ready(self) -> bool:
+        """Whether it waits for its next request."""
+        return not (self._owes_answer or self._killed)
 
     def kill(self) -> None:
         """SIGKILL; whoever reads from it finds the end of the stream at once. Safe to call again."""
@@ -106,47 +130,6 @@ class OwnedProcess:
             else:
                 self._ended = os.waitstatus_to_exitcode(status) if pid else None
         return self._ended
-
-
-class QueryProcess(OwnedProcess):
-    """A process that runs one request after another."""
-
-    def __init__(self, module: str, threads: int) -> None:
-        super().__init__(["query.process.worker", str(os.getpid()), module], threads)
-        self._owes_answer = False
-        # What the process has told of the request's result so far.
-        self.note: Answer = {}
-        self.idle_since = 0.0
-
-    def wait_until_ready(self) -> None:
-        """Raises ConnectionLost if it does not come up."""
-        self.connection.settimeout(START_SECONDS)
-        protocol.receive(self.connection)
-        self.connection.settimeout(None)
-
-    def send(self, request: object) -> None:
-        """Start a request; `receive` until its answer. Raises ConnectionLost."""
-        self._owes_answer = True
-        self.most_charged = 0
-        self.note = {}
-        protocol.send(self.connection, protocol.request(request))
-
-    def receive(self) -> bytes | Answer:
-        """A piece of data, or the answer that ends the request. Raises the request's error, ConnectionLost."""
-        kind, payload = protocol.receive(self.connection)
-        while kind is Kind.NOTE:
-            self.note = _parse_answer(payload)
-            kind, payload = protocol.receive(self.connection)
-        if kind is Kind.DATA:
-            return payload
-        self._owes_answer = False
-        if kind is Kind.FAULT:
-            raise protocol.to_error(payload)
-        return _parse_answer(payload)
-
-    def is_ready(self) -> bool:
-        """Whether it waits for its next request."""
-        return not (self._owes_answer or self._killed)
 
 
 def _parse_answer(payload: bytes) -> Answer:

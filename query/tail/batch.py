@@ -9,7 +9,7 @@ from columns import POLARS_TYPES, WIDER
 from query import engine
 from query.process.row_level_security import permitted_rows
 from query.results import json_rows
-from query.tail.log_reader import ORDINAL, Part
+from query.tail.log_reader import ARRIVAL, ORDINAL, Part
 from query.tail.statement import Followed
 from storage.exactly import exactly
 
@@ -36,7 +36,7 @@ class Evaluation:
         self._is_narrowed = view.permitted_tags is not None
         # Only then can a column that the view lacks be meant by the statement: by its `*`.
         self._shows_all = followed.needed.keys() >= view.visible & self._types.keys()
-        wanted = followed.needed.keys() | {name for name, _ in self._tags}
+        wanted = followed.needed.keys() | {ARRIVAL} | {name for name, _ in self._tags}
         self._wanted = {name: dtype for name, dtype in self._types.items() if name in wanted}
 
     @property
@@ -50,7 +50,9 @@ class Evaluation:
             return []
         try:
             rows = pl.concat([self._visible(part) for part in parts])
-            ordered = rows if len(parts) == 1 else rows.sort(ORDINAL, maintain_order=True)
+            # By arrival: whoever waited for one acknowledgement before sending the next event sees them in this order,
+            # whichever workers took them.
+            ordered = rows.sort(ARRIVAL, ORDINAL, maintain_order=True)
             compiled = self._followed.over(ordered.select(map(exactly, self._followed.needed)))
             answer = compiled.frame.collect(engine="in-memory")
             types = [field.type for field in compiled.fields]

@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Final
 
-# The descriptor that the process gets it as.
-DESCRIPTOR: Final = 3
 _CELL: Final = struct.Struct("<Qd")
 # No tail has this number.
 NOBODY: Final = 0

@@ -7,14 +7,14 @@ import json
 import logging
 import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import Final
 
 from errors import InternalError, QueryTooLarge, TimedOut, WeirError
 from query.process import protocol
-from query.process.protocol import ConnectionLost
-from query.process.query_process import OwnedProcess
+from query.process.protocol import Become, ConnectionLost
+from query.process.query_process import QueryProcess
 from query.tail.busy_cell import NOBODY, BusyCell, create
 from query.tail.messages import Begin, Said, read_reply
 
@@ -23,8 +23,6 @@ logger = logging.getLogger(__name__)
 # A batch is a MiB of the log at most. A tail whose batch takes longer than this stops all others.
 LONGEST_STEP_SECONDS: Final = 20.0
 WATCH_SECONDS: Final = 0.25
-# Filters and projections of small batches: more threads would not be faster, and take ingestion's time.
-THREADS: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +55,19 @@ class Mailbox:
 
 
 class Link:
-    """One tail process. It ends with the thread that has made this, which then calls `watch`."""
+    """One tail process, which a query process becomes. Somebody has to `watch` it."""
 
-    def __init__(self, begun: Begin, memory_bytes: int) -> None:
-        descriptor = create()
-        try:
-            command = ["query.tail.process", str(os.getpid())]
-            self._process = OwnedProcess(command, THREADS, (descriptor,))
-            self._cell = BusyCell(descriptor)
-        finally:
-            os.close(descriptor)
+    def __init__(self, process: QueryProcess, begun: Begin, memory_bytes: int) -> None:
+        self._process = process
+        # Open as long as this is: the process opens it too, by the path of this descriptor.
+        self._descriptor = create()
+        self._cell = BusyCell(self._descriptor)
         self._memory_bytes = memory_bytes
         self._mailboxes: dict[int, Mailbox] = {}
         self._sending = threading.Lock()
         self._lock = threading.Lock()
         self.is_lost = False
-        self.send(begun)
+        self.send(Become("query.tail.process", replace(begun, cell=self._descriptor)))
         threading.Thread(target=self._listen, name="tails", daemon=True).start()
 
     def join(self, tail: int) -> Mailbox:
@@ -123,6 +118,7 @@ class Link:
     def reap(self) -> None:
         """Forget a process that has ended."""
         self._process.close()
+        os.close(self._descriptor)
 
     def _listen(self) -> None:
         try:

@@ -25,6 +25,9 @@ from storage.wal.segments import SegmentRef, list_segments
 BATCH_BYTES: Final = 1024 * 1024
 # Batches that are kept for the next tails at the same place.
 MOST_SHARED: Final = 8
+# Less than a request with its sync takes.
+LISTING_SECONDS: Final = 0.001
+MOST_LISTINGS: Final = 4
 # Deleted segments whose sizes are remembered: those of an hour or more.
 MOST_GONE: Final = 4096
 # A record that was listed is whole, unless the disk or a cut-back has changed that; queries stop there too.
@@ -95,7 +98,7 @@ class LogReader:
 
     def list(self) -> None:
         """List the segments anew."""
-        listed = [*list_segments(self._staging), *self._mirrors.values()]
+        listed = [*self._list_at_once(), *self._mirrors.values()]
         segments = {each.name: each for each in sorted(listed, key=attrgetter("name"))}
         if segments == self.segments:
             return
@@ -107,6 +110,19 @@ class LogReader:
             del self._indexed[name]
         self._damaged = {key: since for key, since in self._damaged.items() if key[0] in self.segments}
         self._index.forget(listed)
+
+    def _list_at_once(self) -> Sequence[SegmentRef]:
+        """The local segments, all as of one moment, or nearly so.
+
+        An event that was sent after another one was acknowledged must not be seen before it, in another segment. From
+        the one to the other it takes longer than a listing, unless this process has to wait in the middle of it.
+        """
+        for _ in range(MOST_LISTINGS):
+            begun = monotonic()
+            listed = list_segments(self._staging)
+            if monotonic() - begun < LISTING_SECONDS:
+                break
+        return listed
 
     def has_lost(self, name: str, offset: int) -> bool:
         """Whether the segment was deleted with bytes behind the offset."""

@@ -14,7 +14,8 @@ from storage.wal.segments import SegmentRef
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The first message. Segments are in `staging`; positions are sealed under `key`.
+    """The first message. Segments are in `staging`; positions are sealed under `key`; `cell` is the owner's descriptor
+    of the busy cell.
 
     `margin_ms`: as `Surveyor.margin_ms`. A position is good for `horizon_ms`: segments stay longer than that.
     """
@@ -23,6 +24,7 @@ class Begin:
     key: bytes
     margin_ms: int
     horizon_ms: int
+    cell: int = -1
 
 
 @dataclass(frozen=True, slots=True)

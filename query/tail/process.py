@@ -1,7 +1,7 @@
 """The tail process: looks several times a second at what was appended, and gives each tail its rows of it.
 
-Run as `python -m query.tail.process <pid of the owner> <log format> <log level>` with the socket as standard input and
-the busy cell as descriptor 3. One for all tails of a worker, so that what several of them read is decoded once.
+A query process becomes it (`query.process.protocol.Become`). One for all tails of a worker, so that what several of
+them read is decoded once.
 """
 
 import json
@@ -9,18 +9,15 @@ import logging
 import os
 import select
 import socket
-import sys
 import time
 from functools import partial
 from typing import Final
 
-import logs
 from errors import InternalError, QueryTooLarge, WeirError
 from query.process import protocol
 from query.process.protocol import ConnectionLost, Kind
-from query.process.worker import settle
 from query.tail.batch import Stale
-from query.tail.busy_cell import DESCRIPTOR, BusyCell
+from query.tail.busy_cell import BusyCell
 from query.tail.follower import Follower
 from query.tail.log import Log
 from query.tail.log_reader import LogReader
@@ -142,22 +139,13 @@ class TailProcess:
         protocol.send(self._connection, protocol.frame(Kind.DATA, reply(tail, said, content, position)))
 
 
-def main(owner_pid: int) -> None:
-    """Serve until the owner is gone."""
-    settle(owner_pid)
-    with socket.socket(fileno=0) as connection:
-        # The service made it with gevent, whose sockets do not block.
-        connection.setblocking(True)
-        try:
-            _, payload = protocol.receive(connection, protocol.LARGEST_REQUEST_BYTES)
-            begun = protocol.unpack(payload)
-            if isinstance(begun, Begin):
-                TailProcess(connection, BusyCell(DESCRIPTOR), begun).run()
-        except ConnectionLost:
-            os._exit(0)
-
-
-if __name__ == "__main__":
-    logs.configure(*sys.argv[2:])
-    logs.withhold()
-    main(int(sys.argv[1]))
+def serve(connection: socket.socket, content: object) -> None:
+    """Serve until the owner is gone. Raises ConnectionLost."""
+    if not isinstance(content, Begin):
+        raise ConnectionLost("a tail process was begun by something else")
+    descriptor = os.open(f"/proc/{os.getppid()}/fd/{content.cell}", os.O_RDWR | os.O_CLOEXEC)
+    try:
+        cell = BusyCell(descriptor)
+    finally:
+        os.close(descriptor)
+    TailProcess(connection, cell, content).run()

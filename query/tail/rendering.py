@@ -17,21 +17,31 @@ def begin(*, is_sse: bool) -> bytes:
 
 
 def rows(lines: Iterable[tuple[str, bytes]], *, is_sse: bool) -> bytes:
-    """Rows, each a position and an object of JSON.
+    r"""Rows, each a position and an object of JSON.
 
     >>> rows([("p1", b'{"a":1}')], is_sse=True)
-    b'id: p1\\ndata: {"a":1}\\n\\n'
+    b'id: p1\ndata: {"a":1}\n\n'
     """
     if is_sse:
         return b"".join(b"id: %b\ndata: %b\n\n" % (position.encode(), line) for position, line in lines)
     return b"".join(b"%b\n" % line for _, line in lines)
 
 
+def end(told: Told, retry_seconds: int | None, *, is_sse: bool) -> bytes:
+    r"""Why the stream ends, and after how many seconds it is worth coming again, if it is.
+
+    >>> end({"code": "shutting_down"}, 1, is_sse=True)
+    b'retry: 1000\nevent: end\ndata: {"code":"shutting_down","retryAfterSeconds":1}\n\n'
+    """
+    retry = b"retry: %d\n" % (retry_seconds * 1000) if is_sse and retry_seconds is not None else b""
+    return retry + event("end", {**told, "retryAfterSeconds": retry_seconds}, is_sse=is_sse)
+
+
 def event(name: str, told: Told, *, is_sse: bool, position: str | None = None) -> bytes:
-    """Something about the rows: what was skipped, who is missing, why this ends. Members that are None are left out.
+    r"""Something about the rows: what was skipped, who is missing, why this ends. Members that are None are left out.
 
     >>> event("gap", {"reason": "slow", "rows": None}, is_sse=False)
-    b'{"_weir":{"event":"gap","reason":"slow"}}\\n'
+    b'{"_weir":{"event":"gap","reason":"slow"}}\n'
     """
     known = {key: value for key, value in told.items() if value is not None}
     if not is_sse:

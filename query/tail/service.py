@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from errors import InternalError, Overloaded, ShuttingDown, TooManyTails, WeirError
+from query.process.query_process import QueryProcess
 from query.tail.link import WATCH_SECONDS, Heard, Link, Mailbox, to_error, to_names
 from query.tail.messages import Begin, Close, Form, Inspect, More, Open, Said, Surveyed, View
 from query.tail.position import Sealer
@@ -73,10 +74,13 @@ class Outdated(Exception):
 
 
 class TailService:
-    """The tails of one worker. Nothing runs before the first; `close` after the last."""
+    """The tails of one worker. Nothing runs before the first; `close` after the last.
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    `take_process` gives a query process, to keep.
+    """
+
+    def __init__(self, options: Options, take_process: Callable[[], QueryProcess]) -> None:
+        self._options, self._take_process = options, take_process
         self._surveyor = Surveyor(options.layout)
         self._surveying = threading.Lock()
         self._begun = Begin(
@@ -169,10 +173,8 @@ class TailService:
                 threading.Thread(target=target, name=f"tail{target.__name__}", daemon=True).start()
 
     def _keep(self) -> None:
-        """Have a process as long as there are tails. It dies with the thread that started it, so this one does it."""
+        """Have a process as long as there are tails."""
         while not self._is_closed:
-            with self._changed:
-                self._changed.wait(WATCH_SECONDS)
             link = self._link
             if link is not None and link.is_lost:
                 self._link = None
@@ -184,12 +186,14 @@ class TailService:
                 link.watch()
             elif self._tails:
                 self._spawn()
+            with self._changed:
+                self._changed.wait(WATCH_SECONDS)
 
     def _spawn(self) -> None:
         try:
-            link = Link(self._begun, self._options.memory_bytes)
-        except OSError as error:
-            logger.error("a process for live tails did not start: %s", error)
+            link = Link(self._take_process(), self._begun, self._options.memory_bytes)
+        except (OSError, WeirError) as error:
+            logger.error("no process for live tails: %s", error)
             time.sleep(RESTART_SECONDS)
             return
         link.send(self._surveyed)

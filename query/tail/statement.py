@@ -19,6 +19,7 @@ from query.plan.environment import Schema, schema_of
 from query.plan.traverse import columns
 from query.plan.tree import (
     Aggregate,
+    CteRef,
     Distinct,
     Filter,
     Join,
@@ -109,9 +110,11 @@ def _narrow(relation: Relation, used: Collection[str]) -> tuple[Relation, Scan]:
         names, fields = zip(*kept, strict=True)
         narrowed = replace(relation, names=names, fields=fields)
         return narrowed, narrowed
-    if not isinstance(relation, Filter | Project):
+    if not isinstance(relation, Filter | Project | CteRef):
         raise unsupported(f"{_REFUSED.get(type(relation), type(relation).__name__)} in a live tail", None, _HINT)
-    below, scan = _narrow(relation.input, used)
+    # What a WITH entry gives has other identifiers above it.
+    renamed = {field.id for field in relation.input.fields} if isinstance(relation, CteRef) else set()
+    below, scan = _narrow(relation.input, {*used, *renamed})
     return replace(relation, input=below), scan
 
 
