@@ -89,7 +89,7 @@ class Stream:
         self._is_gone, self._meters = is_gone, meters
         self._tail = service.begin()
         self._sql = ""
-        self._position: str | None = None
+        self._position = ""
         self._unknown: frozenset[str] = frozenset()
         self._missing: frozenset[str] = frozenset()
         self._restarts = 0
@@ -106,7 +106,7 @@ class Stream:
         return name
 
     def __iter__(self) -> Iterator[bytes]:
-        yield rendering.begin(is_sse=self._form.is_sse)
+        yield rendering.begin(self._position, is_sse=self._form.is_sse)
         try:
             while not self._is_gone():
                 yield from self._next()

@@ -11,9 +11,12 @@ Told = Mapping[str, str | int | None]
 RETRY_MS: Final = 1000
 
 
-def begin(*, is_sse: bool) -> bytes:
-    """The first bytes, which take the head of the answer with them. None does so too (`serving`)."""
-    return b"retry: %d\n: following\n\n" % RETRY_MS if is_sse else b""
+def begin(position: str, *, is_sse: bool) -> bytes:
+    """The first bytes, which take the head of the answer with them. None does so too (`serving`).
+
+    Whoever is interrupted before the first row goes on from here as well.
+    """
+    return b": following\nretry: %d\nid: %b\n\n" % (RETRY_MS, position.encode()) if is_sse else b""
 
 
 def rows(lines: Iterable[tuple[str, bytes]], *, is_sse: bool) -> bytes:

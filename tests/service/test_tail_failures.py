@@ -191,7 +191,7 @@ def test_a_tail_that_needs_too_much_ends_and_the_others_go_on(start_service: Sta
     service.ingest("app", [{"n": 0}])
     with (
         follow(service, "SELECT n FROM app") as good,
-        follow(service, "SELECT n, length(repeat('abcdefgh', n * 10000000)) AS l FROM app") as greedy,
+        follow(service, "SELECT n, length(repeat('abcdefgh', (n * 10000000)::int)) AS l FROM app") as greedy,
     ):
         service.ingest("app", [{"n": 80 + each} for each in range(5)]).raise_for_status()
 
