@@ -10,7 +10,7 @@ from flask import Blueprint, Response, request
 from auth.privileges import Action, require
 from query import timerange
 from query.process.messages import Source
-from query.tail.messages import Form
+from query.tail.messages import Presentation
 from query.tail.service import Start
 from schemas.reading import load
 from schemas.tail import TailSchema, known_tail_members
@@ -45,10 +45,10 @@ def follow() -> Response:
     asked = load(TailSchema(), members)
     media_type = MEDIA_TYPES[request.accept_mimetypes.best_match(MEDIA_TYPES, SSE)]
     start = _start(cast(str | None, asked["begin"]))
-    form = Form(media_type == SSE, bool(asked["send_null"]), cast(int | None, asked["rows_per_second"]))
+    presentation = Presentation(media_type == SSE, bool(asked["send_null"]), cast(int | None, asked["rows_per_second"]))
     sql, is_gone, parts = cast(str, asked["sql"]), client_disconnected(request), services()
     reader = Reader(proof(this_request()), parts.storage, _visible(sql, is_gone))
-    stream = Stream(parts.tails, reader, form, is_gone, parts.meters)
+    stream = Stream(parts.tails, reader, presentation, is_gone, parts.meters)
     try:
         audit.name_target(stream.open(sql, start))
     except BaseException:

@@ -15,9 +15,10 @@ from openapi import answers
 from schemas.alerts import AlertListSchema, AlertSchema, LogSchema, MutingSchema
 from schemas.api_keys import NewApiKeySchema
 from schemas.dashboards import DashboardListSchema, DashboardSchema, TileSchema
-from schemas.dataset import RetentionSchema
+from schemas.dataset import EventTimeSchema, RetentionSchema
 from schemas.filters import FilterSchema
 from schemas.query import QuerySchema, RunningQuerySchema
+from schemas.tail import TailSchema
 from schemas.tenants import NewTenantSchema
 
 JSON: Final = "application/json"
@@ -214,6 +215,17 @@ QUERIES: Final = {
             "application/vnd.apache.parquet": BINARY,
         },
     ),
+    "tail.follow": Operation(
+        "Rows of one dataset as they are stored, for as long as the client reads.",
+        (
+            _header("Last-Event-ID", "The `id` of the last row that was received: go on behind it."),
+            _query("query", "GET only: the statement."),
+            _query("from", "GET only: `now`, or how far back to begin, as `5m`."),
+        ),
+        _json(TailSchema),
+        {"text/event-stream": TEXT, NDJSON: TEXT},
+        body_is_required=False,
+    ),
     "query.running": Operation("Queries that wait or run on this host.", answer=_json(array(RunningQuerySchema))),
     "query.cancel": Operation("End a query.", answer=_json(answers.Message)),
 }
@@ -247,6 +259,11 @@ DATASETS: Final = {
     "datasets.get_retention": Operation("How long events are kept.", answer=_json(array(RetentionSchema))),
     "datasets.set_retention": Operation(
         "Keep events so long from now on.", body=_json(array(RetentionSchema)), answer=_json(answers.Message)
+    ),
+    "datasets.set_event_time": Operation(
+        "Go by a field of the events, for what is stored already too. It stays.",
+        body=_json(EventTimeSchema),
+        answer=_json(answers.Message),
     ),
 }
 IDENTITY: Final = {

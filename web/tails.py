@@ -14,7 +14,7 @@ from models import column
 from models.dataset import Dataset
 from query.process.messages import Source, Tags
 from query.tail import rendering
-from query.tail.messages import Form, View
+from query.tail.messages import Presentation, View
 from query.tail.service import Outdated, Piece, Start, TailService
 from query.timerange import TimeRange
 from storage.read.snapshot import take_snapshot
@@ -32,7 +32,7 @@ CHECK_SECONDS: Final = 2.0
 # not every reader does, so there they are rare.
 ALIVE_SECONDS: Final = 5.0
 QUIET_SECONDS: Final = 30.0
-# A process that ends so often in a row without a row between is beyond help.
+# A process that ends so often without a row between is beyond help.
 MOST_RESTARTS: Final = 5
 # As long as this the database may be away: a restart. Until it is back nothing is sent, as nobody knows who may read.
 MOST_ATTEMPTS: Final = 20
@@ -82,15 +82,21 @@ class Stream:
     _right: Right
 
     def __init__(
-        self, service: TailService, reader: Reader, form: Form, is_gone: Callable[[], bool], meters: Meters
+        self,
+        service: TailService,
+        reader: Reader,
+        presentation: Presentation,
+        is_gone: Callable[[], bool],
+        meters: Meters,
     ) -> None:
         """Raises TooManyTails, ShuttingDown."""
-        self._service, self._reader, self._form = service, reader, form
+        self._service, self._reader, self._presentation = service, reader, presentation
         self._is_gone, self._meters = is_gone, meters
         self._tail = service.begin()
         self._sql = ""
         self._position = ""
         self._unknown: frozenset[str] = frozenset()
+        self._seen: frozenset[str] = frozenset()
         self._missing: frozenset[str] = frozenset()
         self._restarts = 0
         self._alive_at = self._checked_at = time.monotonic()
@@ -106,7 +112,7 @@ class Stream:
         return name
 
     def __iter__(self) -> Iterator[bytes]:
-        yield rendering.begin(self._position, is_sse=self._form.is_sse)
+        yield rendering.begin(self._position, is_sse=self._presentation.is_sse)
         try:
             while not self._is_gone():
                 yield from self._next()
@@ -139,16 +145,18 @@ class Stream:
         for _ in range(MOST_RESTARTS):
             with suppress(Outdated):
                 known = replace(view, unknown=self._unknown)
-                self._position = self._tail.open(self._sql, known, self._form, start)
+                begun = self._tail.open(self._sql, known, self._presentation, start)
+                self._position = start.position or begun
                 self._tail.more()
                 return
         raise InternalError("the process for live tails ends again and again")
 
-    def _refresh(self, columns: Collection[str]) -> None:
+    def _refresh(self, columns: frozenset[str] = frozenset()) -> None:
         """Follow from the last delivered row on, with the rights and columns of now. Raises WeirError."""
-        self._restarts += 1
+        self._restarts += self._seen >= columns
         if self._restarts > MOST_RESTARTS:
             raise InternalError("a live tail had to begin again too often")
+        self._seen |= columns
         self._has_right_changed()
         self._reopen(Start(self._position), columns)
 
@@ -157,18 +165,19 @@ class Stream:
         try:
             piece = self._tail.receive(LOOK_SECONDS)
         except Outdated as outdated:
+            self._position = outdated.position or self._position
             self._refresh(outdated.columns)
             return
         self._service.require_running()
         if (piece is not None or time.monotonic() > self._checked_at + CHECK_SECONDS) and self._has_right_changed():
             # What was read under other rights, or with other columns, is read again.
-            self._refresh(())
+            self._refresh()
             return
         yield from self._told_of_hosts()
         if piece is not None:
             yield from self._deliver(piece)
-        elif time.monotonic() > self._alive_at + (ALIVE_SECONDS if self._form.is_sse else QUIET_SECONDS):
-            yield self._sent(rendering.alive(is_sse=self._form.is_sse))
+        elif time.monotonic() > self._alive_at + (ALIVE_SECONDS if self._presentation.is_sse else QUIET_SECONDS):
+            yield self._sent(rendering.alive(is_sse=self._presentation.is_sse))
 
     def _deliver(self, piece: Piece) -> Iterator[bytes]:
         if piece.content:
@@ -211,11 +220,11 @@ class Stream:
         self._missing = frozenset(missing)
 
     def _told(self, event: str, told: rendering.Told) -> bytes:
-        return self._sent(rendering.event(event, told, is_sse=self._form.is_sse))
+        return self._sent(rendering.event(event, told, is_sse=self._presentation.is_sse))
 
     def _end(self, error: WeirError) -> bytes:
         """The last bytes: why the stream ends, as an error's body says it."""
         self._meters.tail_ended(error.code)
         told = {"code": error.code, "message": error.message, **error.details}
         retry_seconds = error.retry_after_seconds if isinstance(error, Overloaded) else None
-        return rendering.end(told, retry_seconds, is_sse=self._form.is_sse)
+        return rendering.end(told, retry_seconds, is_sse=self._presentation.is_sse)

@@ -17,11 +17,15 @@ _WIDER: Final = {POLARS_TYPES[narrow]: POLARS_TYPES[wide] for narrow, wide in WI
 
 
 class Stale(Exception):
-    """Records have `columns` that the view does not show, or shows with another type: it has to be taken anew."""
+    """Records have `columns` that the view does not show, or shows with another type: it has to be taken anew.
 
-    def __init__(self, columns: Iterable[str]) -> None:
+    `before`: the numbers of the batch's records that arrived before the first of these.
+    """
+
+    def __init__(self, columns: Iterable[str], before: frozenset[int] = frozenset()) -> None:
         super().__init__()
         self.columns = sorted(columns)
+        self.before = before
 
 
 class Evaluation:
@@ -49,7 +53,7 @@ class Evaluation:
         if not parts:
             return []
         try:
-            rows = pl.concat([self._visible(part) for part in parts])
+            rows = pl.concat(self._all_visible(parts))
             # By arrival: whoever waited for one acknowledgement before sending the next event sees them in this order,
             # whichever workers took them.
             ordered = rows.sort(ARRIVAL, ORDINAL, maintain_order=True)
@@ -61,6 +65,21 @@ class Evaluation:
             raise
         except (Exception, pl.exceptions.PanicException) as error:
             raise engine.translate(error) from error
+
+    def _all_visible(self, parts: Sequence[Part]) -> list[pl.DataFrame]:
+        """Raises Stale."""
+        visible: list[pl.DataFrame] = []
+        stale: list[Part] = []
+        columns: set[str] = set()
+        for part in parts:
+            try:
+                visible.append(self._visible(part))
+            except Stale as error:
+                stale.append(part)
+                columns.update(error.columns)
+        if stale:
+            raise Stale(columns, _records_before(stale, parts))
+        return visible
 
     def _visible(self, part: Part) -> pl.DataFrame:
         """The rows that the reader may see, in the view's types. No expression of theirs gets any other row."""
@@ -99,6 +118,14 @@ class Evaluation:
             ),
             pl.col(ORDINAL),
         )
+
+
+def _records_before(stale: Sequence[Part], parts: Sequence[Part]) -> frozenset[int]:
+    """The numbers of the records that arrived before any of the stale parts."""
+    first = pl.concat([part.rows.select(ARRIVAL) for part in stale]).select(pl.col(ARRIVAL).min()).item()
+    arrived = pl.concat([part.rows.select(ORDINAL, ARRIVAL) for part in parts])
+    latest = arrived.group_by(ORDINAL).agg(pl.col(ARRIVAL).max())
+    return frozenset(latest.filter(pl.col(ARRIVAL) < first)[ORDINAL].to_list())
 
 
 def _split(lines: bytes) -> list[bytes]:

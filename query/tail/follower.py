@@ -14,7 +14,7 @@ from typing import Final
 
 from query.tail import rendering
 from query.tail.allowance import Allowance
-from query.tail.batch import Evaluation
+from query.tail.batch import Evaluation, Stale
 from query.tail.log import Log
 from query.tail.log_reader import Damaged, Unread
 from query.tail.messages import Open
@@ -57,16 +57,16 @@ class Follower:
     def __init__(self, opened: Open, log: Log) -> None:
         """Raises InvalidSQL, UnsupportedSQL, InvalidPosition."""
         self.is_ready = False
-        self._log, self._form = log, opened.form
+        self._log, self._presentation = log, opened.presentation
         followed = follow(opened.sql, opened.view, _EPOCH + timedelta(microseconds=opened.now_ns // 1000))
         self._evaluation = Evaluation(followed)
         self._sees_all = opened.view.permitted_tags is None
         self._dataset_id = opened.view.schema.dataset_id
         self._digest = digest_of(opened.sql, self._dataset_id, sorted(opened.view.permitted_tags or ()))
-        self._allowance = Allowance(opened.form.rows_per_second)
+        self._allowance = Allowance(opened.presentation.rows_per_second)
         self._offsets: dict[str, int] = {}
         self._pending: deque[tuple[Batch, int, bytes]] = deque()
-        self._told: list[bytes] = []
+        self._told: list[tuple[str, rendering.Told]] = []
         self._replay: tuple[Range, ...] = ()
         self._skip = 0
         # Not before it has caught up once is it too far behind: an older position asks for just that.
@@ -77,8 +77,8 @@ class Follower:
 
     @property
     def position(self) -> str:
-        """The text of the place behind everything that was read."""
-        return self._log.sealer.seal(self._log.position(self._offsets))
+        """The text of the place behind everything that was read. In the middle of a batch it is still the old one."""
+        return self._log.sealer.seal(self._origin if self._replay else self._log.position(self._offsets))
 
     @property
     def has_more(self) -> bool:
@@ -151,8 +151,7 @@ class Follower:
         self._tell("gap", {"reason": reason, **span, **details, "message": GAPS[reason]})
 
     def _tell(self, name: str, told: rendering.Told) -> None:
-        position = self.position if self._form.is_sse else None
-        self._told.append(rendering.event(name, told, is_sse=self._form.is_sse, position=position))
+        self._told.append((name, told))
 
     def step(self) -> Piece | None:
         """The next piece for the client, if there is anything to send. Raises Stale, WeirError."""
@@ -163,11 +162,14 @@ class Follower:
         return self._place() if monotonic() > self._placed_at + PLACE_SECONDS else None
 
     def _piece(self) -> Piece:
-        told, self._told = b"".join(self._told), []
+        is_sse = self._presentation.is_sse
         rows = list(self._next_rows())
-        self._placed_at = monotonic()
-        content = told + rendering.rows(rows, is_sse=self._form.is_sse)
-        return Piece(content, rows[-1][0] if rows else self.position)
+        position = rows[-1][0] if rows else self.position
+        # Rows that are still to come must not be passed over by whoever is interrupted after this.
+        place = None if rows else position
+        told = b"".join(rendering.event(name, each, is_sse=is_sse, position=place) for name, each in self._told)
+        self._told, self._placed_at = [], monotonic()
+        return Piece(told + rendering.rows(rows, is_sse=is_sse), position)
 
     def _next_rows(self) -> Iterator[tuple[str, bytes]]:
         room, count = PIECE_BYTES, 0
@@ -179,7 +181,7 @@ class Follower:
     def _place(self) -> Piece:
         self._placed_at = monotonic()
         position = self.position
-        return Piece(rendering.place(position, is_sse=self._form.is_sse), position)
+        return Piece(rendering.place(position, is_sse=self._presentation.is_sse), position)
 
     def _read(self) -> None:
         """Read the next batch, or leave out what is too far behind."""
@@ -193,8 +195,21 @@ class Follower:
         unread = self._log.reader.unread(self._dataset_id, self._offsets)
         if self._is_too_far_behind(unread):
             self._go_to_end(unread)
-        elif self._read_batch(unread.ranges):
-            self._advance(unread)
+        else:
+            self._read_some(unread)
+
+    def _read_some(self, unread: Unread) -> None:
+        """The batch, or what of it is before the first record for which the view has to be taken anew. Raises Stale."""
+        try:
+            if self._read_batch(unread.ranges):
+                self._advance(unread)
+        except Stale as stale:
+            kept = self._log.reader.first_records(self._dataset_id, unread.ranges, stale.before)
+            if not kept:
+                raise
+            if self._read_batch(kept):
+                self._offsets.update({each.segment: each.end for each in kept})
+            self._is_at_end = False
 
     def _advance(self, unread: Unread) -> None:
         self._offsets.update(unread.upto)
@@ -218,7 +233,7 @@ class Follower:
             parts = self._log.reader.read(self._dataset_id, ranges, self._evaluation.columns)
         except (Damaged, FileNotFoundError, KeyError):
             return False
-        lines = self._evaluation.lines(parts, send_null=self._form.send_null)
+        lines = self._evaluation.lines(parts, send_null=self._presentation.send_null)
         batch = Batch(self._log.sealer, self._log.position(self._offsets).with_batch(ranges, self._digest))
         kept = skip + self._allowance.take(max(0, len(lines) - skip))
         self._pending.extend((batch, number + 1, lines[number]) for number in range(skip, min(kept, len(lines))))

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from operator import attrgetter
 from pathlib import Path
 from time import monotonic
@@ -194,6 +195,18 @@ class LogReader:
             self._shared.popitem(last=False)
         return read
 
+    def first_records(self, dataset_id: int, ranges: Sequence[Range], wanted: Collection[int]) -> tuple[Range, ...]:
+        """Of each range its first records, as long as their numbers in the batch are wanted."""
+        kept, number = [], 0
+        for each in ranges:
+            whole = self._whole(dataset_id, each)
+            numbered = zip(whole, range(number, number + len(whole)), strict=True)
+            first = [location for location, _ in takewhile(lambda pair: pair[1] in wanted, numbered)]
+            number += len(whole)
+            if first:
+                kept.append(Range(each.segment, each.start, first[-1].end))
+        return tuple(kept)
+
     def _locations(self, dataset_id: int, segment: SegmentRef, offset: int) -> tuple[Sequence[RecordLocation], int]:
         """The dataset's records from the offset on, and how far the headers were read."""
         size, indexed = self._indexed.get(segment.name, (-1, None))
@@ -213,15 +226,18 @@ class LogReader:
         count = 0
         for each in ranges:
             segment = self.segments[each.segment]
-            locations, _ = self._locations(dataset_id, segment, each.start)
-            within = [location for location in locations if location.end <= each.end]
-            whole = [location for location in within if (each.segment, location.start) not in self._damaged]
+            whole = self._whole(dataset_id, each)
             try:
                 yield from _read_range(segment, each, whole, columns, count)
             except _Broken as error:
                 self._damaged[each.segment, error.at] = monotonic()
                 raise Damaged(f"segment {each.segment} at {error.at}") from error
-            count += len(within)
+            count += len(whole)
+
+    def _whole(self, dataset_id: int, part: Range) -> list[RecordLocation]:
+        """The records of a range, but for those that are damaged."""
+        locations, _ = self._locations(dataset_id, self.segments[part.segment], part.start)
+        return [each for each in locations if each.end <= part.end and (part.segment, each.start) not in self._damaged]
 
 
 def _read_range(

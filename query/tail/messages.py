@@ -45,7 +45,7 @@ class Inspect:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class Presentation:
     """How a client wants its rows. `is_sse`: as server-sent events, else as lines of JSON.
 
     `rows_per_second`: others are counted rather than sent; None: all are sent.
@@ -78,7 +78,7 @@ class Open:
     tail: int
     sql: str
     view: View
-    form: Form
+    presentation: Presentation
     now_ns: int
     position: str | None = None
     seconds: float = 0.0
@@ -105,7 +105,7 @@ class Said(IntEnum):
     OPENED = 2
     PIECE = 3  # bytes for the client, more of the same batch follows
     BATCH = 4  # the last bytes of a batch, after the position behind them
-    STALE = 5  # records have columns that the view lacks: open again with a new one
+    STALE = 5  # records have columns that the view lacks: open again with a new one, at the position
     FAULT = 6  # the tail ends by this error
 
 

@@ -117,7 +117,8 @@ class TailProcess:
             with self._cell.working_for(tail):
                 work()
         except Stale as stale:
-            self._end(tail, Said.STALE, json.dumps(stale.columns).encode())
+            follower = self._followers[tail]
+            self._end(tail, Said.STALE, json.dumps(stale.columns).encode(), follower.position)
         except ConnectionLost:
             raise
         except WeirError as error:
@@ -131,9 +132,9 @@ class TailProcess:
     def _fail(self, tail: int, error: WeirError) -> None:
         self._end(tail, Said.FAULT, protocol.fault_content(error))
 
-    def _end(self, tail: int, said: Said, content: bytes) -> None:
+    def _end(self, tail: int, said: Said, content: bytes, position: str = "") -> None:
         self._followers.pop(tail, None)
-        self._say(tail, said, content)
+        self._say(tail, said, content, position)
 
     def _say(self, tail: int, said: Said, content: bytes, position: str = "") -> None:
         protocol.send(self._connection, protocol.frame(Kind.DATA, reply(tail, said, content, position)))

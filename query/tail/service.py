@@ -16,7 +16,7 @@ from typing import Final
 from errors import InternalError, Overloaded, ShuttingDown, TooManyTails, WeirError
 from query.process.query_process import QueryProcess
 from query.tail.link import WATCH_SECONDS, Heard, Link, Mailbox, to_error, to_names
-from query.tail.messages import Begin, Close, Form, Inspect, More, Open, Said, Surveyed, View
+from query.tail.messages import Begin, Close, Inspect, More, Open, Presentation, Said, Surveyed, View
 from query.tail.position import Sealer
 from storage.context import Layout
 from storage.read.survey import Surveyor
@@ -66,11 +66,15 @@ class Piece:
 
 
 class Outdated(Exception):
-    """The tail has to be opened again: its view lacks `columns` that records have, or its process is gone."""
+    """The tail has to be opened again: its view lacks `columns` that records have, or its process is gone.
 
-    def __init__(self, columns: Collection[str] = ()) -> None:
+    `position`: behind what was read, if that is known.
+    """
+
+    def __init__(self, columns: Collection[str] = (), position: str = "") -> None:
         super().__init__()
         self.columns = frozenset(columns)
+        self.position = position
 
 
 class TailService:
@@ -114,7 +118,7 @@ class TailService:
         """How many tails are open."""
         return self._tails
 
-    def begin(self) -> "Tail":
+    def begin(self) -> "LiveTail":
         """A new tail, which the caller must close. Raises TooManyTails, ShuttingDown."""
         self.require_running()
         with self._changed:
@@ -123,7 +127,7 @@ class TailService:
             self._tails += 1
             self._start()
             self._changed.notify_all()
-        return Tail(self)
+        return LiveTail(self)
 
     def end(self) -> None:
         """A tail is closed."""
@@ -219,7 +223,7 @@ class TailService:
                 self._link.send(self._surveyed)
 
 
-class Tail:
+class LiveTail:
     """One live tail of a worker: `inspect`, `open`, then `receive` and `more` in turns. Not for two threads at once."""
 
     def __init__(self, service: TailService) -> None:
@@ -237,12 +241,12 @@ class Tail:
         told = json.loads(self._answer(Said.INSPECTED).content)
         return str(told["dataset"])
 
-    def open(self, sql: str, view: View, form: Form, start: Start) -> str:
+    def open(self, sql: str, view: View, presentation: Presentation, start: Start) -> str:
         """Begin, or begin again; the position where. Raises as `inspect`, and InvalidPosition, Outdated."""
         now_ns = time.time_ns()
         self._service.prepare(start, now_ns)
         self._join()
-        self._send(Open(self._number, sql, view, form, now_ns, start.position, start.seconds))
+        self._send(Open(self._number, sql, view, presentation, now_ns, start.position, start.seconds))
         return self._answer(Said.OPENED).position
 
     def more(self) -> None:
@@ -299,6 +303,6 @@ def _raise_end(heard: Heard) -> None:
     if heard.said is None:
         raise Outdated
     if heard.said is Said.STALE:
-        raise Outdated(to_names(heard.content))
+        raise Outdated(to_names(heard.content), heard.position)
     if heard.said is Said.FAULT:
         raise to_error(heard.content)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from columns import ColumnType
 from models import column, file
 from models.column import Column as Column
 from models.column import Schema as Schema
@@ -20,7 +21,8 @@ class Snapshot:
     """One moment of a dataset. `start`, `end`: half-open, ns since 1970, None: unbounded. `root`: the directory or URL
     that the files' paths begin at; `cache`: where copies of them are kept, if they are objects. `columns`: those
     whose statistics the files carry, as stored. `has_files_outside`: the dataset has files, and none of them in the
-    range."""
+    range. `time_conditions`: alternatives, one of which each row has to satisfy that anybody wants, as far as they are
+    about columns of nanoseconds. `times_from`: as of `Dataset`."""
 
     root: str
     schema: Schema
@@ -32,11 +34,19 @@ class Snapshot:
     columns: frozenset[str] = frozenset()
     cache: Cache | None = None
     has_files_outside: bool = False
+    time_conditions: tuple[tuple[Condition, ...], ...] = ()
+    times_from: str | None = None
+
+    def has_times(self, file: File) -> bool:
+        """Whether the file's times are those of the time column. Others are not known before its rows are read."""
+        return self.times_from is None or self.time_column in file.stats
 
     def within(self, start: int | None, end: int | None) -> "Snapshot":
         """The part of `[start, end)` of a snapshot that is not bounded."""
         files = tuple(
-            each for each in self.files if (start is None or each.tmax >= start) and (end is None or each.tmin < end)
+            each
+            for each in self.files
+            if not self.has_times(each) or ((start is None or each.tmax >= start) and (end is None or each.tmin < end))
         )
         return replace(self, start=start, end=end, files=files)
 
@@ -47,7 +57,18 @@ class Snapshot:
         not in `columns` are ignored, because the files do not carry their statistics.
         """
         known = [[each for each in conditions if each.column in self.columns] for conditions in alternatives]
-        return replace(self, files=tuple(choose(self.files, known))) if all(known) and known else self
+        files = tuple(self._choose(known)) if all(known) and known else self.files
+        return replace(self, files=files, time_conditions=self._on_nanoseconds(alternatives))
+
+    def _choose(self, alternatives: Sequence[Sequence[Condition]]) -> list[File]:
+        # A file that lacks the time column is none without times.
+        chosen = {each.path for each in choose([file for file in self.files if self.has_times(file)], alternatives)}
+        return [each for each in self.files if each.path in chosen or not self.has_times(each)]
+
+    def _on_nanoseconds(self, alternatives: Sequence[Sequence[Condition]]) -> tuple[tuple[Condition, ...], ...]:
+        times = {each.stored for each in self.schema.columns if each.type is ColumnType.TIMESTAMP_NS}
+        on_times = tuple(tuple(each for each in conditions if each.column in times) for conditions in alternatives)
+        return on_times if all(on_times) else ()
 
 
 def take_snapshot(
@@ -67,14 +88,17 @@ def take_snapshot(
     with list_unconverted(layout) as segments:
         schema = column.schema(dataset.id)
         names = set(columns)
-        stored_names = sorted(each.stored for each in schema.columns if each.name in names)
-        files = file.find(dataset.id, start, end, stored_names)
+        stored_names = {each.stored for each in schema.columns if each.name in names}
+        lacking = None if dataset.times_from is None else dataset.time_stored
+        if lacking is not None:
+            stored_names.add(lacking)
+        files = file.find(dataset.id, start, end, sorted(stored_names), lacking)
         is_bounded = start is not None or end is not None
         has_files_outside = is_bounded and not files and file.is_any_live(dataset.id)
     return Snapshot(
         root=layout.url or str(layout.root),
         schema=schema,
-        time_column=dataset.time_column,
+        time_column=dataset.time_stored,
         start=start,
         end=end,
         files=tuple(files),
@@ -82,4 +106,5 @@ def take_snapshot(
         columns=frozenset(stored_names),
         cache=Cache.of(layout),
         has_files_outside=has_files_outside,
+        times_from=dataset.times_from,
     )

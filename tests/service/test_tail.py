@@ -103,6 +103,17 @@ def test_new_columns_are_shown_as_they_appear(service: Service) -> None:
         ]
 
 
+def test_columns_that_appear_again_and_again_bring_no_row_twice(service: Service) -> None:
+    """Each makes the tail begin again, behind the last row that was delivered: in the middle of a batch."""
+    service.ingest("tail_again", [{"n": 0}])
+    with follow(service, "SELECT * FROM tail_again", **{"from": "1m"}) as tail:
+        tail.wait_for(1)
+        for number in range(1, 30):
+            service.ingest("tail_again", [{"n": number, f"c{number}": number}]).raise_for_status()
+
+        assert numbers(tail.wait_for(30)) == list(range(30))
+
+
 def test_a_column_that_widens_keeps_its_values(service: Service) -> None:
     service.ingest("tail_wider", [{"n": 1}])
     with follow(service, "SELECT n FROM tail_wider WHERE n > 1") as tail:
