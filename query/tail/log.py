@@ -24,9 +24,9 @@ class Log:
         """Segments with older names than this are all listed."""
         return self.listed_ms - self.begun.margin_ms
 
-    def list(self, now_ms: int) -> None:
+    def refresh(self, now_ms: int) -> None:
         """List the segments anew."""
-        self.reader.list()
+        self.reader.refresh()
         self.listed_ms = now_ms
 
     def learn(self, surveyed: Surveyed) -> None:

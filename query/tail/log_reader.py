@@ -97,7 +97,7 @@ class LogReader:
     def is_mirror(self, segment: str) -> bool:
         return segment in self._mirrors
 
-    def list(self) -> None:
+    def refresh(self) -> None:
         """List the segments anew."""
         listed = [*self._list_at_once(), *self._mirrors.values()]
         segments = {each.name: each for each in sorted(listed, key=attrgetter("name"))}
@@ -200,11 +200,10 @@ class LogReader:
         kept, number = [], 0
         for each in ranges:
             whole = self._whole(dataset_id, each)
-            numbered = zip(whole, range(number, number + len(whole)), strict=True)
-            first = [location for location, _ in takewhile(lambda pair: pair[1] in wanted, numbered)]
+            count = len(list(takewhile(wanted.__contains__, range(number, number + len(whole)))))
             number += len(whole)
-            if first:
-                kept.append(Range(each.segment, each.start, first[-1].end))
+            if count:
+                kept.append(Range(each.segment, each.start, whole[count - 1].end))
         return tuple(kept)
 
     def _locations(self, dataset_id: int, segment: SegmentRef, offset: int) -> tuple[Sequence[RecordLocation], int]:

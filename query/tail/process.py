@@ -61,7 +61,7 @@ class TailProcess:
 
     def _look(self) -> None:
         if time.monotonic() >= self._look_at:
-            self._log.list(time.time_ns() // 1_000_000)
+            self._log.refresh(time.time_ns() // 1_000_000)
             self._look_at = time.monotonic() + LOOK_SECONDS
 
     def _handle(self, message: object) -> None:
@@ -92,7 +92,7 @@ class TailProcess:
         self._say(message.tail, Said.INSPECTED, json.dumps({"dataset": statement.datasets[0]}).encode())
 
     def _open(self, message: Open) -> None:
-        self._log.list(time.time_ns() // 1_000_000)
+        self._log.refresh(time.time_ns() // 1_000_000)
         follower = Follower(message, self._log)
         self._followers[message.tail] = follower
         self._say(message.tail, Said.OPENED, b"{}", follower.position)
