@@ -195,7 +195,11 @@ def _error(status: int, message: str, kind: str) -> Response:
 
 def _failure(status: int, error: WeirError) -> Response:
     """An error in the catalog's shape."""
-    kind = {DatasetNotFound: "NoSuchTableException", NamespaceNotFound: "NoSuchNamespaceException"}.get(type(error))
+    kinds: dict[type[WeirError], str] = {
+        DatasetNotFound: "NoSuchTableException",
+        NamespaceNotFound: "NoSuchNamespaceException",
+    }
+    kind = kinds.get(type(error))
     return _error(status, error.message, kind or _TYPES.get(status, "InternalServerError"))
 
 

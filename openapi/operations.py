@@ -19,6 +19,7 @@ from schemas.dataset import EventTimeSchema, RetentionSchema
 from schemas.filters import FilterSchema
 from schemas.query import QuerySchema, RunningQuerySchema
 from schemas.saved_queries import SavedQuerySchema
+from schemas.tail import TailSchema
 from schemas.tenants import NewTenantSchema
 
 JSON: Final = "application/json"
@@ -292,6 +293,17 @@ QUERIES: Final = {
             "application/vnd.apache.arrow.stream": BINARY,
             "application/vnd.apache.parquet": BINARY,
         },
+    ),
+    "tail.follow": Operation(
+        "Rows of one dataset as they are stored, for as long as the client reads.",
+        (
+            _header("Last-Event-ID", "The `id` of the last row that was received: go on behind it."),
+            _query("query", "GET only: the statement."),
+            _query("from", "GET only: `now`, or how far back to begin, as `5m`."),
+        ),
+        _json(TailSchema),
+        {"text/event-stream": TEXT, NDJSON: TEXT},
+        body_is_required=False,
     ),
     "query.running": Operation("Queries that wait or run on this host.", answer=_json(array(RunningQuerySchema))),
     "query.cancel": Operation("End a query.", answer=_json(answers.Message)),

@@ -88,6 +88,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/api/v1/logstream"): READ,
     ("GET", "/api/prism/v1/home"): READ,
     ("POST", "/api/v1/query"): READ,
+    **{(method, "/api/v1/tail"): READ for method in ("GET", "POST")},
     ("POST", "/api/v1/counts"): READ,
     ("GET", "/api/v1/session"): ANY_IDENTITY,
     ("GET", "/api/v1/session/datasets"): READ,
