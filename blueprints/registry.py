@@ -17,11 +17,13 @@ from blueprints import (
     filters,
     health,
     home,
+    iceberg,
     ingestion,
     internal,
     metrics,
     oidc,
     openapi,
+    prometheus,
     query,
     roles,
     saved_queries,
@@ -54,11 +56,13 @@ BLUEPRINTS: Final = (
     health.about,
     collector.blueprint,
     collector.health,
+    iceberg.blueprint,
+    iceberg.tokens,
     health.public,
     console.blueprint,
 )
 # Modules with several blueprints of one kind.
-FAMILIES: Final = (ingestion, apikeys, elasticsearch)
+FAMILIES: Final = (ingestion, apikeys, elasticsearch, prometheus)
 
 
 def register(app: Flask, services: Services) -> None:

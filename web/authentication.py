@@ -45,10 +45,15 @@ def _take_key(key_of: Callable[[str], str | None]) -> None:
         del sent[AUTHORIZATION_VARIABLE]
 
 
+def asked_tenant() -> str:
+    """The tenant whose credentials the current request's are. Raises MissingHeader, InvalidHeader."""
+    return tenant_of(this_request().environ, access().multi_tenant)
+
+
 def require_identity() -> None:
     """Sets the caller. Raises Unauthenticated, ConflictingCredentials, MissingHeader, InvalidHeader, Forbidden."""
     request, multi_tenant = this_request(), access().multi_tenant
-    tenant_id = tenant_of(request.environ, multi_tenant)
+    tenant_id = asked_tenant()
     identity = identify(request, tenant_id) or _session_identity(request, tenant_id)
     if identity is None:
         raise Unauthenticated(REFUSAL)

@@ -101,16 +101,30 @@ BEGIN
         WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.proname IN ('has_table_privilege',
             'has_column_privilege', 'has_any_column_privilege')
     LOOP
-        EXECUTE format('CREATE OR REPLACE FUNCTION %s RETURNS bool LANGUAGE sql STABLE STRICT'
+        EXECUTE format('CREATE OR REPLACE FUNCTION %s RETURNS bool LANGUAGE sql STABLE'
             ' AS $$ SELECT pg_catalog.strpos(pg_catalog.lower($%s), ''select'') > 0 $$',
             found.signature, found.pronargs);
     END LOOP;
     FOR found IN SELECT p.oid::regprocedure AS signature, p.pronargs FROM pg_catalog.pg_proc p
         WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.proname = 'has_database_privilege'
     LOOP
-        EXECUTE format('CREATE OR REPLACE FUNCTION %s RETURNS bool LANGUAGE sql STABLE STRICT'
+        EXECUTE format('CREATE OR REPLACE FUNCTION %s RETURNS bool LANGUAGE sql STABLE'
             ' AS $$ SELECT pg_catalog.strpos(pg_catalog.lower($%s), ''connect'') > 0 $$',
             found.signature, found.pronargs);
+    END LOOP;
+    -- Logins of ours are no roles here.
+    FOR found IN SELECT p.oid::regprocedure AS signature, p.pronargs FROM pg_catalog.pg_proc p
+        WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.proname = 'has_schema_privilege'
+    LOOP
+        EXECUTE format('CREATE OR REPLACE FUNCTION %s RETURNS bool LANGUAGE sql STABLE'
+            ' AS $$ SELECT pg_catalog.strpos(pg_catalog.lower($%s), ''usage'') > 0 $$',
+            found.signature, found.pronargs);
+    END LOOP;
+    FOR found IN SELECT p.oid::regprocedure AS signature FROM pg_catalog.pg_proc p
+        WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.proname = 'pg_has_role' AND p.pronargs = 3
+    LOOP
+        EXECUTE format('CREATE OR REPLACE FUNCTION %s RETURNS bool LANGUAGE sql STABLE AS $$ SELECT false $$',
+            found.signature);
     END LOOP;
     -- What changes anything, waits, reads files or runs texts: nobody here has a use for it.
     FOR found IN SELECT p.oid::regprocedure AS signature FROM pg_catalog.pg_proc p
