@@ -120,7 +120,7 @@ function noteOf(each, old) {
     }
   })();
   const text = told.message ?? told.reason ?? "";
-  if (each.event === "gap" || each.event === "skipped") return `Skipped ${told.events ?? told.count ?? "events"}${text ? `: ${text}` : ""}`;
-  if (each.event === "missing") return `A host does not answer${told.host ? `: ${told.host}` : ""}`;
+  if (each.event === "gap" || each.event === "skipped") return `Skipped ${told.rows ?? "some"} rows${text ? `: ${text}` : ""}`;
+  if (each.event === "missing") return text || "A host does not answer";
   return each.event === "end" ? `Ended${text ? `: ${text}` : ""}` : old;
 }
