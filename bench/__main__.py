@@ -24,6 +24,7 @@ BENCHMARKS = {
     "lake": "Iceberg tables: publication and the catalog's answer at 10,000 files",
     "metrics_layout": "Samples sorted by series against samples sorted by time",
     "sql": "SQL against hand-written Polars and DuckDB",
+    "promql": "PromQL beside a Prometheus of the same samples",
     "query_service": "Queries over HTTP against the same in process",
     "postgresql_wire": "The PostgreSQL protocol against HTTP and against PostgreSQL",
     "alerts": "A thousand alerts beside ingestion at full load",
