@@ -55,6 +55,10 @@ def _seconds(text: str) -> float:
     return value
 
 
+def _seconds_or_never(text: str) -> float:
+    return 0.0 if text.strip() == "0" else _seconds(text)
+
+
 def _one_of(*allowed: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in allowed:
@@ -97,10 +101,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _address_or_nothing(text: str) -> str:
     """`host:port`, or nothing for none."""
-    host, separator, port = text.rpartition(":")
-    if text and not (separator and host and port.isdecimal() and 0 < int(port) < 65536):
-        raise ValueError("expected host:port, such as 127.0.0.1:5433, or nothing for no listener")
-    return text
+    return str(_address(text)) if text.strip() else ""
 
 
 def setting(
@@ -174,7 +175,16 @@ class Settings:
     query_time_range: str = setting(
         _one_of("optional", "required"), "optional", "`required`: startTime and endTime are mandatory"
     )
+    promql_points: int = setting(_positive, 11_000, "steps of one PromQL range query")
+    promql_samples: int = setting(_positive, 50_000_000, "samples that one PromQL expression may read or hold")
+    promql_series: int = setting(_positive, 500_000, "series that one selector of a PromQL expression may match")
+    promql_experimental: bool = setting(
+        _boolean, False, "also what Prometheus has behind `--enable-feature=promql-experimental-functions`"
+    )
     flush_seconds: float = setting(_seconds, 5.0, "age at which a segment with data is sealed for conversion")
+    iceberg_seconds: float = setting(
+        _seconds_or_never, 10.0, "most seconds from a Parquet file to its being in the Iceberg table; 0: no tables"
+    )
     oidc_issuer: str | None = setting(_url("https", "http"), None, "OIDC issuer")
     oidc_client_id: str | None = setting(str, None, "OIDC client id")
     oidc_client_secret: str | None = setting(str, None, "OIDC client secret", secret=True)

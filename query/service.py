@@ -11,10 +11,14 @@ from typing import Final
 from config import Settings
 from errors import InternalError, QueryNotFound, StorageUnavailable
 from query.fault import unsupported
+from query.metrics.lookups import Lookup
+from query.metrics.remote_read import ReadQuery
 from query.parameters import Parameter
-from query.process.messages import Execute, Listed, Parse, Source
+from query.process.messages import Execute, Listed, Look, Parse, Source
+from query.process.metric_messages import Describe, Evaluate, Expression, Find, MetricLimits, ParseExpression, Read
 from query.process.pool import Lease, Limits, OnWait, Pool, ignore
 from query.process.protocol import Answer
+from query.process.query_process import QueryProcess
 from query.process.slot_table import Query, SlotTable
 from query.results.options import Options
 
@@ -27,7 +31,9 @@ NS_PER_SECOND: Final = 1_000_000_000
 # The longest statement takes a few seconds to parse on a busy machine, those of people a hundredth.
 CHECK_SECONDS: Final = 20.0
 
+ResolveRange = Callable[[int | None, int | None], Source]
 List = Callable[[tuple[str, ...]], tuple[Listed, ...]]
+IsGone = Callable[[], bool]
 Resolve = Callable[[tuple[str, ...], tuple[str, ...]], Mapping[str, Source]]
 
 
@@ -59,6 +65,21 @@ class Question:
     coding: str = "identity"
     privileged: bool = False
     id_prefix: str = ""
+    timeout_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How an expression is to be answered: samples and series that it may read, series in the answer (0: all).
+
+    `timeout_seconds` None: the service's own.
+    """
+
+    samples: int
+    series: int
+    limit: int = 0
+    stats: bool = False
+    streamed: bool = False
     timeout_seconds: float | None = None
 
 
@@ -122,6 +143,72 @@ class QueryService:
             rest = (lease, stack.pop_all()) if beginning.coding is None else None
         return Result(beginning, rest, question.coding, scanned, time.monotonic() - started, note)
 
+    def evaluate(
+        self, question: Question, expression: Expression, wanted: Wanted, resolve: ResolveRange, is_gone: IsGone
+    ) -> "Result":
+        """The answer to a PromQL expression, whole JSON, which the caller must close.
+
+        `resolve` gives what to read of the dataset from one ms to another, both included (None: nothing is needed),
+        and authorises it. Raises whatever it raises, InvalidPromQL, PromQLFailed, and as `run`.
+        """
+        limits = MetricLimits(wanted.samples, wanted.series, self._largest_result_bytes)
+        with ExitStack() as stack:
+            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, wanted.timeout_seconds))
+            lease.send(ParseExpression(expression))
+            answer = _receive_answer(lease)
+
+            def request() -> Evaluate:
+                # An expression without a selector needs no samples: what is read of one instant is next to nothing.
+                start, end = (_milliseconds(answer, key, expression.start_ms) for key in ("start", "end"))
+                source = resolve(start, end)
+                return Evaluate(source, limits, question.coding, wanted.limit, wanted.stats)
+
+            return self._answer_metrics(stack, lease, question, request)
+
+    def find(self, question: Question, lookup: Lookup, resolve: ResolveRange, is_gone: IsGone) -> "Result":
+        """The answer to a question about label sets or exemplars; otherwise as `evaluate`."""
+        with ExitStack() as stack:
+            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone))
+
+            def request() -> Find:
+                source = resolve(lookup.start_ms, lookup.end_ms)
+                return Find(source, lookup, question.coding, self._largest_result_bytes)
+
+            return self._answer_metrics(stack, lease, question, request)
+
+    def read(
+        self, question: Question, queries: tuple[ReadQuery, ...], wanted: Wanted, resolve: ResolveRange, is_gone: IsGone
+    ) -> "Result":
+        """The answer to a remote-read request; `wanted.streamed`: as XOR chunks. Otherwise as `evaluate`."""
+        limits = MetricLimits(wanted.samples, wanted.series, self._largest_result_bytes)
+        start = min((each.start_ms for each in queries), default=None)
+        end = max((each.end_ms for each in queries), default=None)
+        with ExitStack() as stack:
+            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone))
+            return self._answer_metrics(
+                stack, lease, question, lambda: Read(resolve(start, end), queries, wanted.streamed, limits)
+            )
+
+    def describe(self, question: Question, kind: str, is_gone: IsGone) -> "Result":
+        """An expression formatted (`format`), or as a tree (`tree`)."""
+        with ExitStack() as stack:
+            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, CHECK_SECONDS))
+            return self._answer_metrics(stack, lease, question, lambda: Describe(kind, question.sql, question.coding))
+
+    def _answer_metrics(
+        self, stack: ExitStack, lease: Lease, question: Question, request: Callable[[], object]
+    ) -> "Result":
+        started = time.monotonic()
+        for _ in range(MOST_SNAPSHOTS):
+            lease.send(request())
+            beginning = _receive_beginning(lease)
+            if beginning is not None:
+                break
+        else:
+            raise StorageUnavailable("what the query has to read kept moving; try again")
+        rest = (lease, stack.pop_all()) if beginning.coding is None else None
+        return Result(beginning, rest, question.coding, None, time.monotonic() - started, {})
+
     @contextmanager
     def checking(self, question: Question, is_gone: Callable[[], bool]) -> Iterator[Check]:
         """Gives a function that judges one statement after another, in a query process and under a deadline.
@@ -143,6 +230,23 @@ class QueryService:
         """End the queries of this host whose ids begin so; none is fine."""
         self._host.open()
         self._host.cancel_by_prefix(prefix)
+
+    def give_away_process(self) -> QueryProcess:
+        """A warm query process for other work than queries. Raises Overloaded."""
+        return self._pool.give_away()
+
+    def visible(self, question: Question, take: Callable[[], Source], is_gone: Callable[[], bool]) -> frozenset[str]:
+        """The columns, as stored, that the reader of a source sees. `question` says who asks.
+
+        `take` gives the source, again when its snapshot has expired. Raises as `run`.
+        """
+        with self._pool.lease(_query_entry(question), is_gone) as lease:
+            for _ in range(MOST_SNAPSHOTS):
+                lease.send(Look(take()))
+                answer = _receive_answer(lease)
+                if isinstance(names := answer.get("visible"), list):
+                    return frozenset(map(str, names))
+        raise StorageUnavailable("what the query has to read kept moving; try again")
 
     def _execute(self, question: Question, sources: Mapping[str, Source], listed: tuple[Listed, ...]) -> Execute:
         limit = self._largest_result_bytes
@@ -239,6 +343,11 @@ def _query_entry(question: Question) -> Query:
     by = question.tenant, question.identity
     query_id = question.id_prefix + uuid.uuid4().hex[len(question.id_prefix) :]
     return Query(query_id, *by, question.sql, started_at, question.privileged)
+
+
+def _milliseconds(answer: Answer, key: str, default: int) -> int:
+    found = answer.get(key)
+    return found if isinstance(found, int) else default
 
 
 def _receive_answer(lease: Lease) -> Answer:
