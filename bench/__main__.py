@@ -25,6 +25,7 @@ BENCHMARKS = {
     "sql": "SQL against hand-written Polars and DuckDB",
     "query_service": "Queries over HTTP against the same in process",
     "alerts": "A thousand alerts beside ingestion at full load",
+    "tail": "Live tails beside ingestion",
     "hosts": "What a second host costs a query",
     "meters": "What counting costs a request",
 }
