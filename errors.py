@@ -104,6 +104,12 @@ class UnsupportedSQL(InvalidRequest):
     code = "unsupported_sql"
 
 
+class InvalidPromQL(InvalidRequest):
+    """The expression is not PromQL: syntax, unknown function, wrong types. The text says where."""
+
+    code = "invalid_promql"
+
+
 class UnknownRole(InvalidRequest):
     """A key or user was to get a role that does not exist."""
 
@@ -164,6 +170,12 @@ class DatasetNotFound(NotFound):
     code = "dataset_not_found"
 
 
+class NamespaceNotFound(NotFound):
+    """The Iceberg catalog has no namespace of that name for the caller."""
+
+    code = "namespace_not_found"
+
+
 class ColumnNotFound(NotFound):
     """The dataset has no column with this id."""
 
@@ -216,6 +228,12 @@ class FilterNotFound(NotFound):
     """No filter that the caller may read has this id."""
 
     code = "filter_not_found"
+
+
+class SavedQueryNotFound(NotFound):
+    """No saved query of the caller's has this id."""
+
+    code = "saved_query_not_found"
 
 
 class AlertNotFound(NotFound):
@@ -332,10 +350,22 @@ class Unprocessable(WeirError):
     code = "unprocessable"
 
 
+class TooManySavedQueries(Unprocessable):
+    """One more query cannot be kept under a name: the limit is reached."""
+
+    code = "too_many_saved_queries"
+
+
 class QueryTooLarge(Unprocessable):
     """A query ran out of its memory, or its result is over a limit."""
 
     code = "query_too_large"
+
+
+class PromQLFailed(Unprocessable):
+    """An expression that cannot be evaluated over the series that there are, such as many-to-many matching."""
+
+    code = "promql_failed"
 
 
 class QueryCancelled(Unprocessable):
@@ -370,6 +400,12 @@ class BodyTimedOut(Overloaded):
     """The sender stopped in the middle of its body. Not the client's data is at fault, so it may send it again."""
 
     code = "body_timeout"
+
+
+class TableNotPublished(Overloaded):
+    """The dataset's Iceberg table will be there in a few seconds, or once maintenance has rewritten its files."""
+
+    code = "table_not_published"
 
 
 class DiskFull(Overloaded):

@@ -8,6 +8,7 @@ from config import Settings
 from errors import HostMissing
 from web.authentication import protect
 from web.caller import caller
+from web.console_page import page
 from web.services import services
 
 public = Blueprint("health", __name__)
@@ -16,8 +17,17 @@ about = protect(Blueprint("about", __name__))
 
 @public.get("/")
 def root() -> Response:
-    """Grafana's data sources probe the base address and want exactly 200."""
-    return jsonify({"service": "weir", "documentation": "/api/v1/openapi.json"})
+    """The console for browsers. Grafana's data sources probe the base address and want exactly 200."""
+    pointer = {"service": "weir", "documentation": "/api/v1/openapi.json"}
+    answer = page() if _is_browser() else jsonify(pointer)
+    answer.headers["Vary"] = "Accept"
+    return answer
+
+
+def _is_browser() -> bool:
+    """Whether HTML is asked for by name, and liked better than JSON: `*/*` alone is a program's."""
+    accepted = request.accept_mimetypes
+    return bool(services().console.page) and accepted["text/html"] > accepted["application/json"]
 
 
 @public.get("/api/v1/liveness")

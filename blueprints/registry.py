@@ -8,6 +8,7 @@ from blueprints import (
     alerts,
     apikeys,
     collector,
+    console,
     counts,
     dashboard_data,
     dashboards,
@@ -16,13 +17,17 @@ from blueprints import (
     filters,
     health,
     home,
+    iceberg,
     ingestion,
     internal,
     metrics,
     oidc,
     openapi,
+    prometheus,
     query,
     roles,
+    saved_queries,
+    session,
     tail,
     targets,
     tenants,
@@ -33,6 +38,8 @@ from web.services import Services, hold
 BLUEPRINTS: Final = (
     internal.blueprint,
     query.blueprint,
+    saved_queries.blueprint,
+    session.blueprint,
     tail.blueprint,
     counts.blueprint,
     datasets.blueprint,
@@ -51,10 +58,13 @@ BLUEPRINTS: Final = (
     health.about,
     collector.blueprint,
     collector.health,
+    iceberg.blueprint,
+    iceberg.tokens,
     health.public,
+    console.blueprint,
 )
 # Modules with several blueprints of one kind.
-FAMILIES: Final = (ingestion, apikeys, elasticsearch)
+FAMILIES: Final = (ingestion, apikeys, elasticsearch, prometheus)
 
 
 def register(app: Flask, services: Services) -> None:

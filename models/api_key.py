@@ -9,10 +9,12 @@ from peewee import JOIN, BlobField, CompositeKey, IntegrityError, SmallIntegerFi
 from playhouse.postgres_ext import DateTimeTZField
 
 from errors import KeyNameTaken, KeyNotFound
+from models import saved_query
 from models.base import Table, connection, database
 from models.generation import changing
 from models.role import RawEntries, Role, RoleRecord
 from models.role import require as require_roles
+from models.saved_query import Owner
 
 
 class ApiKey(Table):
@@ -110,6 +112,20 @@ def find(tenant: str, digest: bytes) -> ApiKeyRecord | None:
 
 
 @connection()
+def find_named(tenant: str, name: str) -> ApiKeyRecord | None:
+    """The key with this name, or this id."""
+    found = _records(tenant, (ApiKey.name == name) | (ApiKey.key_id == name))
+    return next((each for each in found if each.name == name), found[0] if found else None)
+
+
+@connection()
+def find_by_id(tenant: str, key_id: str) -> ApiKeyRecord | None:
+    """The key with this id."""
+    found = _records(tenant, ApiKey.key_id == key_id)
+    return found[0] if found else None
+
+
+@connection()
 def get(tenant: str, key_id: str) -> ApiKeyRecord:
     """Raises KeyNotFound."""
     records = _records(tenant, ApiKey.key_id == key_id)
@@ -129,6 +145,7 @@ def delete(tenant: str, key_id: str) -> None:
     with changing():
         if not ApiKey.delete().where(ApiKey.tenant_id == tenant, ApiKey.key_id == key_id).execute():
             raise KeyNotFound(f"no API key {key_id}")
+        saved_query.forget_owner(Owner(tenant, "api_key", key_id))
 
 
 @connection()

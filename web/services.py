@@ -19,6 +19,7 @@ from query.tail.service import TailService
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
 from web.bodies import Bodies
+from web.console_files import ConsoleFiles
 from web.credentials import Credentials
 from web.ingestion.pipeline import Pipeline
 
@@ -47,6 +48,7 @@ class Services:
     tails: TailService
     recorder: Recorder | None
     description: Description
+    console: ConsoleFiles
 
 
 def hold(app: Flask, services: Services) -> None:
