@@ -28,6 +28,7 @@ BENCHMARKS = {
     "query_service": "Queries over HTTP against the same in process",
     "postgresql_wire": "The PostgreSQL protocol against HTTP and against PostgreSQL",
     "alerts": "A thousand alerts beside ingestion at full load",
+    "tail": "Live tails beside ingestion",
     "hosts": "What a second host costs a query",
     "meters": "What counting costs a request",
 }
