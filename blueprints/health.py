@@ -6,6 +6,7 @@ import version
 from auth.privileges import Action, may
 from config import Settings
 from errors import HostMissing
+from ingest.elasticsearch.answers import BANNER, HEADERS, is_client
 from web.authentication import protect
 from web.caller import caller
 from web.services import services
@@ -16,8 +17,17 @@ about = protect(Blueprint("about", __name__))
 
 @public.get("/")
 def root() -> Response:
-    """Grafana's data sources probe the base address and want exactly 200."""
+    """Grafana's data sources probe the base address and want exactly 200; Elasticsearch's clients want its banner."""
+    sent = request.headers
+    if is_client(sent.get("User-Agent", ""), sent.get("Accept", ""), sent.get("X-Elastic-Client-Meta")):
+        return _banner()
     return jsonify({"service": "weir", "documentation": "/api/v1/openapi.json"})
+
+
+def _banner() -> Response:
+    answer = jsonify(BANNER)
+    answer.headers.extend(HEADERS)
+    return answer
 
 
 @public.get("/api/v1/liveness")
