@@ -28,7 +28,7 @@ SERVICE: Final = "service_name"
 _NAME_TAG: Final = 0x0A
 _VALUE_TAG: Final = 0x12
 
-_PAIR: Final = Field(400)
+_PAIR: Final = Field(250)
 # Of the text of labels: the shortest label is five bytes.
 _LABELS: Final = Field(100, per_byte=40)
 _ENTRY: Final = Field(800, fields={sized(3): _PAIR}, scanned=True)
