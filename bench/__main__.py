@@ -20,6 +20,7 @@ BENCHMARKS = {
     "otlp_decode": "OTLP logs against a plain walk",
     "remote_write_decode": "Remote write against a dict per sample",
     "telemetry_http": "OTLP and remote write over HTTP until durable, against the decode alone",
+    "ways_in": "An event at each way in, whole requests, against JSON",
     "storage": "Conversion, choice of files, unconverted rows and compaction, against the bare work",
     "lake": "Iceberg tables: publication and the catalog's answer at 10,000 files",
     "metrics_layout": "Samples sorted by series against samples sorted by time",
