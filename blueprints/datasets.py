@@ -217,6 +217,7 @@ def _account(target: Dataset) -> Response:
         "format": "parquet",
         "lifetime_size": stats.stored_bytes + stats.deleted_stored_bytes,
         "deleted_size": stats.deleted_stored_bytes,
+        "index_size": stats.index_bytes,
     }
     latest = rfc3339_of_ns(stats.last)
     return jsonify({"stream": target.name, "time": latest, "ingestion": ingestion, "storage": storage})

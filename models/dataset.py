@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from peewee import BigAutoField, BooleanField, IntegerField, IntegrityError, TextField
-from playhouse.postgres_ext import DateTimeTZField
+from playhouse.postgres_ext import ArrayField, DateTimeTZField
 
 from columns import ColumnType, Field
 from errors import DatasetExists, DatasetNotFound, InvalidRequest
@@ -39,6 +39,7 @@ class DatasetRow(Table):
     retention_days = IntegerField(null=True)
     retention_description = TextField(default="")
     columns_dropped = IntegerField(default=0)
+    indexed_columns = ArrayField(TextField, index=False, null=True)
 
     class Meta:
         table_name = "dataset"
@@ -50,6 +51,7 @@ class Dataset:
 
     A schema that was read when `columns_dropped` was another number may name columns that are gone.
     `is_lookup`: its rows have no time of their own, so neither a query's range nor retention applies to them.
+    `indexed_columns`: those whose texts are indexed; None: they are chosen by their texts.
     """
 
     id: int
@@ -62,6 +64,7 @@ class Dataset:
     created_at: datetime
     columns_dropped: int = 0
     is_lookup: bool = False
+    indexed_columns: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +191,18 @@ def set_retention(dataset_id: int, wanted: Retention | None) -> None:
         raise DatasetNotFound("the dataset was deleted meanwhile")
 
 
+def set_indexed_columns(dataset_id: int, names: Sequence[str] | None) -> None:
+    """From now on new files have an index of these columns; None: of those that are chosen by their texts.
+
+    Raises DatasetNotFound.
+    """
+    columns = None if names is None else list(names)
+    with connection():
+        changed = DatasetRow.update(indexed_columns=columns).where(DatasetRow.id == dataset_id).execute()
+    if not changed:
+        raise DatasetNotFound("the dataset was deleted meanwhile")
+
+
 def retained() -> list[tuple[int, int]]:
     """The id of every dataset that has a retention, and its days."""
     with connection():
@@ -223,4 +238,5 @@ def _dataset(row: DatasetRow) -> Dataset:
         row.created_at,
         row.columns_dropped,
         row.is_lookup,
+        None if row.indexed_columns is None else tuple(row.indexed_columns),
     )

@@ -27,6 +27,8 @@ class FileRow(Table):
     bytes = BigIntegerField()
     body_bytes = BigIntegerField()
     level = SmallIntegerField()
+    index_start = BigIntegerField()
+    index_bytes = BigIntegerField()
     stats = BinaryJSONField()
     created_at = DateTimeTZField()
     removed_at = DateTimeTZField(null=True)
@@ -44,6 +46,8 @@ PLAIN: Final = (
     FileRow.bytes,
     FileRow.body_bytes,
     FileRow.level,
+    FileRow.index_start,
+    FileRow.index_bytes,
 )
 PLAIN_NAMES: Final = ", ".join(each.column_name for each in PLAIN)
 
@@ -52,7 +56,8 @@ PLAIN_NAMES: Final = ", ".join(each.column_name for each in PLAIN)
 class File:
     """A Parquet file: path below the data directory; first and last time in it (ns since 1970, both inclusive).
 
-    `stats` has the columns that were asked for when the file was looked up, all of them when it was made.
+    `stats` has the columns that were asked for when the file was looked up, all of them when it was made. Of `bytes`
+    the `index_bytes` from `index_start` on are its text index (storage/files/text_index.py); 0: it has none.
     """
 
     path: str
@@ -63,6 +68,8 @@ class File:
     bytes: int
     body_bytes: int = 0
     level: int = 0
+    index_start: int = 0
+    index_bytes: int = 0
     stats: dict[str, Bounds] = field(default_factory=dict, hash=False)
 
     @property
@@ -98,6 +105,8 @@ def insert(files: Sequence[File], now: datetime) -> None:
             bytes=file.bytes,
             body_bytes=file.body_bytes,
             level=file.level,
+            index_start=file.index_start,
+            index_bytes=file.index_bytes,
             stats=file.stats,
             created_at=now,
         )

@@ -50,7 +50,7 @@ MAY_IMPORT = {
     | {"certifi", "marshmallow", "orjson", "ulid"},
     "auth": {"models", "argon2", "cryptography", "joserfc", "requests", "ulid"},
     "query": {"processes", "storage", "cramjam", "orjson", "polars", "sqlglot"},
-    "storage": {"embedded_postgres", "models", "processes", "isal", "obstore", "polars", "ulid"},
+    "storage": {"embedded_postgres", "models", "processes", "isal", "numpy", "obstore", "polars", "ulid"},
     "ingest": {"google", "msgpack", "opentelemetry", "orjson", "polars"},
     "models": {"processes", "peewee", "playhouse", "psycopg", "ulid"},
     "embedded_postgres": {"processes", "psycopg"},

@@ -14,12 +14,15 @@ from storage.read.snapshot import Column, Snapshot
 class DatasetView:
     """A dataset as one statement sees it: the `visible` columns of `source`, and the `conditions` of its scans.
 
+    `narrowed`: what text indexes and the order of rows leave of the snapshot, once that is known.
+
     Above the binder a column has the name that it was sent under; here, in conditions and below, the stored one.
     """
 
     source: Source
     visible: frozenset[str]
     conditions: tuple[Conditions, ...] = ()
+    narrowed: Snapshot | None = None
 
     @property
     def schema(self) -> Schema:
@@ -36,7 +39,7 @@ class DatasetView:
     @property
     def snapshot(self) -> Snapshot:
         """The files and segments to read."""
-        return self.part.relevant(self.conditions)
+        return self.narrowed or self.part.relevant(self.conditions)
 
     @property
     def columns(self) -> list[str]:

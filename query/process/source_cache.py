@@ -4,6 +4,7 @@ An evaluation group asks many queries of one snapshot (docs/decisions/alerts.md)
 """
 
 from collections import deque
+from collections.abc import Hashable
 from functools import cached_property
 from typing import Final
 
@@ -26,7 +27,7 @@ class CachedSource:
 
     def __init__(self, source: Source) -> None:
         self.view = DatasetView(source, frozenset(column.stored for column in source.snapshot.schema.columns))
-        self._frames: dict[tuple[str, ...], pl.LazyFrame] = {}
+        self._frames: dict[Hashable, pl.LazyFrame] = {}
 
     @cached_property
     def schema(self) -> Schema:
@@ -40,7 +41,7 @@ class CachedSource:
         snapshot = view.snapshot
         if small_files is None:
             return scan(snapshot, unconverted_rows)
-        chosen = tuple(file.path for file in snapshot.files)
+        chosen = tuple((file.path, snapshot.ranges.get(file.path)) for file in snapshot.files)
         if chosen not in self._frames:
             self._frames[chosen] = scan(snapshot, unconverted_rows, small_files)
         return self._frames[chosen]

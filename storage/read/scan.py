@@ -42,12 +42,28 @@ def scan(
     unconverted.forget(snapshot.segments)
     schema = {column.stored: POLARS_TYPES[column.type] for column in snapshot.schema.columns}
     decoded, files = small.split(snapshot, partial(_decode, snapshot, schema)) if small else ([], snapshot.files)
-    frames = _scan_files(snapshot, files, schema) if files else []
-    frames += [_conform(rows.lazy(), rows.schema, schema) for rows in decoded]
-    frames += _scan_segments(snapshot, unconverted, schema) if snapshot.segments else []
-    if not frames:
-        return pl.LazyFrame(schema=schema)
-    return _in_range(pl.concat(frames), snapshot, schema)
+    inner, edges = _split_at_edges(snapshot, files)
+    frames = _scan_files(snapshot, inner, schema) if inner else []
+    bounded = _scan_files(snapshot, edges, schema) if edges else []
+    bounded += [_conform(rows.lazy(), rows.schema, schema) for rows in decoded]
+    bounded += _scan_segments(snapshot, unconverted, schema) if snapshot.segments else []
+    frames += [_in_range(pl.concat(bounded), snapshot, schema)] if bounded else []
+    return pl.concat(frames) if frames else pl.LazyFrame(schema=schema)
+
+
+def _split_at_edges(snapshot: Snapshot, files: Sequence[File]) -> tuple[list[File], list[File]]:
+    """The files that are all in the range, and those that reach beyond it.
+
+    A condition on the time costs every file its statistics, its time column and a filter; by the manifest most files
+    need none of that (docs/decisions/storage.md).
+    """
+    start, end = snapshot.start, snapshot.end
+    inner: list[File] = []
+    edges: list[File] = []
+    for file in files:
+        is_inside = (start is None or file.tmin >= start) and (end is None or file.tmax < end)
+        (inner if is_inside else edges).append(file)
+    return inner, edges
 
 
 def _decode(snapshot: Snapshot, schema: dict[str, pl.DataType], files: Sequence[File]) -> pl.DataFrame:
@@ -67,8 +83,23 @@ def _scan_files(snapshot: Snapshot, files: Sequence[File], schema: dict[str, pl.
             raise SnapshotExpired(f"the file {os.path.basename(missing)} is gone")
     elif snapshot.cache is not None:
         copies = snapshot.cache.obtain(files, partial(read_object, snapshot.root))
-    groups = apart(files, copies, lambda path: f"{snapshot.root}/{path}")
-    return [scan_files(each, schema) for each in groups]
+    whole = [file for file in files if file.path not in snapshot.ranges]
+    groups = apart(whole, copies, partial(_location, snapshot))
+    parts = [part for file in files for part in _scan_ranges(snapshot, file, copies, schema)]
+    return [*(scan_files(each, schema) for each in groups), *parts]
+
+
+def _location(snapshot: Snapshot, path: str) -> str:
+    return f"{snapshot.root}/{path}"
+
+
+def _scan_ranges(
+    snapshot: Snapshot, file: File, copies: Mapping[str, Path], schema: dict[str, pl.DataType]
+) -> Iterator[pl.LazyFrame]:
+    """The ranges of rows that are needed of a file of which not all are."""
+    for each in snapshot.ranges.get(file.path, ()):
+        (places,) = apart([file], copies, partial(_location, snapshot))
+        yield scan_files(places, schema).slice(each.start, each.rows)
 
 
 def _scan_segments(

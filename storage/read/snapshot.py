@@ -1,7 +1,7 @@
 """A snapshot: everything that has to be read for a dataset and time range, as plain values that can be pickled."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from models import column, file
 from models.column import Column as Column
@@ -10,6 +10,7 @@ from models.dataset import Dataset
 from models.file import File
 from storage.context import Layout
 from storage.files.object_cache import Cache
+from storage.files.row_range import RowRange
 from storage.files.statistics import Condition, choose
 from storage.read.listing import list_unconverted
 from storage.wal.segments import SegmentRef
@@ -20,7 +21,7 @@ class Snapshot:
     """One moment of a dataset. `start`, `end`: half-open, ns since 1970, None: unbounded. `root`: the directory or URL
     that the files' paths begin at; `cache`: where copies of them are kept, if they are objects. `columns`: those
     whose statistics the files carry, as stored. `has_files_outside`: the dataset has files, and none of them in the
-    range."""
+    range. `ranges`: of these files, by path, only these rows are needed."""
 
     root: str
     schema: Schema
@@ -32,6 +33,7 @@ class Snapshot:
     columns: frozenset[str] = frozenset()
     cache: Cache | None = None
     has_files_outside: bool = False
+    ranges: Mapping[str, tuple[RowRange, ...]] = field(default_factory=dict, hash=False)
 
     def within(self, start: int | None, end: int | None) -> "Snapshot":
         """The part of `[start, end)` of a snapshot that is not bounded."""

@@ -53,12 +53,14 @@ def _merge(layout: Layout, candidate: CompactionCandidate, level: int | None, no
     if len(inputs) < 2 or not targets:
         return 0
     (target,) = targets
-    rows = parquet.read(layout, inputs, column.schema(target.id)).sort(target.time_column, maintain_order=True)
+    schema = column.schema(target.id)
+    rows = parquet.read(layout, inputs, schema).sort(target.time_column, maintain_order=True)
     origin = Origin(
         target.id,
         target.time_column,
         body_bytes=sum(each.body_bytes for each in inputs),
         level=max(each.level for each in inputs) + 1,
+        indexed=parquet.indexed(target, schema),
     )
     output = parquet.write(layout, candidate.directory, rows, origin)
     if file.replace(inputs, output, now):

@@ -115,7 +115,12 @@ def _write(layout: Layout, target: Dataset, records: Sequence[Record]) -> list[F
     ]
     shares = share(sum(record.body_bytes for record in records), [part.height for _, part in parts])
     return [
-        parquet.write(layout, directory, part, Origin(target.id, target.time_column, body_bytes))
+        parquet.write(
+            layout,
+            directory,
+            part,
+            Origin(target.id, target.time_column, body_bytes, indexed=parquet.indexed(target, schema)),
+        )
         for (directory, part), body_bytes in zip(parts, shares, strict=True)
     ]
 
