@@ -10,11 +10,13 @@ from columns import POLARS_TYPES, ColumnType
 from errors import InternalError, QueryTooLarge, WeirError
 from query import engine
 from query.engine import Table
+from query.lower.first_by_time import first_by_time
 from query.pg.types import PgType
 from query.plan.conditions import file_conditions
 from query.plan.environment import Schema, schema_of
 from query.plan.text_search import text_conditions
-from query.process import information_schema, worker
+from query.plan.tree import Relation
+from query.process import information_schema, newest_files, worker
 from query.process.dataset_view import DatasetView, scan_size
 from query.process.messages import Execute, Listed, Parse, Source
 from query.process.protocol import Answer
@@ -29,7 +31,7 @@ from query.results.options import Options
 from storage.exactly import exactly
 from storage.files.text_conditions import TextConditions
 from storage.read.fingerprint import is_outside_range
-from storage.read.scan import SnapshotExpired
+from storage.read.scan import SnapshotExpired, scan
 from storage.read.small_files import SmallFiles
 from storage.read.text_search import TextSearch
 from storage.read.unconverted_rows import UnconvertedRows
@@ -107,6 +109,7 @@ class Execution:
         for name, conditions in file_conditions(query.relation).items():
             if name in views:
                 views[name] = self._narrow(replace(views[name], conditions=tuple(conditions)), texts[name])
+        views = self._narrow_to_first(views, query.relation)
         output.is_repeatable = query.repeatable
         output.note(
             scan_size([view.snapshot for view in views.values()])
@@ -156,6 +159,17 @@ class Execution:
         if view.source.permitted_tags is not None:
             return view
         return replace(view, narrowed=self._text_search.narrow(view.snapshot, texts))
+
+    def _narrow_to_first(self, views: dict[str, DatasetView], relation: Relation) -> dict[str, DatasetView]:
+        """The views, of a question for the first rows by time with what the order of time leaves of its files."""
+        question = first_by_time(relation)
+        view = None if question is None else views.get(question.dataset)
+        if question is None or view is None or view.source.permitted_tags is not None:
+            return views
+        narrowed = newest_files.narrow(
+            view.snapshot, question, lambda snapshot: scan(snapshot, self._unconverted_rows, self._small_files)
+        )
+        return {**views, question.dataset: replace(view, narrowed=narrowed)}
 
     def _schema(self, view: DatasetView) -> Schema:
         return self._current_sources[id(view.source)].schema if view.source.permitted_tags is None else view.schema

@@ -127,37 +127,36 @@ def alignments(part: bytes, grams: Grams) -> Iterator[NDArray[np.int64]]:
         yield _gram_numbers(part + bytes(_WORD), shift, np.empty(count, np.uint64), grams)
 
 
-class FilterColumn:
-    """The filters of one kind of one column: for each row group a filter of `sizes[group]` bits, 0: none.
+@dataclass(frozen=True, slots=True)
+class GroupFilters:
+    """The filters of one kind of one column: of each row group `sizes[group]` bits, 0: none, from a byte of `data` on.
 
-    They follow each other in `data`, from `start` on, each from a byte on.
+    `starts[group]` is that byte's number.
     """
 
-    def __init__(self, data: NDArray[np.uint8], start: int, sizes: NDArray[np.int64]) -> None:
-        self._data, self._sizes, self._unknown = data, sizes, sizes == 0
-        lengths = (sizes + 7) // 8
-        self._starts = start + np.cumsum(lengths) - lengths
+    data: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    sizes: NDArray[np.int64]
 
     def may_have_values(self, hashes: Hashes) -> Bits:
         """For each group whether it may have one of the values."""
-        bits = self._bits(value_places(hashes, self._sizes))
-        return self._unknown | bits.all(axis=2).any(axis=1)
+        bits = self._bits(value_places(hashes, self.sizes))
+        return bits.all(axis=2).any(axis=1) | (self.sizes == 0)
 
-    def may_have_part(self, part: bytes, grams: Grams) -> Bits:
-        """For each group whether a text of it may have the part."""
-        numbers = list(alignments(part, grams))
-        if not all(map(len, numbers)):
-            return np.ones_like(self._unknown)
-        found = self._unknown.copy()
-        for each in numbers:
-            found |= self._bits(gram_places(each[None, :], self._sizes[:, None], grams)).all(axis=1)
+    def may_have_part(self, aligned: Sequence[NDArray[np.int64]], grams: Grams) -> Bits:
+        """For each group whether a text of it may have the part whose `alignments` these are."""
+        found = self.sizes == 0
+        if not all(map(len, aligned)):
+            return np.ones_like(found)
+        for numbers in aligned:
+            found |= self._bits(gram_places(numbers[None, :], self.sizes[:, None], grams)).all(axis=1)
         return found
 
     def _bits(self, places: NDArray[np.int64]) -> Bits:
         """The bits at the places, of which the first index is the group."""
-        starts = self._starts.reshape((-1,) + (1,) * (places.ndim - 1))
+        starts = self.starts.reshape((-1,) + (1,) * (places.ndim - 1))
         # A group without a filter may be the last, where there is nothing to look at.
-        octets = self._data[np.minimum(starts + (places >> 3), len(self._data) - 1)]
+        octets = self.data[np.minimum(starts + (places >> 3), len(self.data) - 1)]
         return ((octets >> (places & 7).astype(np.uint8)) & 1).astype(np.bool_)
 
 

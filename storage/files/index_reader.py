@@ -6,13 +6,14 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from storage.files.bit_filters import Bits, FilterColumn, hash_texts
+from storage.files.bit_filters import Bits, Grams, GroupFilters, Hashes, alignments, hash_texts
 from storage.files.row_range import RowRange
 from storage.files.text_conditions import AnyOf, HasParts, IsOneOf, TextCondition, TextConditions
 from storage.files.text_index import GRAMS, LENGTH_BYTES, MAGIC, VALUES, Place
@@ -26,7 +27,7 @@ _SIZE_BYTES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What an index has. `sizes` and `starts`: per filter, of each row group its bits, and where the first begins.
+    """What an index has. `sizes` and `starts`: per filter, of each row group its bits, and the byte they begin at.
 
     `unfolded`, `escaped`: per column, the row groups with letters whose lower case is an ASCII letter, and those with
     escapes of JSON.
@@ -56,8 +57,8 @@ def parse_header(data: Octets) -> Header | None:
     first = at + length
     end = first + _SIZE_BYTES * len(names) * groups
     sizes = data[first:end].view("<u4").astype(np.int64).reshape(len(names), groups)
-    lengths = ((sizes + 7) // 8).sum(axis=1)
-    starts = end + np.cumsum(lengths) - lengths
+    lengths = ((sizes + 7) // 8).ravel()
+    starts = (end + np.cumsum(lengths) - lengths).reshape(sizes.shape)
     filters = {name: at for at, name in enumerate(names)}
     return Header(int(told["rows"]), filters, told["unfolded"], told["escaped"], sizes, starts)
 
@@ -89,7 +90,7 @@ class TextIndex:
     def _may_be(self, condition: IsOneOf) -> Bits:
         filters = self._filters(condition.column, VALUES)
         if filters is not None:
-            return filters.may_have_values(hash_texts(pl.Series(condition.values, dtype=pl.String())))
+            return filters.may_have_values(_hashed(condition.values))
         parts = [self._may_have(HasParts(condition.column, (value,))) for value in condition.values]
         return np.logical_or.reduce(parts)
 
@@ -99,18 +100,18 @@ class TextIndex:
         for kind, grams in GRAMS.items():
             filters = self._filters(condition.column, kind)
             for part in _pieces(condition) if filters is not None else ():
-                found &= filters.may_have_part(part, grams)  # type: ignore[union-attr]
+                found &= filters.may_have_part(_aligned(part, grams), grams)  # type: ignore[union-attr]
         if condition.ignore_case:
             found[self._header.unfolded.get(condition.column, [])] = True
         if condition.in_json:
             found[self._header.escaped.get(condition.column, [])] = True
         return found
 
-    def _filters(self, column: str, kind: str) -> FilterColumn | None:
+    def _filters(self, column: str, kind: str) -> GroupFilters | None:
         number = self._header.filters.get((column, kind))
         if number is None:
             return None
-        return FilterColumn(self._data, int(self._header.starts[number]), self._header.sizes[number])
+        return GroupFilters(self._data, self._header.starts[number], self._header.sizes[number])
 
 
 def _pieces(condition: HasParts) -> Iterator[bytes]:
@@ -120,6 +121,17 @@ def _pieces(condition: HasParts) -> Iterator[bytes]:
             yield part.encode().lower()
         else:
             yield from "".join(letter if letter.isascii() else "\0" for letter in part).encode().lower().split(b"\0")
+
+
+@lru_cache(maxsize=256)
+def _hashed(values: tuple[str, ...]) -> Hashes:
+    """Computed once for all files that a query asks."""
+    return hash_texts(pl.Series(values, dtype=pl.String()))
+
+
+@lru_cache(maxsize=256)
+def _aligned(part: bytes, grams: Grams) -> tuple[NDArray[np.int64], ...]:
+    return tuple(alignments(part, grams))
 
 
 class IndexReader:
@@ -140,6 +152,8 @@ class IndexReader:
             return None
         index = TextIndex(header, data)
         found = np.logical_or.reduce([index.may_match(conditions) for conditions in alternatives])
+        if not found.any():
+            return ()
         return None if found.all() else tuple(_ranges(found, header.group_rows, rows))
 
     def _header(self, path: str, data: Octets) -> Header | None:

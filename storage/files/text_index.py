@@ -46,14 +46,16 @@ LEAST_SHARE: Final = 0.25
 BITS_PER_VALUE: Final = 16
 # A constant has many grams, of which all have to be there: a quarter of the bits may be set.
 BITS_PER_GRAM: Final = 4
+# A filter of few values or grams costs nothing.
+LEAST_BITS: Final = 64
 # Longer texts are asked for what they contain, shorter ones for what they are.
 LONG_BYTES: Final = 48
 # Longer ones have nearly every gram, and cost more to take apart than the rest of a conversion.
 LONGEST_BYTES: Final = 2_048
 # What tells whether the texts of a row group repeat.
 SAMPLE_ROWS: Final = 1_000
-# Few and short values can be asked for what they contain, too.
-FEW_BYTES: Final = 65_536
+# Values that take no more bytes than this for each row, because they repeat, can be asked for what they contain, too.
+FEW_BYTES_PER_ROW: Final = 2
 # Texts of which some letters have an ASCII letter as the lower case: I with a dot, the Kelvin sign, the long s.
 UNFOLDED: Final = tuple(letter.encode() for letter in "\u0130\u212a\u017f")
 
@@ -84,9 +86,9 @@ class GroupTexts:
     def size(self, kind: str, share: float) -> int:
         """The bits of the filter of that kind, of `share` of its usual size; 0: there is none."""
         if kind == VALUES:
-            return 0 if self.values is None else max(8, int(self.distinct * BITS_PER_VALUE * share))
+            return 0 if self.values is None else max(LEAST_BITS, int(self.distinct * BITS_PER_VALUE * share))
         numbers = self.grams.get(kind)
-        return 0 if numbers is None else max(8, int(len(numbers) * BITS_PER_GRAM * share))
+        return 0 if numbers is None else max(LEAST_BITS, int(len(numbers) * BITS_PER_GRAM * share))
 
     def bits(self, kind: str, share: float) -> Bits:
         """The filter of that kind, which there is."""
@@ -108,7 +110,7 @@ def group_texts(texts: pl.Series) -> GroupTexts:
     if mean_bytes > LONG_BYTES:
         return _with_grams(GroupTexts(), distinct)
     result = GroupTexts(hash_texts(distinct), len(distinct) if repeats else distinct.approx_n_unique())
-    return _with_grams(result, distinct) if mean_bytes * len(distinct) <= FEW_BYTES else result
+    return _with_grams(result, distinct) if mean_bytes * len(distinct) <= FEW_BYTES_PER_ROW * len(texts) else result
 
 
 def _with_grams(result: GroupTexts, distinct: pl.Series) -> GroupTexts:
