@@ -15,9 +15,8 @@ from auth.passwords import Passwords
 from auth.peers import PeerKey
 from blueprints.metrics import gauges
 from blueprints.registry import register
-from config import InvalidSetting, Settings
+from config import Settings
 from embedded_postgres import server
-from errors import InvalidName
 from metrics.exposition import samples
 from metrics.meters import Meters
 from models import base
@@ -39,11 +38,13 @@ from web import errors
 from web.audit import record_wrong_password
 from web.bodies import Bodies
 from web.credentials import Credentials
-from web.ingestion.headers import checked_dataset_name
 from web.ingestion.pipeline import Pipeline
 from web.ingestion.protocols import protocols
 from web.ingestion.writer import Writer
 from web.services import Services, services_of
+
+# How long the host's other processes wait for a query process that does not come up.
+WARM_SECONDS = 5.0
 
 
 def create_app(settings: Settings) -> Flask:
@@ -53,7 +54,7 @@ def create_app(settings: Settings) -> Flask:
 
 
 def build(settings: Settings, identity: Access) -> Services:
-    """The parts of one worker. Raises InvalidSetting."""
+    """The parts of one worker."""
     meters, key = Meters(), PeerKey(identity.secrets) if settings.advertise_url else None
     storage, queries = _storage(settings, identity, meters, key), QueryService(settings, on_wait=meters.waited)
     bodies, writer = Bodies.of(settings), Writer(storage)
@@ -99,7 +100,12 @@ def start(app: Flask) -> None:
     for name, module in (("maintenance", "storage.upkeep.maintenance"), ("alerting", "alerting.process")):
         command = [sys.executable, "-m", "processes.run", module, "--parent", str(os.getpid())]
         keep_running(
-            name, services.settings.data_dir / f"{name}.lock", command, recorder.on_packet if recorder else None
+            name,
+            services.settings.data_dir / f"{name}.lock",
+            command,
+            on_packet=recorder.on_packet if recorder else None,
+            # The cores belong to the first answer until it can be given (docs/decisions/operations.md).
+            after=partial(services.queries.wait_until_warm, WARM_SECONDS),
         )
 
 
@@ -110,6 +116,7 @@ def stop(app: Flask) -> None:
     services.access.last_use.close()
     if services.recorder:
         services.recorder.close()
+    services.pipeline.close()
     services.storage.close()
 
 
@@ -135,13 +142,10 @@ def _storage(settings: Settings, identity: Access, meters: Meters, key: PeerKey 
 
 
 def _recorder(settings: Settings, writer: Writer, meters: Meters, queries: QueryService) -> Recorder | None:
-    """What stores Weir's own events, if they are to be. Raises InvalidSetting for what no dataset can be called."""
-    if not settings.self_dataset:
+    """What stores Weir's own events, if they are to be."""
+    name = settings.self_dataset
+    if not name:
         return None
-    try:
-        name = checked_dataset_name(settings.self_dataset)
-    except InvalidName as error:
-        raise InvalidSetting(f"WEIR_SELF_DATASET: {error.message}") from error
     return Recorder(
         SelfIngestTarget((DEFAULT_TENANT, name), settings.self_seconds),
         store=partial(writer.store_own, name, rows.COLUMNS),

@@ -21,12 +21,13 @@ from auth.secrets import Secrets, master_key, require_same_key
 from auth.weak_passwords import reached_at, refuse_guessable_password
 from config import InvalidSetting, Settings, close_to_others
 from embedded_postgres import server
-from errors import StorageUnavailable, WeirError
+from errors import InvalidName, StorageUnavailable, WeirError
 from models import base
 from processes.locks import wait_for_lock
 from storage.backup.data_dir import require_restored
 from storage.cluster import host
 from storage.upkeep import membership
+from web.ingestion.headers import checked_dataset_name
 
 logger = logging.getLogger("bootstrap")
 
@@ -43,6 +44,7 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
 
     `addresses` are those that the server will listen on.
     """
+    _require_self_dataset(settings.self_dataset)
     settings.make_data_dir()
     require_restored(settings.data_dir)
     if settings.database_url is None:
@@ -69,6 +71,15 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
             "  (shown once; change it with POST /api/v1/user/<name>/generate-new-password)\n",
             flush=True,
         )
+
+
+def _require_self_dataset(name: str | None) -> None:
+    """Raises InvalidSetting: in a worker it would be one of a start that is never over."""
+    try:
+        if name:
+            checked_dataset_name(name)
+    except InvalidName as error:
+        raise InvalidSetting(f"WEIR_SELF_DATASET: {error.message}") from error
 
 
 def stop(settings: Settings, _: Sequence[str]) -> None:

@@ -21,6 +21,7 @@ BENCHMARKS = {
     "remote_write_decode": "Remote write against a dict per sample",
     "telemetry_http": "OTLP and remote write over HTTP until durable, against the decode alone",
     "storage": "Conversion, choice of files, unconverted rows and compaction, against the bare work",
+    "metrics_layout": "Samples sorted by series against samples sorted by time",
     "sql": "SQL against hand-written Polars and DuckDB",
     "query_service": "Queries over HTTP against the same in process",
     "alerts": "A thousand alerts beside ingestion at full load",

@@ -16,7 +16,14 @@ from models.column import Column
 from models.dataset import Dataset, Retention
 from query.results.options import Options
 from query.timerange import TimeRange
-from schemas.dataset import RetentionSchema, StaticSchemaSchema, declared_fields, dump_schema, rfc3339_of_ns
+from schemas.dataset import (
+    EventTimeSchema,
+    RetentionSchema,
+    StaticSchemaSchema,
+    declared_fields,
+    dump_schema,
+    rfc3339_of_ns,
+)
 from schemas.reading import load
 from storage.read.dataset_stats import dataset_stats, day_stats
 from web.audit import name_target, watch
@@ -159,6 +166,15 @@ def set_retention(name: str) -> Response:
     retentions = [Retention(cast(int, each["days"]), cast(str, each["description"])) for each in bodies]
     dataset.set_retention(target.id, retentions[0] if retentions else None)
     return jsonify({"dataset": name, "message": f"retention of dataset {name} set"})
+
+
+@blueprint.put("/<name>/event-time")
+def set_event_time(name: str) -> Response:
+    """Go by a field of the events from now on, for what is stored already too. It stays."""
+    require(caller(), Action.ADMINISTER, name)
+    field = cast(str, load(EventTimeSchema(), json_body())["field"])
+    services().storage.set_event_time(caller().tenant, name, field)
+    return jsonify({"dataset": name, "message": f"dataset {name} goes by its field {field}"})
 
 
 def _as_column(found: Column) -> dict[str, object]:

@@ -14,7 +14,7 @@ from errors import WeirError
 from metrics import exposition
 from metrics.exposition import Gauge
 from metrics.meters import MOST_DATASETS, OTHER, Meters
-from models import dataset_sizes
+from models import dataset_sizes, outdated_file
 from models.tenant import DEFAULT
 from query.service import QueryService
 from serving import shared_counters
@@ -83,6 +83,9 @@ def _stored(layout: Layout) -> Iterator[Gauge]:
     yield Gauge("segments_unconverted", "Segments that are not Parquet yet.", waiting.segments)
     yield Gauge("segments_unconverted_bytes", "Their bytes.", waiting.bytes)
     yield Gauge("conversion_lag_seconds", "Age of the oldest of them.", waiting.oldest_seconds)
+    outdated = outdated_file.waiting()
+    yield Gauge("files_outdated", "Parquet files that maintenance has yet to rewrite.", outdated.files)
+    yield Gauge("rewriting_lag_seconds", "For how long a widened column has waited for that.", outdated.seconds)
     for size in dataset_sizes.largest(MOST_DATASETS):
         where = (size.tenant, size.dataset)
         yield Gauge("dataset_files", "Live Parquet files.", size.files, *where)

@@ -7,6 +7,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from columns import Batch
 from errors import WeirError
+from metric_columns import MetricMetadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,11 +15,13 @@ class Decoded:
     """The rows of a request and what its answer has to say: how many records were refused, and why.
 
     `reasons` counts the refused by a word for each kind of objection; `message` tells of the first in full.
+    `metadata`: what the request says of metrics, by their names.
     """
 
     batch: Batch
     reasons: Mapping[str, int] = field(default_factory=dict)
     message: str = ""
+    metadata: Mapping[str, MetricMetadata] = field(default_factory=dict)
 
     @property
     def rejected(self) -> int:

@@ -29,6 +29,7 @@ class ColumnRow(Table):
     type = TextField()
     holds_large = BooleanField(default=False)
     added_by = TextField(null=True)
+    widened = IntegerField(default=0)
 
     class Meta:
         table_name = "dataset_column"
@@ -40,7 +41,8 @@ class Column:
     """A stored column. `holds_large`: it may hold integers beyond ±2^53 and therefore never widens.
 
     `name` is what people call it and `stored` what files do, by default the same. `id` is never used again in its
-    dataset; `added_by` is who sent it first, as `Arrival.sender` says, None: nobody's doing.
+    dataset; `added_by` is who sent it first, as `Arrival.sender` says, None: nobody's doing. `widened` numbers the
+    columns of a dataset that widened, in the order in which they did; 0: it did not.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Column:
     stored: str = ""
     id: int = 0
     added_by: str | None = None
+    widened: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stored", self.stored or self.name)
@@ -64,6 +67,11 @@ class Schema:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by_name", {column.name: column for column in self.columns})
+
+    @property
+    def last_widening(self) -> int:
+        """The number of the column that widened last: rows of this schema's types have the wider type of it."""
+        return max((column.widened for column in self.columns), default=0)
 
     def stored(self, name: str | None) -> str | None:
         """What files call the column of that name; None if there is none."""
@@ -108,7 +116,7 @@ def schema(dataset_id: int) -> Schema:
     with connection():
         # Plain SQL: every query calls this, and Peewee takes longer to build the statement than PostgreSQL to run it.
         rows = database.execute_sql(
-            "SELECT name, type, holds_large, stored, id, added_by"
+            "SELECT name, type, holds_large, stored, id, added_by, widened"
             " FROM dataset_column WHERE dataset_id = %s ORDER BY id",
             (dataset_id,),
         )
@@ -123,7 +131,7 @@ def evolve(dataset_id: int, change: Change, limits: Limits, sender: str | None) 
     wins, and the other finds that in the returned schema. Raises DatasetNotFound, and TooManyColumns without a change.
     """
     with connection(), database.atomic():
-        _lock(dataset_id)
+        lock(dataset_id)
         present = schema(dataset_id)
         missing = [each for each in change.add if each.name not in present.by_name]
         if missing:
@@ -133,8 +141,8 @@ def evolve(dataset_id: int, change: Change, limits: Limits, sender: str | None) 
         return schema(dataset_id)
 
 
-def _lock(dataset_id: int) -> None:
-    """One schema change of a dataset at a time: positions stay unique and the limit exact."""
+def lock(dataset_id: int) -> None:
+    """One schema change of a dataset at a time: positions stay unique and the limit exact. Raises DatasetNotFound."""
     found = database.execute_sql("SELECT 1 FROM dataset WHERE id = %s FOR UPDATE", (dataset_id,)).fetchone()
     if found is None:
         raise DatasetNotFound("the dataset was deleted meanwhile")
@@ -191,8 +199,19 @@ def _mark(change: Change, schema: Schema) -> None:
         if name in change.hold_large and column.type in WIDER:
             ColumnRow.update(holds_large=True).where(row).execute()
         if name in change.widen and column.type in WIDER:
-            wide = WIDER[column.type].value
-            ColumnRow.update(type=wide).where(row & ~ColumnRow.holds_large).execute()
+            number = _next_widened(schema.dataset_id)
+            wider = {"type": WIDER[column.type].value, "widened": number}
+            ColumnRow.update(wider).where(row & ~ColumnRow.holds_large).execute()
+
+
+def _next_widened(dataset_id: int) -> int:
+    """Counted, because a dropped column takes its number with it."""
+    counted = database.execute_sql(
+        "UPDATE dataset SET columns_widened = columns_widened + 1, widened_at = now() WHERE id = %s"
+        " RETURNING columns_widened",
+        (dataset_id,),
+    )
+    return int(counted.fetchone()[0])
 
 
 def drop(dataset_id: int, column_id: str, required: Collection[str]) -> Column:
@@ -201,7 +220,7 @@ def drop(dataset_id: int, column_id: str, required: Collection[str]) -> Column:
     Raises DatasetNotFound, ColumnNotFound, and InvalidRequest if the name is one of `required`.
     """
     with changing(), database.atomic():
-        _lock(dataset_id)
+        lock(dataset_id)
         column = next((each for each in schema(dataset_id).columns if str(each.id) == column_id), None)
         if column is None:
             raise ColumnNotFound(f"the dataset has no column {column_id[:20]!r}")

@@ -39,6 +39,8 @@ class DatasetRow(Table):
     retention_days = IntegerField(null=True)
     retention_description = TextField(default="")
     columns_dropped = IntegerField(default=0)
+    time_stored = TextField(null=True)
+    times_from = TextField(null=True)
     indexed_columns = ArrayField(TextField, index=False, null=True)
 
     class Meta:
@@ -51,6 +53,8 @@ class Dataset:
 
     A schema that was read when `columns_dropped` was another number may name columns that are gone.
     `is_lookup`: its rows have no time of their own, so neither a query's range nor retention applies to them.
+    `time_stored`: what files call the time column. `times_from`: where they have the times of rows that were stored
+    before the dataset had a time column of its own (storage/write/event_time.py).
     `indexed_columns`: those whose texts are indexed; None: they are chosen by their texts.
     """
 
@@ -64,7 +68,12 @@ class Dataset:
     created_at: datetime
     columns_dropped: int = 0
     is_lookup: bool = False
+    time_stored: str = ""
+    times_from: str | None = None
     indexed_columns: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "time_stored", self.time_stored or self.time_column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +178,12 @@ def find_many(dataset_ids: Sequence[int]) -> list[Dataset]:
         return [_dataset(row) for row in DatasetRow.select().where(DatasetRow.id.in_(list(dataset_ids)))]
 
 
+def with_old_times() -> list[Dataset]:
+    """Those that may have rows of before they had a time column of their own."""
+    with connection():
+        return [_dataset(row) for row in DatasetRow.select().where(~DatasetRow.times_from.is_null())]
+
+
 def retention(dataset_id: int) -> Retention | None:
     """The dataset's retention; None: everything is kept."""
     with connection():
@@ -238,5 +253,7 @@ def _dataset(row: DatasetRow) -> Dataset:
         row.created_at,
         row.columns_dropped,
         row.is_lookup,
+        row.time_stored or "",
+        row.times_from,
         None if row.indexed_columns is None else tuple(row.indexed_columns),
     )

@@ -6,7 +6,7 @@ from dataclasses import replace as replaced
 from datetime import datetime
 from typing import Any, Final
 
-from peewee import BigIntegerField, ModelSelect, SmallIntegerField, TextField
+from peewee import BigIntegerField, IntegerField, ModelSelect, SmallIntegerField, TextField
 from playhouse.postgres_ext import BinaryJSONField, DateTimeTZField
 
 from models.base import Table, connection, database
@@ -27,6 +27,8 @@ class FileRow(Table):
     bytes = BigIntegerField()
     body_bytes = BigIntegerField()
     level = SmallIntegerField()
+    format = SmallIntegerField()
+    widened = IntegerField()
     index_start = BigIntegerField()
     index_bytes = BigIntegerField()
     stats = BinaryJSONField()
@@ -46,6 +48,8 @@ PLAIN: Final = (
     FileRow.bytes,
     FileRow.body_bytes,
     FileRow.level,
+    FileRow.format,
+    FileRow.widened,
     FileRow.index_start,
     FileRow.index_bytes,
 )
@@ -56,8 +60,10 @@ PLAIN_NAMES: Final = ", ".join(each.column_name for each in PLAIN)
 class File:
     """A Parquet file: path below the data directory; first and last time in it (ns since 1970, both inclusive).
 
-    `stats` has the columns that were asked for when the file was looked up, all of them when it was made. Of `bytes`
-    the `index_bytes` from `index_start` on are its text index (storage/files/text_index.py); 0: it has none.
+    `stats` has the columns that were asked for when the file was looked up, all of them when it was made. `format`
+    says in which form its columns are (storage/files/file_schema.py), and `widened` up to which of its dataset's
+    widened columns have their wider type in it (`Column.widened`). Of `bytes` the `index_bytes` from `index_start` on
+    are its text index (storage/files/text_index.py); 0: it has none.
     """
 
     path: str
@@ -68,6 +74,8 @@ class File:
     bytes: int
     body_bytes: int = 0
     level: int = 0
+    format: int = 0
+    widened: int = 0
     index_start: int = 0
     index_bytes: int = 0
     stats: dict[str, Bounds] = field(default_factory=dict, hash=False)
@@ -105,6 +113,8 @@ def insert(files: Sequence[File], now: datetime) -> None:
             bytes=file.bytes,
             body_bytes=file.body_bytes,
             level=file.level,
+            format=file.format,
+            widened=file.widened,
             index_start=file.index_start,
             index_bytes=file.index_bytes,
             stats=file.stats,
@@ -112,20 +122,26 @@ def insert(files: Sequence[File], now: datetime) -> None:
         )
 
 
-def find(dataset_id: int, start: int | None, end: int | None, columns: Sequence[str] = ()) -> list[File]:
+def find(
+    dataset_id: int, start: int | None, end: int | None, columns: Sequence[str] = (), lacking: str | None = None
+) -> list[File]:
     """The live files that may hold events in `[start, end)` (ns since 1970; None: unbounded), by time.
 
-    Each comes with the statistics of `columns`.
+    Each comes with the statistics of `columns`. Of files that lack the column `lacking` the times are not known.
     """
     # Written out, because every query comes by here, and Peewee takes longer to write it than PostgreSQL to answer.
-    condition, values = "dataset_id = %s AND removed_at IS NULL", [*columns, dataset_id]
+    in_range, bounds = "true", list[int]()
     if start is not None:
         # No file spans two hours, which bounds tmin from below too and keeps this one short index range.
-        condition += " AND tmax >= %s AND tmin >= %s"
-        values += [start, start - HOUR_NS]
+        in_range += " AND tmax >= %s AND tmin >= %s"
+        bounds += [start, start - HOUR_NS]
     if end is not None:
-        condition += " AND tmin < %s"
-        values.append(end)
+        in_range += " AND tmin < %s"
+        bounds.append(end)
+    condition, values = f"dataset_id = %s AND removed_at IS NULL AND {in_range}", [*columns, dataset_id, *bounds]
+    if lacking is not None:
+        condition = f"dataset_id = %s AND removed_at IS NULL AND ({in_range} OR NOT jsonb_exists(stats, %s))"
+        values.append(lacking)
     statistics = ", jsonb_extract_path(stats, %s)" * len(columns)
     with connection():
         rows = database.execute_sql(
@@ -187,7 +203,18 @@ def candidate_files(candidate: CompactionCandidate, smaller_than_bytes: int) -> 
     return [each for each in files if each.directory == candidate.directory]
 
 
-def replace(old: Sequence[File], new: File, now: datetime) -> bool:
+def lacking(dataset_id: int, name: str, most: int) -> list[File]:
+    """Live files in which no row has the stored column, the largest first, at most so many, with all statistics."""
+    with connection():
+        rows = database.execute_sql(
+            f"SELECT {PLAIN_NAMES}, stats FROM file WHERE dataset_id = %s AND removed_at IS NULL"
+            " AND NOT jsonb_exists(stats, %s) ORDER BY bytes DESC, path LIMIT %s",
+            (dataset_id, name, most),
+        )
+        return [replaced(File(*row[:-1]), stats=row[-1]) for row in rows.fetchall()]
+
+
+def replace(old: Sequence[File], new: Sequence[File], now: datetime) -> bool:
     """Put `new` in the place of `old`, in one transaction. False: one of them is not live any more; nothing changed."""
     with connection(), database.atomic() as transaction:
         removed = (
@@ -198,7 +225,7 @@ def replace(old: Sequence[File], new: File, now: datetime) -> bool:
         if removed != len(old):
             transaction.rollback()
             return False
-        insert([new], now)
+        insert(new, now)
         return True
 
 

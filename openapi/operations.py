@@ -15,7 +15,7 @@ from openapi import answers
 from schemas.alerts import AlertListSchema, AlertSchema, LogSchema, MutingSchema
 from schemas.api_keys import NewApiKeySchema
 from schemas.dashboards import DashboardListSchema, DashboardSchema, TileSchema
-from schemas.dataset import RetentionSchema
+from schemas.dataset import EventTimeSchema, RetentionSchema
 from schemas.filters import FilterSchema
 from schemas.query import QuerySchema, RunningQuerySchema
 from schemas.tenants import NewTenantSchema
@@ -247,6 +247,11 @@ DATASETS: Final = {
     "datasets.get_retention": Operation("How long events are kept.", answer=_json(array(RetentionSchema))),
     "datasets.set_retention": Operation(
         "Keep events so long from now on.", body=_json(array(RetentionSchema)), answer=_json(answers.Message)
+    ),
+    "datasets.set_event_time": Operation(
+        "Go by a field of the events, for what is stored already too. It stays.",
+        body=_json(EventTimeSchema),
+        answer=_json(answers.Message),
     ),
 }
 IDENTITY: Final = {

@@ -23,17 +23,27 @@ LARGEST_PACKET_BYTES = 256 * 1024
 OnPacket = Callable[[bytes], None]
 
 
-def keep_running(name: str, lock: Path, command: Sequence[str], on_packet: OnPacket | None = None) -> gevent.Greenlet:
+def keep_running(
+    name: str,
+    lock: Path,
+    command: Sequence[str],
+    on_packet: OnPacket | None = None,
+    after: Callable[[], object] = lambda: None,
+) -> gevent.Greenlet:
     """Watch, from a greenlet of every worker, that exactly one process on this host runs `command`.
 
     Whoever gets the file lock starts the child, which inherits it: the kernel frees the lock when the child dies,
     however that happens, and any worker starts the next within WATCH_SECONDS. The child must end with its parent.
-    With `on_packet`, it is told by `--log-to FD` of a socket for its log lines, a packet each.
+    With `on_packet`, it is told by `--log-to FD` of a socket for its log lines, a packet each. The watch begins once
+    `after` has returned.
     """
-    return gevent.spawn(_watch, name, lock, command, on_packet)
+    return gevent.spawn(_watch, name, lock, command, on_packet, after)
 
 
-def _watch(name: str, lock: Path, command: Sequence[str], on_packet: OnPacket | None) -> None:
+def _watch(
+    name: str, lock: Path, command: Sequence[str], on_packet: OnPacket | None, after: Callable[[], object]
+) -> None:
+    after()
     while True:
         try:
             _run_as_owner(name, lock, command, on_packet)

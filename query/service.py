@@ -79,6 +79,10 @@ class QueryService:
         """Have a process ready for the first query."""
         self._pool.start()
 
+    def wait_until_warm(self, seconds: float) -> None:
+        """Return when the first process is ready, or after `seconds`."""
+        self._pool.wait_until_warm(seconds)
+
     def close(self) -> None:
         """End all queries of this worker."""
         self._pool.close()

@@ -85,6 +85,12 @@ class RetentionSchema(Schema):
     days = _Days(required=True, data_key="duration")
 
 
+class EventTimeSchema(Schema):
+    """The field that a dataset is to go by: `{"field": "created"}`."""
+
+    field = fields.String(required=True, validate=validate.Length(min=1, max=1000))
+
+
 def declared_fields(loaded: Mapping[str, object]) -> tuple[Field, ...]:
     """The columns of a loaded StaticSchemaSchema."""
     named = cast(list[Mapping[str, str]], loaded["fields_"])

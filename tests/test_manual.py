@@ -5,11 +5,13 @@ import re
 import shutil
 import subprocess
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.conftest import NewDatabase, service_environment
 from tests.recipes import run, snippets
 from tests.running import ROOT, Service
 
@@ -17,10 +19,28 @@ PAGES = sorted(path for path in (ROOT / "docs").glob("*.md"))
 DEPLOY = ROOT / "deploy"
 
 
+@pytest.fixture(scope="module")
+def manual_service(new_database: NewDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service that no other test fills: pages use the names of datasets that everybody uses."""
+    with new_database() as url:
+        running = Service(tmp_path_factory.mktemp("manual"), service_environment(url)).start()
+        yield running
+        running.stop()
+
+
+@pytest.fixture
+def empty_service(manual_service: Service) -> Service:
+    """Without datasets, as the reader of one page finds it; another page may have made one of the same name."""
+    for dataset in manual_service.call("GET", "/api/v1/logstream").json():
+        manual_service.call("DELETE", f"/api/v1/logstream/{dataset['name']}")
+    return manual_service
+
+
+@pytest.mark.service
 @pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=lambda page: page.stem)
-def test_snippets_print_what_the_page_shows(service: Service, page: Path, tmp_path: Path):
+def test_snippets_print_what_the_page_shows(empty_service: Service, page: Path, tmp_path: Path):
     for snippet in snippets(page):
-        printed = run(snippet, service, tmp_path)
+        printed = run(snippet, empty_service, tmp_path)
 
         assert not snippet.shown or printed.strip() == snippet.shown.strip()
 

@@ -12,7 +12,7 @@ DATASETS: Final = "/api/v1/logstream"
 
 @click.group()
 def dataset() -> None:
-    """Datasets: create, list, schema, info, stats, retention, delete."""
+    """Datasets: create, list, schema, info, stats, retention, event-time, delete."""
 
 
 @dataset.command("create")
@@ -83,6 +83,16 @@ def retention(server: Server, name: str, days: int | None, forever: bool) -> Non
         server.call("PUT", path, json=tasks)
     kept = server.call("GET", path).json()
     note(f"events of {name} are kept {kept[0]['duration'] if kept else 'for ever'}")
+
+
+@dataset.command("event-time")
+@click.argument("name")
+@click.argument("field")
+@click.pass_obj
+def event_time(server: Server, name: str, field: str) -> None:
+    """Let a dataset that goes by arrival go by FIELD, for what is stored already too. It stays so."""
+    server.call("PUT", f"{DATASETS}/{quoted(name)}/event-time", json={"field": field})
+    note(f"dataset {name} goes by {field}; events in which it cannot be read as a time keep that of their arrival")
 
 
 @dataset.command("delete")

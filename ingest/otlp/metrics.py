@@ -5,6 +5,8 @@ the order gauge, sum, histogram, exponential histogram, summary.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import repeat
 from typing import Any, Final, NamedTuple, TypeVar
 
 from columns import ColumnType
@@ -17,6 +19,7 @@ from ingest.otlp.table import Level, Table, concatenate
 from ingest.otlp.times import LAST, texts
 from ingest.otlp.values import JsonText, json_arrays, json_text
 from ingest.proto.otlp import MetricsData
+from metric_columns import MetricMetadata
 
 SIGNAL: Final = Signal(MetricsData, "resource_metrics", "scope_metrics", "scope_schema_url", "resource_schema_url")
 
@@ -85,16 +88,38 @@ def decode(body: bytes, media_type: str, *, max_columns: int = 1000) -> Decoded:
     reader, request = open_request(body, media_type, SIGNAL)
     groups = Groups(reader, request, SIGNAL)
     metrics = reader.children(groups.scope_groups, "metrics")
-    _require_one_kind(reader, metrics)
-    return concatenate([_decode_kind(kind, reader, metrics, groups, max_columns) for kind in _ADD_VALUES])
+    kinds = _kinds(reader, metrics)
+    decoded = concatenate([_decode_kind(kind, reader, metrics, groups, max_columns) for kind in _ADD_VALUES])
+    return replace(decoded, metadata=_metadata(reader, metrics, kinds))
 
 
-def _require_one_kind(reader: Reader, metrics: Messages) -> None:
-    """JSON can say two members of a oneof. Which of them is meant nobody knows."""
-    counts = map(sum, zip(*(reader.present(metrics, kind) for kind in _ADD_VALUES), strict=True))
-    for index, count in enumerate(counts):
-        if count > 1:
-            raise InvalidBody(f"{metrics.path(index)}: expected one kind of data, found {count}")
+def _kinds(reader: Reader, metrics: Messages) -> list[str]:
+    """The kind of data of each metric, "" for none. JSON can say two members of a oneof: nobody knows which counts."""
+    kinds = [""] * len(metrics)
+    for kind in _ADD_VALUES:
+        for index, is_present in enumerate(reader.present(metrics, kind)):
+            if is_present and kinds[index]:
+                raise InvalidBody(f"{metrics.path(index)}: expected one kind of data, found {kinds[index]} and {kind}")
+            kinds[index] = kind if is_present else kinds[index]
+    return kinds
+
+
+def _metadata(reader: Reader, metrics: Messages, kinds: Sequence[str]) -> dict[str, MetricMetadata]:
+    """What is said of each metric, under the name and with the unit that it was sent with."""
+    texts = [reader.strings(metrics, name) for name in ("name", "description", "unit")]
+    monotonic = reader.booleans(reader.child(metrics, "sum"), "is_monotonic") if "sum" in kinds else repeat(False)
+    return {
+        name: MetricMetadata(_prometheus_type(kind, is_monotonic), description, unit)
+        for name, description, unit, kind, is_monotonic in zip(*texts, kinds, monotonic, strict=False)
+        if name
+    }
+
+
+def _prometheus_type(kind: str, is_monotonic: bool) -> str:
+    """A sum that only grows is a counter, another a gauge (OpenTelemetry, "OTLP Metric points to Prometheus")."""
+    if kind == "sum":
+        return "counter" if is_monotonic else "gauge"
+    return "histogram" if kind == "exponential_histogram" else kind or "unknown"
 
 
 def _decode_kind(kind: str, reader: Reader, metrics: Messages, groups: Groups, max_columns: int) -> Decoded:

@@ -10,9 +10,17 @@ from ingest.gc_pause import uncollected
 from ingest.proto.remote_write import Request, WriteRequest
 from ingest.remote_write.rows import DecodedSamples, Rows
 from ingest.remote_write.series import METRIC_NAME_LABEL, NO_METADATA, Exemplar, Metadata, Refused, Series, metric_type
+from metric_columns import MetricMetadata
 
 # Metadata is kept per family; the series of a family have its name and one of these.
 _SERIES_SUFFIXES: Final = ("_bucket", "_count", "_sum", "_total", "_created", "_info")
+
+# Those of a classic histogram or summary; a counter's family has the name of its series in Prometheus' text format.
+_FAMILY_SUFFIXES: Final[Mapping[str, Sequence[str]]] = {
+    "histogram": ("_bucket", "_count", "_sum"),
+    "gaugehistogram": ("_bucket", "_gcount", "_gsum"),
+    "summary": ("_count", "_sum"),
+}
 
 
 @uncollected
@@ -26,7 +34,7 @@ def decode_version_1(body: bytes, max_columns: int) -> DecodedSamples:
     rows = Rows(max_columns)
     for series in request.timeseries:
         rows.add(_series_of_version_1(series, metadata))
-    return rows.finish()
+    return rows.finish({name: each.stored for name, each in metadata.items() if name})
 
 
 def _series_of_version_1(series: Any, metadata: Mapping[str, Metadata]) -> Series:
@@ -52,13 +60,27 @@ def decode_version_2(body: bytes, max_columns: int) -> DecodedSamples:
     """The rows of an `io.prometheus.write.v2.Request`. Raises InvalidBody, TooManyColumns."""
     request = parsed(Request, body)
     symbols = list(request.symbols)
-    rows = Rows(max_columns)
-    for series in request.timeseries:
+    if request.timeseries and symbols[:1] != [""]:
+        # Reference 0 would be a text, and series that say nothing of their metric would get it as its help and unit.
+        raise InvalidBody("the symbol table does not begin with the empty string (remote-write 2.0, Protobuf message)")
+    rows, metadata = Rows(max_columns), dict[str, MetricMetadata]()
+    for message in request.timeseries:
         try:
-            rows.add(_series_of_version_2(series, symbols))
+            series = _series_of_version_2(message, symbols)
+            rows.add(series)
+            if series.metadata != NO_METADATA:
+                metadata[_family_of(series)] = series.metadata.stored
         except Refused as refusal:
-            rows.refuse(refusal, len(series.samples) + len(series.histograms) + len(series.exemplars))
-    return rows.finish()
+            rows.refuse(refusal, len(message.samples) + len(message.histograms) + len(message.exemplars))
+    metadata.pop("", None)
+    return rows.finish(metadata)
+
+
+def _family_of(series: Series) -> str:
+    """The name of the metric family, under which Prometheus lists metadata: version 2.0 tells it series by series."""
+    name = dict(series.labels).get(METRIC_NAME_LABEL, "")
+    suffixes = _FAMILY_SUFFIXES.get(series.metadata.type, ())
+    return next((name.removesuffix(suffix) for suffix in suffixes if name.endswith(suffix)), name)
 
 
 def _series_of_version_2(series: Any, symbols: Sequence[str]) -> Series:
@@ -82,11 +104,8 @@ def _referenced(references: Sequence[int], symbols: Sequence[str]) -> list[tuple
 
 
 def _symbol(reference: int, symbols: Sequence[str]) -> str:
-    """Reference 0 is the empty string, even where a sender leaves the table empty."""
     if reference < len(symbols):
         return symbols[reference]
-    if reference == 0:
-        return ""
     raise Refused(f"a reference to symbol {reference} of {len(symbols)}")
 
 

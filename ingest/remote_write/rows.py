@@ -15,8 +15,9 @@ from errors import TooLarge, TooManyColumns
 from ingest.batch_builder import require_size
 from ingest.decoded import Decoded
 from ingest.remote_write.histograms import Cells, histogram_cells, histogram_type
-from ingest.remote_write.series import NO_METADATA, OWN_COLUMNS, Exemplar, Refused, Series, TimeOutOfRange, label_set
+from ingest.remote_write.series import NO_METADATA, Exemplar, Refused, Series, TimeOutOfRange, label_set
 from ingest.sparse_column import Sparse
+from metric_columns import SAMPLE_COLUMNS, MetricMetadata
 
 # The NaN by which Prometheus says that a series has ended; other NaNs are values.
 STALE: Final = bytes.fromhex("020000000000f07f")
@@ -187,8 +188,8 @@ class Rows:
                 column.rows.extend(rows)
                 column.values.extend([text] * len(rows))
 
-    def finish(self) -> DecodedSamples:
-        """Raises TooManyColumns."""
+    def finish(self, metadata: Mapping[str, MetricMetadata]) -> DecodedSamples:
+        """All rows, and what the request says of metrics. Raises TooManyColumns."""
         require_columns(len(self._labels), self._max_columns)
         height = self._height
         always: dict[Field, Sequence[Any]] = {
@@ -204,12 +205,14 @@ class Rows:
             name: _series(Field(name, ColumnType.UTF8), cells.dense(height)) for name, cells in self._labels.items()
         }
         batch = batch_of(own, labels, height)
-        return DecodedSamples(batch, self._reasons, self._message, self._samples, self._histograms, self._exemplars)
+        return DecodedSamples(
+            batch, self._reasons, self._message, metadata, self._samples, self._histograms, self._exemplars
+        )
 
 
 def batch_of(own: Mapping[Field, pl.Series], labels: Mapping[str, pl.Series], height: int) -> Batch:
     """Own columns in their order, then labels by name, so that both paths give one answer."""
-    order = {name: position for position, name in enumerate(OWN_COLUMNS)}
+    order = {name: position for position, name in enumerate(SAMPLE_COLUMNS)}
     fields = sorted(own, key=lambda field: order[field.name])
     columns = [(field, own[field].alias(field.name)) for field in fields]
     columns += [(Field(name, ColumnType.UTF8), labels[name].alias(name)) for name in sorted(labels)]

@@ -4,37 +4,10 @@ from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 from ingest.batch_builder import MAX_NAME_BYTES
+from metric_columns import METRIC_TYPES, MetricMetadata, column_of
 
 METRIC_NAME_LABEL: Final = "__name__"
 
-# What a row may have besides labels. A label with such a name gets the prefix `label_`.
-OWN_COLUMNS: Final = (
-    "metric_name",
-    "metric_type",
-    "metric_description",
-    "metric_unit",
-    "start_time_unix_nano",
-    "time_unix_nano",
-    "data_point_value",
-    "is_stale",
-    "data_point_count",
-    "data_point_sum",
-    "data_point_scale",
-    "data_point_zero_count",
-    "data_point_zero_threshold",
-    "positive_offset",
-    "positive_bucket_count",
-    "negative_offset",
-    "negative_bucket_count",
-    "data_point_bucket_counts",
-    "data_point_explicit_bounds",
-    "data_point_reset_hint",
-    "exemplars",
-)
-_RESERVED: Final = frozenset({*OWN_COLUMNS, "p_timestamp", "p_src_ip", "p_user_agent"})
-
-# Prometheus' MetricMetadata.MetricType, written as in its text format.
-METRIC_TYPES: Final = ("unknown", "counter", "gauge", "histogram", "gaugehistogram", "summary", "info", "stateset")
 UNKNOWN: Final = METRIC_TYPES[0]
 
 
@@ -60,6 +33,11 @@ class Metadata(NamedTuple):
     type: str = UNKNOWN
     description: str | None = None
     unit: str | None = None
+
+    @property
+    def stored(self) -> MetricMetadata:
+        """The same as it is kept of the metric."""
+        return MetricMetadata(self.type, self.description or "", self.unit or "")
 
 
 NO_METADATA: Final = Metadata()
@@ -96,8 +74,7 @@ class LabelSet(NamedTuple):
 def label_set(labels: Sequence[tuple[str, str]]) -> LabelSet:
     """The metric name and the column of every other label. Raises Refused for a label set that is none.
 
-    A label that has the name of another column gets the prefix `label_`, as often as it takes. An empty value is
-    Prometheus' way to say that there is no such label.
+    An empty value is Prometheus' way to say that there is no such label.
 
     >>> label_set([("__name__", "up"), ("job", "node"), ("is_stale", "no"), ("zone", "")])
     LabelSet(metric_name='up', columns={'job': 'node', 'label_is_stale': 'no'})
@@ -108,12 +85,7 @@ def label_set(labels: Sequence[tuple[str, str]]) -> LabelSet:
     name = columns.pop(METRIC_NAME_LABEL, None)
     if "" in columns.values():
         columns = {label: value for label, value in columns.items() if value}
-    for label in _RESERVED.intersection(columns):
-        column = f"label_{label}"
-        while column in columns:
-            column = f"label_{column}"
-        columns[column] = columns.pop(label)
-    return LabelSet(name or None, columns)
+    return LabelSet(name or None, {column_of(label): value for label, value in columns.items()})
 
 
 def _are_column_names(names: Collection[str]) -> bool:

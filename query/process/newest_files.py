@@ -26,6 +26,8 @@ def narrow(snapshot: Snapshot, question: FirstByTime, scan: Scan) -> Snapshot:
     """
     if snapshot.time_column != question.name or question.count > MOST_ROWS or len(snapshot.files) < 2:
         return snapshot
+    if not all(map(snapshot.has_times, snapshot.files)):
+        return snapshot
     found = pl.Series(dtype=pl.Int64())
     # What is not converted is of any time, and read with the first portion.
     segments = snapshot.segments

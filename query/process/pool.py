@@ -223,6 +223,11 @@ class Pool:
         for target in (self._replenish, self._watch):
             threading.Thread(target=target, name=target.__name__, daemon=True).start()
 
+    def wait_until_warm(self, seconds: float) -> None:
+        """Return when a process has come up, or after `seconds`."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._idle or self._leases), seconds)
+
     def close(self) -> None:
         """End every query and every process."""
         with self._changed:

@@ -1,9 +1,7 @@
 """Row-level security: a reader with a tag sees a dataset as if it held only the permitted rows (api.md section 2)."""
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Final
 
 import polars as pl
@@ -12,7 +10,7 @@ from polars import selectors
 from query.plan.conditions import Conditions
 from query.process.messages import Tags
 from storage.exactly import exactly
-from storage.files.statistics import Condition
+from storage.files.statistics import COMPARES, Condition
 from storage.read.scan import scan
 from storage.read.snapshot import Snapshot
 from storage.read.unconverted_rows import UnconvertedRows
@@ -20,9 +18,6 @@ from storage.read.unconverted_rows import UnconvertedRows
 # What every row of every dataset has, whoever sent it.
 EVERYWHERE: Final = ("p_timestamp", "p_src_ip", "p_user_agent")
 TRUTH: Final = {"true": True, "false": False}
-_COMPARES: Final[Mapping[str, Callable[[pl.Expr, pl.Expr], pl.Expr]]] = MappingProxyType(
-    {"=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-)
 
 
 @dataclass
@@ -85,7 +80,7 @@ def rows_matching(rows: pl.LazyFrame, conditions: Sequence[Conditions]) -> pl.La
 
 
 def _holds(condition: Condition, dtype: pl.DataType) -> pl.Expr:
-    compare = _COMPARES[condition.operation]
+    compare = COMPARES[condition.operation]
     # Of times the statistics have integers in the column's unit.
     physical = pl.Int32() if dtype == pl.Date() else pl.Int64() if dtype.is_temporal() else dtype
     return compare(exactly(condition.column), pl.lit(condition.value, dtype=physical).cast(dtype))

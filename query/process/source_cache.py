@@ -42,7 +42,7 @@ class CachedSource:
         if small_files is None:
             return scan(snapshot, unconverted_rows)
         files = tuple((file.path, snapshot.ranges.get(file.path)) for file in snapshot.files)
-        chosen = files, snapshot.start, snapshot.end
+        chosen = files, snapshot.start, snapshot.end, snapshot.time_conditions
         if chosen not in self._frames:
             self._frames[chosen] = scan(snapshot, unconverted_rows, small_files)
         return self._frames[chosen]

@@ -14,6 +14,17 @@ from models.column import Schema
 from models.dataset import Dataset
 from models.file import HOUR_NS, File
 from storage.context import Layout
+from storage.exactly import exactly
+from storage.files.file_schema import (
+    FORMAT,
+    arrow_schema,
+    columns_of,
+    file_types,
+    footer_metadata,
+    in_file,
+    nanosecond_columns,
+)
+from storage.files.row_order import in_order
 from storage.files.statistics import summarize
 from storage.files.store import allows_http, open_store
 from storage.files.text_index import Chosen, add_index
@@ -34,16 +45,16 @@ LONGEST_NAME_BYTES: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a file's rows are, besides the rows themselves.
+    """What a file's rows are, besides the rows themselves. `body_bytes`: the bodies they came in.
 
-    `body_bytes`: the bodies they came in. `indexed`: the columns whose texts are indexed.
+
+    `schema` names at least the columns of the rows, which have its types.
     """
 
-    dataset_id: int
-    time_column: str
+    target: Dataset
+    schema: Schema
     body_bytes: int = 0
     level: int = 0
-    indexed: Chosen = Chosen()
 
 
 def by_hour(rows: pl.DataFrame, time_column: str) -> Iterator[tuple[int, pl.DataFrame]]:
@@ -84,28 +95,26 @@ def _is_long(name: str) -> bool:
 
 
 def write(layout: Layout, directory: str, rows: pl.DataFrame, origin: Origin) -> File:
-    """The rows as a new file in the manifest's `directory`, durable on return. Raises OSError, StorageUnavailable."""
+    """The rows, in their order, as a new file in the manifest's `directory`, durable on return.
+
+    Raises OSError, StorageUnavailable.
+    """
     path = f"{directory}/{unique()}{PARQUET_SUFFIX}"
     store = open_store(layout)
     unfinished = store.begin(path)
     try:
-        rows.write_parquet(
-            unfinished,
-            compression="zstd",
-            compression_level=ZSTD_LEVEL,
-            row_group_size=ROW_GROUP_ROWS,
-            data_page_size=PAGE_BYTES,
-        )
-        index = add_index(unfinished, rows, ROW_GROUP_ROWS, origin.indexed)
+        ordered = in_file(in_order(rows, origin.target, origin.schema))
+        _encode(ordered, origin.schema, unfinished)
+        index = add_index(unfinished, ordered, ROW_GROUP_ROWS, _indexed(origin))
         size = unfinished.stat().st_size
         store.publish(unfinished, path)
     except Exception:
         unfinished.unlink(missing_ok=True)
         raise
-    tmin, tmax = span(rows, origin.time_column)
+    tmin, tmax = span(rows, origin.target.time_stored)
     return File(
         path=path,
-        dataset_id=origin.dataset_id,
+        dataset_id=origin.target.id,
         tmin=tmin,
         tmax=tmax,
         rows=rows.height,
@@ -115,14 +124,30 @@ def write(layout: Layout, directory: str, rows: pl.DataFrame, origin: Origin) ->
         index_start=index.start,
         index_bytes=index.bytes,
         stats=summarize(rows),
+        format=FORMAT,
+        widened=origin.schema.last_widening,
     )
 
 
-def indexed(target: Dataset, schema: Schema) -> Chosen:
+def _encode(rows: pl.DataFrame, schema: Schema, path: Path) -> None:
+    columns = columns_of(rows, schema)
+    rows.write_parquet(
+        path,
+        compression="zstd",
+        compression_level=ZSTD_LEVEL,
+        row_group_size=ROW_GROUP_ROWS,
+        data_page_size=PAGE_BYTES,
+        arrow_schema=arrow_schema(columns),
+        metadata=footer_metadata(columns),
+    )
+
+
+def _indexed(origin: Origin) -> Chosen:
     """The columns, as stored, whose texts the dataset wants indexed."""
-    if target.indexed_columns is None:
+    names = origin.target.indexed_columns
+    if names is None:
         return Chosen()
-    stored = map(schema.stored, target.indexed_columns)
+    stored = map(origin.schema.stored, names)
     return Chosen(frozenset(name for name in stored if name is not None))
 
 
@@ -131,15 +156,33 @@ def read(layout: Layout, files: Sequence[File], schema: Schema) -> pl.DataFrame:
     present = {name for file in files for name in file.stats}
     wanted = {each.stored: POLARS_TYPES[each.type] for each in schema.columns if each.stored in present}
     store = open_store(layout)
-    copies = store.copies(files)
-    return pl.concat(scan_files(places, wanted) for places in apart(files, copies, store.location)).collect()
+    groups = apart(files, store.copies(files), store.location)
+    return pl.concat(scan_files(each, wanted) for each in groups).collect()
 
 
-def apart(files: Sequence[File], copies: Mapping[str, Path], location: Callable[[str], str]) -> list[list[str]]:
-    """Where the files are, local copies and others apart, because one scan takes only files of one kind."""
-    local = [str(copies[file.path]) for file in files if file.path in copies]
-    others = [location(file.path) for file in files if file.path not in copies]
-    return [places for places in (local, others) if places]
+@dataclass(frozen=True, slots=True)
+class ScanGroup:
+    """Where files are that one scan can take: all of one kind of place, and of one format."""
+
+    locations: tuple[str, ...]
+    format: int
+
+
+def apart(files: Sequence[File], copies: Mapping[str, Path], location: Callable[[str], str]) -> list[ScanGroup]:
+    """Where the files are, local copies and others apart, and each apart by format."""
+    groups: dict[tuple[bool, int], list[str]] = {}
+    for file in files:
+        copy = copies.get(file.path)
+        place = location(file.path) if copy is None else str(copy)
+        groups.setdefault((copy is None, file.format), []).append(place)
+    return [ScanGroup(tuple(places), kind) for (_, kind), places in sorted(groups.items())]
+
+
+def types(layout: Layout, path: str) -> dict[str, pl.DataType]:
+    """The columns that the file has, and their types there. Raises StorageUnavailable, OSError."""
+    source = open_store(layout).location(path)
+    rows = pl.scan_parquet(source, glob=False, hive_partitioning=False, storage_options=_options())
+    return dict(rows.collect_schema())
 
 
 def count(layout: Layout, path: str) -> int | None:
@@ -159,11 +202,18 @@ def _count(source: str | io.BytesIO) -> int:
     return int(rows.select(pl.len()).collect().item())
 
 
-def scan_files(locations: Sequence[str], dtypes: Mapping[str, pl.DataType]) -> pl.LazyFrame:
-    """The files under one schema: columns that a file lacks are null, integers of a widened column become floats."""
-    return pl.scan_parquet(
-        list(locations),
-        schema=dict(dtypes),
+def scan_files(
+    places: ScanGroup, dtypes: Mapping[str, pl.DataType], plain_conditions: Sequence[pl.Expr] = ()
+) -> pl.LazyFrame:
+    """The files under one schema: columns that a file lacks are null, integers of a widened column become floats.
+
+    `plain_conditions`: what rows have to satisfy, in terms of the integers that times of nanoseconds are in files.
+    Other conditions on the result reach the statistics of row groups, but not one on a column that is converted here.
+    """
+    is_plain = places.format > 0
+    rows = pl.scan_parquet(
+        list(places.locations),
+        schema=file_types(dtypes) if is_plain else dict(dtypes),
         missing_columns="insert",
         extra_columns="ignore",
         cast_options=pl.ScanCastOptions(integer_cast=["upcast", "allow-float"]),
@@ -171,6 +221,12 @@ def scan_files(locations: Sequence[str], dtypes: Mapping[str, pl.DataType]) -> p
         hive_partitioning=False,
         storage_options=_options(),
     )
+    times = nanosecond_columns(dtypes)
+    if not times or not is_plain:
+        return rows
+    chosen = rows.filter(*plain_conditions) if plain_conditions else rows
+    # The same integers: nothing is computed.
+    return chosen.with_columns(exactly(name).cast(dtypes[name]) for name in times)
 
 
 def _options() -> dict[str, str] | None:

@@ -28,6 +28,9 @@ class Condition:
     value: Value
 
 
+COMPARES: Final[Mapping[str, Callable[[pl.Expr, pl.Expr], pl.Expr]]] = MappingProxyType(
+    {"=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+)
 # What has to hold of the least value, and of the greatest, for a value between them to satisfy the condition.
 _LEAST: Final[Mapping[str, Callable[[Any, Any], bool]]] = MappingProxyType(
     {"=": operator.le, "<": operator.lt, "<=": operator.le}

@@ -130,7 +130,10 @@ def build(rows: pl.DataFrame, group_rows: int, most_bytes: int, chosen: Chosen =
     texts = {name: [group_texts(group.get_column(name)) for group in groups] for name in names}
     filters = list(_filters(texts))
     wanted = sum(each.bytes for each in filters)
-    room = most_bytes - len(_head(texts, filters, group_rows, 1.0)) - sum(each.count for each in filters)
+    # The least filters do not shrink, and all of them end with a whole byte.
+    room = (
+        most_bytes - len(_head(texts, filters, group_rows, 1.0)) - sum(each.count for each in filters) * LEAST_BITS // 4
+    )
     share = min(1.0, room / max(1, wanted))
     if not filters or share < LEAST_SHARE:
         return b""

@@ -18,6 +18,7 @@ from storage.times import to_us, within
 from storage.wal.index import RecordLocation, scan_headers
 from storage.wal.records import decode_first, to_rows
 from storage.wal.segments import SegmentRef
+from storage.write.event_time import complete_times_of
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -63,7 +64,7 @@ def day_stats(layout: Layout, target: Dataset, on: date) -> Day:
         layout,
         target,
         lambda: dataset_totals.between(target.id, start, end),
-        lambda stored, records: _add_day(stored, records, target.time_column, start, end),
+        lambda stored, records: _add_day(stored, records, target, start, end),
     )
 
 
@@ -116,24 +117,25 @@ def _add(totals: Total, records: Sequence[StoredRecord]) -> DatasetStats:
     )
 
 
-def _add_day(totals: Day, records: Sequence[StoredRecord], time_column: str, start: int, end: int) -> Day:
+def _add_day(totals: Day, records: Sequence[StoredRecord], target: Dataset, start: int, end: int) -> Day:
     events, body_bytes = totals.events, totals.body_bytes
     for record in records:
-        inside = _count_inside(record, time_column, start, end)
+        inside = _count_inside(record, target, start, end)
         events += inside
         body_bytes += record.location.body_bytes * inside // record.location.rows
     return Day(events, body_bytes, totals.stored_bytes)
 
 
-def _count_inside(record: StoredRecord, time_column: str, start: int, end: int) -> int:
+def _count_inside(record: StoredRecord, target: Dataset, start: int, end: int) -> int:
     """How many of the record's rows are in `[start, end)`. Only a record that spans a midnight has to be decoded."""
-    if not record.location.may_be_in(start, end):
+    if target.times_from is None and not record.location.may_be_in(start, end):
         return 0
-    if record.location.is_in(start, end):
+    if target.times_from is None and record.location.is_in(start, end):
         return record.location.rows
     rows = _decode(record)
-    dtype = rows.schema.get(time_column)
-    return rows.filter(*within(time_column, dtype, start, end)).height if isinstance(dtype, pl.Datetime) else 0
+    rows = complete_times_of(target, rows) if rows.height else rows
+    dtype = rows.schema.get(target.time_stored)
+    return rows.filter(*within(target.time_stored, dtype, start, end)).height if isinstance(dtype, pl.Datetime) else 0
 
 
 def _decode(record: StoredRecord) -> pl.DataFrame:

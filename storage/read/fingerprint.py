@@ -27,13 +27,13 @@ class Fingerprint:
 
 
 def fingerprint(snapshot: Snapshot, index: SegmentIndex) -> Fingerprint | None:
-    """The snapshot's fingerprint; None if a file or record is partly in the range, or gone, or too many are."""
+    """The snapshot's fingerprint; None if a file or record may be partly in the range, or gone, or too many are."""
     start, end = snapshot.start, snapshot.end
     for file in snapshot.files:
         if (start is not None and file.tmin < start) or (end is not None and file.tmax >= end):
             return None
     records = _record_ids(snapshot, index)
-    if records is None:
+    if records is None or not all(map(snapshot.has_times, snapshot.files)):
         return None
     return Fingerprint(snapshot.schema, snapshot.time_column, tuple(file.path for file in snapshot.files), records)
 
@@ -52,7 +52,7 @@ def is_outside_range(snapshot: Snapshot, index: SegmentIndex) -> bool:
             locations = index.update(segment, fd).locations(snapshot.schema.dataset_id, segment.size)
         finally:
             os.close(fd)
-        if any(location.may_be_in(snapshot.start, snapshot.end) for location in locations):
+        if any(snapshot.times_from or location.may_be_in(snapshot.start, snapshot.end) for location in locations):
             return False
         has_rows = has_rows or bool(locations)
     return has_rows
@@ -71,6 +71,8 @@ def _record_ids(snapshot: Snapshot, index: SegmentIndex) -> tuple[tuple[str, int
         finally:
             os.close(fd)
         for location in indexed.locations(snapshot.schema.dataset_id, segment.size):
+            if snapshot.times_from:
+                return None
             if location.is_in(snapshot.start, snapshot.end) and len(records) < MOST_RECORDS:
                 records.append((segment.name, location.start))
             elif location.may_be_in(snapshot.start, snapshot.end):

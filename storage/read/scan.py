@@ -1,7 +1,8 @@
 """A snapshot as a LazyFrame. Pure reading: no database, so it may run in a process of its own."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -13,14 +14,19 @@ from columns import POLARS_TYPES
 from errors import InternalError
 from models.file import File
 from storage.exactly import exactly
+from storage.files.file_schema import SERIES_HASH, nanosecond_columns
 from storage.files.parquet import apart, scan_files
+from storage.files.row_order import identity_columns, series_hash
+from storage.files.statistics import COMPARES, Condition
 from storage.files.store import read_object
 from storage.read.small_files import SmallFiles
 from storage.read.snapshot import Snapshot
 from storage.read.unconverted_rows import UnconvertedRows
 from storage.times import within
+from storage.write.event_time import complete_times
 
 Rows = TypeVar("Rows", pl.DataFrame, pl.LazyFrame)
+Complete = Callable[[pl.LazyFrame], pl.LazyFrame]
 
 
 class SnapshotExpired(InternalError):
@@ -38,24 +44,53 @@ def scan(
     SnapshotExpired. The scan does not check whether a file in an object store exists: if it is gone, collecting the
     frame raises FileNotFoundError, and the caller needs a new snapshot too.
     """
-    unconverted = unconverted or UnconvertedRows()
+    return _scan(snapshot, unconverted or UnconvertedRows(), small, _same)
+
+
+def scan_series(
+    snapshot: Snapshot, unconverted: UnconvertedRows | None = None, small: SmallFiles | None = None
+) -> pl.LazyFrame:
+    """The same for a metrics dataset, with the hash of each row's series as the last column, `SERIES_HASH`.
+
+    Files have it; where rows are not in files yet it is computed. Rows of two files, or of none, are of one series if
+    their metric names and labels are equal, whatever their hashes (storage/files/row_order.py).
+    """
+    columns = identity_columns(snapshot.schema, [each.stored for each in snapshot.schema.columns])
+    return _scan(snapshot, unconverted or UnconvertedRows(), small, partial(_with_hash, columns))
+
+
+def _with_hash(columns: Mapping[str, str], rows: pl.LazyFrame) -> pl.LazyFrame:
+    return rows.with_columns(series_hash(columns).alias(SERIES_HASH))
+
+
+def _same(rows: pl.LazyFrame) -> pl.LazyFrame:
+    return rows
+
+
+def _scan(
+    snapshot: Snapshot, unconverted: UnconvertedRows, small: SmallFiles | None, complete: Complete
+) -> pl.LazyFrame:
+    """`complete` adds what today's files have beside the columns of the schema, if anything."""
     unconverted.forget(snapshot.segments)
     schema = {column.stored: POLARS_TYPES[column.type] for column in snapshot.schema.columns}
     decoded, files = small.split(snapshot, partial(_decode, snapshot, schema)) if small else ([], snapshot.files)
-    inner, edges = _split_at_edges(snapshot, files)
-    frames = _scan_files(snapshot, inner, schema) if inner else []
-    bounded = _scan_files(snapshot, edges, schema) if edges else []
-    bounded += [_conform(rows.lazy(), rows.schema, schema) for rows in decoded]
-    bounded += _scan_segments(snapshot, unconverted, schema) if snapshot.segments else []
+    without_times = [each for each in files if not snapshot.has_times(each)]
+    inner, edges = _split_at_edges(snapshot, [each for each in files if snapshot.has_times(each)])
+    frames = _scan_files(_without_range(snapshot), inner, schema, complete) if inner else []
+    bounded = _scan_files(snapshot, edges, schema, complete) if edges else []
+    others = [_conform(rows.lazy(), rows.schema, schema) for rows in decoded]
+    others += _scan_files(_unbounded(snapshot), without_times, schema, _same) if without_times else []
+    others += _scan_segments(snapshot, unconverted, schema) if snapshot.segments else []
+    bounded += [complete(complete_times(each, schema, snapshot.time_column, snapshot.times_from)) for each in others]
     frames += [_in_range(pl.concat(bounded), snapshot, schema)] if bounded else []
-    return pl.concat(frames) if frames else pl.LazyFrame(schema=schema)
+    return pl.concat(frames) if frames else complete(pl.LazyFrame(schema=schema))
 
 
 def _split_at_edges(snapshot: Snapshot, files: Sequence[File]) -> tuple[list[File], list[File]]:
     """The files that are all in the range, and those that reach beyond it.
 
     A condition on the time costs every file its statistics, its time column and a filter; by the manifest most files
-    need none of that (docs/decisions/storage.md).
+    need none of that (docs/decisions/text-index.md).
     """
     start, end = snapshot.start, snapshot.end
     inner: list[File] = []
@@ -66,16 +101,41 @@ def _split_at_edges(snapshot: Snapshot, files: Sequence[File]) -> tuple[list[Fil
     return inner, edges
 
 
+def _without_range(snapshot: Snapshot) -> Snapshot:
+    return replace(snapshot, start=None, end=None)
+
+
+def _plain_conditions(snapshot: Snapshot, schema: dict[str, pl.DataType]) -> list[pl.Expr]:
+    """What a wanted row satisfies, in terms of the integers that times of nanoseconds are in files."""
+    time = snapshot.time_column
+    bounds = [(">=", snapshot.start), ("<", snapshot.end)] if nanosecond_columns({time: schema[time]}) else []
+    conditions = [_holds(Condition(time, operation, bound)) for operation, bound in bounds if bound is not None]
+    if snapshot.time_conditions:
+        conditions.append(pl.any_horizontal(pl.all_horizontal(map(_holds, each)) for each in snapshot.time_conditions))
+    return conditions
+
+
+def _holds(condition: Condition) -> pl.Expr:
+    return COMPARES[condition.operation](exactly(condition.column), pl.lit(condition.value, dtype=pl.Int64()))
+
+
 def _decode(snapshot: Snapshot, schema: dict[str, pl.DataType], files: Sequence[File]) -> pl.DataFrame:
     """All rows of the files, in their order."""
-    frames = _scan_files(snapshot, files, schema)
+    unbounded = _unbounded(snapshot)
+    frames = _scan_files(unbounded, files, schema, _same)
     if len(frames) > 1:
-        # Copies of objects are scanned apart from objects.
-        frames = [frame for file in files for frame in _scan_files(snapshot, [file], schema)]
+        # Copies of objects are scanned apart from objects, and files of one format from those of another.
+        frames = [frame for file in files for frame in _scan_files(unbounded, [file], schema, _same)]
     return pl.concat(frames).collect()
 
 
-def _scan_files(snapshot: Snapshot, files: Sequence[File], schema: dict[str, pl.DataType]) -> list[pl.LazyFrame]:
+def _unbounded(snapshot: Snapshot) -> Snapshot:
+    return replace(snapshot, start=None, end=None, time_conditions=(), ranges={})
+
+
+def _scan_files(
+    snapshot: Snapshot, files: Sequence[File], schema: dict[str, pl.DataType], complete: Complete
+) -> list[pl.LazyFrame]:
     copies: Mapping[str, Path] = {}
     if "://" not in snapshot.root:
         missing = next((each.path for each in files if not os.path.exists(f"{snapshot.root}/{each.path}")), None)
@@ -83,23 +143,23 @@ def _scan_files(snapshot: Snapshot, files: Sequence[File], schema: dict[str, pl.
             raise SnapshotExpired(f"the file {os.path.basename(missing)} is gone")
     elif snapshot.cache is not None:
         copies = snapshot.cache.obtain(files, partial(read_object, snapshot.root))
-    whole = [file for file in files if file.path not in snapshot.ranges]
-    groups = apart(whole, copies, partial(_location, snapshot))
-    parts = [part for file in files for part in _scan_ranges(snapshot, file, copies, schema)]
-    return [*(scan_files(each, schema) for each in groups), *parts]
+    conditions = _plain_conditions(snapshot, schema)
+    hashed = schema if complete is _same else {**schema, SERIES_HASH: pl.Int64()}
+    groups = apart([each for each in files if each.path not in snapshot.ranges], copies, partial(_location, snapshot))
+    frames = [
+        scan_files(each, hashed, conditions) if each.format else complete(scan_files(each, schema)) for each in groups
+    ]
+    for file in files:
+        # The numbers of rows count before any condition.
+        for each in snapshot.ranges.get(file.path, ()):
+            (group,) = apart([file], copies, partial(_location, snapshot))
+            rows = scan_files(group, hashed if group.format else schema).slice(each.start, each.rows)
+            frames.append(rows if group.format else complete(rows))
+    return frames
 
 
 def _location(snapshot: Snapshot, path: str) -> str:
     return f"{snapshot.root}/{path}"
-
-
-def _scan_ranges(
-    snapshot: Snapshot, file: File, copies: Mapping[str, Path], schema: dict[str, pl.DataType]
-) -> Iterator[pl.LazyFrame]:
-    """The ranges of rows that are needed of a file of which not all are."""
-    for each in snapshot.ranges.get(file.path, ()):
-        (places,) = apart([file], copies, partial(_location, snapshot))
-        yield scan_files(places, schema).slice(each.start, each.rows)
 
 
 def _scan_segments(
@@ -137,8 +197,9 @@ def _read_segments(
     if predicate is not None or most_rows is not None:
         raise InternalError("a condition has passed the barrier")
     projection = schema if columns is None else {name: schema[name] for name in columns}
-    dataset_id, start, end = snapshot.schema.dataset_id, snapshot.start, snapshot.end
-    for rows in unconverted.read(dataset_id, snapshot.segments, start, end, projection):
+    # Headers of records tell the time column's times, of which some may not be known yet.
+    bounds = (None, None) if snapshot.times_from else (snapshot.start, snapshot.end)
+    for rows in unconverted.read(snapshot.schema.dataset_id, snapshot.segments, *bounds, projection):
         yield _conform(rows, rows.schema, projection)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from columns import ColumnType
 from models import column, file
 from models.column import Column as Column
 from models.column import Schema
@@ -21,7 +22,9 @@ class Snapshot:
     """One moment of a dataset. `start`, `end`: half-open, ns since 1970, None: unbounded. `root`: the directory or URL
     that the files' paths begin at; `cache`: where copies of them are kept, if they are objects. `columns`: those
     whose statistics the files carry, as stored. `has_files_outside`: the dataset has files, and none of them in the
-    range. `ranges`: of these files, by path, only these rows are needed."""
+    range. `time_conditions`: alternatives, one of which each row has to satisfy that anybody wants, as far as they are
+    about columns of nanoseconds. `times_from`: as of `Dataset`. `ranges`: of these files, by path, only these rows are
+    needed."""
 
     root: str
     schema: Schema
@@ -33,12 +36,29 @@ class Snapshot:
     columns: frozenset[str] = frozenset()
     cache: Cache | None = None
     has_files_outside: bool = False
+    time_conditions: tuple[tuple[Condition, ...], ...] = ()
+    times_from: str | None = None
     ranges: Mapping[str, tuple[RowRange, ...]] = field(default_factory=dict, hash=False)
+
+    def has_times(self, file: File) -> bool:
+        """Whether the file's times are those of the time column. Others are not known before its rows are read."""
+        return self.times_from is None or self.time_column in file.stats
+
+    def rows_of(self, file: File) -> int:
+        """How many rows of the file are needed."""
+        ranges = self.ranges.get(file.path)
+        return file.rows if ranges is None else sum(each.rows for each in ranges)
+
+    def bytes_of(self, file: File) -> int:
+        """About how many bytes they take."""
+        return file.bytes if file.path not in self.ranges else file.bytes * self.rows_of(file) // file.rows
 
     def within(self, start: int | None, end: int | None) -> "Snapshot":
         """The part of `[start, end)` of a snapshot that is not bounded."""
         files = tuple(
-            each for each in self.files if (start is None or each.tmax >= start) and (end is None or each.tmin < end)
+            each
+            for each in self.files
+            if not self.has_times(each) or ((start is None or each.tmax >= start) and (end is None or each.tmin < end))
         )
         return replace(self, start=start, end=end, files=files)
 
@@ -49,7 +69,18 @@ class Snapshot:
         not in `columns` are ignored, because the files do not carry their statistics.
         """
         known = [[each for each in conditions if each.column in self.columns] for conditions in alternatives]
-        return replace(self, files=tuple(choose(self.files, known))) if all(known) and known else self
+        files = tuple(self._choose(known)) if all(known) and known else self.files
+        return replace(self, files=files, time_conditions=self._on_nanoseconds(alternatives))
+
+    def _choose(self, alternatives: Sequence[Sequence[Condition]]) -> list[File]:
+        # A file that lacks the time column is none without times.
+        chosen = {each.path for each in choose([file for file in self.files if self.has_times(file)], alternatives)}
+        return [each for each in self.files if each.path in chosen or not self.has_times(each)]
+
+    def _on_nanoseconds(self, alternatives: Sequence[Sequence[Condition]]) -> tuple[tuple[Condition, ...], ...]:
+        times = {each.stored for each in self.schema.columns if each.type is ColumnType.TIMESTAMP_NS}
+        on_times = tuple(tuple(each for each in conditions if each.column in times) for conditions in alternatives)
+        return on_times if all(on_times) else ()
 
 
 def take_snapshot(
@@ -69,14 +100,17 @@ def take_snapshot(
     with list_unconverted(layout) as segments:
         schema = column.schema(dataset.id)
         names = set(columns)
-        stored_names = sorted(each.stored for each in schema.columns if each.name in names)
-        files = file.find(dataset.id, start, end, stored_names)
+        stored_names = {each.stored for each in schema.columns if each.name in names}
+        lacking = None if dataset.times_from is None else dataset.time_stored
+        if lacking is not None:
+            stored_names.add(lacking)
+        files = file.find(dataset.id, start, end, sorted(stored_names), lacking)
         is_bounded = start is not None or end is not None
         has_files_outside = is_bounded and not files and file.is_any_live(dataset.id)
     return Snapshot(
         root=layout.url or str(layout.root),
         schema=schema,
-        time_column=dataset.time_column,
+        time_column=dataset.time_stored,
         start=start,
         end=end,
         files=tuple(files),
@@ -84,4 +118,5 @@ def take_snapshot(
         columns=frozenset(stored_names),
         cache=Cache.of(layout),
         has_files_outside=has_files_outside,
+        times_from=dataset.times_from,
     )

@@ -53,17 +53,19 @@ def _merge(layout: Layout, candidate: CompactionCandidate, level: int | None, no
     if len(inputs) < 2 or not targets:
         return 0
     (target,) = targets
+    if target.times_from and any(target.time_stored not in each.stats for each in inputs):
+        # They are rewritten into other hours soon (storage/upkeep/event_times.py).
+        return 0
     schema = column.schema(target.id)
-    rows = parquet.read(layout, inputs, schema).sort(target.time_column, maintain_order=True)
+    rows = parquet.read(layout, inputs, schema)
     origin = Origin(
-        target.id,
-        target.time_column,
+        target,
+        schema,
         body_bytes=sum(each.body_bytes for each in inputs),
         level=max(each.level for each in inputs) + 1,
-        indexed=parquet.indexed(target, schema),
     )
     output = parquet.write(layout, candidate.directory, rows, origin)
-    if file.replace(inputs, output, now):
+    if file.replace(inputs, [output], now):
         logger.debug("merged %d files of %s into %d bytes", len(inputs), candidate.directory, output.bytes)
         return len(inputs)
     # Retention or deletion was faster.

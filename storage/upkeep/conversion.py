@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from storage.files.store import open_store
 from storage.names import SEGMENT_SUFFIX, partition, require_segment
 from storage.wal.records import Record, decode, decode_after_damage, join_streams, read_streams
 from storage.wal.segments import SegmentRef, list_segments, take_ownership
+from storage.write.event_time import complete_times_of
 from storage.write.idempotency import decode_records
 
 logger = logging.getLogger(__name__)
@@ -106,21 +108,21 @@ def _write(layout: Layout, target: Dataset, records: Sequence[Record]) -> list[F
     if not schema.columns:
         # Deleted since it was found.
         return []
-    rows = unify(read_streams(record.payload for record in records), schema)
-    divider = schema.stored(target.custom_partition)
+    rows = complete_times_of(target, unify(read_streams(record.payload for record in records), schema))
+    return write_parts(layout, rows, Origin(target, schema, sum(record.body_bytes for record in records)))
+
+
+def write_parts(layout: Layout, rows: pl.DataFrame, origin: Origin) -> list[File]:
+    """The rows as files of their hours and of the values of the partition field; all of them are of `origin`."""
+    target, divider = origin.target, origin.schema.stored(origin.target.custom_partition)
     parts = [
         (partition(target.tenant, target.name, hour, key), part)
-        for hour, rows_of_hour in parquet.by_hour(rows, target.time_column)
+        for hour, rows_of_hour in parquet.by_hour(rows, target.time_stored)
         for key, part in parquet.by_value(rows_of_hour, divider)
     ]
-    shares = share(sum(record.body_bytes for record in records), [part.height for _, part in parts])
+    shares = share(origin.body_bytes, [part.height for _, part in parts])
     return [
-        parquet.write(
-            layout,
-            directory,
-            part,
-            Origin(target.id, target.time_column, body_bytes, indexed=parquet.indexed(target, schema)),
-        )
+        parquet.write(layout, directory, part, replace(origin, body_bytes=body_bytes))
         for (directory, part), body_bytes in zip(parts, shares, strict=True)
     ]
 

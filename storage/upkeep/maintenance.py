@@ -29,7 +29,9 @@ from storage.files import object_cache
 from storage.upkeep import pressure
 from storage.upkeep.compaction import compact, remove_replaced
 from storage.upkeep.conversion import convert_all, remove_converted
+from storage.upkeep.event_times import rewrite_times
 from storage.upkeep.retention import expire_all
+from storage.upkeep.rewriting import rewrite
 from storage.upkeep.sweep import sweep_cache, sweep_staging, sweep_store
 
 logger = logging.getLogger(__name__)
@@ -41,6 +43,8 @@ COMPACT_SECONDS: Final = 5.0
 # where requests wait for the cores: files that are not compacted cost queries little, and can wait for a quieter hour.
 REST: Final = 4.0
 BUSY_REST: Final = 19.0
+# A column that widens is published when its files are rewritten.
+REWRITE_SECONDS: Final = 5.0
 RETAIN_SECONDS: Final = 60.0
 SWEEP_SECONDS: Final = 3600.0
 # A removed file stays on disk for the longest query's time plus this, because a query may still read it.
@@ -176,9 +180,11 @@ def host_tasks(layout: Layout, grace_seconds: float) -> tuple[PeriodicTask, ...]
 
 
 def leader_tasks(layout: Layout) -> tuple[PeriodicTask, ...]:
-    """Compaction one merge at a time, so that conversion never waits for long; retention; the sweep; old keys."""
+    """Compaction and rewriting, a file at a time, so that conversion never waits for long; then what is rare."""
     return (
         PeriodicTask(lambda: compact(layout), COMPACT_SECONDS),
+        PeriodicTask(lambda: rewrite_times(layout), REWRITE_SECONDS),
+        PeriodicTask(lambda: rewrite(layout), REWRITE_SECONDS),
         PeriodicTask(expire_all, RETAIN_SECONDS),
         PeriodicTask(lambda: sweep_store(layout), SWEEP_SECONDS),
         PeriodicTask(idempotency_record.expire, SWEEP_SECONDS),

@@ -80,14 +80,14 @@ def _convert(field: Field, values: pl.Series, column_type: ColumnType) -> pl.Ser
     if field.type is column_type:
         return values
     if column_type in TIMES or column_type is ColumnType.DATE:
-        read = _reader(field.type)
+        read = reader(field.type)
         return None if read is None else _times(field, values, column_type, read)
     if WIDER.get(field.type) is column_type and not is_large(values):
         return values.cast(POLARS_TYPES[column_type])
     return None
 
 
-def _reader(column_type: ColumnType) -> Callable[[object], int] | None:
+def reader(column_type: ColumnType) -> Callable[[object], int] | None:
     """The function that converts a physical value of the type to ns since 1970; None if there is none."""
     units = {
         ColumnType.DATE: DAY_NS,
@@ -117,11 +117,16 @@ def _times(field: Field, values: pl.Series, column_type: ColumnType, read: Calla
 
 
 def _counted(ns: int, unit: int) -> int:
-    if abs(ns) > LATEST_NS:
-        raise ValueError("outside the years 1677 to 2262")
-    if ns % unit:
+    if within_years(ns) % unit:
         raise ValueError("more precise than the column")
     return ns // unit
+
+
+def within_years(ns: int) -> int:
+    """The time. Raises ValueError when a column of nanoseconds cannot hold it."""
+    if abs(ns) > LATEST_NS:
+        raise ValueError("outside the years 1677 to 2262")
+    return ns
 
 
 def _of_float(seconds: object) -> int:

@@ -14,6 +14,7 @@ from models import column, dataset
 from models.base import check_reachable
 from models.column import TIMESTAMP, Column, Limits, Schema
 from models.dataset import ARRIVAL_COLUMNS, Dataset
+from models.event_time import set_event_time
 from models.shared_generation import Generation, SharedGeneration
 from storage.context import Layout
 from storage.durable_files import make_directory
@@ -110,6 +111,14 @@ class Storage:
         with self._generation.changing():
             return column.drop(target.id, column_id, kept_names)
 
+    def set_event_time(self, tenant: str, name: str, field: str) -> None:
+        """Let the dataset go by the field; on return every request that begins has its events read so.
+
+        Raises DatasetNotFound, ColumnNotFound, InvalidRequest.
+        """
+        with self._generation.changing():
+            set_event_time(dataset.find(tenant, name), field)
+
     def append(self, target: Dataset, batch: Batch, arrival: Arrival) -> None:
         """Return when the batch's events, which arrived together, are on stable storage. Raises as append_shared."""
         self.append_shared(target, batch, (Share(arrival, batch.height),))
@@ -132,7 +141,7 @@ class Storage:
         facts = self._run(stamped, lambda: large(stamped))
         routes = self._plan(target, (stamped.fields, facts), senders).routes
         rows = self._run(stamped, lambda: apply(routes, stamped.columns))
-        tmin, tmax = span(rows, target.time_column)
+        tmin, tmax = span(rows, target.time_stored)
         notes = b"".join(encode_record(each.arrival.receipt, each.rows) for each in shares)
         body_bytes = sum(each.arrival.body_bytes for each in shares)
         self._committer.append(Rows(target.id, rows, tmin, tmax, body_bytes, notes))

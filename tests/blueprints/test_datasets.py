@@ -168,6 +168,34 @@ def test_info_tells_first_and_last_event(service: Service, name: str):
     assert (info["streamType"], info["telemetryType"]) == ("UserDefined", "logs")
 
 
+def test_a_dataset_that_goes_by_arrival_is_given_its_events_time(service: Service, name: str):
+    """api.md section 4: event time is the time of ranges, also for what was sent before."""
+    service.ingest(name, [{"at": "2025-05-05T10:00:00Z"}, {"at": "2025-05-05T12:00:00Z"}]).raise_for_status()
+    path, in_may = (
+        f"/api/v1/logstream/{name}/event-time",
+        {"startTime": "2025-05-05", "endTime": "2025-05-05T11:00:00Z"},
+    )
+    assert service.query(f'SELECT "at" FROM "{name}"', **in_may) == []
+
+    answer = service.call("PUT", path, json={"field": "at"})
+
+    assert (answer.status_code, answer.json()["dataset"]) == (200, name)
+    assert service.query(f'SELECT "at" FROM "{name}"', **in_may) == [{"at": "2025-05-05T10:00:00Z"}]
+    assert service.call("GET", f"/api/v1/logstream/{name}/info").json()["timePartition"] == "at"
+    assert service.ingest(name, {"at": 1746439200}, **{"X-P-Time-Partition": "at"}).status_code == 200
+    assert service.query(f'SELECT count(*) AS n FROM "{name}"', **in_may) == [{"n": 2}]
+    assert service.call("PUT", path, json={"field": "at"}).status_code == 400
+
+
+def test_event_time_needs_a_column_and_a_dataset(service: Service, name: str):
+    put(service, name)
+    path = f"/api/v1/logstream/{name}/event-time"
+
+    assert service.call("PUT", path, json={"field": "at"}).status_code == 404
+    assert service.call("PUT", path, json={}).status_code == 400
+    assert service.call("PUT", f"/api/v1/logstream/{name}-2/event-time", json={"field": "at"}).status_code == 404
+
+
 def test_retention_comes_back_as_sent_and_an_empty_one_ends_it(service: Service, name: str):
     put(service, name)
     path = f"/api/v1/logstream/{name}/retention"

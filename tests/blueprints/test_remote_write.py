@@ -235,3 +235,24 @@ def test_body_of_empty_series_is_refused_before_they_are_objects(service, conten
 
     assert answer.status_code == 413
     assert "memory when decoded" in answer.text
+
+
+def test_a_request_of_metadata_alone_makes_its_dataset(service):
+    """Prometheus sends one every minute, and the first may come before any sample."""
+    request = WriteRequest()
+    request.metadata.add(type=1, metric_family_name="requests", help="Requests.")
+
+    answer = send(service, "rw_metadata", snappy(request.SerializeToString()))
+
+    assert answer.status_code == 204
+    assert count(service, "rw_metadata") == 0
+
+
+def test_version_2_without_the_empty_symbol_is_refused_whole(service):
+    request = Request(symbols=["__name__", "up"])
+    request.timeseries.add(labels_refs=[0, 1], samples=[{"value": 1.0, "timestamp": NOW_MS}])
+
+    answer = send(service, "rw_symbols", snappy(request.SerializeToString()), VERSION_2)
+
+    assert answer.status_code == 400
+    assert "empty string" in answer.text

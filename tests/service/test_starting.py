@@ -9,11 +9,14 @@ import sys
 import time
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.running import ADMIN, ROOT, clean_environment, free_port, wait_until
 
 END_SECONDS = 60
+# Containers often let everybody use every port.
+FIRST_FREE_PORT = int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text())
 
 
 def begin(data_dir: Path, bind: str | None = None, **environment: str) -> "subprocess.Popen[bytes]":
@@ -72,6 +75,7 @@ def _read(path: Path) -> bytes:
             "mysql://db/weir",
             "weir: WEIR_DATABASE_URL: expected a URL that starts with postgresql:// or postgres://",
         ),
+        ("WEIR_SELF_DATASET", "p_own", "weir: WEIR_SELF_DATASET: a dataset name cannot start with 'p_'"),
     ],
 )
 def test_wrong_setting_is_one_line(tmp_path: Path, name: str, value: str, advice: str):
@@ -111,6 +115,38 @@ def test_database_that_does_not_exist_is_named(tmp_path: Path, postgres: str):
 
     assert len(lines) == 1
     assert 'database "nowhere" does not exist' in lines[0]
+
+
+@pytest.fixture
+def role_with_password(postgres: str) -> str:
+    """The URL of a role whose password the server asks for; it trusts every other one."""
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS with_password")
+        connection.execute("CREATE ROLE with_password LOGIN PASSWORD 'right'")
+        [rules] = connection.execute("SHOW hba_file").fetchone() or [""]
+        text = Path(rules).read_text()
+        Path(rules).write_text(f"local all with_password scram-sha-256\n{text}")
+        connection.execute("SELECT pg_reload_conf()")
+    return postgres.replace("weir@", "with_password:hidden@")
+
+
+def test_wrong_password_of_the_database_is_told_and_not_shown(tmp_path: Path, role_with_password: str):
+    lines = failed(tmp_path / "data", WEIR_DATABASE_URL=role_with_password)
+
+    assert len(lines) == 1
+    assert 'password authentication failed for user "with_password"' in lines[0]
+    assert "hidden" not in lines[0]
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or FIRST_FREE_PORT <= 80, reason="only root can become a user who may not")
+def test_port_that_only_root_may_use_is_told(tmp_path: Path):
+    """The check alone: of another user's installation nothing else may be readable here."""
+    code = "import os, preflight; os.setuid(65534); preflight.require_free([('127.0.0.1', 80)])"
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+
+    assert "cannot listen on 127.0.0.1:80" in done.stderr
+    assert "this user may not use ports below 1024; choose another with --bind HOST:PORT" in done.stderr
 
 
 def test_data_directory_that_is_a_file_is_one_line(tmp_path: Path):

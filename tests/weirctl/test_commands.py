@@ -148,6 +148,16 @@ def test_reader_that_leaves_ends_the_command_quietly(service: Service):
     assert done.stderr == ""
 
 
+def test_a_dataset_is_given_its_events_time(service: Service):
+    service.ingest("cli-arrived", {"at": "2026-01-02T03:04:05Z"}).raise_for_status()
+
+    done = weirctl(service, "dataset", "event-time", "cli-arrived", "at")
+
+    assert done.stderr.startswith("dataset cli-arrived goes by at;")
+    (info,) = rows(weirctl(service, "dataset", "info", "cli-arrived"))
+    assert info["timePartition"] == "at"
+
+
 def test_datasets_are_created_described_and_deleted(service: Service):
     created = weirctl(service, "dataset", "create", "cli-made", "--time-field", "at")
     service.ingest("cli-made", {"at": "2026-01-02T03:04:05Z"}).raise_for_status()

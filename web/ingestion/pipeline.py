@@ -82,6 +82,10 @@ class Pipeline:
             stored = self._store_once(received)
             return endpoint.success(Stored(dataset, stored.events, stored.is_duplicate, media_type, received.decoded))
 
+    def close(self) -> None:
+        """Write what is on its way besides events."""
+        self._writer.metadata.close()
+
     def _authorized(self, identity: Identity, sent: IngestHeaders, endpoint: Endpoint[Any], name: str | None) -> str:
         """The dataset, into which the identity may ingest; "" where the body is to name it, and it may somewhere."""
         if endpoint.names_datasets and sent.stream is None:
@@ -117,6 +121,7 @@ class Pipeline:
                 return self._batchers[together].store(PendingRequest(target, received.body, received.arrival))
         decoded = received.decoded()
         self._writer.store(received.tenant, received.dataset, decoded.batch, received.arrival, received.declared)
+        self._writer.describe(received.tenant, received.dataset, decoded.metadata)
         self._meters.rejected(received.protocol.name, decoded.reasons)
         return decoded.batch.height
 

@@ -1,8 +1,8 @@
 """The end of the way in: events become durable under their dataset, which is created if it is missing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
@@ -10,13 +10,15 @@ import polars as pl
 
 from columns import POLARS_TYPES, Batch, ColumnType, Field
 from errors import DatasetExists, DatasetNotFound, InvalidHeader
-from models import dataset
+from metric_columns import MetricMetadata
+from models import dataset, metric_metadata
 from models.column import TIMESTAMP
 from models.dataset import DEFAULT_TENANT, Dataset
 from storage.times import to_us
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
 from version import VERSION
+from web.ingestion.metadata import MetadataRecorder
 
 OWN_TELEMETRY_TYPE: Final = "events"
 
@@ -57,6 +59,7 @@ class Writer:
     """Stores for the pipeline, the audit and Weir's own log. It authorizes nobody and counts nothing."""
 
     storage: Storage
+    metadata: MetadataRecorder = field(default_factory=lambda: MetadataRecorder(metric_metadata.record))
 
     def store(self, tenant: str, name: str, batch: Batch, arrival: Arrival, declared: Declared) -> None:
         """Return when the events are on stable storage. A dataset that does not exist yet is created.
@@ -69,6 +72,12 @@ class Writer:
         if declared.time_field == target.time_column:
             batch = with_times(batch, target.time_column, arrival.timestamp)
         self.storage.append(target, batch, arrival)
+
+    def describe(self, tenant: str, name: str, said: Mapping[str, MetricMetadata]) -> None:
+        """Keep what a request said of metrics of the dataset, which exists. It is in the database a second later."""
+        target = self.find(tenant, name) if said else None
+        if target is not None:
+            self.metadata.note(target.id, said)
 
     def record(self, tenant: str, name: str, batch: Batch, arrival: Arrival, telemetry_type: str) -> None:
         """The same for the audit, which declares nothing else of its dataset."""

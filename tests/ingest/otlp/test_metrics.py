@@ -347,3 +347,31 @@ def test_json_of_the_wrong_shape_is_refused_by_its_path(metric, path):
         metrics.decode(json_metric(**metric), JSON)
 
     assert caught.value.message.startswith(f"resourceMetrics[0].scopeMetrics[0].metrics[0]{path}: expected ")
+
+
+@pytest.mark.parametrize("encoding", [PROTOBUF, JSON])
+def test_metadata_says_what_prometheus_would_call_each_metric(encoding, to_json):
+    """OpenTelemetry, "Prometheus and OpenMetrics Compatibility"."""
+    points = [NumberDataPoint(time_unix_nano=NOW, as_int=1)]
+    body = request(
+        Metric(name="a", description="A.", unit="By", sum=Sum(data_points=points, is_monotonic=True)),
+        Metric(name="b", sum=Sum(data_points=points)),
+        Metric(name="c", gauge=Gauge(data_points=points)),
+        Metric(name="d", exponential_histogram=ExponentialHistogram()),
+        Metric(name="e", summary=Summary()),
+        Metric(name="f"),
+        Metric(gauge=Gauge(data_points=points)),
+    )
+    if encoding == JSON:
+        body = orjson.dumps(to_json(MetricsData.FromString(body)))
+
+    decoded = metrics.decode(body, encoding)
+
+    assert decoded.metadata == {
+        "a": ("counter", "A.", "By"),
+        "b": ("gauge", "", ""),
+        "c": ("gauge", "", ""),
+        "d": ("histogram", "", ""),
+        "e": ("summary", "", ""),
+        "f": ("unknown", "", ""),
+    }

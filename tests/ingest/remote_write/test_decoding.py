@@ -9,8 +9,10 @@ import pytest
 
 from columns import ColumnType
 from errors import InvalidBody, TooLarge, TooManyColumns, UnsupportedMedia
+from ingest.proto.remote_write import Request
 from ingest.remote_write.catalogue import Catalogue
 from ingest.remote_write.decoding import decode
+from metric_columns import MetricMetadata
 
 VERSION_1 = "application/x-protobuf"
 VERSION_2 = "application/x-protobuf;proto=io.prometheus.write.v2.Request"
@@ -71,6 +73,22 @@ def test_a_request_of_metadata_alone_has_no_rows(write_request):
     decoded = version_1(write_request(metadata=({"type": 1, "metric_family_name": "a_total"},)))
 
     assert (decoded.batch.height, decoded.rejected) == (0, 0)
+    assert decoded.metadata == {"a_total": MetricMetadata("counter")}
+
+
+def test_metadata_is_kept_by_family(write_request):
+    """Remote-write 1.0 names the family; what has no name is nobody's."""
+    families = (
+        {"type": 3, "metric_family_name": "seconds", "help": "Time.", "unit": "s"},
+        {"type": 99, "metric_family_name": "odd"},
+        {"type": 1},
+    )
+    decoded = version_1(write_request({"labels": {"a": "b"}, "samples": [(1.0, NOW_MS)]}, metadata=families))
+
+    assert decoded.metadata == {
+        "seconds": MetricMetadata("histogram", "Time.", "s"),
+        "odd": MetricMetadata("unknown"),
+    }
 
 
 def test_an_empty_request_has_no_rows():
@@ -93,6 +111,7 @@ def test_metadata_of_the_same_request_describes_its_series(write_request, rows):
 
 
 def test_labels_with_the_names_of_our_columns_are_prefixed(write_request, rows):
+    """And those that are such a name with a prefix, so that each label has a column of its own."""
     decoded = version_1(
         write_request(
             {
@@ -104,8 +123,8 @@ def test_labels_with_the_names_of_our_columns_are_prefixed(write_request, rows):
 
     (row,) = rows(decoded.batch)
     assert row["is_stale"] is False
-    assert row["label_is_stale"] == "b"
-    assert row["label_label_is_stale"] == "a"
+    assert row["label_is_stale"] == "a"
+    assert row["label_label_is_stale"] == "b"
     assert row["label_p_timestamp"] == "c"
 
 
@@ -370,6 +389,38 @@ def test_version_2_brings_metadata_and_start_times(version_2, rows):
 
     assert (row["metric_type"], row["metric_description"], row["metric_unit"]) == ("counter", "Requests.", "1")
     assert row["start_time_unix_nano"] == NOW - timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "family"),
+    [
+        (1, "requests_total", "requests_total"),
+        (3, "seconds_bucket", "seconds"),
+        (3, "seconds_sum", "seconds"),
+        (5, "size_count", "size"),
+        (2, "queue_count", "queue_count"),
+    ],
+)
+def test_version_2_tells_metadata_of_families_series_by_series(version_2, kind, name, family):
+    metadata = {"type": kind, "help_ref": version_2.symbol("Help."), "unit_ref": 0}
+    sample = [{"value": 1.0, "timestamp": NOW_MS}]
+    version_2.add({"__name__": name}, samples=sample, metadata=metadata)
+    version_2.add({"__name__": "silent"}, samples=sample)
+
+    decoded = version_2_of(version_2.body())
+
+    assert list(decoded.metadata) == [family]
+    assert decoded.metadata[family].help == "Help."
+
+
+@pytest.mark.parametrize("symbols", [["__name__", "up"], []], ids=["other", "none"])
+def test_version_2_without_the_empty_symbol_is_refused(symbols):
+    """Remote-write 2.0, "Protobuf message": the first of the symbols is the empty string."""
+    request = Request(symbols=symbols)
+    request.timeseries.add(labels_refs=[0, 1], samples=[{"value": 1.0, "timestamp": NOW_MS}])
+
+    with pytest.raises(InvalidBody, match="begin with the empty string"):
+        version_2_of(request.SerializeToString())
 
 
 def test_version_2_takes_the_older_created_timestamp(version_2, rows):

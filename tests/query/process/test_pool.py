@@ -83,6 +83,18 @@ def test_data_and_answer_come_back_in_order(pool: Pool) -> None:
     assert is_running(answer["pid"])
 
 
+def test_a_pool_is_warm_when_its_first_process_is_ready(pool: Pool) -> None:
+    """Maintenance and alerting start after it, so a start must not wait for what never comes either."""
+    begun = time.monotonic()
+    pool.wait_until_warm(0.2)
+    assert time.monotonic() - begun >= 0.2
+
+    pool.start()
+    pool.wait_until_warm(60)
+
+    assert pool._idle
+
+
 def test_a_process_serves_one_query_after_another(make_pool: MakePool) -> None:
     pool = make_pool(concurrency=1)
 

@@ -8,13 +8,15 @@ import polars as pl
 import pytest
 
 from models import dataset
-from models.dataset import Retention
+from models.dataset import Dataset, Retention
 from models.dataset_totals import Day, Total
 from storage.read.dataset_stats import _add, _count_inside, _list_records, dataset_stats, day_stats
 from storage.upkeep.compaction import FAN_IN, compact
 from storage.upkeep.retention import expire_all
 from tests.storage.read.test_unconverted_rows import frame, segment
 from tests.storage.workbench import NOON, Bench
+
+BY_AT = Dataset(1, "default", "app", "at", None, False, "logs", NOON)
 
 
 def test_new_dataset_has_nothing(bench: Bench) -> None:
@@ -87,7 +89,7 @@ def test_unconverted_events_are_counted_by_headers(tmp_path: Path, monkeypatch: 
     real = os.pread
     monkeypatch.setattr(os, "pread", lambda fd, size, at: read.append(size) or real(fd, size, at))
 
-    counted = _add(Total(0, 0, 0, 0, 0, 0, None, None), _list_records([staged], 1))
+    counted = _add(Total(0, 0, 0, 0, 0, 0, 0, None, None), _list_records([staged], 1))
 
     assert (counted.events, counted.first, counted.last) == (100_000, 3, 9)
     assert sum(read) < staged.size / 4
@@ -101,7 +103,7 @@ def test_of_a_frame_that_spans_a_midnight_the_rows_of_the_day_count(
     staged = segment(tmp_path, frame(pl.DataFrame({"at": times}), tmin=0, tmax=3))
     (found,) = _list_records([staged], 1)
 
-    assert _count_inside(found, "at", start, end) == inside
+    assert _count_inside(found, BY_AT, start, end) == inside
 
 
 def test_bytes_of_bodies_are_shared_among_hours_without_remainder(bench: Bench) -> None:
