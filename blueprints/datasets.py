@@ -20,6 +20,7 @@ from schemas.dataset import (
     EventTimeSchema,
     RetentionSchema,
     StaticSchemaSchema,
+    TextIndexSchema,
     declared_fields,
     dump_schema,
     rfc3339_of_ns,
@@ -175,6 +176,23 @@ def set_event_time(name: str) -> Response:
     field = cast(str, load(EventTimeSchema(), json_body())["field"])
     services().storage.set_event_time(caller().tenant, name, field)
     return jsonify({"dataset": name, "message": f"dataset {name} goes by its field {field}"})
+
+
+@blueprint.get("/<name>/text-index")
+def get_text_index(name: str) -> Response:
+    """The columns whose texts are indexed; null: they are chosen by their texts."""
+    require(caller(), Action.ADMINISTER, name)
+    target = services().storage.find(caller().tenant, name)
+    return jsonify(TextIndexSchema().dump({"columns": dataset.indexed_columns(target.id)}))
+
+
+@blueprint.put("/<name>/text-index")
+def set_text_index(name: str) -> Response:
+    """Index the texts of these columns in files that are made from now on. An empty array: of none."""
+    require(caller(), Action.ADMINISTER, name)
+    wanted = cast(list[str] | None, load(TextIndexSchema(), json_body())["columns"])
+    dataset.set_indexed_columns(services().storage.find(caller().tenant, name).id, wanted)
+    return jsonify({"dataset": name, "message": f"text index of dataset {name} set"})
 
 
 def _as_column(found: Column) -> dict[str, object]:

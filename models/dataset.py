@@ -206,6 +206,13 @@ def set_retention(dataset_id: int, wanted: Retention | None) -> None:
         raise DatasetNotFound("the dataset was deleted meanwhile")
 
 
+def indexed_columns(dataset_id: int) -> list[str] | None:
+    """The columns whose texts new files have an index of; None: they are chosen by their texts."""
+    with connection():
+        row = DatasetRow.get_or_none(DatasetRow.id == dataset_id)
+    return None if row is None else row.indexed_columns
+
+
 def set_indexed_columns(dataset_id: int, names: Sequence[str] | None) -> None:
     """From now on new files have an index of these columns; None: of those that are chosen by their texts.
 
