@@ -23,6 +23,7 @@ BENCHMARKS = {
     "storage": "Conversion, choice of files, unconverted rows and compaction, against the bare work",
     "metrics_layout": "Samples sorted by series against samples sorted by time",
     "sql": "SQL against hand-written Polars and DuckDB",
+    "needle": "Thirteen questions over 2 and 20 million events, text indexes included",
     "query_service": "Queries over HTTP against the same in process",
     "alerts": "A thousand alerts beside ingestion at full load",
     "hosts": "What a second host costs a query",

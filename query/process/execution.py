@@ -109,7 +109,8 @@ class Execution:
         for name, conditions in file_conditions(query.relation).items():
             if name in views:
                 views[name] = self._narrow(replace(views[name], conditions=tuple(conditions)), texts[name])
-        views = self._narrow_to_first(views, query.relation)
+        if not statement.explain:
+            views = self._narrow_to_first(views, query.relation)
         output.is_repeatable = query.repeatable
         output.note(
             scan_size([view.snapshot for view in views.values()])
