@@ -2,12 +2,15 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+import preflight
 from alerting.addresses import Policy
 from auth import access
 from auth.access import Access, AccessOptions
@@ -26,6 +29,7 @@ from models.dataset import DEFAULT_TENANT
 from observing import rows
 from observing.recorder import Recorder, SelfIngestTarget
 from openapi.document import Description
+from pgwire.listener import Listener
 from processes.supervise import keep_running
 from query.service import QueryService
 from runtime import Pool, log_failures, offload, repeat
@@ -43,6 +47,7 @@ from web.ingestion.protocols import protocols
 from web.ingestion.writer import Writer
 from web.services import Services, services_of
 
+POSTGRESQL: Final = "pgwire"
 # How long the host's other processes wait for a query process that does not come up.
 WARM_SECONDS = 5.0
 
@@ -97,7 +102,10 @@ def start(app: Flask) -> None:
     recorder = services.recorder
     if recorder:
         recorder.start()
-    for name, module in (("maintenance", "storage.upkeep.maintenance"), ("alerting", "alerting.process")):
+    if preflight.PG_LISTENER in os.environ:
+        app.extensions[POSTGRESQL] = listener = Listener(services)
+        listener.start(int(os.environ[preflight.PG_LISTENER]))
+    for name, module in _processes(services.settings):
         command = [sys.executable, "-m", "processes.run", module, "--parent", str(os.getpid())]
         keep_running(
             name,
@@ -109,9 +117,19 @@ def start(app: Flask) -> None:
         )
 
 
+def _processes(settings: Settings) -> Iterator[tuple[str, str]]:
+    """The processes of which a host has one: name and module."""
+    yield "maintenance", "storage.upkeep.maintenance"
+    yield "alerting", "alerting.process"
+    if settings.otlp_grpc_bind:
+        yield "otlp_grpc", "otlp_grpc.process"
+
+
 def stop(app: Flask) -> None:
     """End the worker's queries; write what is queued and seal its segment."""
     services = services_of(app)
+    if POSTGRESQL in app.extensions:
+        app.extensions[POSTGRESQL].close()
     services.queries.close()
     services.access.last_use.close()
     if services.recorder:

@@ -10,6 +10,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from typing import ParamSpec, TypeVar
@@ -17,12 +18,14 @@ from typing import ParamSpec, TypeVar
 import logs
 from auth.accounts import bootstrap_administrator, has_other_password
 from auth.passwords import Passwords
+from auth.scram import ScramVerifiers
 from auth.secrets import Secrets, master_key, require_same_key
 from auth.weak_passwords import reached_at, refuse_guessable_password
 from config import InvalidSetting, Settings, close_to_others
 from embedded_postgres import server
 from errors import InvalidName, StorageUnavailable, WeirError
 from models import base
+from pgwire.catalogue.cluster import KIND as CATALOGUE
 from processes.locks import wait_for_lock
 from storage.backup.data_dir import require_restored
 from storage.cluster import host
@@ -52,19 +55,21 @@ def start(settings: Settings, addresses: Sequence[str]) -> None:
     base.bind(server.url(settings.database_url, settings.data_dir))
     base.check_reachable()
     base.migrate()
-    require_same_key(Secrets(master_key(settings.secret_key, settings.data_dir)))
+    secrets = Secrets(master_key(settings.secret_key, settings.data_dir))
+    require_same_key(secrets)
     passwords = Passwords(_here)
     reached = reached_at(addresses, settings.trusted_proxies, settings.public_url)
     refuse_guessable_password(passwords, settings.admin_username, settings.admin_password, reached)
-    given = settings.admin_password
-    if given is not None and has_other_password(passwords, settings.admin_username, given):
+    wanted = settings.admin_password
+    if wanted is not None and has_other_password(passwords, settings.admin_username, wanted):
         logger.warning(
             "WEIR_ADMIN_PASSWORD counts on the first start alone and is not used: there are users already, and %s has "
             "another password; `weirctl admin reset-password` makes a new one",
             settings.admin_username,
         )
     membership.join(host.layout(settings.data_dir, settings.storage_url), settings.advertise_url)
-    password = bootstrap_administrator(passwords, settings.admin_username, settings.admin_password, datetime.now(UTC))
+    given = (settings.admin_username, settings.admin_password)
+    password = bootstrap_administrator(passwords, *given, datetime.now(UTC), ScramVerifiers(secrets))
     if password is not None:
         print(
             f"\n  Administrator: {settings.admin_username}\n  Password:      {password}\n"
@@ -83,14 +88,16 @@ def _require_self_dataset(name: str | None) -> None:
 
 
 def stop(settings: Settings, _: Sequence[str]) -> None:
-    """Leave, and stop what `start` started, after maintenance has ended, which would start it again."""
-    with (settings.data_dir / "maintenance.lock").open("w") as lock:
-        wait_for_lock(lock)
+    """Leave, and stop what `start` started, after those have ended that would start it again, or still store."""
+    with ExitStack() as ended:
+        for name in ("maintenance.lock", "otlp_grpc.lock"):
+            wait_for_lock(ended.enter_context((settings.data_dir / name).open("w")))
         try:
             base.bind(server.url(settings.database_url, settings.data_dir))
             layout = host.layout(settings.data_dir, settings.storage_url)
             membership.leave(layout, is_alone=settings.advertise_url is None)
         finally:
+            server.stop(settings.data_dir, CATALOGUE)
             if settings.database_url is None:
                 base.database.close_all()
                 server.stop(settings.data_dir)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 MIB = 1024 * 1024
@@ -55,6 +55,10 @@ def _seconds(text: str) -> float:
     return value
 
 
+def _seconds_or_never(text: str) -> float:
+    return 0.0 if text.strip() == "0" else _seconds(text)
+
+
 def _one_of(*allowed: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in allowed:
@@ -74,13 +78,41 @@ def _url(*schemes: str) -> Callable[[str], str]:
     return read
 
 
+class Address(NamedTuple):
+    """Where a socket is bound."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def _address(text: str) -> Address:
+    host, _, port = text.strip().rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 2**16 or "/" in host or " " in host:
+        raise ValueError("expected HOST:PORT, such as 127.0.0.1:4317 or [::]:4317")
+    return Address(host.removeprefix("[").removesuffix("]"), int(port))
+
+
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def setting(read: Callable[[str], Any], default: Any, meaning: str, *, secret: bool = False) -> Any:
-    """One setting: how its text is read, its default, and what the manual says of it."""
-    return field(default=default, metadata={"read": read, "meaning": meaning, "secret": secret})
+def _address_or_nothing(text: str) -> str:
+    """`host:port`, or nothing for none."""
+    return str(_address(text)) if text.strip() else ""
+
+
+def setting(
+    read: Callable[[str], Any], default: Any, meaning: str, *, secret: bool = False, may_be_empty: bool = False
+) -> Any:
+    """One setting: how its text is read, its default, and what the manual says of it.
+
+    `may_be_empty`: set to nothing it means something else than unset.
+    """
+    metadata = {"read": read, "meaning": meaning, "secret": secret, "may_be_empty": may_be_empty}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +150,13 @@ class Settings:
     max_inflight_bytes: int = setting(
         _bytes, 256 * MIB, "bodies in flight per worker, and what decoding protobuf makes of them, before 503"
     )
+    otlp_grpc_bind: Address | None = setting(
+        _address, None, "where OTLP/gRPC is taken, usually `127.0.0.1:4317`; unset: nowhere"
+    )
+    otlp_grpc_certificate: Path | None = setting(
+        Path, None, "PEM file of the certificates that OTLP/gRPC shows; unset: it is not encrypted"
+    )
+    otlp_grpc_private_key: Path | None = setting(Path, None, "PEM file of the key of those certificates")
     disk_high_water_percent: int = setting(_percent, 92, "disk use at which ingestion is refused")
     disk_low_water_percent: int = setting(_percent, 88, "disk use below which ingestion resumes")
     query_timeout_seconds: float = setting(_seconds, 300.0, "longest run of one query")
@@ -136,7 +175,16 @@ class Settings:
     query_time_range: str = setting(
         _one_of("optional", "required"), "optional", "`required`: startTime and endTime are mandatory"
     )
+    promql_points: int = setting(_positive, 11_000, "steps of one PromQL range query")
+    promql_samples: int = setting(_positive, 50_000_000, "samples that one PromQL expression may read or hold")
+    promql_series: int = setting(_positive, 500_000, "series that one selector of a PromQL expression may match")
+    promql_experimental: bool = setting(
+        _boolean, False, "also what Prometheus has behind `--enable-feature=promql-experimental-functions`"
+    )
     flush_seconds: float = setting(_seconds, 5.0, "age at which a segment with data is sealed for conversion")
+    iceberg_seconds: float = setting(
+        _seconds_or_never, 10.0, "most seconds from a Parquet file to its being in the Iceberg table; 0: no tables"
+    )
     oidc_issuer: str | None = setting(_url("https", "http"), None, "OIDC issuer")
     oidc_client_id: str | None = setting(str, None, "OIDC client id")
     oidc_client_secret: str | None = setting(str, None, "OIDC client secret", secret=True)
@@ -163,6 +211,22 @@ class Settings:
         str, None, "dataset of the tenant `default` in which Weir stores its own log lines and metrics; unset: none"
     )
     self_seconds: float = setting(_seconds, 60.0, "how often Weir's own metrics are stored in `WEIR_SELF_DATASET`")
+    pg_bind: str | None = setting(
+        _address_or_nothing,
+        None,
+        "where clients of PostgreSQL connect, `host:port`; unset: `127.0.0.1:5433` if it is free; empty: nowhere",
+        may_be_empty=True,
+    )
+    pg_tls_cert: Path | None = setting(Path, None, "certificate chain (PEM) for clients of PostgreSQL")
+    pg_tls_key: Path | None = setting(Path, None, "key (PEM) of that certificate")
+    pg_tls: str = setting(
+        _one_of("on", "off"),
+        "on",
+        "`off`: clients of PostgreSQL on other hosts need no TLS, as behind a proxy that has it",
+    )
+    pg_connections: int = setting(_positive, 200, "connections of clients of PostgreSQL in each worker")
+    pg_identity_connections: int = setting(_positive, 100, "of those, connections of one user or API key")
+    pg_idle_seconds: float = setting(_seconds, 3600.0, "how long such a connection may ask nothing")
     http_stack: str = setting(
         _one_of("fast", "stock"),
         "fast",
@@ -177,7 +241,7 @@ class Settings:
         given = {
             each.name: _read(name, each.metadata["read"], environ[name])
             for name, each in known.items()
-            if environ.get(name)
+            if environ.get(name) or (name in environ and each.metadata["may_be_empty"])
         }
         return cls(**given)._checked()
 
@@ -195,11 +259,17 @@ class Settings:
     def _checked(self) -> "Settings":
         if (self.oidc_issuer is None) != (self.oidc_client_id is None):
             raise InvalidSetting("WEIR_OIDC_ISSUER and WEIR_OIDC_CLIENT_ID belong together: set both or none")
+        if (self.otlp_grpc_certificate is None) != (self.otlp_grpc_private_key is None):
+            raise InvalidSetting(
+                "WEIR_OTLP_GRPC_CERTIFICATE and WEIR_OTLP_GRPC_PRIVATE_KEY belong together: set both or none"
+            )
         if self.advertise_url is not None and (self.storage_url is None or self.database_url is None):
             raise InvalidSetting(
                 "WEIR_ADVERTISE_URL makes this one of several hosts, which share PostgreSQL and a bucket: "
                 "set WEIR_DATABASE_URL and WEIR_STORAGE_URL too"
             )
+        if (self.pg_tls_cert is None) != (self.pg_tls_key is None):
+            raise InvalidSetting("WEIR_PG_TLS_CERT and WEIR_PG_TLS_KEY belong together: set both or none")
         if self.disk_low_water_percent > self.disk_high_water_percent:
             raise InvalidSetting("WEIR_DISK_LOW_WATER_PERCENT is above WEIR_DISK_HIGH_WATER_PERCENT")
         return self

@@ -98,6 +98,12 @@ class UnsupportedSQL(InvalidRequest):
     code = "unsupported_sql"
 
 
+class InvalidPromQL(InvalidRequest):
+    """The expression is not PromQL: syntax, unknown function, wrong types. The text says where."""
+
+    code = "invalid_promql"
+
+
 class UnknownRole(InvalidRequest):
     """A key or user was to get a role that does not exist."""
 
@@ -156,6 +162,12 @@ class DatasetNotFound(NotFound):
     """The dataset does not exist, and the caller could have read it."""
 
     code = "dataset_not_found"
+
+
+class NamespaceNotFound(NotFound):
+    """The Iceberg catalog has no namespace of that name for the caller."""
+
+    code = "namespace_not_found"
 
 
 class ColumnNotFound(NotFound):
@@ -332,6 +344,12 @@ class QueryTooLarge(Unprocessable):
     code = "query_too_large"
 
 
+class PromQLFailed(Unprocessable):
+    """An expression that cannot be evaluated over the series that there are, such as many-to-many matching."""
+
+    code = "promql_failed"
+
+
 class QueryCancelled(Unprocessable):
     """A query was ended by its owner or by an administrator."""
 
@@ -364,6 +382,12 @@ class BodyTimedOut(Overloaded):
     """The sender stopped in the middle of its body. Not the client's data is at fault, so it may send it again."""
 
     code = "body_timeout"
+
+
+class TableNotPublished(Overloaded):
+    """The dataset's Iceberg table will be there in a few seconds, or once maintenance has rewritten its files."""
+
+    code = "table_not_published"
 
 
 class DiskFull(Overloaded):

@@ -67,7 +67,9 @@ def on_starting(server: Any) -> None:
     """
     try:
         preflight.require_free(server.cfg.address)
+        preflight.require_otlp_grpc(settings)
         preflight.prepare_data_dir(settings)
+        _listen_for_postgresql(server)
     except preflight.CannotStart as error:
         sys.exit(f"weir: {error}")
     lock = (settings.data_dir / preflight.LOCK).open("w")
@@ -75,10 +77,35 @@ def on_starting(server: Any) -> None:
     fcntl.flock(lock, fcntl.LOCK_SH)
     started: list[bool] = []
     atexit.register(_finish, os.getpid(), lock, started)
-    if _bootstrap("start", *map(host_of, server.cfg.address)):
+    addresses = [*server.cfg.address, *([settings.otlp_grpc_bind] if settings.otlp_grpc_bind else [])]
+    if preflight.PG_LISTENER in os.environ:
+        addresses.append(preflight.postgresql_address(settings))
+    if _bootstrap("start", *map(host_of, addresses)):
         sys.exit(1)
     started.append(True)
     _let_booting_workers_end()
+
+
+def _listen_for_postgresql(server: Any) -> None:
+    """Workers inherit the socket by their fork, a new master by its environment. Raises preflight.CannotStart."""
+    if preflight.PG_LISTENER in os.environ and "GUNICORN_FD" in os.environ:
+        return
+    os.environ.pop(preflight.PG_LISTENER, None)
+    listener = preflight.listen_for_postgresql(settings)
+    if listener is not None:
+        os.environ[preflight.PG_LISTENER] = str(listener.detach())
+    elif settings.pg_bind is None:
+        server.log.warning(
+            "%s is taken, so that no client of PostgreSQL can connect: choose another address with WEIR_PG_BIND, "
+            "or set it to nothing",
+            preflight.DEFAULT_PG_BIND,
+        )
+
+
+def pre_exec(server: Any) -> None:
+    """Before a new master replaces this one: the socket for clients of PostgreSQL stays open."""
+    if preflight.PG_LISTENER in os.environ:
+        os.set_inheritable(int(os.environ[preflight.PG_LISTENER]), True)
 
 
 def _bootstrap(*arguments: str) -> int:
@@ -166,3 +193,5 @@ def when_ready(server: Any) -> None:
     """Say where to go next."""
     address = ", ".join(str(sock) for sock in server.LISTENERS)
     server.log.info("Weir listens on %s; the first five minutes are in README.md", address)
+    if preflight.PG_LISTENER in os.environ:
+        server.log.info("Clients of PostgreSQL connect to %s", settings.pg_bind or preflight.DEFAULT_PG_BIND)

@@ -18,6 +18,8 @@ from auth.last_use import LastUse
 from auth.oidc import BearerTokens
 from auth.openid import ProviderOptions
 from auth.passwords import Passwords
+from auth.scram import ScramVerifiers
+from auth.scram_login import ScramLogins
 from auth.secrets import Secrets, master_key
 from auth.sessions import Sessions
 from auth.tenants import Tenants
@@ -88,6 +90,7 @@ class Access:
     provider: "Provider | None"
     bearer_tokens: BearerTokens | None
     last_use: LastUse
+    scram: ScramLogins
 
 
 def _client_of(options: ProviderOptions) -> "Provider":
@@ -104,6 +107,7 @@ def build(options: AccessOptions, passwords: Passwords, clock: Callable[[], date
     generation: Generation = SharedGeneration(options.data_dir) if options.one_host else DatabaseGeneration()
     cache = IdentityCache(generation)
     last_use = LastUse(api_key.touch)
+    scram, backoff = ScramVerifiers(secrets), Backoff()
     provider = None if options.provider is None else _client_of(options.provider)
     bearer_tokens = None if provider is None else BearerTokens(provider, cache)
     return Access(
@@ -111,13 +115,14 @@ def build(options: AccessOptions, passwords: Passwords, clock: Callable[[], date
         public_url=options.public_url,
         secrets=secrets,
         passwords=passwords,
-        verifier=Verifier(secrets, passwords, Backoff(), cache, last_use, clock),
+        verifier=Verifier(secrets, passwords, backoff, cache, last_use, clock, scram),
         generation=generation,
         api_keys=ApiKeys(secrets, generation, clock),
-        accounts=Accounts(passwords, generation, clock),
-        tenants=Tenants(passwords, generation, clock),
+        accounts=Accounts(passwords, generation, clock, scram),
+        tenants=Tenants(passwords, generation, clock, scram),
         sessions=Sessions(secrets, cache, generation, clock, provider),
         provider=provider,
         bearer_tokens=bearer_tokens,
         last_use=last_use,
+        scram=ScramLogins(scram, backoff, generation, last_use, clock),
     )

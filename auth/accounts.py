@@ -8,6 +8,7 @@ from typing import Final
 from auth import names, passwords
 from auth.passwords import Passwords
 from auth.privileges import is_administrator, parse_entries
+from auth.scram import ScramVerifiers
 from auth.verify import entries_of
 from errors import InvalidRole, LastAdministrator
 from models import generation, role, session, user
@@ -22,15 +23,24 @@ ADMIN_ENTRIES: Final[RawEntries] = ({"privilege": "admin"},)
 
 
 class Accounts:
-    def __init__(self, passwords: Passwords, generation: Generation, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        passwords: Passwords,
+        generation: Generation,
+        clock: Callable[[], datetime],
+        scram: ScramVerifiers | None = None,
+    ) -> None:
+        """Without `scram`, users log in over HTTP once before they can over the PostgreSQL protocol."""
         self._passwords = passwords
         self._generation = generation
         self._clock = clock
+        self._scram = scram
 
     def create_user(self, tenant: str, name: str, roles: Iterable[str]) -> str:
         """The generated password, which is stored nowhere. Raises InvalidName, UserExists, UnknownRole."""
         password = passwords.generate()
-        new = NewUser(names.check_user(name), self._passwords.hash(password), self._clock())
+        scram = self._sealed(tenant, names.check_user(name), password)
+        new = NewUser(name, self._passwords.hash(password), self._clock(), scram=scram)
         with self._generation.changing():
             user.create(tenant, new, roles)
         return password
@@ -47,7 +57,7 @@ class Accounts:
         password = passwords.generate()
         password_hash = self._passwords.hash(password)
         with self._generation.changing(), generation.changing():
-            user.set_password_hash(tenant, name, password_hash)
+            user.set_password_hash(tenant, name, password_hash, self._sealed(tenant, name, password))
             session.delete_of_user(tenant, name)
         return password
 
@@ -90,6 +100,9 @@ class Accounts:
         with self._generation.changing():
             tenants.set_default_role(tenant, name)
 
+    def _sealed(self, tenant: str, name: str, password: str) -> bytes | None:
+        return None if self._scram is None else self._scram.seal(tenant, name, password)
+
     @contextmanager
     def _reducing(self, tenant: str) -> Iterator[None]:
         """A change that may take rights away. Raises LastAdministrator, undoing it, if it takes away the last one.
@@ -103,7 +116,9 @@ class Accounts:
                 raise LastAdministrator("this would leave no native user with the privilege admin")
 
 
-def bootstrap_administrator(passwords_: Passwords, username: str, password: str | None, now: datetime) -> str | None:
+def bootstrap_administrator(
+    passwords_: Passwords, username: str, password: str | None, now: datetime, scram: ScramVerifiers | None = None
+) -> str | None:
     """Make the first administrator when there is no user yet; the password, if it was generated, to be shown once.
 
     Safe when several processes start at once: one of them makes it. Raises InvalidName.
@@ -111,7 +126,8 @@ def bootstrap_administrator(passwords_: Passwords, username: str, password: str 
     if user.list_all(DEFAULT):
         return None
     password_in_use = passwords.generate() if password is None else password
-    administrator = NewUser(names.check_user(username), passwords_.hash(password_in_use), now)
+    sealed = None if scram is None else scram.seal(DEFAULT, names.check_user(username), password_in_use)
+    administrator = NewUser(names.check_user(username), passwords_.hash(password_in_use), now, scram=sealed)
     with generation.changing():
         if user.list_all(DEFAULT):
             return None

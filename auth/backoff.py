@@ -7,6 +7,7 @@ seen to be right before (auth/passwords.py). Counted per worker, so a host allow
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from typing import Final
@@ -68,7 +69,8 @@ class Backoff:
 
     def _keep(self, key: tuple[str, ...], attempts: Attempts) -> None:
         self._attempts[key] = attempts
-        self._attempts.move_to_end(key)
+        with suppress(KeyError):  # another thread has forgiven it meanwhile
+            self._attempts.move_to_end(key)
         if len(self._attempts) > REMEMBERED:
             self._attempts.popitem(last=False)
 

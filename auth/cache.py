@@ -3,6 +3,7 @@
 import os
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -41,7 +42,8 @@ class IdentityCache:
         now = self._generation.read()
         entry = self._kept.get(digest)
         if entry is not None and entry[0] == now:
-            self._kept.move_to_end(digest)
+            with suppress(KeyError):  # another thread has forgotten it meanwhile
+                self._kept.move_to_end(digest)
             return entry[1]
         loaded = load()
         if loaded is not None and now is not None:

@@ -6,6 +6,7 @@ import secrets
 import string
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from threading import BoundedSemaphore, Lock
 from typing import Final, ParamSpec, Protocol, TypeVar
 
@@ -92,7 +93,8 @@ class Passwords:
     def _knows(self, fact: bytes) -> bool:
         if fact not in self._matched:
             return False
-        self._matched.move_to_end(fact)
+        with suppress(KeyError):  # another thread has forgotten it meanwhile
+            self._matched.move_to_end(fact)
         return True
 
     def _remember(self, fact: bytes) -> None:

@@ -9,6 +9,7 @@ from auth.accounts import ADMIN_ENTRIES, ADMIN_ROLE
 from auth.identity import Identity
 from auth.passwords import Passwords
 from auth.privileges import Action, require
+from auth.scram import ScramVerifiers
 from errors import Conflict, Forbidden
 from models import generation, role, tenant, user
 from models.shared_generation import Generation
@@ -27,8 +28,11 @@ class NewTenant:
 
 
 class Tenants:
-    def __init__(self, passwords: Passwords, generation: Generation, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, passwords: Passwords, generation: Generation, clock: Callable[[], datetime], scram: ScramVerifiers
+    ) -> None:
         self._passwords = passwords
+        self._scram = scram
         self._generation = generation
         self._clock = clock
 
@@ -38,10 +42,12 @@ class Tenants:
             names.check_tenant(tenant_id), self._clock(), names.check_user(username), passwords.generate()
         )
         password_hash = self._passwords.hash(new_tenant.password)
+        scram = self._scram.seal(new_tenant.id, username, new_tenant.password)
+        administrator = NewUser(username, password_hash, new_tenant.created_at, scram=scram)
         with self._generation.changing(), generation.changing():
             tenant.create(new_tenant.id, new_tenant.created_at)
             role.put(new_tenant.id, ADMIN_ROLE, ADMIN_ENTRIES)
-            user.create(new_tenant.id, NewUser(username, password_hash, new_tenant.created_at), [ADMIN_ROLE])
+            user.create(new_tenant.id, administrator, [ADMIN_ROLE])
         return new_tenant
 
     def delete(self, tenant_id: str) -> None:

@@ -11,8 +11,10 @@ from auth.last_use import LastUse
 from auth.names import is_text
 from auth.passwords import Passwords
 from auth.privileges import parse_entries
+from auth.scram import ScramVerifiers
 from auth.secrets import Secrets
 from models import api_key, user
+from models.api_key import ApiKeyRecord
 from models.role import RoleRecord
 from models.user import UserRecord
 
@@ -40,6 +42,7 @@ class Verifier:
         cache: IdentityCache,
         last_use: LastUse,
         clock: Clock,
+        scram: ScramVerifiers,
     ) -> None:
         self._secrets = secrets
         self._passwords = passwords
@@ -47,6 +50,7 @@ class Verifier:
         self._cache = cache
         self._last_use = last_use
         self._clock = clock
+        self._scram = scram
 
     def api_key(self, tenant: str, secret: str) -> Identity | None:
         """The identity of a key of this tenant. The secret is compared exactly, by a digest under our own key."""
@@ -75,10 +79,20 @@ class Verifier:
         ):
             return None
         self._backoff.forgive(claim.address, account)
-        return None if record is None else Resolved(_native(claim.tenant, record))
+        if record is None:
+            return None
+        self._keep_scram(claim, record)
+        return Resolved(native(claim.tenant, record))
+
+    def _keep_scram(self, claim: Claim, record: UserRecord) -> None:
+        """Of users that an earlier version made, nothing is there yet to log in with over the PostgreSQL protocol."""
+        if record.scram is None and record.password_hash is not None:
+            sealed = self._scram.seal(claim.tenant, claim.name, claim.password)
+            user.add_scram(claim.tenant, claim.name, record.password_hash, sealed)
 
 
-def _native(tenant: str, found: UserRecord) -> Identity:
+def native(tenant: str, found: UserRecord) -> Identity:
+    """The identity of a native user."""
     return identity_of(tenant, Kind.NATIVE, found.name, found.name, found.roles)
 
 
@@ -86,7 +100,12 @@ def _load_key(tenant: str, digest: bytes) -> Resolved | None:
     record = api_key.find(tenant, digest)
     if record is None:
         return None
-    return Resolved(identity_of(tenant, Kind.API_KEY, record.key_id, record.name, record.roles), record.expires_at)
+    return Resolved(of_key(tenant, record), record.expires_at)
+
+
+def of_key(tenant: str, record: ApiKeyRecord) -> Identity:
+    """The identity of an API key."""
+    return identity_of(tenant, Kind.API_KEY, record.key_id, record.name, record.roles)
 
 
 def identity_of(tenant: str, kind: Kind, identifier: str, name: str, roles: Iterable[RoleRecord]) -> Identity:

@@ -21,6 +21,7 @@ BENCHMARKS = {
     "remote_write_decode": "Remote write against a dict per sample",
     "telemetry_http": "OTLP and remote write over HTTP until durable, against the decode alone",
     "storage": "Conversion, choice of files, unconverted rows and compaction, against the bare work",
+    "lake": "Iceberg tables: publication and the catalog's answer at 10,000 files",
     "metrics_layout": "Samples sorted by series against samples sorted by time",
     "sql": "SQL against hand-written Polars and DuckDB",
     "needle": "Thirteen questions over 2 and 20 million events, text indexes included",

@@ -23,7 +23,7 @@ from ingest.json import decoding
 from ingest.otlp import logs
 from ingest.otlp.costs import json_estimate
 from web import content_codings
-from web.bodies import Inflight
+from web.inflight import Inflight
 
 BYTES: Final = 4 * 1024 * 1024
 STEPS: Final = (1, 4)

@@ -67,7 +67,9 @@ def gauges(settings: Settings, storage: Storage, queries: QueryService) -> Itera
     """The host's state of now. What cannot be asked is left out: a scrape has to work when the rest does not."""
     layout = storage.layout
     yield Gauge(
-        "workers", "Worker processes alive.", shared_counters.living(layout.root / shared_counters.DIRECTORY_NAME)
+        "workers",
+        "Processes alive that take events.",
+        shared_counters.living(layout.root / shared_counters.DIRECTORY_NAME),
     )
     yield Gauge("disk_used_ratio", "Use of the disk that holds the segments.", used_percent(layout.staging) / 100)
     yield Gauge("queries_in_progress", "Queries that run or wait.", queries.in_progress())

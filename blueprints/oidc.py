@@ -17,7 +17,7 @@ from errors import Forbidden, InvalidHeader, InvalidRequest, LoginFailed, OidcNo
 from models.tenant import DEFAULT
 from serving.flask_app.current import this_request
 from web import audit
-from web.audit import Actor
+from web.audit_record import NOBODY, Actor
 from web.authentication import SESSION_COOKIE, access, identify, own_origin
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _open_oidc(provider: "Provider", begun: Login) -> NewSession:
         tokens = provider.exchange(code, begun.redirect_uri, begun.code_verifier, begun.nonce)
         return access().sessions.open_oidc(begun.tenant, tokens, provider)
     except LoginFailed:
-        audit.record(begun.tenant, audit.NOBODY, "session.refuse", provider.options.issuer, 401)
+        audit.record(begun.tenant, NOBODY, "session.refuse", provider.options.issuer, 401)
         raise
 
 

@@ -1,19 +1,15 @@
 """Queries: SQL in, rows out; the queries that run, and their end."""
 
-import errno
-import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from flask import Blueprint, Response, jsonify, request
 
 from auth.privileges import Action, may, require
-from errors import WeirError
 from query import timerange
 from query.process.slot_table import Query
-from query.results.content_coding import CODINGS
-from query.results.options import Format, Options
+from query.results.options import MEDIA_FORMATS, Format, Options
 from query.service import Question, Result
 from query.timerange import TimeRange
 from schemas.query import QuerySchema, RunningQuerySchema, known_members
@@ -23,10 +19,9 @@ from web.caller import caller
 from web.client_connection import client_disconnected
 from web.json_bodies import json_body
 from web.questions import name_of
+from web.results import Body, accepted_coding
 from web.services import services
 from web.sources import Sources
-
-logger = logging.getLogger(__name__)
 
 blueprint = protect(Blueprint("query", __name__, url_prefix="/api/v1"))
 
@@ -37,7 +32,7 @@ ALIASES: Final = {
     "application/x-jsonlines": Format.NDJSON,
     "application/parquet": Format.PARQUET,
 }
-MEDIA_TYPES: Final = {each.value: each for each in Format} | ALIASES
+MEDIA_TYPES: Final = {each.value: each for each in MEDIA_FORMATS} | ALIASES
 
 
 @blueprint.post("/query")
@@ -85,20 +80,13 @@ def _question(members: Mapping[str, Any], now_ns: int) -> Question:
         now_ns=now_ns,
         parameters=tuple(members["parameters"]),
         options=Options(format, members["fields_form"], members["send_null"], members["escape_formulas"]),
-        coding="identity" if format is Format.PARQUET else _coding(),
+        coding="identity" if format is Format.PARQUET else accepted_coding(),
         privileged=may(caller(), Action.ADMINISTER),
     )
 
 
-def _coding() -> str:
-    """The coding that the client likes best; of equals the one that packs better. Parquet is packed already."""
-    qualities = {coding: request.accept_encodings.quality(coding) for coding in ("zstd", "gzip") if coding in CODINGS}
-    best = max(qualities, key=lambda coding: qualities[coding])
-    return best if qualities[best] > 0 else "identity"
-
-
 def _answer(result: Result, format: Format, ignored: Sequence[str]) -> Response:
-    answer = Response(_Body(result), content_type=_content_type(format), direct_passthrough=True)
+    answer = Response(Body(result), content_type=_content_type(format), direct_passthrough=True)
     answer.headers["Vary"] = "Accept, Accept-Encoding"
     answer.headers["Cache-Control"] = "no-store"
     answer.headers["X-Content-Type-Options"] = "nosniff"
@@ -119,24 +107,6 @@ def _answer(result: Result, format: Format, ignored: Sequence[str]) -> Response:
 
 def _content_type(format: Format) -> str:
     return "text/csv; charset=utf-8; header=present" if format is Format.CSV else format.value
-
-
-class _Body:
-    """A result as the server iterates over it."""
-
-    def __init__(self, result: Result) -> None:
-        self._result = result
-
-    def __iter__(self) -> Iterator[bytes]:
-        try:
-            yield from self._result
-        except WeirError as error:
-            logger.info("a result ended half-way: %s", error.code)
-            # The status is long out. A connection that breaks tells every client that this is not the whole result.
-            raise ConnectionResetError(errno.ECONNRESET, "the query ended half-way") from error
-
-    def close(self) -> None:
-        self._result.close()
 
 
 def _may_end(query: Query) -> bool:

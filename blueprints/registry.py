@@ -16,11 +16,13 @@ from blueprints import (
     filters,
     health,
     home,
+    iceberg,
     ingestion,
     internal,
     metrics,
     oidc,
     openapi,
+    prometheus,
     query,
     roles,
     targets,
@@ -49,10 +51,12 @@ BLUEPRINTS: Final = (
     health.about,
     collector.blueprint,
     collector.health,
+    iceberg.blueprint,
+    iceberg.tokens,
     health.public,
 )
 # Modules with several blueprints of one kind.
-FAMILIES: Final = (ingestion, apikeys, elasticsearch)
+FAMILIES: Final = (ingestion, apikeys, elasticsearch, prometheus)
 
 
 def register(app: Flask, services: Services) -> None:

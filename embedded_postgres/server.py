@@ -59,6 +59,23 @@ QUIET: Final = {
 
 
 @dataclass(frozen=True)
+class Kind:
+    """One of our clusters: its directory under the data directory, what its configuration adds, and its version.
+
+    `is_oldest`: of the versions that the wheel carries the oldest, not the newest. `most_bytes`: of address space that
+    each of its processes may have.
+    """
+
+    directory: str
+    configuration: str = CONFIGURATION
+    is_oldest: bool = False
+    most_bytes: int | None = None
+
+
+MAIN: Final = Kind("postgres")
+
+
+@dataclass(frozen=True)
 class Account:
     """Who runs PostgreSQL, which refuses to run as root. None: whoever we are."""
 
@@ -72,14 +89,15 @@ class Cluster:
 
     root: Path
     account: Account | None
+    kind: Kind = MAIN
 
     @property
     def binaries(self) -> Path:
-        """The wheel's programs: of the version the cluster was made with, else the newest. Raises StorageUnavailable.
+        """The wheel's programs: of the version the cluster was made with, else its kind's. Raises StorageUnavailable.
 
         Asked for only when a program is about to be run: finding out their versions runs them.
         """
-        return _binaries(self.data)
+        return _binaries(self.data, self.kind)
 
     @property
     def data(self) -> Path:
@@ -108,18 +126,18 @@ def url(configured: str | None, data_dir: Path) -> str:
     return configured or cluster(data_dir).url
 
 
-def cluster(data_dir: Path) -> Cluster:
-    """The cluster under `data_dir`, whether or not it exists yet."""
-    root = data_dir.resolve() / "postgres"
-    return Cluster(root, _account(root / "data"))
+def cluster(data_dir: Path, kind: Kind = MAIN) -> Cluster:
+    """The cluster of this kind under `data_dir`, whether or not it exists yet."""
+    root = data_dir.resolve() / kind.directory
+    return Cluster(root, _account(root / "data"), kind)
 
 
-def ensure_running(data_dir: Path) -> str:
+def ensure_running(data_dir: Path, kind: Kind = MAIN) -> str:
     """Create and start the cluster unless it runs already; return its URL. Processes that race here queue up.
 
     Raises StorageUnavailable when it does not answer in time.
     """
-    found = cluster(data_dir)
+    found = cluster(data_dir, kind)
     with _exclusive(found):
         # Open for passing through: PostgreSQL's account shall get to its own directories without any privilege.
         _own_directory(found, found.root, 0o711)
@@ -145,9 +163,11 @@ def _answers(found: Cluster) -> bool:
     return True
 
 
-def stop(data_dir: Path) -> None:
+def stop(data_dir: Path, kind: Kind = MAIN) -> None:
     """Stop the cluster if it runs; its clients are disconnected, its data is flushed."""
-    found = cluster(data_dir)
+    found = cluster(data_dir, kind)
+    if not found.root.exists():
+        return
     with _exclusive(found):
         if is_running(found):
             _run(found, ["pg_ctl", "stop", "-D", str(found.data), "-m", "fast", "-w", "-t", str(START_SECONDS)])
@@ -200,7 +220,7 @@ def _create(found: Cluster) -> None:
         ],
     )
     with (unfinished / "postgresql.conf").open("a") as configuration:
-        configuration.write(CONFIGURATION)
+        configuration.write(found.kind.configuration)
     unfinished.rename(found.data)
 
 
@@ -258,7 +278,7 @@ def _own_directory(found: Cluster, path: Path, mode: int = 0o700) -> None:
 
 def _run(found: Cluster, command: Sequence[str]) -> None:
     """Run one of PostgreSQL's programs to its end. Raises StorageUnavailable with what it said."""
-    program = [*_as_account(found), str(found.binaries / command[0]), *command[1:]]
+    program = [*_limited(found.kind), *_as_account(found), str(found.binaries / command[0]), *command[1:]]
     with tempfile.TemporaryFile() as output:
         # A file, not a pipe: the server inherits it, and a pipe would stay open for as long as the server runs.
         # To its end, whoever wants to stop us meanwhile: half a start could not be stopped.
@@ -270,6 +290,12 @@ def _run(found: Cluster, command: Sequence[str]) -> None:
         said = output.read().decode(errors="replace").strip()
     if done.returncode:
         raise StorageUnavailable(f"embedded PostgreSQL: {command[0]} failed: {said[-2000:]} (log: {found.log})")
+
+
+def _limited(kind: Kind) -> list[str]:
+    """The prefix that bounds the memory of a program and of all that it starts, where util-linux has it."""
+    prlimit = shutil.which("prlimit")
+    return [] if kind.most_bytes is None or prlimit is None else [prlimit, f"--as={kind.most_bytes}"]
 
 
 def _as_account(found: Cluster) -> list[str]:
@@ -312,7 +338,15 @@ def _account(data: Path) -> Account | None:
     return Account(65534, 65534)
 
 
-def _binaries(data: Path) -> Path:
+def version(kind: Kind) -> str:
+    """The version of the programs that a new cluster of this kind is made with, as `16.14`. Raises StorageUnavailable.
+
+    An older cluster of the kind may be of another one.
+    """
+    return _version(_binaries(Path(os.devnull), kind))
+
+
+def _binaries(data: Path, kind: Kind) -> Path:
     spec = find_spec(WHEEL)
     if spec is None or not spec.submodule_search_locations:
         raise StorageUnavailable(f"the package {WHEEL} is not installed: install it or set WEIR_DATABASE_URL")
@@ -321,15 +355,19 @@ def _binaries(data: Path) -> Path:
     try:
         wanted = int((data / "PG_VERSION").read_text())
     except OSError:
-        wanted = max(versions)
+        wanted = min(versions) if kind.is_oldest else max(versions)
     if wanted not in versions:
         raise StorageUnavailable(f"{data} was made by PostgreSQL {wanted}, which {WHEEL} no longer carries")
     return versions[wanted]
 
 
 def _major(binaries: Path) -> int:
+    return int(_version(binaries).split(".")[0])
+
+
+def _version(binaries: Path) -> str:
     said = subprocess.run([str(binaries / "postgres"), "--version"], capture_output=True, text=True, check=True)
-    return int(said.stdout.split()[2].split(".")[0])
+    return said.stdout.split()[2]
 
 
 @contextmanager

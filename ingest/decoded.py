@@ -30,10 +30,11 @@ class Decoded:
 
 
 class Part(NamedTuple):
-    """What of a request goes to one dataset. No other part of the request goes there."""
+    """What of a request goes to one dataset, and what it says of metrics there. No other part goes there."""
 
     dataset: str
     batch: Batch
+    metadata: Mapping[str, MetricMetadata] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ class Meters:
             "rejected_events", "Events left out of requests whose other events were stored.", "protocol", "reason"
         )
         self._committed = self._counter("committed_requests", "Requests made durable by group commits.")
+        self._pg = self._counter("pg_connections", "Connections of clients of PostgreSQL, by what happened.", "event")
         self._own = self._counter("self_events", "Weir's own log lines and numbers, by what became of them.", "outcome")
         self._answer = self._histogram(
             "request_duration_seconds",
@@ -91,6 +92,10 @@ class Meters:
     def queried(self, seconds: float) -> None:
         """A query has its result, or the beginning of a long one."""
         self._query.observe(seconds)
+
+    def pg_connection(self, event: str) -> None:
+        """A connection of a client of PostgreSQL was `opened`, `closed`, `refused` (its login) or `full` (a limit)."""
+        self._of(self._pg, event).inc()
 
     def observed(self, outcome: str, events: int) -> None:
         """So many of Weir's own events were `stored` or `dropped`."""

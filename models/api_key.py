@@ -110,6 +110,20 @@ def find(tenant: str, digest: bytes) -> ApiKeyRecord | None:
 
 
 @connection()
+def find_named(tenant: str, name: str) -> ApiKeyRecord | None:
+    """The key with this name, or this id."""
+    found = _records(tenant, (ApiKey.name == name) | (ApiKey.key_id == name))
+    return next((each for each in found if each.name == name), found[0] if found else None)
+
+
+@connection()
+def find_by_id(tenant: str, key_id: str) -> ApiKeyRecord | None:
+    """The key with this id."""
+    found = _records(tenant, ApiKey.key_id == key_id)
+    return found[0] if found else None
+
+
+@connection()
 def get(tenant: str, key_id: str) -> ApiKeyRecord:
     """Raises KeyNotFound."""
     records = _records(tenant, ApiKey.key_id == key_id)

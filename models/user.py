@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias, cast
 
-from peewee import JOIN, CompositeKey, IntegrityError, TextField
+from peewee import JOIN, BlobField, CompositeKey, IntegrityError, TextField
 from playhouse.postgres_ext import DateTimeTZField
 
 from errors import UserExists, UserNotFound
@@ -26,6 +26,7 @@ class User(Table):
     name = TextField()
     method = TextField()
     password_hash = TextField(null=True)
+    scram = BlobField(null=True)
     email = TextField(null=True)
     created_at = DateTimeTZField()
 
@@ -42,15 +43,18 @@ class UserRole(Table):
         primary_key = CompositeKey("tenant_id", "user_name", "role_name")
 
 
-_Row: TypeAlias = tuple[str, str, str | None, str | None, str | None, RawEntries]
+_Row: TypeAlias = tuple[str, str, str | None, str | None, bytes | None, str | None, RawEntries]
 
 
 @dataclass(frozen=True, slots=True)
 class UserRecord:
+    """`scram` is the sealed verifier of the password, as far as it has been made (auth/scram.py)."""
+
     name: str
     method: Method
     email: str | None
     password_hash: str | None
+    scram: bytes | None
     roles: tuple[RoleRecord, ...]
 
 
@@ -62,6 +66,7 @@ class NewUser:
     password_hash: str | None
     created_at: datetime
     email: str | None = None
+    scram: bytes | None = None
 
 
 def create(tenant: str, user: NewUser, roles: Iterable[str]) -> None:
@@ -75,6 +80,7 @@ def create(tenant: str, user: NewUser, roles: Iterable[str]) -> None:
                 name=user.name,
                 method=Method.OAUTH if user.password_hash is None else Method.NATIVE,
                 password_hash=user.password_hash,
+                scram=user.scram,
                 email=user.email,
                 created_at=user.created_at,
             ).execute()
@@ -127,12 +133,19 @@ def delete(tenant: str, name: str) -> None:
             raise UserNotFound(f"user {name} does not exist")
 
 
-def set_password_hash(tenant: str, name: str, password_hash: str) -> None:
+def set_password_hash(tenant: str, name: str, password_hash: str, scram: bytes | None = None) -> None:
     """Raises UserNotFound, also for an OIDC user, who has no password."""
     with changing():
         native = (User.tenant_id == tenant) & (User.name == name) & (User.method == Method.NATIVE)
-        if not User.update(password_hash=password_hash).where(native).execute():
+        if not User.update(password_hash=password_hash, scram=scram).where(native).execute():
             raise UserNotFound(f"no native user {name}")
+
+
+@connection()
+def add_scram(tenant: str, name: str, password_hash: str, scram: bytes) -> None:
+    """Keep the verifier of the password with this hash, unless there is one. It changes no right, so no generation."""
+    same = (User.tenant_id == tenant) & (User.name == name) & (User.password_hash == password_hash)
+    User.update(scram=scram).where(same & User.scram.is_null()).execute()
 
 
 def set_roles(tenant: str, name: str, roles: Iterable[str]) -> None:
@@ -154,7 +167,7 @@ def _records(tenant: str, *conditions: object) -> list[UserRecord]:
     same_user = (UserRole.tenant_id == User.tenant_id) & (UserRole.user_name == User.name)
     same_role = (Role.tenant_id == UserRole.tenant_id) & (Role.name == UserRole.role_name)
     selected = (
-        User.select(User.name, User.method, User.email, User.password_hash, Role.name, Role.entries)
+        User.select(User.name, User.method, User.email, User.password_hash, User.scram, Role.name, Role.entries)
         .join(UserRole, JOIN.LEFT_OUTER, on=same_user)
         .join(Role, JOIN.LEFT_OUTER, on=same_role)
         .where(User.tenant_id == tenant, *conditions)
@@ -162,8 +175,9 @@ def _records(tenant: str, *conditions: object) -> list[UserRecord]:
     )
     rows = cast(Iterable[_Row], selected.tuples())
     records: dict[str, UserRecord] = {}
-    for name, method, email, password_hash, role, entries in rows:
+    for name, method, email, password_hash, scram, role, entries in rows:
         before = records[name].roles if name in records else ()
         held = () if role is None else (RoleRecord(role, entries),)
-        records[name] = UserRecord(name, Method(method), email, password_hash, (*before, *held))
+        sealed = None if scram is None else bytes(scram)
+        records[name] = UserRecord(name, Method(method), email, password_hash, sealed, (*before, *held))
     return list(records.values())

@@ -18,6 +18,14 @@ class Error(Answer):
     requestId = fields.String(required=True)  # noqa: N815  # the contract's name
 
 
+class PrometheusError(Answer):
+    """What the routes below `/prometheus` answer instead, as Prometheus does."""
+
+    status = fields.String(required=True)
+    errorType = fields.String(required=True)  # noqa: N815  # Prometheus' name
+    error = fields.String(required=True)
+
+
 class RpcStatus(Answer):
     """What OTLP answers instead (google.rpc.Status), in JSON or protobuf as it was sent."""
 

@@ -201,7 +201,85 @@ INGESTION: Final = {
         204,
     ),
 }
+CATALOG_ERROR: Final[Mapping[str, Shape]] = MappingProxyType(
+    {JSON: MappingProxyType({"type": "object", "required": ["error"], "properties": {"error": OBJECT}})}
+)
+ICEBERG: Final = {
+    f"iceberg.{name}": Operation(summary, answer={JSON: OBJECT}, failure=CATALOG_ERROR)
+    for name, summary in {
+        "config": "What the Iceberg catalog can be asked.",
+        "namespaces": "The one namespace: `weir`, or the tenant's.",
+        "describe_namespace": "The namespace.",
+        "tables": "The Iceberg tables that the caller may read: a table for each dataset.",
+        "table": "The metadata of a dataset's Iceberg table as of its last publication.",
+        "credentials": "Credentials for the table's files: none, readers have their own.",
+        "unknown": "404 in the catalog's shape.",
+        "refuse": "405 in the catalog's shape: the catalog is read-only.",
+    }.items()
+} | {
+    "iceberg_tokens.issue": Operation(
+        "A bearer token for an API key: OAuth's client credentials, of the form or by Basic.",
+        (),
+        {"application/x-www-form-urlencoded": OBJECT},
+        {JSON: OBJECT},
+        {JSON: MappingProxyType({"type": "object", "required": ["error"]})},
+    )
+}
+_TIMES: Final = (_query("start", "Unix seconds or RFC 3339."), _query("end", "Unix seconds or RFC 3339."))
+_STREAM: Final = _query("stream", "The dataset, where neither path nor header names it.")
+_EXPRESSION: Final = _query("query", "A PromQL expression.")
+_MATCH: Final = _query("match[]", "A selector; may be repeated.")
+_LIMIT: Final = _query("limit", "How many at most; 0: all.")
+FORM: Final = "application/x-www-form-urlencoded"
+
+
+def _prometheus(summary: str, *parameters: Mapping[str, object]) -> Operation:
+    shown = (_STREAM, *parameters)
+    return Operation(summary, shown, {FORM: OBJECT}, _json(OBJECT), _json(answers.PrometheusError), 200, False)
+
+
+def _prometheus_operations(blueprint: str) -> dict[str, Operation]:
+    found = {
+        "query": _prometheus("A PromQL expression at an instant.", _EXPRESSION, _query("time", "When."), _LIMIT),
+        "query_range": _prometheus(
+            "A PromQL expression at every step of a range.",
+            _EXPRESSION,
+            *_TIMES,
+            _query("step", "How far apart."),
+            _LIMIT,
+        ),
+        "query_exemplars": _prometheus("Exemplars of an expression's series.", _EXPRESSION, *_TIMES),
+        "series": _prometheus("Label sets of series.", _MATCH, *_TIMES, _LIMIT),
+        "labels": _prometheus("Names of labels.", _MATCH, *_TIMES, _LIMIT),
+        "label_values": _prometheus("Values of a label.", _MATCH, *_TIMES, _LIMIT),
+        "metadata": _prometheus("Type, help and unit of metrics.", _query("metric", "Of this one."), _LIMIT),
+        "read": Operation(
+            "Remote read, as samples or as XOR chunks.",
+            (_STREAM,),
+            {PROTOBUF: BINARY},
+            {PROTOBUF: BINARY, "application/x-streamed-protobuf": BINARY},
+            _json(answers.PrometheusError),
+        ),
+        "format_query": _prometheus("An expression, formatted.", _EXPRESSION),
+        "parse_query": _prometheus("An expression as a tree.", _EXPRESSION),
+        "rules": _prometheus("Always without rules."),
+        "alerts": _prometheus("Always without alerts."),
+        "build_info": _prometheus("The version of Prometheus whose API this is."),
+        "tsdb": _prometheus(
+            "Numbers of series.", _query("topN", "How many of each."), _query("focusLabel", "A label.")
+        ),
+        "cardinality_of_names": _prometheus("How many values each label has.", _query("selector", "Of these."), _LIMIT),
+        "cardinality_of_values": _prometheus(
+            "How many series each value of a label has.", _query("label_name", "Which label."), _LIMIT
+        ),
+        "active_series": _prometheus("Series that had a sample lately.", _query("selector", "Of these."), _LIMIT),
+    }
+    return {f"{blueprint}.{view}": operation for view, operation in found.items()}
+
+
 QUERIES: Final = {
+    **_prometheus_operations("prometheus"),
+    **_prometheus_operations("prometheus_of_dataset"),
     "query.query": Operation(
         "Rows of one SQL statement over a time range.",
         (_query("fields", "With `true`: `{fields, records}` instead of an array.", enum=["true", "false"]),),
@@ -316,5 +394,5 @@ AUTHORED: Final = {
     **_crud("target", "targets", {"oneOf": [kind.schema for kind in kinds().values()]}),
 }
 OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
-    SYSTEM | INGESTION | QUERIES | DATASETS | IDENTITY | AUTHORED
+    SYSTEM | INGESTION | ICEBERG | QUERIES | DATASETS | IDENTITY | AUTHORED
 )

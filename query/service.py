@@ -11,8 +11,11 @@ from typing import Final
 from config import Settings
 from errors import InternalError, QueryNotFound, StorageUnavailable
 from query.fault import unsupported
+from query.metrics.lookups import Lookup
+from query.metrics.remote_read import ReadQuery
 from query.parameters import Parameter
 from query.process.messages import Execute, Listed, Parse, Source
+from query.process.metric_messages import Describe, Evaluate, Expression, Find, MetricLimits, ParseExpression, Read
 from query.process.pool import Lease, Limits, OnWait, Pool, ignore
 from query.process.protocol import Answer
 from query.process.slot_table import Query, SlotTable
@@ -27,7 +30,9 @@ NS_PER_SECOND: Final = 1_000_000_000
 # The longest statement takes a few seconds to parse on a busy machine, those of people a hundredth.
 CHECK_SECONDS: Final = 20.0
 
+ResolveRange = Callable[[int | None, int | None], Source]
 List = Callable[[tuple[str, ...]], tuple[Listed, ...]]
+IsGone = Callable[[], bool]
 Resolve = Callable[[tuple[str, ...], tuple[str, ...]], Mapping[str, Source]]
 
 
@@ -46,7 +51,8 @@ Check = Callable[[str], Checked]
 class Question:
     """One query as it was asked. `tenant` and `identity` (kind and name) say by whom; `now_ns` is its `now()`.
 
-    `privileged`: it may take the slot that is kept for administrators and alerts.
+    `privileged`: it may take the slot that is kept for administrators and alerts. `id_prefix` begins the query's id,
+    by which the session that asks can end it. `timeout_seconds`: less time than others have.
     """
 
     tenant: str
@@ -57,6 +63,23 @@ class Question:
     options: Options = field(default_factory=Options)
     coding: str = "identity"
     privileged: bool = False
+    id_prefix: str = ""
+    timeout_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How an expression is to be answered: samples and series that it may read, series in the answer (0: all).
+
+    `timeout_seconds` None: the service's own.
+    """
+
+    samples: int
+    series: int
+    limit: int = 0
+    stats: bool = False
+    streamed: bool = False
+    timeout_seconds: float | None = None
 
 
 class QueryService:
@@ -100,7 +123,7 @@ class QueryService:
         """
         started = time.monotonic()
         with ExitStack() as stack:
-            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone))
+            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, question.timeout_seconds))
             lease.send(Parse(question.sql, question.parameters))
             answer = _receive_answer(lease)
             datasets, columns = _datasets_and_columns(answer)
@@ -115,8 +138,73 @@ class QueryService:
             else:
                 raise StorageUnavailable("what the query has to read kept moving; try again")
             scanned = _scan_size(sources, lease.note)
+            note = lease.note
             rest = (lease, stack.pop_all()) if beginning.coding is None else None
-        return Result(beginning, rest, question.coding, scanned, time.monotonic() - started)
+        return Result(beginning, rest, question.coding, scanned, time.monotonic() - started, note)
+
+    def evaluate(
+        self, question: Question, expression: Expression, wanted: Wanted, resolve: ResolveRange, is_gone: IsGone
+    ) -> "Result":
+        """The answer to a PromQL expression, whole JSON, which the caller must close.
+
+        `resolve` gives what to read of the dataset from one ms to another, both included (None: nothing is needed),
+        and authorises it. Raises whatever it raises, InvalidPromQL, PromQLFailed, and as `run`.
+        """
+        limits = MetricLimits(wanted.samples, wanted.series, self._largest_result_bytes)
+        with ExitStack() as stack:
+            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, wanted.timeout_seconds))
+            lease.send(ParseExpression(expression))
+            answer = _receive_answer(lease)
+
+            def request() -> Evaluate:
+                source = resolve(_milliseconds(answer, "start"), _milliseconds(answer, "end"))
+                return Evaluate(source, limits, question.coding, wanted.limit, wanted.stats)
+
+            return self._answer_metrics(stack, lease, question, request)
+
+    def find(self, question: Question, lookup: Lookup, resolve: ResolveRange, is_gone: IsGone) -> "Result":
+        """The answer to a question about label sets or exemplars; otherwise as `evaluate`."""
+        with ExitStack() as stack:
+            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone))
+
+            def request() -> Find:
+                source = resolve(lookup.start_ms, lookup.end_ms)
+                return Find(source, lookup, question.coding, self._largest_result_bytes)
+
+            return self._answer_metrics(stack, lease, question, request)
+
+    def read(
+        self, question: Question, queries: tuple[ReadQuery, ...], wanted: Wanted, resolve: ResolveRange, is_gone: IsGone
+    ) -> "Result":
+        """The answer to a remote-read request; `wanted.streamed`: as XOR chunks. Otherwise as `evaluate`."""
+        limits = MetricLimits(wanted.samples, wanted.series, self._largest_result_bytes)
+        start = min((each.start_ms for each in queries), default=None)
+        end = max((each.end_ms for each in queries), default=None)
+        with ExitStack() as stack:
+            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone))
+            return self._answer_metrics(
+                stack, lease, question, lambda: Read(resolve(start, end), queries, wanted.streamed, limits)
+            )
+
+    def describe(self, question: Question, kind: str, is_gone: IsGone) -> "Result":
+        """An expression formatted (`format`), or as a tree (`tree`)."""
+        with ExitStack() as stack:
+            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, CHECK_SECONDS))
+            return self._answer_metrics(stack, lease, question, lambda: Describe(kind, question.sql, question.coding))
+
+    def _answer_metrics(
+        self, stack: ExitStack, lease: Lease, question: Question, request: Callable[[], object]
+    ) -> "Result":
+        started = time.monotonic()
+        for _ in range(MOST_SNAPSHOTS):
+            lease.send(request())
+            beginning = _receive_beginning(lease)
+            if beginning is not None:
+                break
+        else:
+            raise StorageUnavailable("what the query has to read kept moving; try again")
+        rest = (lease, stack.pop_all()) if beginning.coding is None else None
+        return Result(beginning, rest, question.coding, None, time.monotonic() - started, {})
 
     @contextmanager
     def checking(self, question: Question, is_gone: Callable[[], bool]) -> Iterator[Check]:
@@ -134,6 +222,11 @@ class QueryService:
                 return Checked(_datasets_and_columns(answer)[0], answer["explain"] is True)
 
             yield check
+
+    def cancel_by_prefix(self, prefix: str) -> None:
+        """End the queries of this host whose ids begin so; none is fine."""
+        self._host.open()
+        self._host.cancel_by_prefix(prefix)
 
     def _execute(self, question: Question, sources: Mapping[str, Source], listed: tuple[Listed, ...]) -> Execute:
         limit = self._largest_result_bytes
@@ -176,10 +269,12 @@ class _Beginning:
     data: bytes
     coding: str | None
     repeatable: bool = False
+    rows: int | None = None
 
 
 class Result:
-    """The bytes of a result, once, in `coding`. `length` is None while the query is still running.
+    """The bytes of a result, once, in `coding`. `length` is None while the query is still running, and so is `rows`.
+    `note` is what the query process told of the result ahead of its data.
 
     `repeatable`: over the same rows the statement gives the same, at any time; False while that is not known.
     """
@@ -191,6 +286,7 @@ class Result:
         coding: str,
         scanned: Scanned | None,
         elapsed_seconds: float,
+        note: Answer,
     ) -> None:
         self._held, self._rest = beginning.data, rest
         self.coding = beginning.coding or coding
@@ -198,6 +294,7 @@ class Result:
         self.scanned = scanned
         self.elapsed_seconds = elapsed_seconds
         self.length = len(beginning.data) if rest is None else None
+        self.rows, self.note = beginning.rows, note
 
     def __iter__(self) -> Iterator[bytes]:
         """The pieces in order. Raises what ended the query half-way; then the result is not whole."""
@@ -209,6 +306,7 @@ class Result:
                     yield reply
                 if reply["expired"]:
                     raise InternalError("a file of the query vanished while it was read")
+                self.rows = _rows(reply)
         finally:
             self.close()
 
@@ -223,7 +321,13 @@ class Result:
 def _query_entry(question: Question) -> Query:
     started_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     by = question.tenant, question.identity
-    return Query(uuid.uuid4().hex, *by, question.sql, started_at, question.privileged)
+    query_id = question.id_prefix + uuid.uuid4().hex[len(question.id_prefix) :]
+    return Query(query_id, *by, question.sql, started_at, question.privileged)
+
+
+def _milliseconds(answer: Answer, key: str) -> int | None:
+    found = answer.get(key)
+    return found if isinstance(found, int) else None
 
 
 def _receive_answer(lease: Lease) -> Answer:
@@ -257,7 +361,14 @@ def _receive_beginning(lease: Lease) -> _Beginning | None:
         data += reply
         if len(data) >= HELD_BYTES:
             return _Beginning(bytes(data), None)
-    return None if reply["expired"] else _Beginning(bytes(data), str(reply["coding"]), reply["repeatable"] is True)
+    if reply["expired"]:
+        return None
+    return _Beginning(bytes(data), str(reply["coding"]), reply["repeatable"] is True, _rows(reply))
+
+
+def _rows(answer: Answer) -> int | None:
+    """How many rows the result has, of formats that count them."""
+    return answer["rows"] if isinstance(answer.get("rows"), int) else None
 
 
 def _scan_size(sources: Mapping[str, Source], note: Answer) -> Scanned | None:

@@ -25,6 +25,9 @@ STORED: Final = re.compile(
     rf"(?!(?:{'|'.join(sorted(RESERVED))})/)(?:[A-Za-z0-9_%=-]+/)+"
     rf"[A-Za-z0-9_-]+(?:{re.escape(PARQUET_SUFFIX)}|{re.escape(UNFINISHED_SUFFIX)})"
 )
+# The directory of what is published of datasets as Iceberg tables. No tenant has a point in the name of its directory.
+LAKE: Final = "iceberg.tables"
+LAKE_FILE: Final = re.compile(rf"{re.escape(LAKE)}/[A-Za-z0-9_%-]+/[0-9]+/[A-Za-z0-9_-]+(?:\.avro|\.metadata\.json)")
 SEGMENT: Final = re.compile(r"[A-Za-z0-9_-]+")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSAFE: Final = re.compile(rb"[^A-Za-z0-9_-]")
@@ -43,6 +46,13 @@ def require_stored(path: str) -> str:
     """
     if not STORED.fullmatch(path):
         raise StorageUnavailable(f"the path {path[:200]!r} is none of a Parquet file of Weir; nothing is done with it")
+    return path
+
+
+def require_lake(path: str) -> str:
+    """The same for the path of a metadata file of a published table."""
+    if not LAKE_FILE.fullmatch(path):
+        raise StorageUnavailable(f"the path {path[:200]!r} is none of a table's metadata; nothing is done with it")
     return path
 
 

@@ -22,6 +22,9 @@ settings.register_profile(
 )
 settings.load_profile("weir")
 
+# A gRPC client would run handlers of its own in every service that its process forks, and some crash there.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
+
 TESTS = Path(__file__).parent
 # By top folder. The tests of the other folders that need a running service have the mark by the fixtures they use, or
 # say so in their module when they start one themselves.
@@ -174,4 +177,6 @@ def service_environment(database_url: str) -> dict[str, str]:
         # Not by the machine's cores: what a query needs grows with its threads.
         "WEIR_QUERY_CONCURRENCY": "2",
         "WEIR_QUERY_THREADS": "2",
+        # Services run side by side; tests of this door choose a port.
+        "WEIR_PG_BIND": "",
     }

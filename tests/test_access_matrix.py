@@ -25,6 +25,8 @@ ADMIN = (401, 401, 403, 403, 403, "ok")
 
 KEYS = [f"/api/{prefix}/apikeys" for prefix in ("console/v1", "v1", "prism/v1")]
 AUTHORED = ("dashboards", "filters", "alerts", "targets")
+PROMETHEUS = """query query_range query_exemplars series labels read format_query parse_query cardinality/label_names
+    cardinality/label_values cardinality/active_series""".split()
 MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/"): EVERYBODY,
     ("GET", "/api/v1/liveness"): EVERYBODY,
@@ -59,6 +61,29 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     **{("POST", f"/services/collector{part}"): INGEST for part in ("", "/event", "/event/1.0", "/raw", "/raw/1.0")},
     **{("POST", f"/services/collector/ack{part}"): ANY_IDENTITY for part in ("", "/1.0")},
     **{("GET", f"/services/collector/health{part}"): EVERYBODY for part in ("", "/1.0")},
+    # What a caller may not read does not exist for it, so everybody gets an answer that is not 403.
+    # Open to all who have a grant, which an empty body has not: 400.
+    ("POST", "/iceberg/v1/oauth/tokens"): EVERYBODY,
+    **{
+        ("GET", f"/iceberg/v1/{path}"): ANY_IDENTITY
+        for path in ("config", "namespaces", "namespaces/<namespace>", "namespaces/<namespace>/tables", "<path:path>")
+    },
+    **{
+        ("GET", f"/iceberg/v1/namespaces/<namespace>/tables/<name>{part}"): ANY_IDENTITY
+        for part in ("", "/credentials")
+    },
+    **{(method, "/iceberg/v1/<path:path>"): ANY_IDENTITY for method in ("POST", "PUT", "PATCH", "DELETE")},
+    **{
+        (method, f"/prometheus{dataset}/api/v1/{path}"): READ
+        for dataset in ("", "/<name>")
+        for path in PROMETHEUS
+        for method in ("GET", "POST")
+    },
+    **{
+        ("GET", f"/prometheus{dataset}/api/v1/{path}"): READ
+        for dataset in ("", "/<name>")
+        for path in ("label/<label>/values", "metadata", "rules", "alerts", "status/buildinfo", "status/tsdb")
+    },
     ("GET", "/api/v1/logstream"): READ,
     ("GET", "/api/prism/v1/home"): READ,
     ("POST", "/api/v1/query"): READ,
@@ -153,8 +178,12 @@ def _has_its_error_shape(rule: str, answer: requests.Response) -> bool:
         return answer.headers["Content-Type"].startswith("text/plain") and bool(answer.text.strip())
     if rule.endswith("/_bulk"):
         return answer.json()["status"] == answer.status_code and {"type", "reason"} <= set(answer.json()["error"])
+    if rule.startswith("/iceberg/") and not rule.endswith("/oauth/tokens"):
+        return set(answer.json()["error"]) == {"message", "type", "code"}
     if rule.startswith("/services/collector") and not rule.startswith("/services/collector/ack"):
         return set(answer.json()) >= {"text", "code"}
+    if rule.startswith("/prometheus"):
+        return set(answer.json()) == {"status", "errorType", "error"} and answer.json()["status"] == "error"
     members = {"code", "message"} if rule.startswith("/v1/") else {"code", "message", "requestId"}
     return set(answer.json()) >= members
 

@@ -12,6 +12,8 @@ ROOT = Path(__file__).parent.parent
 EVERYWHERE = {"columns", "metric_columns", "errors", "config", "logs", "version"}
 MAY_IMPORT = {
     "app": {
+        "pgwire",
+        "preflight",
         "alerting",
         "auth",
         "blueprints",
@@ -25,7 +27,7 @@ MAY_IMPORT = {
     }
     | {"runtime", "serving", "storage", "web", "flask", "werkzeug"},
     # Of web only the rule for names of datasets, which imports nothing.
-    "bootstrap": {"auth", "embedded_postgres", "models", "processes", "storage", "web"},
+    "bootstrap": {"auth", "embedded_postgres", "models", "pgwire", "processes", "storage", "web"},
     # A module per endpoint group: routes and what they answer, nothing that two of them share.
     "blueprints": {
         "alerting",
@@ -34,6 +36,7 @@ MAY_IMPORT = {
         "metrics",
         "models",
         "openapi",
+        "promql",
         "query",
         "runtime",
         "schemas",
@@ -42,16 +45,50 @@ MAY_IMPORT = {
     | {"storage", "web", "flask", "orjson", "ulid"},
     # What endpoint groups share of HTTP: who asks, bodies, errors, the way of events in.
     # Its container of services names the parts of every layer.
-    "web": {"alerting", "auth", "ingest", "metrics", "models", "observing", "openapi", "query", "runtime", "serving"}
+    "web": {
+        "alerting",
+        "auth",
+        "ingest",
+        "metrics",
+        "models",
+        "observing",
+        "openapi",
+        "promql",
+        "query",
+        "runtime",
+        "serving",
+    }
     | {"storage", "cramjam", "flask", "flask_httpauth", "isal", "orjson", "polars", "werkzeug"},
+    # Another way to the same queries, beside the blueprints: sessions of PostgreSQL's protocol instead of requests. It
+    # shares with them what a caller may read and the container of services (web), and no HTTP. Its catalogue is a
+    # PostgreSQL of its own, asked as administrator by psycopg and as a reader in raw messages.
+    "pgwire": {"auth", "embedded_postgres", "models", "preflight", "query", "storage", "web"}
+    | {"cryptography", "pgparse", "psycopg"},
     # Evaluates alerts and delivers notices in a process of its own, apart from every request: it asks as their
     # authors (auth), by the query processes (query) over snapshots (storage), and knows no HTTP but the client's.
     # Each kind of target says what its body looks like, beside how it is told: schemas.
     "alerting": {"auth", "embedded_postgres", "models", "processes", "query", "schemas", "storage"}
     | {"certifi", "marshmallow", "orjson", "ulid"},
     "auth": {"models", "argon2", "cryptography", "joserfc", "requests", "ulid"},
-    "query": {"processes", "storage", "cramjam", "orjson", "polars", "sqlglot"},
-    "storage": {"embedded_postgres", "models", "processes", "isal", "nanoarrow", "numpy", "obstore", "polars", "ulid"},
+    "query": {"processes", "promql", "storage", "cramjam", "numpy", "orjson", "polars", "sqlglot"},
+    # A language of its own: text to tree, and the tree over arrays of series and steps. It knows no storage and no
+    # query process, so that Prometheus' own tests of the language can judge it alone.
+    "promql": {"numpy", "polars", "promql_parser"},
+    "storage": {
+        "embedded_postgres",
+        "models",
+        "processes",
+        "fastavro",
+        "isal",
+        "nanoarrow",
+        "numpy",
+        "obstore",
+        "polars",
+        "ulid",
+    },
+    # A door of its own, in a process of its own, which takes what web/ has for every door but HTTP.
+    "otlp_grpc": {"auth", "embedded_postgres", "ingest", "metrics", "models", "processes", "serving", "storage", "web"}
+    | {"grpc", "grpc_health"},
     "ingest": {"google", "msgpack", "opentelemetry", "orjson", "polars"},
     "models": {"processes", "peewee", "playhouse", "psycopg", "ulid"},
     "embedded_postgres": {"processes", "psycopg"},
@@ -91,11 +128,12 @@ MAY_IMPORT = {
 # Rooms in the order of their floors: a room imports from rooms above it in this list, never the other way round.
 ROOMS = {
     "query": "parameters fault advice limits timerange histogram pg syntax plan expr functions bind lower".split()
-    + "reference engine results process service".split(),
-    "storage": "names times exactly durable_files wal context files write cluster read upkeep backup".split(),
+    + "reference engine results metrics process service".split(),
+    "storage": "names times exactly durable_files wal context files write cluster read lake upkeep backup".split(),
 }
 # What only these rooms may import of the libraries that their package may.
 LIBRARY_ROOMS = {
+    "promql_parser": {"promql.parse"},
     "sqlglot": {"query.syntax", "query.bind"},
     "peewee": {"models"},
     "gunicorn": {"serving.gunicorn_worker"},

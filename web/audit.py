@@ -5,41 +5,17 @@ when, from where, result. One also for each session that begins or ends, refused
 Administrators read it by SQL; nobody writes or deletes it (auth/privileges.py).
 """
 
-import logging
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from flask import Blueprint, Response
 
 from auth.identity import Identity
-from auth.names import is_text
-from auth.privileges import AUDIT_DATASET
 from auth.verify import Claim
-from columns import one_row
-from errors import TenantNotFound, WeirError
-from models import tenant, user
-from models.tenant import DEFAULT
 from serving.flask_app.current import this_request
-from storage.write.arrival import Arrival
+from web.audit_record import NOBODY, WRONG_PASSWORD, Actor, Asked, Deed, target_of_guess, write
 from web.services import services
 
-logger = logging.getLogger(__name__)
-
-TELEMETRY_TYPE: Final = "events"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-
-
-@dataclass(frozen=True, slots=True)
-class Actor:
-    """Who did it, as far as that is known: nobody is proven to be who a refused login says."""
-
-    kind: str | None = None
-    id: str | None = None
-    name: str | None = None
-
-
-NOBODY: Final = Actor()
 
 
 def watch(blueprint: Blueprint, noun: str, reveals: frozenset[str] = frozenset()) -> Blueprint:
@@ -73,38 +49,14 @@ def _target() -> str | None:
 def record(tenant: str, actor: Actor, action: str, target: str | None, status: int) -> None:
     """Before the answer goes out. A record that cannot be written is logged, as the change is done already."""
     request = this_request()
-    members: dict[str, str | int | None] = {
-        "action": action,
-        "target": target,
-        "status": status,
-        "actor_kind": actor.kind,
-        "actor_id": actor.id,
-        "actor_name": actor.name,
-        "method": request.method,
-        "path": request.path,
-        "request_id": request.id,
-    }
-    arrival = Arrival(datetime.now(UTC), request.remote_addr or "", request.headers.get("User-Agent", ""))
-    try:
-        services().audit(tenant, AUDIT_DATASET, one_row(members), arrival, TELEMETRY_TYPE)
-    except WeirError as error:
-        logger.error("audit: %s was not recorded: %s", members, error)
+    asked = Asked(
+        request.method, request.path, request.id, request.remote_addr or "", request.headers.get("User-Agent", "")
+    )
+    write(services().audit, tenant, Deed(actor, action, target, status), asked)
 
 
 def record_wrong_password(claim: Claim) -> None:
-    """Always one record, in this or another dataset, so that its time does not tell whether user or tenant exist.
-
-    The name is recorded if it is a user's. Another one may be anything, even a password typed into the wrong field.
-    """
-    if not is_text(claim.name):
-        return
-    known = user.find(claim.tenant, claim.name)
-    record(_existing(claim.tenant), NOBODY, "password.refuse", known.name if known else None, 401)
-
-
-def _existing(tenant_id: str) -> str:
-    """The tenant, or the one whose administrators look after all."""
-    try:
-        return tenant.get(tenant_id).id
-    except TenantNotFound:
-        return DEFAULT
+    """Always one record, in this or another dataset: its time tells nobody whether user or tenant exist."""
+    found = target_of_guess(claim)
+    if found is not None:
+        record(found.tenant, NOBODY, WRONG_PASSWORD, found.target, 401)

@@ -8,18 +8,16 @@ from flask import Blueprint
 
 from auth.access import Access
 from auth.identity import Identity
-from auth.names import TENANT, is_text
-from errors import Forbidden, InvalidHeader, InvalidName, MissingHeader, Unauthenticated
-from models.tenant import DEFAULT
+from auth.names import is_text
+from errors import Forbidden, InvalidName, Unauthenticated
 from serving.flask_app.current import Request, this_request
 from web.credentials import REFUSAL
 from web.services import services
+from web.tenant_header import refuse_needless_tenant, tenant_of
 
-TENANT_HEADER: Final = "X-P-Tenant"
 # The WSGI names of the headers that every request is checked for.
 KEY_VARIABLE: Final = "HTTP_X_API_KEY"
 AUTHORIZATION_VARIABLE: Final = "HTTP_AUTHORIZATION"
-TENANT_VARIABLE: Final = "HTTP_X_P_TENANT"
 # Tells the server that this connection is no stranger's (serving/gunicorn_worker/connection.py). Strangers give way.
 KNOWN_VARIABLE: Final = "weir.known"
 SESSION_COOKIE: Final = "session"
@@ -47,16 +45,19 @@ def _take_key(key_of: Callable[[str], str | None]) -> None:
         del sent[AUTHORIZATION_VARIABLE]
 
 
+def asked_tenant() -> str:
+    """The tenant whose credentials the current request's are. Raises MissingHeader, InvalidHeader."""
+    return tenant_of(this_request().environ, access().multi_tenant)
+
+
 def require_identity() -> None:
     """Sets the caller. Raises Unauthenticated, ConflictingCredentials, MissingHeader, InvalidHeader, Forbidden."""
     request, multi_tenant = this_request(), access().multi_tenant
-    tenant_id = _tenant(request) if multi_tenant else DEFAULT
+    tenant_id = asked_tenant()
     identity = identify(request, tenant_id) or _session_identity(request, tenant_id)
     if identity is None:
         raise Unauthenticated(REFUSAL)
-    # After the credential, so that strangers learn nothing of the server's mode.
-    if not multi_tenant and TENANT_VARIABLE in request.environ:
-        raise InvalidHeader(f"this server has one tenant: leave out {TENANT_HEADER}", field=TENANT_HEADER)
+    refuse_needless_tenant(request.environ, multi_tenant)
     if request.view_args:
         _refuse_unprintable(request.view_args)
     request.identity = identity
@@ -98,16 +99,6 @@ def own_origin() -> str:
 def access() -> Access:
     """Identity and access of this worker."""
     return services().access
-
-
-def _tenant(request: Request) -> str:
-    """The tenant whose credentials count (spec 5.6)."""
-    tenant: str | None = request.environ.get(TENANT_VARIABLE)
-    if tenant is None:
-        raise MissingHeader(f"this server has several tenants: name yours in the header {TENANT_HEADER}")
-    if not TENANT.fullmatch(tenant):
-        raise InvalidHeader(f"{TENANT_HEADER} is not a tenant's name", field=TENANT_HEADER)
-    return tenant
 
 
 def _refuse_unprintable(view_args: Mapping[str, object]) -> None:

@@ -13,9 +13,10 @@ from typing import IO, Final, NoReturn
 from flask import Request
 
 from config import Settings
-from errors import BodyTimedOut, InvalidBody, Overloaded, TooLarge, UnsupportedMedia
+from errors import BodyTimedOut, InvalidBody, TooLarge, UnsupportedMedia
 from runtime import deadline, offload
 from web import content_codings
+from web.inflight import Inflight
 
 READ_BYTES: Final = 256 * 1024
 """Asked of the server at a time. A body is accounted for as it arrives, so a slow sender reserves only what it sent."""
@@ -45,41 +46,6 @@ JSON_TYPES: Final = frozenset(
 """What clients call JSON: nothing at all (Go, plain sockets), form data (`curl -d`), text (Vector, Logstash)."""
 
 UTF8_NAMES: Final = frozenset(("", "utf-8", "utf8", "us-ascii", "ascii"))
-
-
-class Inflight:
-    """The bytes of all bodies that this worker holds at the moment, with a limit. Used from the hub alone."""
-
-    def __init__(self, limit_bytes: int) -> None:
-        self.limit_bytes = limit_bytes
-        self.held_bytes = 0
-
-    def hold(self, count: int) -> None:
-        """Count bytes as held until `let_go`. Raises Overloaded if that is over the limit, and then holds none."""
-        if self.held_bytes + count > self.limit_bytes:
-            raise Overloaded("too many request bodies are in flight; nothing was stored", limit=self.limit_bytes)
-        self.held_bytes += count
-
-    def let_go(self, count: int) -> None:
-        self.held_bytes -= count
-
-    @contextmanager
-    def decoding(self, body: bytes, cost: int) -> Iterator[None]:
-        """Account for the objects that decoding `body`, which is held already, is estimated to make.
-
-        Raises TooLarge if they would not fit even if nothing else were in flight, else as `hold`.
-        """
-        if len(body) + cost > self.limit_bytes:
-            raise TooLarge(
-                f"the body would take more than {self.limit_bytes} bytes of memory when decoded; send fewer records "
-                "at a time",
-                limit=self.limit_bytes,
-            )
-        self.hold(cost)
-        try:
-            yield
-        finally:
-            self.let_go(cost)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
 """Every failing path ends here: exceptions become one JSON shape with a status, and ours a log line with its id."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Final
 
-from flask import Flask, Response, current_app, jsonify, request
+from flask import Blueprint, Flask, Response, current_app, jsonify, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.routing import RequestRedirect
 
@@ -54,6 +54,25 @@ def install(app: Flask) -> None:
     app.register_error_handler(WeirError, _domain_error)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _unforeseen)
+
+
+def answer_errors(blueprint: Blueprint, failure: Callable[[int, WeirError], Response]) -> None:
+    """Have the blueprint's errors answered as `failure` shapes them, with our headers and log lines."""
+
+    def answer(error: WeirError) -> Response:
+        status = status_of(error)
+        log_error(error, status)
+        response = failure(status, error)
+        response.headers.extend(headers_of(error))
+        return response
+
+    def answer_unforeseen(error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            return failure(error.code or 500, errors.InvalidRequest(error.description or error.name))
+        return answer(_fault(error))
+
+    blueprint.register_error_handler(WeirError, answer)
+    blueprint.register_error_handler(Exception, answer_unforeseen)
 
 
 def error_body(error: WeirError) -> dict[str, str | int]:
@@ -117,8 +136,12 @@ def _text(error: HTTPException) -> str:
 
 
 def _unforeseen(error: Exception) -> Response:
+    current_app.logger.debug("unforeseen %s", type(error).__name__)
+    return _domain_error(_fault(error))
+
+
+def _fault(error: Exception) -> InternalError:
     """A fault of ours. The client gets the id; the log gets the rest."""
     fault = InternalError("an error on our side; the request id finds it in the log")
     fault.__cause__ = error
-    current_app.logger.debug("unforeseen %s", type(error).__name__)
-    return _domain_error(fault)
+    return fault

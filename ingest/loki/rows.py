@@ -64,6 +64,18 @@ class Rows:
             column.rows.append(row)
             column.values.append(value)
 
+    def add_metadata_columns(self, first: int, columns: Mapping[str, Sparse]) -> None:
+        """The same for all entries of that stream, whose first is row `first`; the columns count from there."""
+        if not self._names.isdisjoint(columns):
+            for row, pairs in _by_row(columns).items():
+                self.add_metadata(first + row, pairs)
+            return
+        for name, given in columns.items():
+            column = self._metadata.setdefault(name, Sparse())
+            column.rows.extend([first + row for row in given.rows])
+            column.values.extend(given.values)
+        self._require_columns()
+
     def finish(self) -> Batch:
         """The rows, in the order in which they were added. Raises InvalidEvent, TooManyColumns, TooLarge."""
         height = len(self._times)
@@ -86,7 +98,7 @@ class Rows:
         if given is None:
             assert metadata is not None, name
             return metadata
-        labels = pl.Series(name, given.dense(self._streams), _TEXT).gather(owners)
+        labels = pl.Series(name, given.dense(self._streams), _TEXT)[owners]
         return labels if metadata is None else labels.zip_with(labels.is_not_null(), metadata)
 
     def _require_columns(self) -> None:
@@ -103,6 +115,14 @@ def _named(
         while column in taken or (column != name and column in siblings):
             column = prefix + column
         yield column, value
+
+
+def _by_row(columns: Mapping[str, Sparse]) -> dict[int, dict[str, str]]:
+    rows: dict[int, dict[str, str]] = {}
+    for name, given in columns.items():
+        for row, value in given.by_row().items():
+            rows.setdefault(row, {})[name] = value
+    return rows
 
 
 def _times(values: Sequence[int]) -> pl.Series:

@@ -24,6 +24,17 @@ message PartialSuccess {
 message Status {
   int32 code = 1;
   string message = 2;
+  repeated Any details = 3;
+}
+message Any {
+  string type_url = 1;
+  bytes value = 2;
+}
+message RetryInfo {
+  Duration retry_delay = 1;
+}
+message Duration {
+  int64 seconds = 1;
 }
 """,
 )
@@ -51,10 +62,26 @@ _CODES: Final = {400: 3, 401: 16, 403: 7, 404: 5, 409: 6, 413: 8, 415: 3, 422: 3
 _UNKNOWN: Final = 2
 
 
+_RETRY_INFO: Final = "type.googleapis.com/google.rpc.RetryInfo"
+
+
+def rpc_code(status: int) -> int:
+    """The google.rpc.Code of an HTTP status."""
+    return _CODES.get(status, _UNKNOWN)
+
+
+def rpc_status(code: int, message: str, retry_seconds: int | None = None) -> bytes:
+    """A google.rpc.Status, with a RetryInfo (google/rpc/error_details.proto) where a time is known."""
+    status = _ANSWERS["Status"](code=code, message=message)
+    if retry_seconds is not None:
+        info = _ANSWERS["RetryInfo"](retry_delay=_ANSWERS["Duration"](seconds=retry_seconds))
+        status.details.add(type_url=_RETRY_INFO, value=info.SerializeToString())
+    return bytes(status.SerializeToString())
+
+
 def failure(media_type: str, status: int, error: WeirError) -> Answer:
     """A google.rpc.Status for an HTTP status, in the encoding of the request; JSON where OTLP does not know that."""
-    code = _CODES.get(status, _UNKNOWN)
+    code = rpc_code(status)
     if media_type == PROTOBUF:
-        message = _ANSWERS["Status"](code=code, message=error.message)
-        return Answer(message.SerializeToString(), PROTOBUF, status)
+        return Answer(rpc_status(code, error.message), PROTOBUF, status)
     return Answer(orjson.dumps({"code": code, "message": error.message}), JSON, status)

@@ -1,21 +1,21 @@
 """Reads OTLP protobuf. Knows the wire form of attributes, no column names."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import chain
+from operator import attrgetter
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
 from errors import InvalidBody
+from ingest.encoded_pairs import columns_of
 from ingest.otlp.messages import IntegerRange, Messages
 from ingest.otlp.values import Value, base64_text, json_text
 from ingest.proto.otlp import AnyValue, KeyValue
 from ingest.sparse_column import Sparse
 
-# Attributes that a request is remembered by. Each takes some 400 bytes; those that repeat are among the first.
-_MOST_SEEN: Final = 20_000
-
-_STRING_TAG: Final = 0x0A  # field 1, length-delimited: `string_value` of AnyValue
+_STRING_TAG: Final = 0x0A  # field 1, length-delimited: `key` of KeyValue, `string_value` of AnyValue
+_VALUE_TAG: Final = 0x12  # field 2, length-delimited: `value` of KeyValue
 
 
 def parse(body: bytes, message_class: Any) -> Messages:
@@ -31,32 +31,32 @@ def _parsed(message_class: Any, encoded: bytes) -> Any:
 
 
 class ProtobufReader:
-    """See messages.Reader. Serves one request: it remembers the attributes of that request."""
+    """See messages.Reader."""
 
     def children(self, messages: Messages, name: str) -> Messages:
-        lists = [getattr(item, name) for item in messages.items]
+        lists = _all(messages, name)
         return Messages(list(chain.from_iterable(lists)), messages, name, list(map(len, lists)))
 
     def child(self, messages: Messages, name: str) -> Messages:
-        return Messages([getattr(item, name) for item in messages.items], messages, name)
+        return Messages(_all(messages, name), messages, name)
 
     def present(self, messages: Messages, name: str) -> list[bool]:
         return [item.HasField(name) for item in messages.items]
 
     def strings(self, messages: Messages, name: str) -> list[str]:
-        return [getattr(item, name) for item in messages.items]
+        return _all(messages, name)
 
     def ids(self, messages: Messages, name: str) -> list[str]:
-        return [getattr(item, name).hex() for item in messages.items]
+        return list(map(bytes.hex, _all(messages, name)))
 
     def booleans(self, messages: Messages, name: str) -> list[bool]:
-        return [getattr(item, name) for item in messages.items]
+        return _all(messages, name)
 
     def integers(self, messages: Messages, name: str, limits: IntegerRange) -> list[int]:
-        return [getattr(item, name) for item in messages.items]
+        return _all(messages, name)
 
     def doubles(self, messages: Messages, name: str) -> list[float]:
-        return [getattr(item, name) for item in messages.items]
+        return _all(messages, name)
 
     def optional_doubles(self, messages: Messages, name: str) -> list[float | None]:
         return [getattr(item, name) if item.HasField(name) else None for item in messages.items]
@@ -66,42 +66,43 @@ class ProtobufReader:
         return [kind and getattr(item, kind) for item, kind in zip(messages.items, kinds, strict=True)]
 
     def integer_lists(self, messages: Messages, name: str) -> list[list[int]]:
-        return [list(getattr(item, name)) for item in messages.items]
+        return list(map(list, _all(messages, name)))
 
     def double_lists(self, messages: Messages, name: str) -> list[list[float]]:
-        return [list(getattr(item, name)) for item in messages.items]
+        return list(map(list, _all(messages, name)))
 
     def values(self, messages: Messages, name: str) -> list[Value | None]:
-        return [_value_of(getattr(item, name)) for item in messages.items]
+        return list(map(_value_of, _all(messages, name)))
 
     def attributes(self, messages: Messages, name: str) -> dict[str, Sparse]:
-        columns: dict[str, Sparse] = {}
-        targets: dict[bytes, _Target] = {}
-        for row, item in enumerate(messages.items):
-            for encoded in getattr(item, name):
-                target = targets.get(encoded)
-                if target is None:
-                    target = _target(encoded, columns)
-                    if len(targets) < _MOST_SEEN:
-                        targets[encoded] = target
-                append_row, append_value, value = target
-                append_row(row)
-                append_value(value)
-        return columns
+        return columns_of(list(map(list, map(attrgetter(name), messages.items))), _pair)
 
     def attribute_objects(self, messages: Messages, name: str) -> list[dict[str, Any]]:
         return [_object(_parsed(KeyValue, encoded) for encoded in getattr(item, name)) for item in messages.items]
 
 
-_Target = tuple[Callable[[int], None], Callable[[Value], None], Value]
+def _all(messages: Messages, name: str) -> list[Any]:
+    """The field of every message; half a request's time is such lists."""
+    return list(map(attrgetter(name), messages.items))
 
 
-def _target(encoded: bytes, columns: dict[str, Sparse]) -> _Target:
-    """Where an encoded attribute goes. One without a value goes to a list that nobody reads."""
+def _pair(encoded: bytes) -> tuple[str, Value | None]:
+    """Name and value of an encoded KeyValue. Most values are short strings, which need no message object."""
+    size = len(encoded)
+    text = 6 + encoded[1] if size > 1 else size
+    if 6 < text <= size < 130 and (
+        encoded[0] == _STRING_TAG
+        and encoded[text - 4] == _VALUE_TAG
+        and encoded[text - 3] == size - text + 2
+        and encoded[text - 2] == _STRING_TAG
+        and encoded[text - 1] == size - text
+    ):
+        try:
+            return encoded[2 : text - 4].decode(), encoded[text:].decode()
+        except UnicodeDecodeError as error:
+            raise InvalidBody(f"the body is not an OTLP protobuf message: {error.reason} in a string") from error
     pair = _parsed(KeyValue, encoded)
-    value = _value(pair.value)
-    column = Sparse() if value is None else columns.setdefault(pair.key, Sparse())
-    return column.rows.append, column.values.append, "" if value is None else value
+    return pair.key, _value(pair.value)
 
 
 def _value_of(encoded: bytes) -> Value | None:

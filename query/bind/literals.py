@@ -2,6 +2,7 @@
 
 from query import fault
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
+from query.pg.placeholder import Placeholder
 from query.pg.text_input import array_items, read, read_numeric
 from query.pg.types import PgType, array_of, numeric
 from query.plan.tree import Constant
@@ -9,6 +10,9 @@ from query.plan.tree import Constant
 
 def parse_literal(text: str, target: PgType, position: int | None = None) -> Constant:
     """The constant of type `target` that `text` spells. Raises InvalidSQL with PostgreSQL's SQLSTATE."""
+    if isinstance(text, Placeholder):
+        text.type = target
+        return Constant(target, None)
     try:
         if target.name == "numeric":
             read_as = read_numeric(text, target)

@@ -17,7 +17,7 @@ from query.pg.types import INT8, TEXT, PgType, array_of
 from query.plan.environment import CommonTable, CommonTables, Environment
 from query.plan.tree import ArrayOf, CteRef, Field, Relation, Scalar, Scan, Unnest, Values, WorkTable
 from query.syntax.construct_names import node_name
-from query.syntax.identifiers import fold, qualified_name
+from query.syntax.identifiers import fold, is_of_public, qualified_name
 from query.syntax.positions import position_of
 
 _PAIRS: Final = {"jsonb_each": "jsonb", "json_each": "json", "jsonb_each_text": "text", "json_each_text": "text"}
@@ -110,7 +110,7 @@ class FromBinder:
 
     def _table(self, node: exp.Table) -> FromItem:
         qualified, name = qualified_name(node), fold(node.this)
-        if qualified is None and name in self._tables:
+        if qualified is None and name in self._tables and not is_of_public(node):
             return self._common(name, self._tables[name], node)
         read = qualified or name
         schema = self._environment.schemas.get(read)

@@ -12,13 +12,15 @@ from query import engine
 from query.engine import Table
 from query.lower.first_by_time import first_by_time
 from query.pg.types import PgType
-from query.plan.conditions import file_conditions
+from query.plan.conditions import Conditions, file_conditions
 from query.plan.environment import Schema, schema_of
 from query.plan.text_search import text_conditions
 from query.plan.tree import Relation
 from query.process import information_schema, newest_files, worker
 from query.process.dataset_view import DatasetView, scan_size
+from query.process.description import SELF_DESCRIBED, description
 from query.process.messages import Execute, Listed, Parse, Source
+from query.process.metric_execution import REQUESTS, MetricExecution, Request
 from query.process.protocol import Answer
 from query.process.result_cache import RecordingOutput, ResultCache, key_of
 from query.process.row_level_security import RowLevelSecurity
@@ -27,12 +29,13 @@ from query.process.statement_cache import PreparedStatement, StatementCache
 from query.process.worker import Emit, Output
 from query.results import formats
 from query.results.content_coding import Coded
-from query.results.options import Options
+from query.results.options import Format, Options
 from storage.exactly import exactly
 from storage.files.text_conditions import TextConditions
 from storage.read.fingerprint import is_outside_range
 from storage.read.scan import SnapshotExpired, scan
 from storage.read.small_files import SmallFiles
+from storage.read.snapshot import Column, Snapshot
 from storage.read.text_search import TextSearch
 from storage.read.unconverted_rows import UnconvertedRows
 
@@ -53,6 +56,7 @@ class Execution:
         self._statement_cache = StatementCache()
         self._source_cache = SourceCache()
         self._text_search = TextSearch()
+        self._metrics = MetricExecution(self._metric_rows, self._metric_part, self._metric_columns)
         # The sources of the current request, by the identity of the object.
         self._current_sources: dict[int, CachedSource] = {}
 
@@ -64,9 +68,34 @@ class Execution:
             statement = self._prepared.statement
             told = {"catalog": list(statement.catalog), "explain": statement.explain}
             return {"datasets": datasets, "columns": self._prepared.compared_columns, **told}
+        if isinstance(request, REQUESTS):
+            return self._of_metrics(request, output)
         if isinstance(request, Execute) and self._prepared is not None:
             return self._execute(self._prepared, request, output)
         raise InternalError("a query process was asked out of order")
+
+    def _of_metrics(self, request: Request, output: Output) -> Answer:
+        try:
+            self._current_sources.clear()
+            return self._metrics.handle(request, output)
+        except (SnapshotExpired, FileNotFoundError):
+            return {"expired": True}
+        except pl.exceptions.ComputeError as error:
+            raise engine.translate(error) from error
+
+    def _metric_rows(self, source: Source, conditions: tuple[Conditions, ...]) -> pl.LazyFrame:
+        view = replace(self._view(source), conditions=conditions)
+        return self._table(view, is_explained=False).frame
+
+    def _metric_columns(self, source: Source) -> tuple[Column, ...]:
+        visible = self._view(source).visible
+        return tuple(each for each in source.snapshot.schema.columns if each.stored in visible)
+
+    def _metric_part(self, source: Source, part: Snapshot) -> pl.LazyFrame:
+        """A part of a source's snapshot, as far as its reader may see it."""
+        if source.permitted_tags is None:
+            return scan(part, self._unconverted_rows)
+        return self._row_level_security.scan(part, source.permitted_tags)
 
     def _execute(self, prepared: PreparedStatement, request: Execute, output: Output) -> Answer:
         try:
@@ -109,21 +138,24 @@ class Execution:
         for name, conditions in file_conditions(query.relation).items():
             if name in views:
                 views[name] = self._narrow(replace(views[name], conditions=tuple(conditions)), texts[name])
-        if not statement.explain:
+        if not statement.explain and request.options.format is not Format.DESCRIPTION:
             views = self._narrow_to_first(views, query.relation)
         output.is_repeatable = query.repeatable
         output.note(
             scan_size([view.snapshot for view in views.values()])
             | {"outsideRange": self._datasets_outside_range(views)}
+            | (description(statement, query) if request.options.format in SELF_DESCRIBED else {})
         )
+        if request.options.format is Format.DESCRIPTION:
+            return {"expired": False, "coding": "identity", "repeatable": query.repeatable}
         tables = {name: self._table(view, is_explained=statement.explain) for name, view in views.items()}
         tables |= catalog
         compiled = engine.lower_statement(statement, query, tables)
-        formats.stream(compiled.frame, compiled.fields, request.options, sink)
+        rows = formats.stream(compiled.frame, compiled.fields, request.options, sink)
         output(coded.finish())
         # What the catalog lists is not among the rows of which somebody may think that they have not changed.
         is_repeatable = query.repeatable and not statement.catalog
-        return {"expired": False, "coding": coded.coding, "repeatable": is_repeatable}
+        return {"expired": False, "coding": coded.coding, "repeatable": is_repeatable, "rows": rows}
 
     def _catalog(self, listed: Iterable[Listed]) -> dict[str, Table]:
         """information_schema of the datasets and columns that whoever asks may know of. Raises SnapshotExpired."""

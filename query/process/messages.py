@@ -68,6 +68,9 @@ class Execute:
     A note `{"files": 3, "bytes": 1024}` of what will be read, data, then
     `{"expired": false, "coding": "gzip", "repeatable": true}`.
 
+    The note of a result whose format does not name its columns has `fields` and `parameters`
+    (query/process/description.py), and the answer of one whose format is made of rows has their number, `rows`.
+
     The coding is identity after all when the data is tiny. Repeatable: the statement asks for neither time nor chance,
     so over the same rows it gives the same. Expired: something of a snapshot is gone; nothing of the data counts, and
     new snapshots are needed.

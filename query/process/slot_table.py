@@ -169,6 +169,11 @@ class SlotTable:
         """Ask the owner of a listed query to end it; the owner looks several times a second."""
         (self._directory / (query_id + CANCEL)).touch()
 
+    def cancel_by_prefix(self, prefix: str) -> None:
+        """The same for every query whose id begins so."""
+        for path in self._directory.glob(f"{prefix}*{QUERY}"):
+            self.cancel(path.name.removesuffix(QUERY))
+
     def is_cancelled(self, query_id: str) -> bool:
         return (self._directory / (query_id + CANCEL)).exists()
 

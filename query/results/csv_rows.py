@@ -49,6 +49,8 @@ def value_text(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
     """PostgreSQL's text of each value; null stays null. `type_name` is the PostgreSQL type."""
     if isinstance(dtype, pl.List):
         return _array_text(value, dtype, type_name)
+    if isinstance(dtype, pl.Struct):
+        return _record_text(value, dtype)
     if isinstance(dtype, pl.Boolean):
         return pl.when(value).then(pl.lit("t")).when(~value).then(pl.lit("f"))
     if isinstance(dtype, pl.Datetime):
@@ -65,11 +67,32 @@ def _array_text(value: pl.Expr, dtype: pl.List, type_name: str) -> pl.Expr:
     """`{a,"b c",NULL}`: PostgreSQL's array output, quoted where its input would need it."""
     inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
     text = value_text(pl.element(), inner, type_name.removesuffix("[]"))
+    if isinstance(inner, pl.List):
+        return _joined(value, text)
     special = text.str.contains(r'(?i)^$|^null$|[{}",\\\s]')
     escaped = text.str.replace_all("\\", "\\\\", literal=True).str.replace_all('"', '\\"', literal=True)
     quoted = pl.when(special).then(pl.concat_str(pl.lit('"'), escaped, pl.lit('"'))).otherwise(text)
-    joined = value.list.eval(quoted.fill_null("NULL")).list.join(",")
+    return _joined(value, quoted)
+
+
+def _joined(value: pl.Expr, element: pl.Expr) -> pl.Expr:
+    joined = value.list.eval(element.fill_null("NULL")).list.join(",")
     return pl.concat_str(pl.lit("{"), joined, pl.lit("}"))
+
+
+def _record_text(value: pl.Expr, dtype: pl.Struct) -> pl.Expr:
+    """`(a,"b c",)`: PostgreSQL's composite output, with nothing for null."""
+    cells = [_record_cell(value.struct.field(field.name), field.dtype) for field in dtype.fields]
+    text = pl.concat_str(pl.lit("("), pl.concat_str(*cells, separator=","), pl.lit(")"))
+    return pl.when(value.is_not_null()).then(text)
+
+
+def _record_cell(value: pl.Expr, dtype: object) -> pl.Expr:
+    text = value_text(value, dtype if isinstance(dtype, pl.DataType) else pl.String(), "")
+    special = text.str.contains(r'^$|[(),"\\\s]')
+    escaped = text.str.replace_all("\\", "\\\\", literal=True).str.replace_all('"', '""', literal=True)
+    quoted = pl.when(special).then(pl.concat_str(pl.lit('"'), escaped, pl.lit('"'))).otherwise(text)
+    return quoted.fill_null("")
 
 
 def _trim(text: pl.Expr) -> pl.Expr:

@@ -12,7 +12,9 @@ import polars as pl
 
 from query.results import csv_rows, json_rows
 from query.results.columnar import ArrowStream, for_interchange
-from query.results.options import Format, Options
+from query.results.copy_rows import CopyRows
+from query.results.data_rows import DataRows
+from query.results.options import Copy, Format, Options
 
 MIB: Final = 1024 * 1024
 # Rows that Polars gathers before it hands them over, and bytes that are rendered at once: they bound the memory of
@@ -42,8 +44,8 @@ class Renderer(Protocol):
 
 def stream(
     frame: pl.LazyFrame, columns: Sequence[ResultColumn], options: Options, emit: Callable[[bytes], None]
-) -> None:
-    """Run `frame` and give its bytes to `emit`, in order, as they come.
+) -> int | None:
+    """Run `frame` and give its bytes to `emit`, in order, as they come; returns how many rows it has, if it knows.
 
     `columns` describe the frame's, in order. What the plan raises while it runs passes through; whatever was
     emitted before is then not a whole document.
@@ -51,15 +53,16 @@ def stream(
     if options.format is Format.PARQUET:
         sink = cast(IO[bytes], _Emitter(emit))
         for_interchange(frame).sink_parquet(sink, compression="zstd", engine="streaming")
-        return
+        return None
     head = _ResultHead(emit)
     try:
-        _render(_renderer(options, columns, frame), partial(_stream_batches, frame), head)
+        count = _render(_renderer(options, columns, frame), partial(_stream_batches, frame), head)
     except pl.exceptions.PanicException:
         if not head.drop():
             raise
-        _render(_renderer(options, columns, frame), partial(_in_memory, frame), head)
+        count = _render(_renderer(options, columns, frame), partial(_in_memory, frame), head)
     head.release()
+    return count
 
 
 def _renderer(options: Options, columns: Sequence[ResultColumn], frame: pl.LazyFrame) -> Renderer:
@@ -71,6 +74,10 @@ def _renderer(options: Options, columns: Sequence[ResultColumn], frame: pl.LazyF
             return json_rows.Lines(names, types, fields=options.fields, send_null=options.send_null)
         case Format.CSV:
             return csv_rows.Csv(names, types, escape_formulas=options.escape_formulas)
+        case Format.DATA_ROWS:
+            return DataRows(types, options.binary)
+        case Format.COPY:
+            return CopyRows(names, types, options.copy or Copy())
         case _:
             return ArrowStream(frame)
 
@@ -78,14 +85,19 @@ def _renderer(options: Options, columns: Sequence[ResultColumn], frame: pl.LazyF
 Rows = Callable[[pl.DataFrame], None]
 
 
-def _render(renderer: Renderer, run: Callable[[Rows], None], emit: Callable[[bytes], None]) -> None:
+def _render(renderer: Renderer, run: Callable[[Rows], None], emit: Callable[[bytes], None]) -> int:
+    count = 0
+
     def rows(batch: pl.DataFrame) -> None:
+        nonlocal count
+        count += batch.height
         for piece in _pieces(batch):
             emit(renderer.rows(piece))
 
     emit(renderer.begin())
     run(rows)
     emit(renderer.end())
+    return count
 
 
 def _stream_batches(frame: pl.LazyFrame, rows: Rows) -> None:

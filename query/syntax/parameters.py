@@ -6,7 +6,8 @@ from typing import Final
 from sqlglot import exp
 
 from query.fault import invalid
-from query.parameters import Parameter
+from query.parameters import Open, Parameter, Typed
+from query.pg.placeholder import Placeholder
 
 UNDEFINED_PARAMETER: Final = "42P02"
 UNUSED_PARAMETER: Final = "08P01"
@@ -24,7 +25,8 @@ def substitute(tree: exp.Expr, parameters: Sequence[Parameter]) -> exp.Expr:
         unused = min(set(range(1, len(parameters) + 1)) - numbers)
         raise invalid(UNUSED_PARAMETER, f"the statement has no ${unused}, for which a parameter is given")
     for node in placeholders:
-        node.replace(_constant(parameters[_number(node, parameters) - 1]))
+        number = _number(node, parameters)
+        node.replace(_constant(parameters[number - 1], number))
     return tree
 
 
@@ -37,9 +39,27 @@ def _number(node: exp.Expr, parameters: Sequence[Parameter]) -> int:
     return number
 
 
-def _constant(value: Parameter) -> exp.Expr:
+def placeholders(tree: exp.Expr) -> dict[int, list[Placeholder]]:
+    """The open placeholders of a tree in which values were substituted, by their numbers."""
+    found: dict[int, list[Placeholder]] = {}
+    for literal in tree.find_all(exp.Literal):
+        if isinstance(literal.this, Placeholder):
+            found.setdefault(literal.this.number, []).append(literal.this)
+    return found
+
+
+def _of_type(value: exp.Expr, type_name: str) -> exp.Expr:
+    return exp.Paren(this=exp.Cast(this=value, to=exp.DataType.build(type_name, dialect="postgres")))
+
+
+def _constant(value: Parameter, number: int) -> exp.Expr:
     if value is None:
         return exp.Null()
+    if isinstance(value, Open):
+        return _of_type(exp.Null(), value.type) if value.type else exp.Literal.string(Placeholder.of(number))
+    if isinstance(value, Typed):
+        text = exp.Null() if value.text is None else exp.Literal.string(value.text)
+        return _of_type(text, value.type) if value.type else text
     if isinstance(value, bool):
         return exp.Boolean(this=value)
     if isinstance(value, str):

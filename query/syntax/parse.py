@@ -5,8 +5,8 @@ of them reaches the next.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from sqlglot import exp
@@ -16,12 +16,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 from errors import WeirError
 from query.fault import SYNTAX_ERROR, invalid, unsupported
 from query.limits import MAX_CHAIN, MAX_NESTING, MAX_TOKENS, check_text, too_complex
-from query.parameters import Parameter
+from query.parameters import Open, Parameter
+from query.pg.placeholder import Placeholder
 from query.syntax.allowlist import check_tree
 from query.syntax.dialect import WeirPostgres
 from query.syntax.dialect_checks import check_strictness
-from query.syntax.identifiers import fold, qualified_name
-from query.syntax.parameters import substitute
+from query.syntax.identifiers import fold, is_of_public, qualified_name, unqualify_columns
+from query.syntax.parameters import placeholders, substitute
+from query.syntax.placeholder_tokens import tokenize
 from query.syntax.positions import position_of
 from query.syntax.token_rewrites import rewrite_tokens
 
@@ -55,7 +57,7 @@ _QUERIES: Final = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
 class Statement:
     """One parsed query. `datasets` names every dataset it reads, each once, in order of appearance, folded as
     PostgreSQL folds identifiers. `catalog` are the relations of information_schema that it reads, qualified. `explain`
-    asks for the plan instead of the rows."""
+    asks for the plan instead of the rows. `placeholders` are those of open parameters, by number."""
 
     sql: str
     tree: exp.Expr
@@ -63,6 +65,7 @@ class Statement:
     explain: bool = False
     parameters: tuple[Parameter, ...] = ()
     catalog: tuple[str, ...] = ()
+    placeholders: Mapping[int, Sequence[Placeholder]] = field(default_factory=dict, compare=False)
 
 
 def parse(sql: str, parameters: Sequence[Parameter] = ()) -> Statement:
@@ -78,18 +81,21 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> Statement:
     text = " " * explain.end() + sql[explain.end() :] if explain else sql
     try:
         tree = substitute(_tree(text), parameters)
+        unqualify_columns(tree)
         check_tree(tree)
         datasets = tuple(dict.fromkeys(_datasets(tree, frozenset())))
         catalog = tuple(dict.fromkeys(filter(None, map(qualified_name, tree.find_all(exp.Table)))))
     except RecursionError as error:
         raise too_complex() from error
-    return Statement(sql, tree, datasets, explain is not None, tuple(parameters), catalog)
+    is_open = any(isinstance(each, Open) for each in parameters)
+    found = placeholders(tree) if is_open else {}
+    return Statement(sql, tree, datasets, explain is not None, tuple(parameters), catalog, found)
 
 
 def _tree(sql: str) -> exp.Expr:
     dialect = WeirPostgres()
     try:
-        tokens = rewrite_tokens(dialect.tokenize(sql), sql)
+        tokens = rewrite_tokens(tokenize(dialect, sql), sql)
         _check_tokens(tokens)
         check_strictness(tokens)
         statements = [statement for statement in dialect.parser().parse(tokens, sql) if statement is not None]
@@ -169,11 +175,12 @@ def _datasets(node: exp.Expr, shadowed: frozenset[str]) -> Iterator[str]:
 
 
 def _dataset(table: exp.Table, shadowed: frozenset[str]) -> Iterator[str]:
-    if table.args.get("db"):
-        _check_qualified(table)
-        return
     name = fold(table.this)
-    if name not in shadowed:
+    if is_of_public(table):
+        yield name
+    elif table.args.get("db"):
+        _check_qualified(table)
+    elif name not in shadowed:
         yield name
 
 
@@ -184,4 +191,5 @@ def _check_qualified(table: exp.Table) -> None:
         return
     if fold(table.args["db"]) in ("information_schema", "pg_catalog"):
         raise unsupported(f"the relation {name}", position_of(table), f"there are {' and '.join(CATALOG)}")
-    raise unsupported("a schema-qualified name", position_of(table), "datasets have no schema: write the bare name")
+    hint = f"datasets are in the schema public of the database weir: write {fold(table.this)}"
+    raise unsupported("a name of another schema or database", position_of(table), hint)

@@ -1,7 +1,6 @@
 """What every request gets, whichever Flask serves it: an id, a place in the counts, its log line kept or not."""
 
 import os
-import re
 from functools import partial
 from time import monotonic
 from typing import Final
@@ -11,8 +10,8 @@ from flask import Flask, Response
 import logs
 from metrics.meters import Meters
 from serving.flask_app.current import this_request
+from serving.sane_id import SANE_ID
 
-SANE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 # The route of a request that matched none: what the client sent has no bounds.
 UNMATCHED: Final = "unmatched"
 

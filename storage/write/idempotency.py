@@ -76,9 +76,12 @@ class IdempotencyStore:
     def store(self, receipt: bytes, body: bytes, store: Callable[[], int]) -> StoredAnswer:
         """Call `store`, which returns the number of events, unless an earlier request with this key has stored them.
 
+        Without a receipt, which is that of a request without a key, it is called in any case.
         `store` puts the receipt into the `Arrival`. Raises IdempotencyKeyReused if the earlier request had another
         body, Overloaded if it is still at work, and whatever `store` raises; then the key is free again.
         """
+        if not receipt:
+            return StoredAnswer(store(), is_duplicate=False)
         self._release_late()
         # The owner's name is unique for each claim, so that a claim changes hands at most once.
         owner = f"{self._layout.node}/{self._lock_name()}/{unique()}"

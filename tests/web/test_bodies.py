@@ -16,8 +16,9 @@ from flask import Request
 from werkzeug.test import EnvironBuilder
 
 from errors import ClientGone, InvalidBody, Overloaded, TooLarge, UnsupportedMedia
-from web.bodies import READ_BYTES, Bodies, Inflight, read_body, require_json_type
+from web.bodies import READ_BYTES, Bodies, read_body, require_json_type
 from web.client_connection import require_present
+from web.inflight import Inflight
 
 ROOT = Path(__file__).parent.parent.parent
 LIMIT = 1_000_000
@@ -227,7 +228,8 @@ from gevent import monkey
 monkey.patch_all()
 from flask import request
 from web import bodies, errors, json_bodies
-from web.bodies import Bodies, Inflight
+from web.bodies import Bodies
+from web.inflight import Inflight
 from serving.flask_app.application import Application
 bodies.READ_SECONDS = 1
 app = Application(__name__)

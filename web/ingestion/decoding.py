@@ -6,8 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from ingest.decoded import Decoded
-from runtime import offload
-from web.bodies import Inflight
+from web.inflight import Inflight
 from web.ingestion.protocol import Cost, Endpoint
 
 # Objects estimated to take more are made off the hub: this much takes some 5 ms.
@@ -16,10 +15,14 @@ INLINE_COST_BYTES: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """Decodes the bodies of one worker. `inflight` is what its bodies, and their objects, take of its memory."""
+    """Decodes the bodies of one process. `inflight` is what its bodies, and their objects, take of its memory.
+
+    `offload` calls a function where that may take long.
+    """
 
     inflight: Inflight
     max_columns: int
+    offload: Callable[[Callable[[], Any]], Any]
 
     def decode(
         self, endpoint: Endpoint[Any], body: bytes, media_type: str, require_present: Callable[[], None]
@@ -48,7 +51,7 @@ class _Way:
 
     def take(self, decode: Callable[[bytes, str, int], Any], cost: Cost | None) -> Any:
         """The result of `decode`, whose objects are accounted for before they exist."""
-        inflight = self.decoder.inflight
+        inflight, offload = self.decoder.inflight, self.decoder.offload
         work = partial(decode, self.body, self.media_type, self.decoder.max_columns)
         if cost is None:
             return work() if self.is_small else offload(work)

@@ -51,16 +51,14 @@ class PartsStore:
 
     def _store_once(self, received: IngestRequest, part: Part, arrival: Arrival) -> StoredAnswer:
         store = partial(self._store, received, part, arrival)
-        if arrival.receipt:
-            answer = self._writer.storage.once.store(arrival.receipt, received.body, store)
-        else:
-            answer = StoredAnswer(store(), is_duplicate=False)
+        answer = self._writer.storage.once.store(arrival.receipt, received.body, store)
         if not answer.is_duplicate:
             self._meters.ingested(received.tenant, part.dataset, answer.events, arrival.body_bytes)
         return answer
 
     def _store(self, received: IngestRequest, part: Part, arrival: Arrival) -> int:
         self._writer.store(received.tenant, part.dataset, part.batch, arrival, received.declared)
+        self._writer.describe(received.tenant, part.dataset, part.metadata)
         return part.batch.height
 
     def _count_refused(self, received: IngestRequest, decoded: Divided, refused: Mapping[str, RefusedPart]) -> None:

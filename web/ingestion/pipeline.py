@@ -4,7 +4,6 @@ Headers, authorization, log source, media type; then the body is received; then 
 the answer. A protocol adds functions to some stages (protocol.py) and can leave out none.
 """
 
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -12,8 +11,8 @@ from auth.identity import Identity
 from auth.privileges import Action, require, require_anywhere
 from ingest.decoded import Answer, Stored
 from metrics.meters import Meters
+from runtime import offload
 from serving.flask_app.current import Request
-from storage.write.arrival import Arrival
 from storage.write.idempotency import IdempotencyStore, StoredAnswer
 from web.bodies import Bodies
 from web.client_connection import require_present
@@ -23,12 +22,11 @@ from web.ingestion.decoding import Decoder
 from web.ingestion.headers import IngestHeaders
 from web.ingestion.parts import PartsStore
 from web.ingestion.protocol import DecodeTogether, Endpoint, Protocol
-from web.ingestion.received import IngestRequest, request_digest
-from web.ingestion.writer import Declared, Writer
+from web.ingestion.received import IngestRequest, arrival_of, declared_by, request_digest
+from web.ingestion.writer import Writer
 
 # Below this, requests are batched: 100-event bodies of 40 kB then cost 0.7 of the processor time they cost alone.
 SMALL_BYTES: Final = 64 * 1024
-DEFAULT_TELEMETRY_TYPE: Final = "logs"
 
 
 class Pipeline:
@@ -43,7 +41,7 @@ class Pipeline:
         self._once: IdempotencyStore = writer.storage.once
         self._meters = meters
         self._max_columns = max_columns
-        self._decoder = Decoder(bodies.inflight, max_columns)
+        self._decoder = Decoder(bodies.inflight, max_columns, offload)
         self._parts = PartsStore(writer, meters)
         self._batchers: dict[DecodeTogether, Batcher] = {}
         for endpoint in (endpoint for protocol in protocols for endpoint in protocol.endpoints):
@@ -73,9 +71,15 @@ class Pipeline:
                 declared_by(endpoint, sent),
                 media_type,
                 body,
-                arrival_of(request, identity, sent, len(body), request_digest(identity, dataset, sent.idempotency_key)),
-                self._decoder,
-                partial(require_present, request),
+                arrival_of(
+                    request.remote_addr or "",
+                    request.environ.get("HTTP_USER_AGENT", ""),
+                    identity,
+                    sent,
+                    len(body),
+                    request_digest(identity, dataset, sent.idempotency_key),
+                ),
+                partial(self._decoder.decode, endpoint, body, media_type, partial(require_present, request)),
             )
             if endpoint.names_datasets:
                 return endpoint.success(self._parts.store(received, identity, sent.idempotency_key))
@@ -102,11 +106,7 @@ class Pipeline:
 
         Before decoding: a duplicate costs none of it, and what became of the first request is told in any case.
         """
-        store = partial(self._store, received)
-        if received.arrival.receipt:
-            answer = self._once.store(received.arrival.receipt, received.body, store)
-        else:
-            answer = StoredAnswer(store(), is_duplicate=False)
+        answer = self._once.store(received.arrival.receipt, received.body, partial(self._store, received))
         if not answer.is_duplicate:
             self._meters.ingested(received.tenant, received.dataset, answer.events, len(received.body))
         return answer
@@ -133,26 +133,3 @@ class Pipeline:
                 decode_together=lambda bodies: together(bodies, self._max_columns),
                 decode_alone=lambda body: endpoint.decode(body, "", self._max_columns).batch,
             )
-
-
-def declared_by(endpoint: Endpoint[Any], sent: IngestHeaders) -> Declared:
-    """What the request says of its dataset by its headers and by its protocol."""
-    return Declared(
-        endpoint.telemetry_type or sent.telemetry_type or DEFAULT_TELEMETRY_TYPE,
-        sent.time_partition,
-        endpoint.time_field,
-        sent.is_lookup,
-    )
-
-
-def arrival_of(request: Request, identity: Identity, sent: IngestHeaders, body_bytes: int, receipt: bytes) -> Arrival:
-    """When and whence a request came: one instant for all its events (api.md section 4)."""
-    return Arrival(
-        timestamp=datetime.now(UTC),
-        src_ip=request.remote_addr or "",
-        user_agent=request.environ.get("HTTP_USER_AGENT", ""),
-        extra=sent.extra,
-        body_bytes=body_bytes,
-        receipt=receipt,
-        sender=f"{identity.kind}:{identity.id}",
-    )

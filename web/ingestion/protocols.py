@@ -8,7 +8,6 @@ from typing import Final
 
 from flask import Request
 
-from errors import StorageUnavailable
 from ingest.decoded import Decoded, Divided
 from ingest.elasticsearch import answers as elasticsearch_answers
 from ingest.elasticsearch import filter_path
@@ -20,9 +19,6 @@ from ingest.json import batch_decoding, decoding
 from ingest.loki import answers as loki_answers
 from ingest.loki import decoding as loki
 from ingest.loki import rows as loki_rows
-from ingest.otlp import answers as otlp_answers
-from ingest.otlp import costs, logs, metrics, traces
-from ingest.otlp.reading import PROTOBUF, require_media_type
 from ingest.remote_write import answers as remote_write_answers
 from ingest.remote_write.catalogue import Catalogue
 from ingest.remote_write.costs import estimate, estimate_encoded
@@ -31,8 +27,8 @@ from ingest.remote_write.rows import DecodedSamples
 from ingest.splunk import answers as splunk_answers
 from ingest.splunk import decoding as splunk
 from ingest.splunk.decoding import decode_events, decode_raw
-from ingest.wire_cost import Shape
 from web.bodies import require_json_type
+from web.ingestion import otlp
 from web.ingestion.protocol import Endpoint, Protocol, Shortcut
 
 # Decoding JSON holds the interpreter wherever it runs: up to this size, a few milliseconds, a thread only costs.
@@ -41,7 +37,7 @@ JSON_INLINE_BYTES: Final = 512 * 1024
 
 def protocols() -> tuple[Protocol, ...]:
     """All of them, for one worker: what a decoder learns from its requests is made here."""
-    return (_json(), _otlp(), _remote_write(Catalogue()), _loki(), _splunk(), _elasticsearch())
+    return (_json(), otlp.http(), _remote_write(Catalogue()), _loki(), _splunk(), _elasticsearch())
 
 
 def _json() -> Protocol:
@@ -57,40 +53,6 @@ def _json() -> Protocol:
     )
     existing = replace(events, name="ingest_into", path="/api/v1/logstream/<name>", must_exist=True)
     return Protocol("ingestion", (events, existing))
-
-
-def _otlp() -> Protocol:
-    """OTLP/HTTP. Exporters drop their data at a 500, so an error that may have passed asks for another attempt."""
-    return Protocol(
-        "otlp",
-        (
-            _signal("logs", logs.decode, costs.LOGS, "time_unix_nano", "rejected_log_records"),
-            _signal("metrics", metrics.decode, costs.METRICS, "time_unix_nano", "rejected_data_points"),
-            _signal("traces", traces.decode, costs.TRACES, "span_start_time_unix_nano", "rejected_spans"),
-        ),
-        failure=otlp_answers.failure,
-        fault=StorageUnavailable,
-    )
-
-
-def _signal(
-    name: str, decode: Callable[..., Decoded], cost: Shape, time_field: str, rejected_name: str
-) -> Endpoint[Decoded]:
-    return Endpoint(
-        f"export_{name}",
-        f"/v1/{name}",
-        media_type=_otlp_type,
-        decode=lambda body, media_type, max_columns: decode(body, media_type, max_columns=max_columns),
-        success=partial(otlp_answers.success, rejected_name=rejected_name),
-        telemetry_type=name,
-        time_field=time_field,
-        log_source=f"otel-{name}",
-        cost=partial(_otlp_cost, cost),
-    )
-
-
-def _otlp_cost(shape: Shape, body: bytes, media_type: str, limit: int) -> int:
-    return shape.estimate(body, limit) if media_type == PROTOBUF else costs.json_estimate(body)
 
 
 def _remote_write(catalogue: Catalogue) -> Protocol:
@@ -208,11 +170,6 @@ def _decode_json(body: bytes, media_type: str, max_columns: int) -> Decoded:
 
 def _json_type(request: Request) -> str:
     require_json_type(request)
-    return request.mimetype
-
-
-def _otlp_type(request: Request) -> str:
-    require_media_type(request.mimetype)
     return request.mimetype
 
 

@@ -1,0 +1,61 @@
+"""What a database of the catalogue holds: a table for each dataset, typed as clients are told, brought up to date."""
+
+import json
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+
+import psycopg
+
+from pgwire.catalogue.template import READER
+from pgwire.sql_text import quoted
+
+Tables = Mapping[str, tuple[tuple[str, str], ...]]
+"""Columns, names and types (`timestamptz`, `_text`), of each table in order."""
+
+
+def digest(tables: Tables) -> str:
+    """The same for the same tables."""
+    return blake2b(_text(tables).encode(), digest_size=16).hexdigest()
+
+
+def _text(tables: Tables) -> str:
+    return json.dumps({name: [list(column) for column in tables[name]] for name in sorted(tables)})
+
+
+def bring_up_to_date(connection: psycopg.Connection, tables: Tables) -> None:
+    """Make the tables of this database the wanted ones, in one transaction, whoever else is at it."""
+    with connection.transaction():
+        connection.execute("SET LOCAL allow_system_table_mods = on")
+        row = connection.execute("SELECT hash, tables FROM pg_catalog.weir_content FOR UPDATE").fetchone()
+        wanted = digest(tables)
+        if row is None or row[0] == wanted:
+            return
+        for statement in changes(row[1], tables):
+            connection.execute(statement.encode())
+        connection.execute("UPDATE pg_catalog.weir_content SET hash = %s, tables = %s::jsonb", (wanted, _text(tables)))
+
+
+def changes(before: Mapping[str, list[list[str]]], tables: Tables) -> Iterator[str]:
+    """The statements that make the one of the other. A table that only has new columns at its end keeps its number."""
+    for name in sorted(before.keys() - tables.keys()):
+        yield f"DROP TABLE public.{quoted(name)}"
+    for name, columns in sorted(tables.items()):
+        known = [(column, kind) for column, kind in before.get(name, [])]
+        if name not in before:
+            yield from _create(name, columns)
+        elif list(columns[: len(known)]) != known:
+            yield f"DROP TABLE public.{quoted(name)}"
+            yield from _create(name, columns)
+        elif len(columns) > len(known):
+            added = ", ".join(f"ADD COLUMN {_column(*each)}" for each in columns[len(known) :])
+            yield f"ALTER TABLE public.{quoted(name)} {added}"
+
+
+def _create(name: str, columns: tuple[tuple[str, str], ...]) -> Iterator[str]:
+    yield f"CREATE TABLE public.{quoted(name)} ({', '.join(_column(*each) for each in columns)})"
+    yield f"GRANT REFERENCES ON public.{quoted(name)} TO {READER}"
+
+
+def _column(name: str, kind: str) -> str:
+    type_name = f"{quoted(kind[1:])}[]" if kind.startswith("_") else quoted(kind)
+    return f"{quoted(name)} pg_catalog.{type_name}"

@@ -1,0 +1,1 @@
+"""Metrics datasets as PromQL sees them: rows as series, label sets, and answers in Prometheus' JSON."""

@@ -1,0 +1,143 @@
+"""Results of PromQL as Prometheus' API writes them (web/api/v1/json_codec.go, util/jsonutil)."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import orjson
+import polars as pl
+
+from promql.arrays import Bools, Floats, Ints, Objects
+from promql.evaluate import Result
+from promql.histogram import Bucket, Histogram
+from promql.labels import Labels
+from promql.numbers import format_sample
+from promql.series import Matrix, Samples
+from promql.tree import Type
+
+_MS_PER_SECOND: Final = 1_000
+
+
+def time_text(ms: int) -> str:
+    """Seconds with up to three decimals (jsonutil.MarshalTimestamp).
+
+    >>> time_text(1435781451781), time_text(1435781451000), time_text(1435781451050)
+    ('1435781451.781', '1435781451', '1435781451.050')
+    """
+    sign, size = "-" if ms < 0 else "", abs(ms)
+    rest = size % _MS_PER_SECOND
+    return f"{sign}{size // _MS_PER_SECOND}" + (f".{rest:03}" if rest else "")
+
+
+def value_texts(values: Floats) -> list[str]:
+    """As `format_sample` writes each, for many at once."""
+    texts = pl.Series(values).cast(pl.String).str.strip_suffix(".0").to_list()
+    size = np.abs(values)
+    # Polars' shortest digits are Go's as well, but not its exponents.
+    special = ~np.isfinite(values) | ((size != 0) & (size < 1e-4)) | (size >= 1e15)
+    for index in np.flatnonzero(special):
+        texts[index] = format_sample(float(values[index]))
+    return texts
+
+
+def data_of(result: Result, *, is_range: bool, limit: int = 0) -> Iterator[bytes]:
+    """The member `data` of an answer, in pieces."""
+    match result.type:
+        case Type.STRING:
+            yield _tagged("string", f"[{time_text(result.steps.start)},{orjson.dumps(result.text).decode()}]")
+        case Type.MATRIX:
+            yield from _members("matrix", _sample_series(result.samples, limit))
+        case Type.SCALAR if not is_range:
+            value = format_sample(float(result.matrix.values[0, 0]))
+            yield _tagged("scalar", f'[{time_text(result.steps.start)},"{value}"]')
+        case _ if is_range:
+            yield from _members("matrix", _step_series(result.matrix, result.steps.times, limit))
+        case _:
+            yield from _members("vector", _vector(result.matrix, result.steps.start, limit))
+
+
+def is_truncated(result: Result, limit: int) -> bool:
+    """Whether the limit leaves out series."""
+    count = len(result.matrix.labels) if result.samples is None else len(result.samples.labels)
+    return 0 < limit < count
+
+
+def _tagged(kind: str, text: str) -> bytes:
+    return f'{{"resultType":"{kind}","result":{text}}}'.encode()
+
+
+def _members(kind: str, members: Iterator[str]) -> Iterator[bytes]:
+    yield f'{{"resultType":"{kind}","result":['.encode()
+    for number, member in enumerate(members):
+        yield (("," if number else "") + member).encode()
+    yield b"]}"
+
+
+def metric_text(labels: Labels) -> str:
+    return orjson.dumps(dict(labels)).decode()
+
+
+def _vector(matrix: Matrix, at: int, limit: int) -> Iterator[str]:
+    time = time_text(at)
+    texts = value_texts(matrix.values[:, 0]) if matrix.labels else []
+    for row, labels in enumerate(matrix.labels[: limit or None]):
+        native = matrix.histogram(row, 0)
+        if isinstance(native, Histogram):
+            yield f'{{"metric":{metric_text(labels)},"histogram":[{time},{histogram_text(native)}]}}'
+        else:
+            yield f'{{"metric":{metric_text(labels)},"value":[{time},"{texts[row]}"]}}'
+
+
+def _step_series(matrix: Matrix, times: Ints, limit: int) -> Iterator[str]:
+    """In the order of labels, as Prometheus sorts ranges."""
+    openings = [f'[{time_text(int(ms))},"' for ms in times]
+    order = sorted(range(len(matrix.labels)), key=matrix.labels.__getitem__)
+    for row in order[: limit or None]:
+        histograms = None if matrix.histograms is None else matrix.histograms[row]
+        yield _series_text(matrix.labels[row], openings, matrix.values[row], matrix.present[row], histograms)
+
+
+def _sample_series(samples: Samples | None, limit: int) -> Iterator[str]:
+    if samples is None:
+        return
+    order = [row for row in range(len(samples.labels)) if samples.starts[row] < samples.starts[row + 1]]
+    for row in order[: limit or None]:
+        chosen = slice(int(samples.starts[row]), int(samples.starts[row + 1]))
+        openings = [f'[{time_text(int(ms))},"' for ms in samples.times[chosen]]
+        histograms = None if samples.histograms is None else samples.histograms[chosen]
+        present = np.ones(len(openings), dtype=np.bool_)
+        yield _series_text(samples.labels[row], openings, samples.values[chosen], present, histograms)
+
+
+def _series_text(
+    labels: Labels, openings: Sequence[str], values: Floats, present: Bools, histograms: Objects | None
+) -> str:
+    parts = [f'{{"metric":{metric_text(labels)}']
+    native = [] if histograms is None else [i for i, each in enumerate(histograms) if isinstance(each, Histogram)]
+    are_floats = present.copy()
+    are_floats[native] = False
+    chosen = np.flatnonzero(are_floats)
+    if len(chosen):
+        texts = value_texts(values[chosen])
+        points = '"],'.join(f"{openings[i]}{text}" for i, text in zip(chosen.tolist(), texts, strict=True))
+        parts.append(f',"values":[{points}"]]')
+    if histograms is not None and native:
+        points = ",".join(f"{openings[i][:-1]}{histogram_text(histograms[i])}]" for i in native if present[i])
+        parts.append(f',"histograms":[{points}]')
+    return "".join(parts) + "}"
+
+
+def histogram_text(histogram: Histogram) -> str:
+    """jsonutil.MarshalHistogram: buckets that are not empty, with how their bounds count."""
+    buckets = [_bucket_members(each) for each in histogram.buckets() if each.count != 0]
+    members: dict[str, Any] = {"count": format_sample(histogram.count), "sum": format_sample(histogram.sum)}
+    if buckets:
+        members["buckets"] = buckets
+    return orjson.dumps(members).decode()
+
+
+def _bucket_members(bucket: Bucket) -> list[Any]:
+    """0: upper bound included, 1: lower, 2: neither, 3: both."""
+    rule = {(False, True): 0, (True, False): 1, (False, False): 2, (True, True): 3}
+    kind = rule[bucket.lower_inclusive, bucket.upper_inclusive]
+    return [kind, format_sample(bucket.lower), format_sample(bucket.upper), format_sample(bucket.count)]
