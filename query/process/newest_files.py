@@ -6,9 +6,8 @@ from typing import Final
 
 import polars as pl
 
-from models.file import File
 from query.lower.first_by_time import FirstByTime
-from storage.read.snapshot import Snapshot
+from storage.read.snapshot import File, Snapshot
 from storage.times import UNIT_NS
 
 # What is read in vain if the rows are too few: the filters' columns of this share of all rows.

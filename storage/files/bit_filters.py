@@ -141,15 +141,15 @@ class GroupFilters:
     def may_have_values(self, hashes: Hashes) -> Bits:
         """For each group whether it may have one of the values."""
         bits = self._bits(value_places(hashes, self.sizes))
-        return bits.all(axis=2).any(axis=1) | (self.sizes == 0)
+        return np.logical_or(np.any(np.all(bits, axis=2), axis=1), self.sizes == 0)
 
     def may_have_part(self, aligned: Sequence[NDArray[np.int64]], grams: Grams) -> Bits:
         """For each group whether a text of it may have the part whose `alignments` these are."""
-        found = self.sizes == 0
+        found: Bits = self.sizes == 0
         if not all(map(len, aligned)):
             return np.ones_like(found)
         for numbers in aligned:
-            found |= self._bits(gram_places(numbers[None, :], self.sizes[:, None], grams)).all(axis=1)
+            found |= np.all(self._bits(gram_places(numbers[None, :], self.sizes[:, None], grams)), axis=1)
         return found
 
     def _bits(self, places: NDArray[np.int64]) -> Bits:

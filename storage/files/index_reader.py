@@ -4,7 +4,7 @@ import json
 import mmap
 import os
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -78,6 +78,16 @@ class TextIndex:
             found &= self._may(condition)
         return found
 
+    def any_of(self, alternatives: Sequence[TextConditions]) -> Bits:
+        """For each row group whether a row of it may satisfy all conditions of one of the alternatives."""
+        return self._any(map(self.may_match, alternatives))
+
+    def _any(self, branches: Iterable[Bits]) -> Bits:
+        found = np.zeros(self._header.groups, np.bool_)
+        for branch in branches:
+            found |= branch
+        return found
+
     def _may(self, condition: TextCondition) -> Bits:
         match condition:
             case IsOneOf():
@@ -85,14 +95,13 @@ class TextIndex:
             case HasParts():
                 return self._may_have(condition)
             case AnyOf():
-                return np.logical_or.reduce([self.may_match(branch) for branch in condition.branches])
+                return self._any(map(self.may_match, condition.branches))
 
     def _may_be(self, condition: IsOneOf) -> Bits:
         filters = self._filters(condition.column, VALUES)
         if filters is not None:
             return filters.may_have_values(_hashed(condition.values))
-        parts = [self._may_have(HasParts(condition.column, (value,))) for value in condition.values]
-        return np.logical_or.reduce(parts)
+        return self._any(self._may_have(HasParts(condition.column, (value,))) for value in condition.values)
 
     def _may_have(self, condition: HasParts) -> Bits:
         """A letter that is no ASCII is looked for as it is, or, if its case does not count, not at all."""
@@ -150,8 +159,7 @@ class IndexReader:
         header = self._header(path, data)
         if header is None:
             return None
-        index = TextIndex(header, data)
-        found = np.logical_or.reduce([index.may_match(conditions) for conditions in alternatives])
+        found = TextIndex(header, data).any_of(alternatives)
         if not found.any():
             return ()
         return None if found.all() else tuple(_ranges(found, header.group_rows, rows))

@@ -109,8 +109,13 @@ def group_texts(texts: pl.Series) -> GroupTexts:
         return GroupTexts()
     if mean_bytes > LONG_BYTES:
         return _with_grams(GroupTexts(), distinct)
-    result = GroupTexts(hash_texts(distinct), len(distinct) if repeats else distinct.approx_n_unique())
+    result = GroupTexts(hash_texts(distinct), len(distinct) if repeats else _approximate(distinct))
     return _with_grams(result, distinct) if mean_bytes * len(distinct) <= FEW_BYTES_PER_ROW * len(texts) else result
+
+
+def _approximate(texts: pl.Series) -> int:
+    counted = texts.approx_n_unique()
+    return counted if isinstance(counted, int) else len(texts)
 
 
 def _with_grams(result: GroupTexts, distinct: pl.Series) -> GroupTexts:
@@ -129,7 +134,7 @@ def build(rows: pl.DataFrame, group_rows: int, most_bytes: int, chosen: Chosen =
     groups = [rows[start : start + group_rows] for start in range(0, rows.height, group_rows)]
     texts = {name: [group_texts(group.get_column(name)) for group in groups] for name in names}
     filters = list(_filters(texts))
-    wanted = sum(each.bytes for each in filters)
+    wanted = sum(each.usual_bytes for each in filters)
     # The least filters do not shrink, and all of them end with a whole byte.
     room = (
         most_bytes - len(_head(texts, filters, group_rows, 1.0)) - sum(each.count for each in filters) * LEAST_BITS // 4
@@ -153,7 +158,7 @@ class Filters:
         return sum(group.size(self.kind, 1.0) > 0 for group in self.groups)
 
     @property
-    def bytes(self) -> int:
+    def usual_bytes(self) -> int:
         """What they take at their usual size."""
         return sum(self.sizes(1.0)) // 8
 

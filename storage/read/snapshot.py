@@ -8,7 +8,7 @@ from models import column, file
 from models.column import Column as Column
 from models.column import Schema
 from models.dataset import Dataset
-from models.file import File
+from models.file import File as File
 from storage.context import Layout
 from storage.files.object_cache import Cache
 from storage.files.row_range import RowRange
