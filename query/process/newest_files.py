@@ -23,7 +23,7 @@ def narrow(snapshot: Snapshot, question: FirstByTime, scan: Scan) -> Snapshot:
 
     `scan` gives the rows of a snapshot. Raises SnapshotExpired, FileNotFoundError.
     """
-    if snapshot.time_column != question.name or question.count > MOST_ROWS or len(snapshot.files) < 2:
+    if snapshot.time_column != question.name or not 0 < question.count <= MOST_ROWS or len(snapshot.files) < 2:
         return snapshot
     if not all(map(snapshot.has_times, snapshot.files)):
         return snapshot

@@ -56,8 +56,9 @@ LONGEST_BYTES: Final = 2_048
 SAMPLE_ROWS: Final = 1_000
 # Values that take no more bytes than this for each row, because they repeat, can be asked for what they contain, too.
 FEW_BYTES_PER_ROW: Final = 2
-# Texts of which some letters have an ASCII letter as the lower case: I with a dot, the Kelvin sign, the long s.
-UNFOLDED: Final = tuple(letter.encode() for letter in "\u0130\u212a\u017f")
+# Letters that some matcher takes for an ASCII letter where case does not count: I with a dot and i without, the Kelvin
+# sign, the long s.
+UNFOLDED: Final = tuple(letter.encode() for letter in "\u0130\u0131\u212a\u017f")
 
 
 @dataclass(frozen=True, slots=True)
