@@ -141,7 +141,9 @@ class GroupFilters:
     def may_have_values(self, hashes: Hashes) -> Bits:
         """For each group whether it may have one of the values."""
         bits = self._bits(value_places(hashes, self.sizes))
-        return np.logical_or(np.any(np.all(bits, axis=2), axis=1), self.sizes == 0)
+        found: Bits = self.sizes == 0
+        found |= np.any(np.all(bits, axis=2), axis=1)
+        return found
 
     def may_have_part(self, aligned: Sequence[NDArray[np.int64]], grams: Grams) -> Bits:
         """For each group whether a text of it may have the part whose `alignments` these are."""

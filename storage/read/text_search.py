@@ -10,7 +10,8 @@ import numpy as np
 
 from errors import StorageUnavailable
 from models.file import File
-from storage.files.index_reader import IndexReader, Octets, RowRange, map_index
+from storage.files.index_reader import IndexReader, Octets, map_index
+from storage.files.row_range import RowRange
 from storage.files.store import read_range
 from storage.files.text_conditions import TextConditions
 from storage.files.text_index import Place
