@@ -55,6 +55,10 @@ def _seconds(text: str) -> float:
     return value
 
 
+def _seconds_or_never(text: str) -> float:
+    return 0.0 if text.strip() == "0" else _seconds(text)
+
+
 def _one_of(*allowed: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in allowed:
@@ -178,6 +182,9 @@ class Settings:
         _boolean, False, "also what Prometheus has behind `--enable-feature=promql-experimental-functions`"
     )
     flush_seconds: float = setting(_seconds, 5.0, "age at which a segment with data is sealed for conversion")
+    iceberg_seconds: float = setting(
+        _seconds_or_never, 10.0, "most seconds from a Parquet file to its being in the Iceberg table; 0: no tables"
+    )
     oidc_issuer: str | None = setting(_url("https", "http"), None, "OIDC issuer")
     oidc_client_id: str | None = setting(str, None, "OIDC client id")
     oidc_client_secret: str | None = setting(str, None, "OIDC client secret", secret=True)

@@ -9,6 +9,7 @@ from errors import HostMissing
 from ingest.elasticsearch.answers import BANNER, HEADERS, is_client
 from web.authentication import protect
 from web.caller import caller
+from web.console_page import page
 from web.services import services
 
 public = Blueprint("health", __name__)
@@ -17,11 +18,27 @@ about = protect(Blueprint("about", __name__))
 
 @public.get("/")
 def root() -> Response:
-    """Grafana's data sources probe the base address and want exactly 200; Elasticsearch's clients want its banner."""
-    sent = request.headers
-    if is_client(sent.get("User-Agent", ""), sent.get("Accept", ""), sent.get("X-Elastic-Client-Meta")):
+    """The console for browsers, Elasticsearch's banner for its clients.
+
+    Grafana's data sources probe the base address and want exactly 200.
+    """
+    if _is_elasticsearch_client():
         return _banner()
-    return jsonify({"service": "weir", "documentation": "/api/v1/openapi.json"})
+    pointer = {"service": "weir", "documentation": "/api/v1/openapi.json"}
+    answer = page() if _is_browser() else jsonify(pointer)
+    answer.headers["Vary"] = "Accept"
+    return answer
+
+
+def _is_browser() -> bool:
+    """Whether HTML is asked for by name, and liked better than JSON: `*/*` alone is a program's."""
+    accepted = request.accept_mimetypes
+    return bool(services().console.page) and accepted["text/html"] > accepted["application/json"]
+
+
+def _is_elasticsearch_client() -> bool:
+    sent = request.headers
+    return is_client(sent.get("User-Agent", ""), sent.get("Accept", ""), sent.get("X-Elastic-Client-Meta"))
 
 
 def _banner() -> Response:

@@ -8,6 +8,7 @@ from blueprints import (
     alerts,
     apikeys,
     collector,
+    console,
     counts,
     dashboard_data,
     dashboards,
@@ -16,6 +17,7 @@ from blueprints import (
     filters,
     health,
     home,
+    iceberg,
     ingestion,
     internal,
     metrics,
@@ -24,6 +26,9 @@ from blueprints import (
     prometheus,
     query,
     roles,
+    saved_queries,
+    session,
+    tail,
     targets,
     tenants,
     users,
@@ -33,6 +38,9 @@ from web.services import Services, hold
 BLUEPRINTS: Final = (
     internal.blueprint,
     query.blueprint,
+    saved_queries.blueprint,
+    session.blueprint,
+    tail.blueprint,
     counts.blueprint,
     datasets.blueprint,
     home.blueprint,
@@ -50,7 +58,10 @@ BLUEPRINTS: Final = (
     health.about,
     collector.blueprint,
     collector.health,
+    iceberg.blueprint,
+    iceberg.tokens,
     health.public,
+    console.blueprint,
 )
 # Modules with several blueprints of one kind.
 FAMILIES: Final = (ingestion, apikeys, elasticsearch, prometheus)

@@ -124,6 +124,13 @@ def schema(dataset_id: int) -> Schema:
         return Schema(dataset_id, arrange(found))
 
 
+def dropped(dataset_id: int) -> dict[int, str]:
+    """The columns that were dropped, by id, as files made before call them."""
+    with connection():
+        rows = database.execute_sql("SELECT id, stored FROM dropped_column WHERE dataset_id = %s", (dataset_id,))
+        return dict(rows.fetchall())
+
+
 def evolve(dataset_id: int, change: Change, limits: Limits, sender: str | None) -> Schema:
     """Apply as much of `change` as is still possible; return the resulting schema.
 

@@ -6,7 +6,7 @@ from dataclasses import replace as replaced
 from datetime import datetime
 from typing import Any, Final
 
-from peewee import BigIntegerField, IntegerField, ModelSelect, SmallIntegerField, TextField
+from peewee import BigIntegerField, BooleanField, IntegerField, ModelSelect, SmallIntegerField, TextField
 from playhouse.postgres_ext import BinaryJSONField, DateTimeTZField
 
 from models.base import Table, connection, database
@@ -32,6 +32,8 @@ class FileRow(Table):
     stats = BinaryJSONField()
     created_at = DateTimeTZField()
     removed_at = DateTimeTZField(null=True)
+    replaces = BooleanField(default=False)
+    replaced_by = TextField(null=True)
 
     class Meta:
         table_name = "file"
@@ -94,8 +96,11 @@ class CompactionCandidate:
     last: int = 0
 
 
-def insert(files: Sequence[File], now: datetime) -> None:
-    """Make the files live. Call it inside the transaction that removes their events from where they were."""
+def insert(files: Sequence[File], now: datetime, *, replaces: bool = False) -> None:
+    """Make the files live. Call it inside the transaction that removes their events from where they were.
+
+    `replaces`: these events were in other files before.
+    """
     for file in files:
         FileRow.create(
             path=file.path,
@@ -109,6 +114,7 @@ def insert(files: Sequence[File], now: datetime) -> None:
             format=file.format,
             widened=file.widened,
             stats=file.stats,
+            replaces=replaces,
             created_at=now,
         )
 
@@ -206,17 +212,20 @@ def lacking(dataset_id: int, name: str, most: int) -> list[File]:
 
 
 def replace(old: Sequence[File], new: Sequence[File], now: datetime) -> bool:
-    """Put `new` in the place of `old`, in one transaction. False: one of them is not live any more; nothing changed."""
+    """Put `new`, at least one, in the place of `old`, in one transaction.
+
+    False: one of them is not live any more; nothing changed.
+    """
     with connection(), database.atomic() as transaction:
         removed = (
-            FileRow.update(removed_at=now)
+            FileRow.update(removed_at=now, replaced_by=new[0].path)
             .where(FileRow.path.in_([each.path for each in old]) & FileRow.removed_at.is_null())
             .execute()
         )
         if removed != len(old):
             transaction.rollback()
             return False
-        insert(new, now)
+        insert(new, now, replaces=True)
         return True
 
 
@@ -243,9 +252,14 @@ def removed_before(moment: datetime, most: int) -> list[str]:
 
 
 def forget(paths: Sequence[str]) -> None:
-    """Drop the rows of files that are gone from disk."""
+    """Drop the rows of files that are gone from disk, unless a table still lists them."""
     with connection():
-        FileRow.delete().where(FileRow.path.in_(list(paths)) & ~FileRow.removed_at.is_null()).execute()
+        database.execute_sql(
+            "DELETE FROM file WHERE path = ANY(%s) AND removed_at IS NOT NULL"
+            " AND (added_snapshot IS NULL OR removed_snapshot IS NOT NULL"
+            " OR dataset_id NOT IN (SELECT dataset_id FROM lake_table))",
+            (list(paths),),
+        )
 
 
 def known(paths: Sequence[str]) -> set[str]:

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
+from typing import Final
 
 from models.base import connection, database
 from models.file import PLAIN_NAMES, File
 
 # A file of before the form was kept, or whose writer did not know yet that a column had widened.
-_OUTDATED = (
+OUTDATED: Final = (
     "SELECT path FROM file WHERE removed_at IS NULL AND format = 0"
     " UNION SELECT path FROM (SELECT dataset_id, max(widened) AS latest FROM dataset_column WHERE widened > 0"
     " GROUP BY dataset_id) AS changed JOIN file USING (dataset_id) WHERE removed_at IS NULL AND widened < latest"
@@ -27,7 +28,7 @@ def find(most: int) -> list[File]:
     """At most so many of them, newest first, with all statistics."""
     with connection():
         rows = database.execute_sql(
-            f"SELECT {PLAIN_NAMES}, stats FROM file WHERE path IN ({_OUTDATED}) ORDER BY tmin DESC, path LIMIT %s",
+            f"SELECT {PLAIN_NAMES}, stats FROM file WHERE path IN ({OUTDATED}) ORDER BY tmin DESC, path LIMIT %s",
             (most,),
         )
         return [replaced(File(*row[:-1]), stats=row[-1]) for row in rows.fetchall()]
@@ -47,6 +48,6 @@ def waiting() -> Waiting:
     with connection():
         files, seconds = database.execute_sql(
             "SELECT count(*), extract(epoch FROM now() - min(widened_at)) FROM file"
-            f" JOIN dataset ON dataset.id = dataset_id WHERE path IN ({_OUTDATED})"
+            f" JOIN dataset ON dataset.id = dataset_id WHERE path IN ({OUTDATED})"
         ).fetchone()
         return Waiting(files, float(seconds or 0))

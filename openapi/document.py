@@ -13,8 +13,8 @@ from werkzeug.routing import Rule
 import version
 from openapi.operations import OPERATIONS, Operation, Shape
 
-# Blueprints that are no part of the contract: what hosts ask of each other.
-UNDESCRIBED: Final = frozenset({"internal"})
+# Blueprints that are no part of the contract: what hosts ask of each other, and files.
+UNDESCRIBED: Final = frozenset({"internal", "console"})
 IMPLICIT_METHODS: Final = frozenset({"HEAD", "OPTIONS"})
 PARAMETER: Final = re.compile(r"<(?:\w+:)?(\w+)>")
 # What any protected route may answer instead; the codes are in docs/errors.md.
@@ -22,8 +22,8 @@ REFUSALS: Final = {401: "No or wrong credential.", 403: "The identity lacks the 
 DESCRIPTION: Final = """Takes in telemetry, keeps it as Parquet, answers PostgreSQL SQL.
 
 Every answer has `X-Request-Id`. Errors have one shape everywhere but OTLP
-(google.rpc.Status), remote write and Loki (text), Splunk's collector (text and code)
-and Elasticsearch's bulk API (its error)."""
+(google.rpc.Status), remote write and Loki (text), Splunk's collector (text and code),
+Elasticsearch's bulk API and the Iceberg catalog (their errors)."""
 SCHEMES: Final[Mapping[str, dict[str, str]]] = {
     "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
     "basic": {"type": "http", "scheme": "basic"},

@@ -18,6 +18,8 @@ from schemas.dashboards import DashboardListSchema, DashboardSchema, TileSchema
 from schemas.dataset import EventTimeSchema, RetentionSchema
 from schemas.filters import FilterSchema
 from schemas.query import QuerySchema, RunningQuerySchema
+from schemas.saved_queries import SavedQuerySchema
+from schemas.tail import TailSchema
 from schemas.tenants import NewTenantSchema
 
 JSON: Final = "application/json"
@@ -214,6 +216,30 @@ INGESTION: Final = {
         204,
     ),
 }
+CATALOG_ERROR: Final[Mapping[str, Shape]] = MappingProxyType(
+    {JSON: MappingProxyType({"type": "object", "required": ["error"], "properties": {"error": OBJECT}})}
+)
+ICEBERG: Final = {
+    f"iceberg.{name}": Operation(summary, answer={JSON: OBJECT}, failure=CATALOG_ERROR)
+    for name, summary in {
+        "config": "What the Iceberg catalog can be asked.",
+        "namespaces": "The one namespace: `weir`, or the tenant's.",
+        "describe_namespace": "The namespace.",
+        "tables": "The Iceberg tables that the caller may read: a table for each dataset.",
+        "table": "The metadata of a dataset's Iceberg table as of its last publication.",
+        "credentials": "Credentials for the table's files: none, readers have their own.",
+        "unknown": "404 in the catalog's shape.",
+        "refuse": "405 in the catalog's shape: the catalog is read-only.",
+    }.items()
+} | {
+    "iceberg_tokens.issue": Operation(
+        "A bearer token for an API key: OAuth's client credentials, of the form or by Basic.",
+        (),
+        {"application/x-www-form-urlencoded": OBJECT},
+        {JSON: OBJECT},
+        {JSON: MappingProxyType({"type": "object", "required": ["error"]})},
+    )
+}
 _TIMES: Final = (_query("start", "Unix seconds or RFC 3339."), _query("end", "Unix seconds or RFC 3339."))
 _STREAM: Final = _query("stream", "The dataset, where neither path nor header names it.")
 _EXPRESSION: Final = _query("query", "A PromQL expression.")
@@ -281,8 +307,28 @@ QUERIES: Final = {
             "application/vnd.apache.parquet": BINARY,
         },
     ),
+    "tail.follow": Operation(
+        "Rows of one dataset as they are stored, for as long as the client reads.",
+        (
+            _header("Last-Event-ID", "The `id` of the last row that was received: go on behind it."),
+            _query("query", "GET only: the statement."),
+            _query("from", "GET only: `now`, or how far back to begin, as `5m`."),
+        ),
+        _json(TailSchema),
+        {"text/event-stream": TEXT, NDJSON: TEXT},
+        body_is_required=False,
+    ),
     "query.running": Operation("Queries that wait or run on this host.", answer=_json(array(RunningQuerySchema))),
     "query.cancel": Operation("End a query.", answer=_json(answers.Message)),
+    "saved_queries.list_all": Operation(
+        "What the caller asked lately and, with a name, keeps.", answer=_json(array(answers.SavedQuery))
+    ),
+    "saved_queries.create": Operation(
+        "Note a query in the history or, with a name, keep it.",
+        body=_json(SavedQuerySchema),
+        answer=_json(answers.SavedQuery),
+    ),
+    "saved_queries.delete": Operation("Forget a query.", answer=_json(answers.Message)),
 }
 DATASETS: Final = {
     "datasets.list_all": Operation("The datasets that the caller may see.", answer=_json(array(answers.DatasetName))),
@@ -323,6 +369,9 @@ DATASETS: Final = {
     ),
 }
 IDENTITY: Final = {
+    "session.show": Operation("Who is asking, and what they may do.", answer=_json(OBJECT)),
+    "session.datasets": Operation("The datasets that the caller may read.", answer=_json(array("object"))),
+    "session.hosts": Operation("The hosts of the deployment.", answer=_json(array("object"))),
     "roles.list_all": Operation("The roles and their entries.", answer=_json(OBJECT)),
     "roles.get": Operation("One role.", answer=_json(answers.Role)),
     "roles.put": Operation("Create or replace a role.", body=_json(array(answers.Entry)), answer=_json(answers.Role)),
@@ -375,8 +424,9 @@ AUTHORED: Final = {
     "alerts.mute": Operation("Mute an alert, or not.", body=_json(MutingSchema), answer=_json(OBJECT)),
     "alerts.history": Operation("Changes of an alert's state.", (LogSchema,), answer=_json(array("object"))),
     "alerts.deliveries": Operation("An alert's deliveries.", (LogSchema,), answer=_json(array("object"))),
+    "targets.test": Operation("Send a test notice, and tell how it went.", answer=_json(OBJECT)),
     **_crud("target", "targets", {"oneOf": [kind.schema for kind in kinds().values()]}),
 }
 OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
-    SYSTEM | INGESTION | QUERIES | DATASETS | IDENTITY | AUTHORED
+    SYSTEM | INGESTION | ICEBERG | QUERIES | DATASETS | IDENTITY | AUTHORED
 )

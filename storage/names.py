@@ -25,6 +25,9 @@ STORED: Final = re.compile(
     rf"(?!(?:{'|'.join(sorted(RESERVED))})/)(?:[A-Za-z0-9_%=-]+/)+"
     rf"[A-Za-z0-9_-]+(?:{re.escape(PARQUET_SUFFIX)}|{re.escape(UNFINISHED_SUFFIX)})"
 )
+# The directory of what is published of datasets as Iceberg tables. No tenant has a point in the name of its directory.
+LAKE: Final = "iceberg.tables"
+LAKE_FILE: Final = re.compile(rf"{re.escape(LAKE)}/[A-Za-z0-9_%-]+/[0-9]+/[A-Za-z0-9_-]+(?:\.avro|\.metadata\.json)")
 SEGMENT: Final = re.compile(r"[A-Za-z0-9_-]+")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSAFE: Final = re.compile(rb"[^A-Za-z0-9_-]")
@@ -46,6 +49,13 @@ def require_stored(path: str) -> str:
     return path
 
 
+def require_lake(path: str) -> str:
+    """The same for the path of a metadata file of a published table."""
+    if not LAKE_FILE.fullmatch(path):
+        raise StorageUnavailable(f"the path {path[:200]!r} is none of a table's metadata; nothing is done with it")
+    return path
+
+
 def require_segment(name: str) -> str:
     """The same for the name of a segment."""
     if not SEGMENT.fullmatch(name):
@@ -56,6 +66,20 @@ def require_segment(name: str) -> str:
 def unique() -> str:
     """A name that was never used before and sorts by time."""
     return str(ULID())
+
+
+def made_ms(name: str) -> int:
+    """When a name of `unique` was made: milliseconds since 1970, by the clock of the host that made it."""
+    return ULID.from_str(name).milliseconds
+
+
+def earliest(moment_ms: int) -> str:
+    """The least name that `unique` can make at that moment: names made before are less, all others are not.
+
+    >>> made_ms(earliest(1_795_305_592_123))
+    1795305592123
+    """
+    return str(ULID.from_bytes(moment_ms.to_bytes(6) + bytes(10)))
 
 
 def directory(text: str) -> str:

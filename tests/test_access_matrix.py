@@ -29,6 +29,7 @@ PROMETHEUS = """query query_range query_exemplars series labels read format_quer
     cardinality/label_values cardinality/active_series""".split()
 MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/"): EVERYBODY,
+    ("GET", "/console/<path:name>"): EVERYBODY,
     ("GET", "/api/v1/liveness"): EVERYBODY,
     ("GET", "/api/v1/readiness"): EVERYBODY,
     # For other hosts, by their signature; no user's credential counts.
@@ -61,6 +62,18 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     **{("POST", f"/services/collector{part}"): INGEST for part in ("", "/event", "/event/1.0", "/raw", "/raw/1.0")},
     **{("POST", f"/services/collector/ack{part}"): ANY_IDENTITY for part in ("", "/1.0")},
     **{("GET", f"/services/collector/health{part}"): EVERYBODY for part in ("", "/1.0")},
+    # What a caller may not read does not exist for it, so everybody gets an answer that is not 403.
+    # Open to all who have a grant, which an empty body has not: 400.
+    ("POST", "/iceberg/v1/oauth/tokens"): EVERYBODY,
+    **{
+        ("GET", f"/iceberg/v1/{path}"): ANY_IDENTITY
+        for path in ("config", "namespaces", "namespaces/<namespace>", "namespaces/<namespace>/tables", "<path:path>")
+    },
+    **{
+        ("GET", f"/iceberg/v1/namespaces/<namespace>/tables/<name>{part}"): ANY_IDENTITY
+        for part in ("", "/credentials")
+    },
+    **{(method, "/iceberg/v1/<path:path>"): ANY_IDENTITY for method in ("POST", "PUT", "PATCH", "DELETE")},
     **{
         (method, f"/prometheus{dataset}/api/v1/{path}"): READ
         for dataset in ("", "/<name>")
@@ -75,7 +88,14 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/api/v1/logstream"): READ,
     ("GET", "/api/prism/v1/home"): READ,
     ("POST", "/api/v1/query"): READ,
+    **{(method, "/api/v1/tail"): READ for method in ("GET", "POST")},
     ("POST", "/api/v1/counts"): READ,
+    ("GET", "/api/v1/session"): ANY_IDENTITY,
+    ("GET", "/api/v1/session/datasets"): READ,
+    ("GET", "/api/v1/hosts"): ADMIN,
+    ("GET", "/api/v1/saved-queries"): READ,
+    ("POST", "/api/v1/saved-queries"): READ,
+    ("DELETE", "/api/v1/saved-queries/<query_id>"): READ,
     ("GET", "/api/v1/queries"): READ,
     ("DELETE", "/api/v1/queries/<query_id>"): READ,
     ("PUT", "/api/v1/logstream/<name>"): ADMIN,
@@ -107,6 +127,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     **{("POST", f"/api/v1/{kind}"): AUTHOR for kind in AUTHORED},
     **{("GET", f"/api/v1/{kind}/<{kind[:-1]}_id>"): READ for kind in AUTHORED},
     **{(method, f"/api/v1/{kind}/<{kind[:-1]}_id>"): AUTHOR for kind in AUTHORED for method in ("PUT", "DELETE")},
+    ("POST", "/api/v1/targets/<target_id>/test"): AUTHOR,
     ("GET", "/api/v1/dashboards/list_tags"): READ,
     ("GET", "/api/v1/dashboards/<dashboard_id>/data"): READ,
     ("PUT", "/api/v1/dashboards/<dashboard_id>/add_tile"): AUTHOR,
@@ -165,6 +186,8 @@ def _has_its_error_shape(rule: str, answer: requests.Response) -> bool:
         return answer.headers["Content-Type"].startswith("text/plain") and bool(answer.text.strip())
     if rule.endswith("/_bulk"):
         return answer.json()["status"] == answer.status_code and {"type", "reason"} <= set(answer.json()["error"])
+    if rule.startswith("/iceberg/") and not rule.endswith("/oauth/tokens"):
+        return set(answer.json()["error"]) == {"message", "type", "code"}
     if rule.startswith("/services/collector") and not rule.startswith("/services/collector/ack"):
         return set(answer.json()) >= {"text", "code"}
     if rule.startswith("/prometheus"):
@@ -177,6 +200,7 @@ def _filled(rule: str) -> str:
     return (
         rule.replace("<name>", "matrix-none")
         .replace("<column_id>", "1")
+        .replace("<path:name>", "main.js")
         .replace("<tenant_id>", "matrix-none")
         .replace("<key_id>", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
     )

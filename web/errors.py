@@ -1,11 +1,11 @@
 """Every failing path ends here: exceptions become one JSON shape with a status, and ours a log line with its id."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Final
 
-from flask import Flask, Response, current_app, jsonify, request
+from flask import Blueprint, Flask, Response, current_app, jsonify, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.routing import RequestRedirect
 
@@ -27,12 +27,15 @@ STATUSES: Final[Mapping[type[WeirError], int]] = {
     errors.UnsupportedMedia: 415,
     errors.Unprocessable: 422,
     errors.TooManyAttempts: 429,
+    errors.TooManyTails: 429,
     errors.InternalError: 500,
     errors.Overloaded: 503,
     errors.TimedOut: 504,
 }
 # Two realms in one header, so that a browser, curl and an agent each find a scheme they know.
 CHALLENGE: Final = 'Basic realm="weir", charset="UTF-8", Bearer realm="weir"'
+# For the console's scripts: at `Basic` a browser would ask for a password in a window of its own.
+SESSION_CHALLENGE: Final = 'Session realm="weir"'
 
 
 def status_of(error: WeirError) -> int:
@@ -45,7 +48,8 @@ def headers_of(error: WeirError) -> dict[str, str]:
     if isinstance(error, Overloaded):
         return {"Retry-After": str(error.retry_after_seconds)}
     if isinstance(error, Unauthenticated):
-        return {"WWW-Authenticate": CHALLENGE}
+        by_script = this_request().headers.get("X-Requested-With") == "XMLHttpRequest"
+        return {"WWW-Authenticate": SESSION_CHALLENGE if by_script else CHALLENGE}
     return {}
 
 
@@ -54,6 +58,25 @@ def install(app: Flask) -> None:
     app.register_error_handler(WeirError, _domain_error)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _unforeseen)
+
+
+def answer_errors(blueprint: Blueprint, failure: Callable[[int, WeirError], Response]) -> None:
+    """Have the blueprint's errors answered as `failure` shapes them, with our headers and log lines."""
+
+    def answer(error: WeirError) -> Response:
+        status = status_of(error)
+        log_error(error, status)
+        response = failure(status, error)
+        response.headers.extend(headers_of(error))
+        return response
+
+    def answer_unforeseen(error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            return failure(error.code or 500, errors.InvalidRequest(error.description or error.name))
+        return answer(_fault(error))
+
+    blueprint.register_error_handler(WeirError, answer)
+    blueprint.register_error_handler(Exception, answer_unforeseen)
 
 
 def error_body(error: WeirError) -> dict[str, str | int]:
@@ -117,8 +140,12 @@ def _text(error: HTTPException) -> str:
 
 
 def _unforeseen(error: Exception) -> Response:
+    current_app.logger.debug("unforeseen %s", type(error).__name__)
+    return _domain_error(_fault(error))
+
+
+def _fault(error: Exception) -> InternalError:
     """A fault of ours. The client gets the id; the log gets the rest."""
     fault = InternalError("an error on our side; the request id finds it in the log")
     fault.__cause__ = error
-    current_app.logger.debug("unforeseen %s", type(error).__name__)
-    return _domain_error(fault)
+    return fault

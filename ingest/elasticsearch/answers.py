@@ -53,8 +53,9 @@ def _results(decoded: DecodedBulk, paths: Paths, request_id: str) -> list[dict[s
         told = common.get(action[:2])
         if told is None:
             whole = {action.name: _stored_result(action.index_name or decoded.dataset, "", 0)}
-            wanted = paths.of({"items": [whole]}) or {}
-            told = common[action[:2]] = next(iter(wanted.get("items") or [{}]), {}).get(action.name, {})
+            wanted: dict[str, Any] = paths.of({"items": [whole]}) or {}
+            item: dict[str, Any] = next(iter(wanted.get("items") or [{}]), {})
+            told = common[action[:2]] = item.get(action.name, {})
         if told:
             own = {"_id": action.id or f"{request_id}{number}", "_seq_no": number}
             results.append({action.name: told | {name: own[name] for name in own.keys() & told.keys()}})

@@ -163,7 +163,7 @@ def _are_plain(values: Sequence[Any]) -> bool:
     return is_plain_time and "".join(times).isascii() and set(map(type, metadata)) <= {dict} and _hold_texts(metadata)
 
 
-def _hold_texts(objects: Sequence[Mapping[str, Any]]) -> bool:
+def _hold_texts(objects: Sequence[dict[str, Any]]) -> bool:
     return set(map(type, chain.from_iterable(map(dict.values, objects)))) <= {str}
 
 

@@ -16,7 +16,7 @@ from query.plan.environment import Schema, schema_of
 from query.process import information_schema, worker
 from query.process.dataset_view import DatasetView, scan_size
 from query.process.description import SELF_DESCRIBED, description
-from query.process.messages import Execute, Listed, Parse, Source
+from query.process.messages import Execute, Listed, Look, Parse, Source
 from query.process.metric_execution import REQUESTS, MetricExecution, Request
 from query.process.protocol import Answer
 from query.process.result_cache import RecordingOutput, ResultCache, key_of
@@ -64,6 +64,8 @@ class Execution:
             return {"datasets": datasets, "columns": self._prepared.compared_columns, **told}
         if isinstance(request, REQUESTS):
             return self._of_metrics(request, output)
+        if isinstance(request, Look):
+            return self._look(request.source)
         if isinstance(request, Execute) and self._prepared is not None:
             return self._execute(self._prepared, request, output)
         raise InternalError("a query process was asked out of order")
@@ -90,6 +92,12 @@ class Execution:
         if source.permitted_tags is None:
             return scan(part, self._unconverted_rows)
         return self._row_level_security.scan(part, source.permitted_tags)
+
+    def _look(self, source: Source) -> Answer:
+        try:
+            return {"visible": sorted(self._view(source).visible)}
+        except (SnapshotExpired, FileNotFoundError):
+            return {"expired": True}
 
     def _execute(self, prepared: PreparedStatement, request: Execute, output: Output) -> Answer:
         try:

@@ -314,6 +314,15 @@ class Pool:
         if self._host.is_cancelled(query.id) or is_gone():
             raise QueryCancelled("the query was cancelled while it waited")
 
+    def give_away(self) -> QueryProcess:
+        """A process that is the caller's from now on, and runs none of this pool's queries. Raises Overloaded."""
+        self.start()
+        process = self._take()
+        with self._changed:
+            self._size -= 1
+            self._changed.notify_all()
+        return process
+
     @contextmanager
     def _process(self) -> Iterator[QueryProcess]:
         process = self._take()

@@ -47,7 +47,7 @@ class QueryProcess:
                     (os.POSIX_SPAWN_DUP2, 2, 1),
                 ],
             )
-        self._connection = ours
+        self.connection = ours
         self._ended: int | None = None
         self._owes_answer = False
         self._killed = False
@@ -58,23 +58,23 @@ class QueryProcess:
 
     def wait_until_ready(self) -> None:
         """Raises ConnectionLost if it does not come up."""
-        self._connection.settimeout(START_SECONDS)
-        protocol.receive(self._connection)
-        self._connection.settimeout(None)
+        self.connection.settimeout(START_SECONDS)
+        protocol.receive(self.connection)
+        self.connection.settimeout(None)
 
     def send(self, request: object) -> None:
         """Start a request; `receive` until its answer. Raises ConnectionLost."""
         self._owes_answer = True
         self.most_charged = 0
         self.note = {}
-        protocol.send(self._connection, protocol.request(request))
+        protocol.send(self.connection, protocol.request(request))
 
     def receive(self) -> bytes | Answer:
         """A piece of data, or the answer that ends the request. Raises the request's error, ConnectionLost."""
-        kind, payload = protocol.receive(self._connection)
+        kind, payload = protocol.receive(self.connection)
         while kind is Kind.NOTE:
             self.note = _parse_answer(payload)
-            kind, payload = protocol.receive(self._connection)
+            kind, payload = protocol.receive(self.connection)
         if kind is Kind.DATA:
             return payload
         self._owes_answer = False
@@ -107,7 +107,7 @@ class QueryProcess:
                 os.kill(self.pid, signal.SIGKILL)
         # A process that held gigabytes takes a while to be torn down, and its socket closes last.
         with contextlib.suppress(OSError):
-            self._connection.shutdown(socket.SHUT_RDWR)
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def ended_by(self, patience_seconds: float = 1.0) -> int | None:
         """Once it is gone, what it ended with: an exit code, or minus the number of a signal. None if it has not."""
@@ -119,7 +119,7 @@ class QueryProcess:
     def close(self) -> None:
         """Forget a process that was killed. Its pid stays ours until it has been waited for."""
         self.ended_by(patience_seconds=10.0)
-        self._connection.close()
+        self.connection.close()
 
     def _reap(self) -> int | None:
         if self._ended is None:

@@ -19,7 +19,7 @@ import logs
 from errors import InternalError, QueryTooLarge, WeirError
 from processes.child import die_with_parent
 from query.process import protocol
-from query.process.protocol import Answer, ConnectionLost
+from query.process.protocol import Answer, Become, ConnectionLost
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,10 @@ def main(owner_pid: int, module: str) -> None:
         while True:
             try:
                 _, payload = protocol.receive(connection, protocol.LARGEST_REQUEST_BYTES)
-                _serve(connection, handle, protocol.unpack(payload))
+                request = protocol.unpack(payload)
+                if isinstance(request, Become):
+                    importlib.import_module(request.module).serve(connection, request.content)
+                _serve(connection, handle, request)
             except ConnectionLost:
                 # Nobody is left to clean up for, and threads of a running query must not keep the process.
                 os._exit(0)

@@ -215,6 +215,26 @@ def read_object(url: str, path: str) -> Iterator[bytes]:
     raise FileNotFoundError(path)
 
 
+def put_object(url: str, path: str, content: bytes) -> None:
+    """Store a small object below the URL. Raises StorageUnavailable."""
+    with _translated(f"storing {path}"):
+        obstore.put(_client(url), path, content)
+
+
+def delete_object(url: str, path: str) -> None:
+    """Delete an object below the URL; one that is gone is no error. Raises StorageUnavailable."""
+    with _translated(f"deleting {path}"), suppress(FileNotFoundError):
+        obstore.delete(_client(url), path)
+
+
+def has_object(url: str, path: str) -> bool:
+    """Whether there is an object below the URL. Raises StorageUnavailable."""
+    with _translated(f"looking for {path}"), suppress(FileNotFoundError):
+        obstore.head(_client(url), path)
+        return True
+    return False
+
+
 @contextmanager
 def _translated(action: str) -> Iterator[None]:
     """Failures of the object store in the block become StorageUnavailable."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from columns import ColumnType
 from models import column, file
 from models.column import Column as Column
-from models.column import Schema
+from models.column import Schema as Schema
 from models.dataset import Dataset
 from models.file import File
 from storage.context import Layout

@@ -26,6 +26,7 @@ from storage.cluster.leadership import Leadership
 from storage.context import Layout
 from storage.durable_files import make_directory
 from storage.files import object_cache
+from storage.lake.publication import publish_all, sweep_metadata, tend, withdraw_all
 from storage.upkeep import pressure
 from storage.upkeep.compaction import compact, remove_replaced
 from storage.upkeep.conversion import convert_all, remove_converted
@@ -179,6 +180,18 @@ def host_tasks(layout: Layout, grace_seconds: float) -> tuple[PeriodicTask, ...]
     )
 
 
+def lake_tasks(layout: Layout, grace_seconds: float, iceberg_seconds: float) -> tuple[PeriodicTask, ...]:
+    """Publication twice in the time that it may take; before it, the tables that are not here are withdrawn."""
+    sweep = PeriodicTask(lambda: sweep_metadata(layout, grace_seconds), RETAIN_SECONDS)
+    if not iceberg_seconds:
+        return (PeriodicTask(withdraw_all, SWEEP_SECONDS), sweep)
+    return (
+        PeriodicTask(lambda: tend(layout), SWEEP_SECONDS),
+        PeriodicTask(lambda: publish_all(layout, grace_seconds), iceberg_seconds / 2),
+        sweep,
+    )
+
+
 def leader_tasks(layout: Layout) -> tuple[PeriodicTask, ...]:
     """Compaction and rewriting, a file at a time, so that conversion never waits for long; then what is rare."""
     return (
@@ -211,7 +224,7 @@ def main() -> None:
         grace,
         postgres_watchdog(settings),
         host_tasks(layout, grace),
-        leader_tasks(layout),
+        (*lake_tasks(layout, grace, settings.iceberg_seconds), *leader_tasks(layout)),
         leads=leadership.holds,
     )
     run(tasks, end_with_parent(options.parent))
