@@ -215,7 +215,7 @@ def without_indexes(target: Dataset) -> None:
 def report(found: Mapping[int, Mapping[str, Asked]]) -> Iterator[str]:
     yield "question     " + "".join(f"{millions:>6} million: minutes, files, MB" for millions in found)
     least = found[min(found)]
-    for name in QUESTIONS:
+    for name in found[min(found)]:
         cells = [
             f"{each[name].cpu_ms / least['minute'].cpu_ms:>21.2f} {each[name].files:>5} {each[name].bytes / 1e6:>7.1f}"
             for each in found.values()
