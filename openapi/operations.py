@@ -15,7 +15,7 @@ from openapi import answers
 from schemas.alerts import AlertListSchema, AlertSchema, LogSchema, MutingSchema
 from schemas.api_keys import NewApiKeySchema
 from schemas.dashboards import DashboardListSchema, DashboardSchema, TileSchema
-from schemas.dataset import EventTimeSchema, RetentionSchema
+from schemas.dataset import EventTimeSchema, RetentionSchema, TextIndexSchema
 from schemas.filters import FilterSchema
 from schemas.query import QuerySchema, RunningQuerySchema
 from schemas.saved_queries import SavedQuerySchema
@@ -359,6 +359,12 @@ DATASETS: Final = {
     ),
     "datasets.info": Operation("What the dataset is; its first and last event.", answer=_json(OBJECT)),
     "datasets.get_retention": Operation("How long events are kept.", answer=_json(array(RetentionSchema))),
+    "datasets.get_text_index": Operation("The columns whose texts are indexed.", answer=_json(TextIndexSchema)),
+    "datasets.set_text_index": Operation(
+        "Index the texts of these columns from now on; null: they are chosen by their texts.",
+        body=_json(TextIndexSchema),
+        answer=_json(answers.Message),
+    ),
     "datasets.set_retention": Operation(
         "Keep events so long from now on.", body=_json(array(RetentionSchema)), answer=_json(answers.Message)
     ),

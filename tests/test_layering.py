@@ -82,6 +82,7 @@ MAY_IMPORT = {
         "fastavro",
         "isal",
         "nanoarrow",
+        "numpy",
         "obstore",
         "polars",
         "ulid",
