@@ -103,6 +103,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("POST", "/api/v1/logstream/schema/detect"): READ,
     **{("GET", f"/api/v1/logstream/<name>/{part}"): READ for part in ("schema", "stats", "info", "retention")},
     ("PUT", "/api/v1/logstream/<name>/retention"): ADMIN,
+    **{(method, "/api/v1/logstream/<name>/text-index"): ADMIN for method in ("GET", "PUT")},
     ("PUT", "/api/v1/logstream/<name>/event-time"): ADMIN,
     ("GET", "/api/v1/logstream/<name>/columns"): ADMIN,
     ("DELETE", "/api/v1/logstream/<name>/columns/<column_id>"): ADMIN,

@@ -82,6 +82,7 @@ MAY_IMPORT = {
         "fastavro",
         "isal",
         "nanoarrow",
+        "numpy",
         "obstore",
         "polars",
         "ulid",
@@ -136,7 +137,7 @@ LIBRARY_ROOMS = {
     "promql_parser": {"promql.parse"},
     "sqlglot": {"query.syntax", "query.bind"},
     "peewee": {"models"},
-    "cryptography": {"auth", "query.tail"},
+    "cryptography": {"auth", "pgwire", "query.tail"},
     "gunicorn": {"serving.gunicorn_worker"},
 }
 LONGEST_IMPORT_CHAIN = 18  # the pipeline stores requests of several datasets by modules of its own

@@ -13,6 +13,7 @@ from typing import Final
 import logs
 from query.process import protocol
 from query.process.protocol import Answer, ConnectionLost, Kind
+from query.process.worker import NICENESS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 START_SECONDS: Final = 60.0
@@ -20,6 +21,10 @@ KIB: Final = 1024
 # Lines of /proc/<pid>/status that count: private memory, shared memory, and what of them was swapped out. Mapped
 # files do not: the kernel drops their pages when it needs the memory.
 CHARGED: Final = ("RssAnon:", "RssShmem:", "VmSwap:")
+# How much nicer than the service a process is that has run one question for long: it takes the processor time that
+# ingestion leaves.
+LONG_NICENESS: Final = 10
+NICEST: Final = 19
 # Stands for an end that somebody else was told of, or that gevent has forgotten because nobody asked for a minute; no
 # exit code and no signal has this number.
 UNKNOWN_STATUS: Final = -1000
@@ -55,6 +60,7 @@ class QueryProcess:
         self.note: Answer = {}
         self.idle_since = 0.0
         self.most_charged = 0
+        self.is_back = False
 
     def wait_until_ready(self) -> None:
         """Raises ConnectionLost if it does not come up."""
@@ -91,6 +97,30 @@ class QueryProcess:
         charged = KIB * sum(int(line.split()[1]) for line in status.splitlines() if line.startswith(CHARGED))
         self.most_charged = max(self.most_charged, charged)
         return charged
+
+    def step_back(self) -> None:
+        """Give way to ingestion, and to shorter questions."""
+        self.is_back = True
+        self._renice(LONG_NICENESS)
+
+    def step_forward(self) -> bool:
+        """Take the place of a small question again. False: the kernel allows that to its administrator only."""
+        try:
+            if self.is_back:
+                self._renice(NICENESS)
+        except PermissionError:
+            return False
+        self.is_back = False
+        return True
+
+    def _renice(self, more: int) -> None:
+        """Be so much nicer than the service.
+
+        Linux keeps the niceness of each thread apart (setpriority(2), "C library/kernel differences")."""
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            niceness = min(NICEST, os.getpriority(os.PRIO_PROCESS, 0) + more)
+            for thread in os.listdir(f"/proc/{self.pid}/task"):
+                os.setpriority(os.PRIO_PROCESS, int(thread), niceness)
 
     def is_alive(self) -> bool:
         return self._reap() is None

@@ -23,8 +23,9 @@ from query.process.protocol import Answer, Become, ConnectionLost
 
 logger = logging.getLogger(__name__)
 
-# Ingestion comes first: a query takes the processor time that ingestion leaves.
-NICENESS: Final = 10
+# Ingestion comes first. A small question still gets its turn beside other programs of the machine; one that takes long
+# steps back further (query/process/query_process.py).
+NICENESS: Final = 5
 # Should the host run out of memory all the same, the kernel is to end a query and nothing else.
 FIRST_TO_GO: Final = 1000
 

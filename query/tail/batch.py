@@ -1,131 +1,83 @@
-"""One batch of a tail: records of the log, as its reader may see them, through its statement to lines of JSON. Pure."""
+"""One batch of a tail: the rows that its reader may see, through its statement, to lines of JSON.
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+Tails that ask the same of the same share what comes out.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from datetime import datetime
+from weakref import WeakValueDictionary
 
 import polars as pl
 
-from columns import POLARS_TYPES, WIDER
 from query import engine
-from query.process.row_level_security import permitted_rows
 from query.results import json_rows
-from query.tail.log_reader import ARRIVAL, ORDINAL, Part
-from query.tail.statement import Followed
+from query.tail.log_reader import Damaged, LogReader
+from query.tail.messages import View
+from query.tail.position import Range
+from query.tail.statement import follow
+from query.tail.view_rows import MOST_KEPT, Stale, ViewRows
 from storage.exactly import exactly
-
-_WIDER: Final = {POLARS_TYPES[narrow]: POLARS_TYPES[wide] for narrow, wide in WIDER.items()}
-
-
-class Stale(Exception):
-    """Records have `columns` that the view does not show, or shows with another type: it has to be taken anew.
-
-    `before`: the numbers of the batch's records that arrived before the first of these.
-    """
-
-    def __init__(self, columns: Iterable[str], before: frozenset[int] = frozenset()) -> None:
-        super().__init__()
-        self.columns = sorted(columns)
-        self.before = before
 
 
 class Evaluation:
-    """A tail's statement over one batch after another."""
+    """A statement over one batch after another of a view's rows."""
 
-    def __init__(self, followed: Followed) -> None:
-        view = followed.view
-        self._followed = followed
-        self._types = {column.stored: POLARS_TYPES[column.type] for column in view.schema.columns}
-        stored_tags = [(view.schema.stored(name), value) for name, value in view.permitted_tags or ()]
-        self._tags = frozenset((name, value) for name, value in stored_tags if name is not None)
-        self._is_narrowed = view.permitted_tags is not None
-        # Only then can a column that the view lacks be meant by the statement: by its `*`.
-        self._shows_all = followed.needed.keys() >= view.visible & self._types.keys()
-        wanted = followed.needed.keys() | {ARRIVAL} | {name for name, _ in self._tags}
-        self._wanted = {name: dtype for name, dtype in self._types.items() if name in wanted}
+    def __init__(self, sql: str, rows: ViewRows, now: datetime) -> None:
+        """Raises InvalidSQL, UnsupportedSQL."""
+        self._rows = rows
+        self._followed = follow(sql, rows.view, now)
+        self._shows_all = rows.want(self._followed.needed)
+        self._kept: OrderedDict[tuple[tuple[Range, ...], bool], list[bytes]] = OrderedDict()
 
     @property
-    def columns(self) -> frozenset[str] | None:
-        """The columns that have to be decoded; None: all."""
-        return None if self._is_narrowed and self._shows_all else frozenset(self._wanted)
+    def is_repeatable(self) -> bool:
+        """Whether the statement asks for neither the time nor chance."""
+        return self._followed.query.repeatable
 
-    def lines(self, parts: Sequence[Part], *, send_null: bool) -> list[bytes]:
-        """The rows that the statement gives, as JSON, in the order of the log. Raises Stale, WeirError."""
-        if not parts:
-            return []
+    def lines(self, reader: LogReader, ranges: Sequence[Range], *, send_null: bool) -> list[bytes]:
+        """The rows that the statement gives, as JSON, in order. Raises Stale, WeirError, and as `LogReader.read`."""
+        key = tuple(ranges), send_null
+        lines = self._kept.get(key)
+        if lines is None:
+            lines = self._kept[key] = self._evaluate(reader, ranges, send_null=send_null)
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return lines
+
+    def _evaluate(self, reader: LogReader, ranges: Sequence[Range], *, send_null: bool) -> list[bytes]:
         try:
-            rows = pl.concat(self._all_visible(parts))
-            # By arrival: whoever waited for one acknowledgement before sending the next event sees them in this order,
-            # whichever workers took them.
-            ordered = rows.sort(ARRIVAL, ORDINAL, maintain_order=True)
-            compiled = self._followed.over(ordered.select(map(exactly, self._followed.needed)))
+            arranged = self._rows.arrange(reader, ranges)
+            if arranged.stale is not None and self._shows_all:
+                raise arranged.stale
+            compiled = self._followed.over(arranged.rows.select(map(exactly, self._followed.needed)))
             answer = compiled.frame.collect(engine="in-memory")
             types = [field.type for field in compiled.fields]
             return _split(json_rows.lines(answer, types, send_null=send_null)) if answer.height else []
-        except Stale:
+        except (Stale, Damaged, FileNotFoundError):
             raise
         except (Exception, pl.exceptions.PanicException) as error:
             raise engine.translate(error) from error
 
-    def _all_visible(self, parts: Sequence[Part]) -> list[pl.DataFrame]:
-        """Raises Stale."""
-        visible: list[pl.DataFrame] = []
-        stale: list[Part] = []
-        columns: set[str] = set()
-        for part in parts:
-            try:
-                visible.append(self._visible(part))
-            except Stale as error:
-                stale.append(part)
-                columns.update(error.columns)
-        if stale:
-            raise Stale(columns, _records_before(stale, parts))
-        return visible
 
-    def _visible(self, part: Part) -> pl.DataFrame:
-        """The rows that the reader may see, in the view's types. No expression of theirs gets any other row."""
-        self._refuse_changed(part.columns)
-        new = part.columns.keys() - self._followed.view.visible - self._followed.view.unknown
-        if not self._is_narrowed:
-            if new and self._shows_all:
-                raise Stale(new)
-            return self._conform(part)
-        # A column that only hidden rows have would tell of them.
-        candidates = sorted(new & set(part.rows.columns)) if self._shows_all else []
-        marked = self._conform(part).hstack([part.rows[name].is_not_null().alias(f"\0{name}") for name in candidates])
-        permitted = permitted_rows(marked.lazy(), self._tags).collect()
-        if seen := [name for name in candidates if permitted[f"\0{name}"].any()]:
-            raise Stale(seen)
-        return permitted.drop([f"\0{name}" for name in candidates])
+class Evaluations:
+    """The evaluations of a process, as long as somebody uses them."""
 
-    def _refuse_changed(self, columns: Mapping[str, pl.DataType]) -> None:
-        """Raises Stale for columns that have become wider since the view was taken."""
-        unknown = self._followed.view.unknown
-        changed = [
-            name
-            for name, dtype in self._wanted.items()
-            if name in columns and columns[name] != dtype and _WIDER.get(columns[name]) != dtype and name not in unknown
-        ]
-        if changed:
-            raise Stale(changed)
+    def __init__(self) -> None:
+        self._rows: WeakValueDictionary[View, ViewRows] = WeakValueDictionary()
+        self._evaluations: WeakValueDictionary[tuple[str, View], Evaluation] = WeakValueDictionary()
 
-    def _conform(self, part: Part) -> pl.DataFrame:
-        """The wanted columns and the records' numbers; what the records lack is null."""
-        present = part.rows.schema.keys() - self._followed.view.unknown
-        return part.rows.select(
-            *(
-                exactly(name).cast(dtype) if name in present else pl.lit(None, dtype=dtype).alias(name)
-                for name, dtype in self._wanted.items()
-            ),
-            pl.col(ORDINAL),
-        )
-
-
-def _records_before(stale: Sequence[Part], parts: Sequence[Part]) -> frozenset[int]:
-    """The numbers of the records that arrived before any of the stale parts."""
-    first = pl.concat([part.rows.select(ARRIVAL) for part in stale]).select(pl.col(ARRIVAL).min()).item()
-    arrived = pl.concat([part.rows.select(ORDINAL, ARRIVAL) for part in parts])
-    latest = arrived.group_by(ORDINAL).agg(pl.col(ARRIVAL).max())
-    return frozenset(latest.filter(pl.col(ARRIVAL) < first)[ORDINAL].to_list())
+    def of(self, sql: str, view: View, now: datetime) -> Evaluation:
+        """That of the statement over the view. Raises InvalidSQL, UnsupportedSQL."""
+        found = self._evaluations.get((sql, view))
+        if found is not None:
+            return found
+        rows = self._rows.get(view) or ViewRows(view)
+        self._rows[view] = rows
+        evaluation = Evaluation(sql, rows, now)
+        if evaluation.is_repeatable:
+            self._evaluations[sql, view] = evaluation
+        return evaluation
 
 
 def _split(lines: bytes) -> list[bytes]:

@@ -14,12 +14,11 @@ from typing import Final
 
 from query.tail import rendering
 from query.tail.allowance import Allowance
-from query.tail.batch import Evaluation, Stale
 from query.tail.log import Log
 from query.tail.log_reader import Damaged, Unread
 from query.tail.messages import Open
 from query.tail.position import Batch, Position, Range, digest_of, mark_of
-from query.tail.statement import follow
+from query.tail.view_rows import Stale
 from storage.names import made_ms
 
 # What a worker holds of one tail is a piece of about this size, or one row.
@@ -58,8 +57,8 @@ class Follower:
         """Raises InvalidSQL, UnsupportedSQL, InvalidPosition."""
         self.is_ready = False
         self._log, self._presentation = log, opened.presentation
-        followed = follow(opened.sql, opened.view, _EPOCH + timedelta(microseconds=opened.now_ns // 1000))
-        self._evaluation = Evaluation(followed)
+        now = _EPOCH + timedelta(microseconds=opened.now_ns // 1000)
+        self._evaluation = log.evaluations.of(opened.sql, opened.view, now)
         self._sees_all = opened.view.permitted_tags is None
         self._dataset_id = opened.view.schema.dataset_id
         self._digest = digest_of(opened.sql, self._dataset_id, sorted(opened.view.permitted_tags or ()))
@@ -230,10 +229,9 @@ class Follower:
         if not ranges:
             return True
         try:
-            parts = self._log.reader.read(self._dataset_id, ranges, self._evaluation.columns)
-        except (Damaged, FileNotFoundError, KeyError):
+            lines = self._evaluation.lines(self._log.reader, ranges, send_null=self._presentation.send_null)
+        except (Damaged, FileNotFoundError):
             return False
-        lines = self._evaluation.lines(parts, send_null=self._presentation.send_null)
         batch = Batch(self._log.sealer, self._log.position(self._offsets).with_batch(ranges, self._digest))
         kept = skip + self._allowance.take(max(0, len(lines) - skip))
         self._pending.extend((batch, number + 1, lines[number]) for number in range(skip, min(kept, len(lines))))

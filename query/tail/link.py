@@ -20,7 +20,7 @@ from query.tail.messages import Begin, Said, read_reply
 
 logger = logging.getLogger(__name__)
 
-# A batch is a MiB of the log at most. A tail whose batch takes longer than this stops all others.
+# A batch is 2 MiB of the log at most. A tail whose batch takes longer than this stops all others.
 LONGEST_STEP_SECONDS: Final = 20.0
 WATCH_SECONDS: Final = 0.25
 

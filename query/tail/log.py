@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from query.tail.batch import Evaluations
 from query.tail.log_reader import LogReader
 from query.tail.messages import Begin, Surveyed
 from query.tail.position import Position, Sealer, mark_of
@@ -17,6 +18,7 @@ class Log:
     reader: LogReader
     sealer: Sealer
     surveyed: Surveyed
+    evaluations: Evaluations
     listed_ms: int = 0
 
     @property

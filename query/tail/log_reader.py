@@ -23,7 +23,7 @@ from storage.wal.records import checksum_seed, payload_start
 from storage.wal.segments import SegmentRef, list_segments
 
 # What one batch of a tail reads: little, so that tails take turns, and enough that Polars' costs per call vanish.
-BATCH_BYTES: Final = 1024 * 1024
+BATCH_BYTES: Final = 2 * 1024 * 1024
 # Batches that are kept for the next tails at the same place.
 MOST_SHARED: Final = 8
 # Less than a request with its sync takes.
@@ -224,7 +224,9 @@ class LogReader:
     def _read(self, dataset_id: int, ranges: Sequence[Range], columns: Collection[str] | None) -> Iterator[Part]:
         count = 0
         for each in ranges:
-            segment = self.segments[each.segment]
+            segment = self.segments.get(each.segment)
+            if segment is None:
+                raise FileNotFoundError(each.segment)
             whole = self._whole(dataset_id, each)
             try:
                 yield from _read_range(segment, each, whole, columns, count)

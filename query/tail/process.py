@@ -16,7 +16,7 @@ from typing import Final
 from errors import InternalError, QueryTooLarge, WeirError
 from query.process import protocol
 from query.process.protocol import ConnectionLost, Kind
-from query.tail.batch import Stale
+from query.tail.batch import Evaluations
 from query.tail.busy_cell import BusyCell
 from query.tail.follower import Follower
 from query.tail.log import Log
@@ -24,6 +24,7 @@ from query.tail.log_reader import LogReader
 from query.tail.messages import Begin, Close, Inspect, More, Open, Said, Surveyed, reply
 from query.tail.position import Sealer
 from query.tail.statement import inspect
+from query.tail.view_rows import Stale
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ class TailProcess:
     def __init__(self, connection: socket.socket, cell: BusyCell, begun: Begin) -> None:
         self._connection, self._cell = connection, cell
         reader, sealer = LogReader(begun.staging), Sealer(begun.key)
-        self._log = Log(begun, reader, sealer, Surveyed(frozenset(), {}, ()))
+        self._log = Log(begun, reader, sealer, Surveyed(frozenset(), {}, ()), Evaluations())
         self._followers: dict[int, Follower] = {}
         self._look_at = 0.0
 
