@@ -1,4 +1,4 @@
-.PHONY: help run quick fix test check lint bench coverage soak docs lock fuzz
+.PHONY: help run quick fix test check lint bench coverage soak docs lock fuzz vendor
 # The tests start many processes: what one of them compiles, the others read.
 unexport PYTHONDONTWRITEBYTECODE
 help:  ## list the commands
@@ -34,3 +34,5 @@ lock:  ## the lock files anew from the ranges (needs uv; installing from them do
 docs:  ## write the generated parts of the manual
 	python docs/generate.py
 	python docs/licences.py
+vendor:  ## the console's libraries anew (needs Node 20; using and changing the console does not)
+	cd console/vendor/source && npm ci --no-audit --no-fund --ignore-scripts && node build.mjs

@@ -50,6 +50,12 @@ class InvalidEvent(InvalidRequest):
     code = "invalid_event"
 
 
+class InvalidPosition(InvalidRequest):
+    """`Last-Event-ID` is no position that a live tail of this service gave."""
+
+    code = "invalid_position"
+
+
 class InvalidBody(InvalidRequest):
     """The body is not what its headers say: broken compression, wrong framing, undecodable protobuf."""
 
@@ -224,6 +230,12 @@ class FilterNotFound(NotFound):
     code = "filter_not_found"
 
 
+class SavedQueryNotFound(NotFound):
+    """No saved query of the caller's has this id."""
+
+    code = "saved_query_not_found"
+
+
 class AlertNotFound(NotFound):
     """No alert that the caller may read has this id."""
 
@@ -338,6 +350,12 @@ class Unprocessable(WeirError):
     code = "unprocessable"
 
 
+class TooManySavedQueries(Unprocessable):
+    """One more query cannot be kept under a name: the limit is reached."""
+
+    code = "too_many_saved_queries"
+
+
 class QueryTooLarge(Unprocessable):
     """A query ran out of its memory, or its result is over a limit."""
 
@@ -412,6 +430,12 @@ class TooManyAttempts(Overloaded):
     """Too many wrong passwords from one address; answered before the password is looked at."""
 
     code = "too_many_attempts"
+
+
+class TooManyTails(Overloaded):
+    """This worker follows as many live tails as it can; another worker may have room."""
+
+    code = "too_many_tails"
 
 
 class StorageUnavailable(Overloaded):

@@ -1,11 +1,12 @@
 """The evaluation of alerts: each one's query, over its one dataset, with the rights that its author has now."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -18,13 +19,15 @@ from alerting.windows import View, Window, Windows
 from auth import authorship
 from auth.identity import Identity
 from auth.privileges import Action, require
-from errors import Forbidden, InternalError, Overloaded, QueryTooLarge, WeirError
+from errors import Forbidden, InternalError, InvalidPromQL, Overloaded, QueryTooLarge, WeirError
 from models import alert as alerts
 from models.alert import Alert
 from models.authored import Author
 from query.process.messages import Source
+from query.process.metric_messages import Expression
 from query.results.options import Options
-from query.service import QueryService, Question
+from query.service import QueryService, Question, Wanted
+from schemas.alerts import PROMQL
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +36,14 @@ NS_PER_SECOND: Final = 1_000_000_000
 # this when an evaluation begins, and a slow query delays the others of its group by a round.
 GROUP_SECONDS: Final = 1.0
 RETRY: Final = timedelta(seconds=5)
+
+
+NS_PER_MS: Final = 1_000_000
+# Prometheus' own.
+LOOKBACK_MS: Final = 300_000
+# The column that is compared, beside those of labels.
+VALUE: Final = "value"
+DEFAULT_WANTED: Final = Wanted(50_000_000, 500_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +55,7 @@ class Evaluator:
     clock: Callable[[], datetime]
     writer: EvaluationWriter = field(default_factory=EvaluationWriter)
     answers: ResultCache = field(default_factory=ResultCache)
+    wanted: Wanted = DEFAULT_WANTED
 
     def evaluate(self, group: Group) -> None:
         """Evaluate what was claimed, each for itself, and keep what comes of it, of each all or nothing.
@@ -90,6 +102,8 @@ class Evaluator:
         """The rows of the query over the window that ends at `window_end`. Raises what the query raises."""
         require(author, Action.AUTHOR, alert.content.dataset)
         end_ns = int(window_end.timestamp()) * NS_PER_SECOND
+        if alert.content.query_type == PROMQL:
+            return self._expression_rows(alert, author, end_ns)
         start_ns = end_ns - alert.content.window_seconds * NS_PER_SECOND
         view = self.windows.shared(Window(author.tenant, alert.content.dataset, start_ns, end_ns))
         data = self.answers.recall(alert.origin.id, alert.content.query, view.fingerprint)
@@ -97,6 +111,26 @@ class Evaluator:
             data = self._query(alert, author, start_ns, end_ns)
         rows: list[Row] = orjson.loads(data)
         return rows
+
+    def _expression_rows(self, alert: Alert, author: Identity, end_ns: int) -> list[Row]:
+        """A row of labels and value for each series of the expression at the end of the window."""
+        name, at_ms = alert.content.dataset, end_ns // NS_PER_MS
+        find = self.windows.shared
+
+        def resolve(start_ms: int | None, end_ms: int | None) -> Source:
+            nonlocal find
+            require(author, Action.AUTHOR, name)
+            found, find = find, self.windows.fresh
+            start, end = (start_ms or at_ms) * NS_PER_MS, ((end_ms or at_ms) + 1) * NS_PER_MS
+            return found(Window(author.tenant, name, start, end)).source
+
+        question = Question(author.tenant, f"{author.kind}:{author.id}", alert.content.query, end_ns, privileged=True)
+        expression = Expression(alert.content.query, at_ms, at_ms, 1, False, LOOKBACK_MS)
+        result = self.queries.evaluate(question, expression, self.wanted, resolve, lambda: False)
+        if result.length is None:
+            result.close()
+            raise QueryTooLarge("the result of an alert's query is over the limit of 1 MiB: aggregate more")
+        return _rows_of(orjson.loads(b"".join(result))["data"])
 
     def _query(self, alert: Alert, author: Identity, start_ns: int, end_ns: int) -> bytes:
         """The result of the query over `[start_ns, end_ns)`, as JSON."""
@@ -128,6 +162,22 @@ class Evaluator:
     def _keep(self, alert: Alert, read: Sequence[View], data: bytes) -> None:
         if len(read) == 1 and read[0].fingerprint is not None:
             self.answers.keep(alert.origin.id, CachedResult(alert.content.query, read[0].fingerprint, data))
+
+
+def _rows_of(data: Mapping[str, Any]) -> list[Row]:
+    """What a PromQL answer says, as rows; native histograms have no value to compare."""
+    if data["resultType"] == "scalar":
+        return [{VALUE: _number(data["result"][1])}]
+    if data["resultType"] != "vector":
+        raise InvalidPromQL(f"an alert compares numbers; the expression gives a {data['resultType']}")
+    found = [each for each in data["result"] if "value" in each]
+    return [{**each["metric"], VALUE: _number(each["value"][1])} for each in found]
+
+
+def _number(text: str) -> float | None:
+    """NaN is not beyond any threshold."""
+    value = float(text)
+    return None if math.isnan(value) else value
 
 
 class _Authors:

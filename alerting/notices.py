@@ -40,10 +40,36 @@ def notice(alert: Alert, outcome: Outcome, verdict: Result | None, slot: datetim
     }
 
 
+def trial(tenant: str, author: str, at: datetime) -> dict[str, Any]:
+    """A notice of no alert, by which somebody tries a target."""
+    return {
+        "state": "test",
+        "alert": {
+            "id": "test",
+            "title": "Test of this target",
+            "severity": "low",
+            "dataset": "none",
+            "tags": [],
+            "tenant": tenant,
+            "author": author,
+        },
+        "value": None,
+        "threshold": {"operator": ">", "value": 0.0},
+        "window": {"start": time_text(at), "end": time_text(at)},
+        "triggeredAt": time_text(at),
+        "reason": None,
+        "rowsBeyond": 0,
+        "rows": [],
+        "validSeconds": 60,
+    }
+
+
 def summary(notice: Mapping[str, Any]) -> str:
     """One line for people: `[high] Too many errors: triggered, 12 > 10 in dataset app up to 2026-01-02T03:04:00Z`."""
     alert, threshold = notice["alert"], notice["threshold"]
     start = f"[{alert['severity']}] {alert['title']}: {notice['state']}"
+    if notice["state"] == "test":
+        return f"{start}, sent by {alert['author']}; nothing is wrong"
     if notice["state"] == NoticeKind.DISABLED:
         return f"{start}, {notice['reason']}"
     value = "no value" if notice["value"] is None else f"{notice['value']:.15g}"

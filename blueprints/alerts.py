@@ -9,18 +9,20 @@ from flask import Blueprint, Response, request
 
 from alerting import schedule
 from blueprints.alert_responses import INDEFINITE, SECONDS_PER_MINUTE, as_object, delivery_object, event_object, summary
-from errors import AlertNotFound, Conflict, InvalidRequest, InvalidTimeRange
+from errors import AlertNotFound, Conflict, InvalidPromQL, InvalidRequest, InvalidTimeRange
 from models import alert, alert_event, delivery, target
 from models.alert import Alert, Content, State
 from models.alert_event import Event
 from models.authored import Origin
 from query import timerange
-from schemas.alerts import AlertListSchema, AlertSchema, LogSchema, MutingSchema
+from schemas.alerts import PROMQL, AlertListSchema, AlertSchema, LogSchema, MutingSchema
 from schemas.reading import load
 from web.authentication import protect
 from web.authoring import Kind, all_tags, asked_tags, checked, now, require_authoring
 from web.caller import caller
+from web.client_connection import client_disconnected
 from web.json_bodies import json_body, json_response
+from web.questions import asked_by_caller
 from web.services import services
 
 SHORTEST_WINDOW_SECONDS: Final = 60
@@ -121,7 +123,7 @@ def _replace(stored_alert: Alert, content: Content, at: datetime) -> None:
 def _content(body: object) -> Content:
     """What a body asks for, when the caller may author over the one dataset that the query reads."""
     members = cast(Mapping[str, Any], load(AlertSchema(), body))
-    dataset = _dataset(members["query"])
+    dataset = _dataset_of_promql(members) if members["query_type"] == PROMQL else _dataset(members["query"])
     targets = list(dict.fromkeys(members["targets"]))
     target.require(caller().tenant, targets)
     window = members["evaluation"]["window"]
@@ -151,6 +153,20 @@ def _dataset(sql: str) -> str:
         raise InvalidRequest(f"an alert is a query over exactly one dataset; this one reads {named}", field="query")
     services().storage.find(caller().tenant, statement.datasets[0])
     return statement.datasets[0]
+
+
+def _dataset_of_promql(members: Mapping[str, Any]) -> str:
+    """The dataset that a PromQL alert names. Raises Forbidden, DatasetNotFound, InvalidRequest, InvalidPromQL."""
+    named = members["datasets"]
+    if len(named) != 1:
+        raise InvalidRequest("a PromQL alert names its one dataset in `datasets`", field="datasets")
+    require_authoring(named)
+    services().storage.find(caller().tenant, named[0])
+    try:
+        services().queries.describe(asked_by_caller(members["query"]), "tree", client_disconnected(request)).close()
+    except InvalidPromQL as error:
+        raise InvalidPromQL(error.message, field="query") from error
+    return str(named[0])
 
 
 def _window_seconds(length: str) -> int:

@@ -8,6 +8,7 @@ from blueprints import (
     alerts,
     apikeys,
     collector,
+    console,
     counts,
     dashboard_data,
     dashboards,
@@ -25,6 +26,9 @@ from blueprints import (
     prometheus,
     query,
     roles,
+    saved_queries,
+    session,
+    tail,
     targets,
     tenants,
     users,
@@ -34,6 +38,9 @@ from web.services import Services, hold
 BLUEPRINTS: Final = (
     internal.blueprint,
     query.blueprint,
+    saved_queries.blueprint,
+    session.blueprint,
+    tail.blueprint,
     counts.blueprint,
     datasets.blueprint,
     home.blueprint,
@@ -54,6 +61,7 @@ BLUEPRINTS: Final = (
     iceberg.blueprint,
     iceberg.tokens,
     health.public,
+    console.blueprint,
 )
 # Modules with several blueprints of one kind.
 FAMILIES: Final = (ingestion, apikeys, elasticsearch, prometheus)

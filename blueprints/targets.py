@@ -4,16 +4,21 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from flask import Blueprint, Response
+from ulid import ULID
 
-from alerting import registry, sealing
+from alerting import notices, registry, sealing
+from alerting.dispatch import Dispatcher
 from errors import TargetNotFound
 from models import target
 from models.authored import Origin
+from models.delivery import Delivery
 from models.target import Content, Target
+from runtime import offload
 from schemas.reading import load
 from web.audit import watch
 from web.authentication import access, protect
-from web.authoring import Kind
+from web.authoring import Kind, now
+from web.caller import caller
 from web.json_bodies import json_body, json_response
 from web.services import services
 
@@ -25,6 +30,18 @@ blueprint = watch(protect(Blueprint("targets", __name__, url_prefix="/api/v1/tar
 def list_all() -> Response:
     """The tenant's targets by name, masked; whoever may read alerts may see what they can be delivered to."""
     return json_response([_as_object(each) for each in kind.all_visible()])
+
+
+@blueprint.post("/<target_id>/test")
+def test(target_id: str) -> Response:
+    """Send a notice that says it is a test, once, and tell what the receiver answered."""
+    stored_target, at = kind.changeable(target_id), now()
+    notice = notices.trial(caller().tenant, caller().name, at)
+    delivery = Delivery(str(ULID()), "test", target_id, "test", notice, at, 0, None, None, None, None, None)
+    parts = services()
+    dispatcher = Dispatcher(parts.target_policy, access().secrets, None)
+    attempt = offload(dispatcher.attempt, delivery, stored_target, at)
+    return json_response({"status": attempt.status, "error": attempt.error})
 
 
 def _content(body: object, origin: Origin) -> Content:

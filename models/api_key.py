@@ -9,10 +9,12 @@ from peewee import JOIN, BlobField, CompositeKey, IntegrityError, SmallIntegerFi
 from playhouse.postgres_ext import DateTimeTZField
 
 from errors import KeyNameTaken, KeyNotFound
+from models import saved_query
 from models.base import Table, connection, database
 from models.generation import changing
 from models.role import RawEntries, Role, RoleRecord
 from models.role import require as require_roles
+from models.saved_query import Owner
 
 
 class ApiKey(Table):
@@ -143,6 +145,7 @@ def delete(tenant: str, key_id: str) -> None:
     with changing():
         if not ApiKey.delete().where(ApiKey.tenant_id == tenant, ApiKey.key_id == key_id).execute():
             raise KeyNotFound(f"no API key {key_id}")
+        saved_query.forget_owner(Owner(tenant, "api_key", key_id))
 
 
 @connection()

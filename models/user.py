@@ -10,10 +10,12 @@ from peewee import JOIN, BlobField, CompositeKey, IntegrityError, TextField
 from playhouse.postgres_ext import DateTimeTZField
 
 from errors import UserExists, UserNotFound
+from models import saved_query
 from models.base import Table, connection
 from models.generation import changing
 from models.role import RawEntries, Role, RoleRecord
 from models.role import require as require_roles
+from models.saved_query import Owner
 
 
 class Method(StrEnum):
@@ -131,6 +133,9 @@ def delete(tenant: str, name: str) -> None:
     with changing():
         if not User.delete().where(User.tenant_id == tenant, User.name == name).execute():
             raise UserNotFound(f"user {name} does not exist")
+        # Or the next user of this name would read them.
+        for kind in ("native", "oauth"):
+            saved_query.forget_owner(Owner(tenant, kind, name))
 
 
 def set_password_hash(tenant: str, name: str, password_hash: str, scram: bytes | None = None) -> None:

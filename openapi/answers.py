@@ -93,6 +93,13 @@ class Message(Answer):
     message = fields.String(required=True)
 
 
+class SavedQuery(Answer):
+    id = fields.String(required=True)
+    name = fields.String(required=True, allow_none=True)
+    query = fields.String(required=True)
+    askedAt = fields.String(required=True)  # noqa: N815
+
+
 class Tenant(Answer):
     tenantId = fields.String(required=True)  # noqa: N815
     createdAt = fields.String(required=True)  # noqa: N815

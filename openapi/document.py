@@ -13,8 +13,8 @@ from werkzeug.routing import Rule
 import version
 from openapi.operations import OPERATIONS, Operation, Shape
 
-# Blueprints that are no part of the contract: what hosts ask of each other.
-UNDESCRIBED: Final = frozenset({"internal"})
+# Blueprints that are no part of the contract: what hosts ask of each other, and files.
+UNDESCRIBED: Final = frozenset({"internal", "console"})
 IMPLICIT_METHODS: Final = frozenset({"HEAD", "OPTIONS"})
 PARAMETER: Final = re.compile(r"<(?:\w+:)?(\w+)>")
 # What any protected route may answer instead; the codes are in docs/errors.md.

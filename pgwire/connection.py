@@ -1,6 +1,5 @@
 """A client's connection: messages in, bytes out, TLS, and whether the client is still there."""
 
-import os
 import socket
 import ssl
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ from pgwire.messages import LENGTH, First, Message, ProtocolViolation
 # What is written to a client before it takes it costs memory; the kernel holds some more.
 FLUSH_BYTES: Final = 64 * 1024
 PIECE_BYTES: Final = 16 * 1024
+# The state of a connection that neither side has closed (tcp(7), TCP_INFO).
+ESTABLISHED: Final = 1
 
 
 class Gone(Exception):
@@ -135,16 +136,10 @@ class Connection:
         self.is_tls = True
 
     def is_gone(self) -> bool:
-        """Whether the client has closed the connection, without taking anything from it.
-
-        Asked of the descriptor, not of the gevent or TLS object around it, which would wait or refuse the flag.
-        """
+        """Whether the client has closed the connection, as the kernel knows it: bytes may be there that it sent before,
+        as a Terminate, and under TLS nothing can be looked at."""
         try:
-            with socket.socket(fileno=os.dup(self._socket.fileno())) as probe:
-                probe.setblocking(False)
-                return probe.recv(1, socket.MSG_PEEK) == b""
-        except BlockingIOError:
-            return False
+            return self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != ESTABLISHED
         except OSError:
             return True
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from auth.identity import Identity
-from auth.privileges import Action, may, require, row_predicates
+from auth.privileges import Action, may, require
+from columns import ColumnType
 from errors import WeirError
-from models import dataset
 from pgwire import binary_values
 from pgwire.catalogue.backend import Reply, Values
 from pgwire.catalogue.content import Tables
@@ -22,7 +22,7 @@ from pgwire.errors import PgError, from_weir
 from pgwire.messages import Column, data_row
 from pgwire.portal import Answer
 from pgwire.rows import HeldRows, QueryRows
-from pgwire.statement import Description, Parsed, Prepared
+from pgwire.statement import Description, Parsed, PreparedStatement
 from query.parameters import Open, Parameter, Typed
 from query.pg.oids import oid, size
 from query.results.options import Copy, Format, Options
@@ -32,6 +32,22 @@ from web.questions import name_of
 from web.services import Services
 from web.sources import Sources
 
+LISTED: Final = ("information_schema.columns",)
+# PostgreSQL's type of each of ours, by the name that pg_type has for it.
+TYPES: Final = {
+    ColumnType.BOOL: "bool",
+    ColumnType.INT64: "int8",
+    ColumnType.FLOAT64: "float8",
+    ColumnType.UTF8: "text",
+    ColumnType.JSON: "jsonb",
+    ColumnType.DATE: "date",
+    ColumnType.TIMESTAMP_US: "timestamptz",
+    ColumnType.TIMESTAMP_NS: "timestamptz",
+    ColumnType.LIST_BOOL: "_bool",
+    ColumnType.LIST_INT64: "_int8",
+    ColumnType.LIST_FLOAT64: "_float8",
+    ColumnType.LIST_UTF8: "_text",
+}
 ALL_TIME: Final = TimeRange(None, None)
 COLUMNS: Final = """
 SELECT t.table_name AS t, c.column_name AS c, c.udt_name AS u FROM information_schema.tables AS t
@@ -52,24 +68,15 @@ class Asker:
     now_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What an identity could see when the rights and datasets were those of this state."""
-
-    state: int
-    tables: Tables
-
-
 class Execution:
     """Runs statements for the sessions of one worker."""
 
     def __init__(self, services: Services, databases: Databases) -> None:
         self._services, self._databases = services, databases
-        self._known: dict[str, _Known] = {}
 
     # --- datasets ----------------------------------------------------------------------------------------------
 
-    def describe_query(self, prepared: Prepared, asker: Asker, is_gone: Callable[[], bool]) -> Description:
+    def describe_query(self, prepared: PreparedStatement, asker: Asker, is_gone: Callable[[], bool]) -> Description:
         """Raises PgError."""
         types = prepared.parameter_types()
         parameters = tuple(Open(binary_values.engine_type(each)) for each in types)
@@ -79,7 +86,9 @@ class Execution:
         result.close()
         return Description(known, _columns(result))
 
-    def run_query(self, prepared: Prepared, values: Values, asker: Asker, is_gone: Callable[[], bool]) -> Answer:
+    def run_query(
+        self, prepared: PreparedStatement, values: Values, asker: Asker, is_gone: Callable[[], bool]
+    ) -> Answer:
         """Raises PgError."""
         options = Options(Format.DATA_ROWS, binary=values.results)
         result = self._run(prepared.statement, _parameters(prepared, values), options, asker, is_gone)
@@ -127,13 +136,13 @@ class Execution:
 
     # --- the catalogue -----------------------------------------------------------------------------------------
 
-    def describe_catalogue(self, prepared: Prepared, asker: Asker) -> Description:
+    def describe_catalogue(self, prepared: PreparedStatement, asker: Asker) -> Description:
         """Raises PgError."""
         sql = _rewritten(prepared.statement)
         reply = self._ask(asker, lambda backend: backend.describe(sql, prepared.types))
         return Description(reply.parameters, _described(reply), reply.description)
 
-    def run_catalogue(self, prepared: Prepared, values: Values, asker: Asker) -> Answer:
+    def run_catalogue(self, prepared: PreparedStatement, values: Values, asker: Asker) -> Answer:
         """Raises PgError."""
         sql = _rewritten(prepared.statement)
         reply = self._ask(asker, lambda backend: backend.run(sql, prepared.types, values))
@@ -142,19 +151,15 @@ class Execution:
     def _ask(self, asker: Asker, use: Callable[..., Reply]) -> Reply:
         rights = _rights(asker.identity)
         viewer = Viewer(rights, asker.identity.name, asker.database, asker.process, asker.search_path)
-        return self._databases.run(viewer, self._tables(asker, rights), use)
+        return self._databases.run(viewer, self._tables(asker), use)
 
-    def _tables(self, asker: Asker, rights: str) -> Tables:
-        """What the asker may see now: what information_schema tells over HTTP."""
-        state = self._services.access.scram.state()
-        known = self._known.get(rights)
-        if known is not None and state is not None and known.state == state:
-            return known.tables
-        tables = self._ask_for_tables(replace(asker, timeout_seconds=None))
-        if state is not None and not _is_narrowed(asker.identity):
-            # Of narrowed readers the rows decide which columns they see, and rows come at any time.
-            self._known[rights] = _Known(state, tables)
-        return tables
+    def _tables(self, asker: Asker) -> Tables:
+        """What the asker may see now, as information_schema tells it over HTTP."""
+        listed = Sources(self._services.storage, asker.identity, ALL_TIME, None).listed(LISTED)
+        if any(each.narrowed is not None for each in listed):
+            # Which columns narrowed readers see, their rows decide.
+            return self._ask_for_tables(replace(asker, timeout_seconds=None))
+        return {each.name: tuple((column.name, TYPES[column.type]) for column in each.columns) for each in listed}
 
     def _ask_for_tables(self, asker: Asker) -> Tables:
         options = Options(Format.JSON)
@@ -172,10 +177,6 @@ def _rights(identity: Identity) -> str:
     return f"{identity.tenant} {sorted(map(repr, set(identity.entries)))}"
 
 
-def _is_narrowed(identity: Identity) -> bool:
-    return any(row_predicates(identity, each.name) is not None for each in dataset.find_all(identity.tenant))
-
-
 def _rewritten(statement: Parsed) -> str:
     return rewritten(statement.sql, statement.node, statement.tree_offset)
 
@@ -191,7 +192,7 @@ def _described(reply: Reply) -> tuple[Column, ...] | None:
     return (Column("", 0, 0),) * int.from_bytes(reply.description[:2])
 
 
-def _parameters(prepared: Prepared, values: Values) -> tuple[Parameter, ...]:
+def _parameters(prepared: PreparedStatement, values: Values) -> tuple[Parameter, ...]:
     types = prepared.parameter_types()
     if len(types) != len(values.values):
         message = f"bind message supplies {len(values.values)} parameters, but the statement requires {len(types)}"

@@ -29,6 +29,8 @@ EXPERIMENTAL: Final = frozenset(
 )
 _BYTE: Final = re.compile(r"\\(?:x[89a-fA-F]|[2-3][0-7]{2})")
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+# Far beyond any sample, and far enough from the ends of 64 bits to compute with.
+FURTHEST_MS: Final = 2**60
 _MS: Final = timedelta(milliseconds=1)
 # The parser quotes names as Rust does.
 _QUOTED: Final = re.compile(r"'([^']*)'")
@@ -50,7 +52,7 @@ def _parsed(text: str, mended: str) -> Any:
     try:
         return promql_parser.parse(mended)
     except ValueError as error:
-        message = _QUOTED.sub(r'"\1"', str(error))
+        message = _QUOTED.sub(r'"\1"', str(error)).replace("illegal regex for ", "error parsing regexp: ")
         raise syntax_error(message, text, _suspect(text, message)) from error
 
 
@@ -148,7 +150,7 @@ class _Reader:
         seconds = _seconds(item.text)
         if not math.isfinite(seconds) or abs(seconds) >= 2**63 / 1_000:
             raise self._error(f"timestamp out of bounds for @ modifier: {seconds:f}", item.start)
-        return _half_up(seconds * 1_000)
+        return max(-FURTHEST_MS, min(FURTHEST_MS, _half_up(seconds * 1_000)))
 
     def _subquery(self, expr: Any) -> Node:
         inner = self.read(expr.expr)

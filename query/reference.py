@@ -52,6 +52,20 @@ def page() -> str:
     return "\n".join([_INTRODUCTION, *_syntax(), *_functions(), *_aggregates(), *_windows()]).rstrip() + "\n"
 
 
+def completions() -> list[tuple[str, str, str, str]]:
+    """What an editor offers: name, form, result and meaning of everything that is called by a name, in order."""
+    functions = [each for family in by_family().values() for each in family if each.name.isidentifier()]
+    offered = [(each.name, _form(each), each.result_text, each.summary) for each in functions]
+    offered += [
+        (each.name, _aggregate_form(each), each.result_text, each.summary) for of in AGGREGATES.values() for each in of
+    ]
+    windows = [each for forms in WINDOW_FUNCTIONS.values() for each in forms]
+    offered += [
+        (each.name, f"{each.name}({', '.join(each.parameters)})", each.result, each.summary) for each in windows
+    ]
+    return sorted(set(offered))
+
+
 def _syntax() -> Iterator[str]:
     yield "## Syntax\n"
     yield "| form | meaning |\n|---|---|"

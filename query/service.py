@@ -14,10 +14,11 @@ from query.fault import unsupported
 from query.metrics.lookups import Lookup
 from query.metrics.remote_read import ReadQuery
 from query.parameters import Parameter
-from query.process.messages import Execute, Listed, Parse, Source
+from query.process.messages import Execute, Listed, Look, Parse, Source
 from query.process.metric_messages import Describe, Evaluate, Expression, Find, MetricLimits, ParseExpression, Read
 from query.process.pool import Lease, Limits, OnWait, Pool, ignore
 from query.process.protocol import Answer
+from query.process.query_process import QueryProcess
 from query.process.slot_table import Query, SlotTable
 from query.results.options import Options
 
@@ -157,7 +158,9 @@ class QueryService:
             answer = _receive_answer(lease)
 
             def request() -> Evaluate:
-                source = resolve(_milliseconds(answer, "start"), _milliseconds(answer, "end"))
+                # An expression without a selector needs no samples: what is read of one instant is next to nothing.
+                start, end = (_milliseconds(answer, key, expression.start_ms) for key in ("start", "end"))
+                source = resolve(start, end)
                 return Evaluate(source, limits, question.coding, wanted.limit, wanted.stats)
 
             return self._answer_metrics(stack, lease, question, request)
@@ -227,6 +230,23 @@ class QueryService:
         """End the queries of this host whose ids begin so; none is fine."""
         self._host.open()
         self._host.cancel_by_prefix(prefix)
+
+    def give_away_process(self) -> QueryProcess:
+        """A warm query process for other work than queries. Raises Overloaded."""
+        return self._pool.give_away()
+
+    def visible(self, question: Question, take: Callable[[], Source], is_gone: Callable[[], bool]) -> frozenset[str]:
+        """The columns, as stored, that the reader of a source sees. `question` says who asks.
+
+        `take` gives the source, again when its snapshot has expired. Raises as `run`.
+        """
+        with self._pool.lease(_query_entry(question), is_gone) as lease:
+            for _ in range(MOST_SNAPSHOTS):
+                lease.send(Look(take()))
+                answer = _receive_answer(lease)
+                if isinstance(names := answer.get("visible"), list):
+                    return frozenset(map(str, names))
+        raise StorageUnavailable("what the query has to read kept moving; try again")
 
     def _execute(self, question: Question, sources: Mapping[str, Source], listed: tuple[Listed, ...]) -> Execute:
         limit = self._largest_result_bytes
@@ -325,9 +345,9 @@ def _query_entry(question: Question) -> Query:
     return Query(query_id, *by, question.sql, started_at, question.privileged)
 
 
-def _milliseconds(answer: Answer, key: str) -> int | None:
+def _milliseconds(answer: Answer, key: str, default: int) -> int:
     found = answer.get(key)
-    return found if isinstance(found, int) else None
+    return found if isinstance(found, int) else default
 
 
 def _receive_answer(lease: Lease) -> Answer:

@@ -10,7 +10,9 @@ from schemas.authored import LONGEST_SQL, extra, shallow, sql_text, tags, title
 
 OPERATORS: Final = (">", "<", "=", "!=", ">=", "<=")
 SEVERITIES: Final = ("critical", "high", "medium", "low")
-QUERY_TYPES: Final = ("code", "builder")
+# SQL that was written or put together, or a PromQL expression.
+PROMQL: Final = "promql"
+QUERY_TYPES: Final = ("code", "builder", PROMQL)
 MINUTES_PER_DAY: Final = 1440
 MOST_TARGETS: Final = 20
 MOST_EXTRA: Final = 10
@@ -72,6 +74,8 @@ class AlertSchema(Schema):
     title = title(required=True)
     query = fields.String(required=True, validate=[validate.Length(1, LONGEST_SQL), sql_text])
     query_type = fields.String(data_key="queryType", load_default="code", validate=validate.OneOf(QUERY_TYPES))
+    # Only PromQL needs it: SQL names its dataset itself.
+    datasets = fields.List(fields.String(validate=validate.Length(1, 100)), load_default=list)
     kind = fields.String(data_key="alertType", load_default="threshold", validate=validate.Equal("threshold"))
     threshold = fields.Nested(ThresholdSchema, data_key="thresholdConfig", required=True)
     evaluation = fields.Nested(EvaluationSchema, data_key="evalConfig", required=True)

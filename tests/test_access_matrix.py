@@ -29,6 +29,7 @@ PROMETHEUS = """query query_range query_exemplars series labels read format_quer
     cardinality/label_values cardinality/active_series""".split()
 MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/"): EVERYBODY,
+    ("GET", "/console/<path:name>"): EVERYBODY,
     ("GET", "/api/v1/liveness"): EVERYBODY,
     ("GET", "/api/v1/readiness"): EVERYBODY,
     # For other hosts, by their signature; no user's credential counts.
@@ -87,7 +88,14 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/api/v1/logstream"): READ,
     ("GET", "/api/prism/v1/home"): READ,
     ("POST", "/api/v1/query"): READ,
+    **{(method, "/api/v1/tail"): READ for method in ("GET", "POST")},
     ("POST", "/api/v1/counts"): READ,
+    ("GET", "/api/v1/session"): ANY_IDENTITY,
+    ("GET", "/api/v1/session/datasets"): READ,
+    ("GET", "/api/v1/hosts"): ADMIN,
+    ("GET", "/api/v1/saved-queries"): READ,
+    ("POST", "/api/v1/saved-queries"): READ,
+    ("DELETE", "/api/v1/saved-queries/<query_id>"): READ,
     ("GET", "/api/v1/queries"): READ,
     ("DELETE", "/api/v1/queries/<query_id>"): READ,
     ("PUT", "/api/v1/logstream/<name>"): ADMIN,
@@ -95,6 +103,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("POST", "/api/v1/logstream/schema/detect"): READ,
     **{("GET", f"/api/v1/logstream/<name>/{part}"): READ for part in ("schema", "stats", "info", "retention")},
     ("PUT", "/api/v1/logstream/<name>/retention"): ADMIN,
+    **{(method, "/api/v1/logstream/<name>/text-index"): ADMIN for method in ("GET", "PUT")},
     ("PUT", "/api/v1/logstream/<name>/event-time"): ADMIN,
     ("GET", "/api/v1/logstream/<name>/columns"): ADMIN,
     ("DELETE", "/api/v1/logstream/<name>/columns/<column_id>"): ADMIN,
@@ -119,6 +128,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     **{("POST", f"/api/v1/{kind}"): AUTHOR for kind in AUTHORED},
     **{("GET", f"/api/v1/{kind}/<{kind[:-1]}_id>"): READ for kind in AUTHORED},
     **{(method, f"/api/v1/{kind}/<{kind[:-1]}_id>"): AUTHOR for kind in AUTHORED for method in ("PUT", "DELETE")},
+    ("POST", "/api/v1/targets/<target_id>/test"): AUTHOR,
     ("GET", "/api/v1/dashboards/list_tags"): READ,
     ("GET", "/api/v1/dashboards/<dashboard_id>/data"): READ,
     ("PUT", "/api/v1/dashboards/<dashboard_id>/add_tile"): AUTHOR,
@@ -191,6 +201,7 @@ def _filled(rule: str) -> str:
     return (
         rule.replace("<name>", "matrix-none")
         .replace("<column_id>", "1")
+        .replace("<path:name>", "main.js")
         .replace("<tenant_id>", "matrix-none")
         .replace("<key_id>", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
     )

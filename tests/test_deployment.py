@@ -34,7 +34,7 @@ def instructions() -> list[tuple[str, str]]:
 def test_every_setting_that_a_deployment_file_sets_is_one():
     known = {variable(each.name) for each in fields(Settings)}
     # These two are Grafana's own environment.
-    grafana = {"WEIR_URL", "WEIR_API_KEY"}
+    grafana = {"WEIR_URL", "WEIR_API_KEY", "WEIR_POSTGRESQL"}
 
     for path in [path for path in DEPLOY.rglob("*") if path.is_file()]:
         named = set(re.findall(r"\bWEIR_[A-Z_]+", path.read_text("utf-8")))

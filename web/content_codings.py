@@ -111,17 +111,36 @@ def _inflate(body: bytes, start: int, window: int, limit: int) -> tuple[bytes, i
 
 
 def unzstd(body: bytes, limit: int) -> bytes:
-    """One zstd frame or several. The library wants the room for the result first; it gets more only if it fills it."""
+    """One zstd frame or several."""
     if not body:
         raise InvalidBody("the zstd body is empty")
+    return _grown(cramjam.zstd.decompress_into, "zstd", body, limit)
+
+
+def unlz4(body: bytes, limit: int) -> bytes:
+    """The frame format, one frame or several, as the OpenTelemetry Collector sends it."""
+    if not body:
+        raise InvalidBody("the lz4 body is empty")
+    return _grown(cramjam.lz4.decompress_into, "lz4", body, limit)
+
+
+def unsnappy_framed(body: bytes, limit: int) -> bytes:
+    """The framing format (x-snappy-framed). It has no end mark: what is lost behind a chunk, only HTTP can tell."""
+    if not body.startswith(_SNAPPY_FRAMES):
+        raise InvalidBody("the body is not in snappy's framing format")
+    return _grown(cramjam.snappy.decompress_into, "framed snappy", body, limit)
+
+
+def _grown(decompress_into: Callable[[bytes, bytearray], int], name: str, body: bytes, limit: int) -> bytes:
+    """The library wants the room for the result first; it gets more only if it fills it."""
     room = min(limit, max(PIECE_BYTES, 8 * len(body)))
     while True:
         target = bytearray(room)
         try:
-            return bytes(memoryview(target)[: cramjam.zstd.decompress_into(body, target)])
+            return bytes(memoryview(target)[: decompress_into(body, target)])
         except cramjam.DecompressionError as error:
             if "failed to write whole buffer" not in str(error):
-                raise InvalidBody(f"the zstd body is broken: {error}") from error
+                raise InvalidBody(f"the {name} body is broken: {error}") from error
         if room == limit:
             _refuse_size(limit)
         room = min(limit, 4 * room)
@@ -130,7 +149,7 @@ def unzstd(body: bytes, limit: int) -> bytes:
 def unsnappy(body: bytes, limit: int) -> bytes:
     """The block format, as Prometheus and Fluent Bit send it; its first bytes say the size of the result."""
     if body.startswith(_SNAPPY_FRAMES):
-        raise InvalidBody("the body is in snappy's framing format; the block format is expected")
+        raise InvalidBody("the body is in snappy's framing format: send it as x-snappy-framed")
     try:
         if cramjam.snappy.decompress_raw_len(body) > limit:
             _refuse_size(limit)
@@ -144,5 +163,14 @@ def _refuse_size(limit: int) -> NoReturn:
 
 
 DECODERS: Final[Mapping[str, Decoder]] = MappingProxyType(
-    {"gzip": gunzip, "x-gzip": gunzip, "deflate": inflate, "zstd": unzstd, "snappy": unsnappy}
+    {
+        "gzip": gunzip,
+        "x-gzip": gunzip,
+        "deflate": inflate,
+        "zlib": inflate,  # as the OpenTelemetry Collector calls it
+        "zstd": unzstd,
+        "snappy": unsnappy,
+        "x-snappy-framed": unsnappy_framed,
+        "lz4": unlz4,
+    }
 )

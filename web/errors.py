@@ -27,12 +27,15 @@ STATUSES: Final[Mapping[type[WeirError], int]] = {
     errors.UnsupportedMedia: 415,
     errors.Unprocessable: 422,
     errors.TooManyAttempts: 429,
+    errors.TooManyTails: 429,
     errors.InternalError: 500,
     errors.Overloaded: 503,
     errors.TimedOut: 504,
 }
 # Two realms in one header, so that a browser, curl and an agent each find a scheme they know.
 CHALLENGE: Final = 'Basic realm="weir", charset="UTF-8", Bearer realm="weir"'
+# For the console's scripts: at `Basic` a browser would ask for a password in a window of its own.
+SESSION_CHALLENGE: Final = 'Session realm="weir"'
 
 
 def status_of(error: WeirError) -> int:
@@ -45,7 +48,8 @@ def headers_of(error: WeirError) -> dict[str, str]:
     if isinstance(error, Overloaded):
         return {"Retry-After": str(error.retry_after_seconds)}
     if isinstance(error, Unauthenticated):
-        return {"WWW-Authenticate": CHALLENGE}
+        by_script = this_request().headers.get("X-Requested-With") == "XMLHttpRequest"
+        return {"WWW-Authenticate": SESSION_CHALLENGE if by_script else CHALLENGE}
     return {}
 
 

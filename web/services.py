@@ -15,9 +15,11 @@ from metrics.meters import Meters
 from observing.recorder import Recorder
 from openapi.document import Description
 from query.service import QueryService
+from query.tail.service import TailService
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
 from web.bodies import Bodies
+from web.console_files import ConsoleFiles
 from web.credentials import Credentials
 from web.ingestion.pipeline import Pipeline
 
@@ -43,8 +45,10 @@ class Services:
     bodies: Bodies
     pipeline: Pipeline
     queries: QueryService
+    tails: TailService
     recorder: Recorder | None
     description: Description
+    console: ConsoleFiles
 
 
 def hold(app: Flask, services: Services) -> None:

@@ -11,7 +11,7 @@ import orjson
 from errors import WeirError
 from ingest.decoded import Answer, RefusedPart, Stored
 from ingest.elasticsearch.decoding import DecodedBulk
-from ingest.elasticsearch.filter_path import Paths, filtered
+from ingest.elasticsearch.filter_path import ALL, Paths
 
 JSON: Final = "application/json"
 HEADERS: Final = {"X-Elastic-Product": "Elasticsearch"}
@@ -29,16 +29,50 @@ _TYPES: Final = {
 _BAD_REQUEST: Final = 400
 
 
-def success(stored: Stored[DecodedBulk], paths: Paths = ()) -> Answer:
+def success(stored: Stored[DecodedBulk], paths: Paths = ALL) -> Answer:
     """200 with the result of each item: 201 for a stored one, what is wrong for another."""
     decoded = stored.decoded()
     request_id = uuid4().hex[:16]
-    results = [
-        _result(stored.refused, decoded, number, f"{request_id}{number}") for number in range(len(decoded.items))
-    ]
-    errors = bool(decoded.faults or stored.refused)
-    answer: Any = {"took": 0, "errors": errors, "items": results}
-    return Answer(orjson.dumps(filtered(answer, paths) or {} if paths else answer), JSON)
+    answer: dict[str, Any] = {"took": 0, "errors": bool(decoded.faults or stored.refused)}
+    if answer["errors"]:
+        numbers = range(len(decoded.items))
+        answer["items"] = [_result(stored.refused, decoded, number, f"{request_id}{number}") for number in numbers]
+        return Answer(orjson.dumps(paths.of(answer) or {}), JSON)
+    answer = paths.of(answer) or {}
+    results = _results(decoded, paths, request_id)
+    if results or not (paths.kept or paths.dropped):
+        answer["items"] = results
+    return Answer(orjson.dumps(answer), JSON)
+
+
+def _results(decoded: DecodedBulk, paths: Paths, request_id: str) -> list[dict[str, Any]]:
+    """Those of items that are all stored, as far as the paths want them; what they have in common is made once."""
+    results: list[dict[str, Any]] = []
+    common: dict[tuple[str, str], dict[str, Any]] = {}
+    for number, (action, _) in enumerate(decoded.items):
+        told = common.get(action[:2])
+        if told is None:
+            whole = {action.name: _stored_result(action.index_name or decoded.dataset, "", 0)}
+            wanted: dict[str, Any] = paths.of({"items": [whole]}) or {}
+            item: dict[str, Any] = next(iter(wanted.get("items") or [{}]), {})
+            told = common[action[:2]] = item.get(action.name, {})
+        if told:
+            own = {"_id": action.id or f"{request_id}{number}", "_seq_no": number}
+            results.append({action.name: told | {name: own[name] for name in own.keys() & told.keys()}})
+    return results
+
+
+def _stored_result(index: str | None, identifier: str, number: int) -> dict[str, Any]:
+    return {
+        "_index": index,
+        "_id": identifier,
+        "_version": 1,
+        "result": "created",
+        "_shards": _SHARDS,
+        "_seq_no": number,
+        "_primary_term": 1,
+        "status": 201,
+    }
 
 
 def _result(refused: Mapping[str, RefusedPart], decoded: DecodedBulk, number: int, new_id: str) -> dict[str, Any]:
@@ -50,15 +84,7 @@ def _result(refused: Mapping[str, RefusedPart], decoded: DecodedBulk, number: in
         return {action.name: {**told, "status": _BAD_REQUEST, "error": _cause(_BAD_REQUEST, fault)}}
     if part is not None:
         return {action.name: {**told, "status": part.status, "error": _cause(part.status, part.error)}}
-    stored = {
-        "_version": 1,
-        "result": "created",
-        "_shards": _SHARDS,
-        "_seq_no": number,
-        "_primary_term": 1,
-        "status": 201,
-    }
-    return {action.name: {**told, **stored}}
+    return {action.name: _stored_result(told["_index"], str(told["_id"]), number)}
 
 
 def failure(media_type: str, status: int, error: WeirError) -> Answer:
@@ -69,6 +95,35 @@ def failure(media_type: str, status: int, error: WeirError) -> Answer:
 
 def _cause(status: int, error: WeirError) -> dict[str, str]:
     return {"type": _TYPES.get(status, "illegal_argument_exception"), "reason": error.message}
+
+
+BANNER: Final[Mapping[str, object]] = {
+    "name": "weir",
+    "cluster_name": "weir",
+    "cluster_uuid": "weir",
+    "version": {
+        # Senders compare it with their own; the last of the versions whose bulk API this is.
+        "number": "8.17.0",
+        "build_flavor": "default",
+        "lucene_version": "9.12.0",
+        "minimum_wire_compatibility_version": "7.17.0",
+        "minimum_index_compatibility_version": "7.0.0",
+    },
+    "tagline": "You Know, for Search",
+}
+"""What clients recognise Elasticsearch by."""
+
+_MEDIA_TYPE: Final = "application/vnd.elasticsearch+"
+_AGENTS: Final = ("elasticsearch", "elastic-", "logstash/")
+
+
+def is_client(agent: str, accept: str, client_meta: str | None) -> bool:
+    """Whether a request comes from a client of Elasticsearch, by its User-Agent, Accept and X-Elastic-Client-Meta.
+
+    >>> is_client("Elastic-Filebeat/8.17.0 (linux)", "application/json", None), is_client("curl/8", "text/html", None)
+    (True, False)
+    """
+    return client_meta is not None or _MEDIA_TYPE in accept or agent.lower().startswith(_AGENTS)
 
 
 def key_of(authorization: str) -> str | None:

@@ -1,6 +1,7 @@
 """The door: from a decompressed push to the rows of each dataset. JSON, and the protobuf of Promtail and Alloy."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
@@ -9,11 +10,13 @@ from errors import InvalidBody, InvalidEvent, MissingHeader, UnsupportedMedia
 from ingest.batch_builder import MAX_COLUMNS
 from ingest.dataset_naming import dataset_named
 from ingest.decoded import EMPTY, Divided, Part
+from ingest.encoded_pairs import columns_of
 from ingest.gc_pause import uncollected
 from ingest.json.exact import loads
 from ingest.loki import labels
 from ingest.loki.rows import Rows
-from ingest.proto.loki import PushRequest
+from ingest.proto.loki import LabelPair, PushRequest
+from ingest.sparse_column import Sparse
 from ingest.wire_cost import Field, Shape, sized
 
 JSON: Final = "application/json"
@@ -21,10 +24,14 @@ PROTOBUF: Final = "application/x-protobuf"
 # As Loki's own agents find it out.
 SERVICE: Final = "service_name"
 
-_PAIR: Final = Field(400)
+# Of LabelPair: both are length-delimited.
+_NAME_TAG: Final = 0x0A
+_VALUE_TAG: Final = 0x12
+
+_PAIR: Final = Field(250)
 # Of the text of labels: the shortest label is five bytes.
 _LABELS: Final = Field(100, per_byte=40)
-_ENTRY: Final = Field(800, fields={sized(3): _PAIR})
+_ENTRY: Final = Field(800, fields={sized(3): _PAIR}, scanned=True)
 # bench/wire_cost.py
 COST: Final = Shape({sized(1): Field(400, fields={sized(1): _LABELS, sized(2): _ENTRY})})
 _JSON_VALUE_BYTES: Final = 150
@@ -95,9 +102,21 @@ def _add_protobuf(request: _Request, body: bytes) -> None:
         stamps = [entry.timestamp for entry in entries]
         times = [stamp.seconds * 1_000_000_000 + stamp.nanos for stamp in stamps]
         first = rows.add_stream(named, times, [_text(entry.line) for entry in entries])
-        for row, entry in enumerate(entries, first):
-            if pairs := entry.structuredMetadata:
-                rows.add_metadata(row, {_text(pair.name): _text(pair.value) for pair in reversed(pairs)})
+        rows.add_metadata_columns(first, columns_of([list(entry.structuredMetadata) for entry in entries], _pair))
+
+
+def _pair(encoded: bytes) -> tuple[str, str]:
+    """Name and value of an encoded LabelPair. Most are short and need no message object."""
+    size = len(encoded)
+    text = 4 + encoded[1] if size > 3 else size
+    is_short = 4 < text <= size < 130 and encoded[0] == _NAME_TAG
+    if is_short and encoded[text - 2] == _VALUE_TAG and encoded[text - 1] == size - text:
+        return _text(encoded[2 : text - 2]), _text(encoded[text:])
+    try:
+        pair = LabelPair.FromString(encoded)
+    except DecodeError as error:
+        raise InvalidBody(f"the body is not a Loki push message: {error}") from error
+    return _text(pair.name), _text(pair.value)
 
 
 def _text(content: bytes) -> str:
@@ -123,13 +142,44 @@ def _parts_of(stream: Any) -> tuple[Mapping[str, str], Sequence[Any]]:
 
 
 def _add_values(rows: Rows, named: Mapping[str, str], values: Sequence[Any]) -> None:
-    for index, value in enumerate(values):
-        _require_entry(value, index)
+    if not _are_plain(values):
+        for index, value in enumerate(values):
+            _require_entry(value, index)
     times = [int(value[0]) for value in values]
     first = rows.add_stream(named, times, [value[1] for value in values])
-    for row, value in enumerate(values, first):
-        if len(value) > 2 and value[2]:
-            rows.add_metadata(row, value[2])
+    if max(map(len, values)) > 2:
+        rows.add_metadata_columns(first, _metadata([value[2] if len(value) > 2 else {} for value in values]))
+
+
+def _are_plain(values: Sequence[Any]) -> bool:
+    """Whether all are entries of the usual form, judged together; `_require_entry` judges each by itself."""
+    if set(map(type, values)) != {list} or not set(map(len, values)) <= {2, 3}:
+        return False
+    times = [value[0] for value in values]
+    if set(map(type, times)) != {str} or {type(value[1]) for value in values} != {str}:
+        return False
+    metadata = [value[2] for value in values if len(value) > 2]
+    is_plain_time = max(map(len, times)) <= 20 and min(map(len, times)) > 0 and "".join(times).isdecimal()
+    return is_plain_time and "".join(times).isascii() and set(map(type, metadata)) <= {dict} and _hold_texts(metadata)
+
+
+def _hold_texts(objects: Sequence[dict[str, Any]]) -> bool:
+    return set(map(type, chain.from_iterable(map(dict.values, objects)))) <= {str}
+
+
+def _metadata(objects: Sequence[Mapping[str, str]]) -> dict[str, Sparse]:
+    """Objects of texts as columns: those of the same names in the same order are taken together."""
+    rows_of: dict[tuple[str, ...], list[int]] = {}
+    for row, names in enumerate(map(tuple, objects)):
+        rows_of.setdefault(names, []).append(row)
+    columns: dict[str, Sparse] = {}
+    for names, rows in rows_of.items():
+        places = zip(*(objects[row].values() for row in rows), strict=True)
+        for name, values in zip(names, places, strict=True):
+            column = columns.setdefault(name, Sparse())
+            column.rows.extend(rows)
+            column.values.extend(values)
+    return columns
 
 
 def _require_entry(value: Any, index: int) -> None:

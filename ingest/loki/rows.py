@@ -5,7 +5,7 @@ another gets a prefix, as often as it takes.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import polars as pl
 
@@ -20,6 +20,8 @@ TIME: Final = "time"
 LINE: Final = "message"
 _OWN: Final = frozenset({TIME, LINE, *RESERVED})
 _TEXT: Final = pl.String()
+
+V = TypeVar("V")
 
 
 class Rows:
@@ -64,6 +66,21 @@ class Rows:
             column.rows.append(row)
             column.values.append(value)
 
+    def add_metadata_columns(self, first: int, columns: Mapping[str, Sparse]) -> None:
+        """The same for all entries of that stream, whose first is row `first`; the columns count from there."""
+        named: Mapping[str, Sparse] = columns
+        if not self._names.isdisjoint(columns):
+            if not _are_alike(columns.values()):
+                for row, pairs in _by_row(columns).items():
+                    self.add_metadata(first + row, pairs)
+                return
+            named = dict(_named(columns.items(), "metadata_", self._names, columns))
+        for name, given in named.items():
+            column = self._metadata.setdefault(name, Sparse())
+            column.rows.extend([first + row for row in given.rows])
+            column.values.extend(given.values)
+        self._require_columns()
+
     def finish(self) -> Batch:
         """The rows, in the order in which they were added. Raises InvalidEvent, TooManyColumns, TooLarge."""
         height = len(self._times)
@@ -86,7 +103,7 @@ class Rows:
         if given is None:
             assert metadata is not None, name
             return metadata
-        labels = pl.Series(name, given.dense(self._streams), _TEXT).gather(owners)
+        labels = pl.Series(name, given.dense(self._streams), _TEXT)[owners]
         return labels if metadata is None else labels.zip_with(labels.is_not_null(), metadata)
 
     def _require_columns(self) -> None:
@@ -95,14 +112,28 @@ class Rows:
 
 
 def _named(
-    pairs: Iterable[tuple[str, str]], prefix: str, taken: Collection[str], siblings: Collection[str]
-) -> Iterator[tuple[str, str]]:
+    pairs: Iterable[tuple[str, V]], prefix: str, taken: Collection[str], siblings: Collection[str]
+) -> Iterator[tuple[str, V]]:
     """The pairs under the names of their columns: none that is taken, and no two the same."""
     for name, value in pairs:
         column = name
         while column in taken or (column != name and column in siblings):
             column = prefix + column
         yield column, value
+
+
+def _are_alike(columns: Collection[Sparse]) -> bool:
+    """Whether every row that has a value in one of the columns has one in each: all then get their names alike."""
+    rows = next(iter(columns)).rows
+    return all(each.rows == rows for each in columns)
+
+
+def _by_row(columns: Mapping[str, Sparse]) -> dict[int, dict[str, str]]:
+    rows: dict[int, dict[str, str]] = {}
+    for name, given in columns.items():
+        for row, value in given.by_row().items():
+            rows.setdefault(row, {})[name] = value
+    return rows
 
 
 def _times(values: Sequence[int]) -> pl.Series:

@@ -1,12 +1,14 @@
 """Reads OTLP protobuf. Knows the wire form of attributes, no column names."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import chain
+from operator import attrgetter
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
 from errors import InvalidBody
+from ingest.encoded_pairs import columns_of
 from ingest.otlp.messages import IntegerRange, Messages
 from ingest.otlp.values import Value, base64_text, json_text
 from ingest.proto.otlp import AnyValue, KeyValue
@@ -32,29 +34,29 @@ class ProtobufReader:
     """See messages.Reader."""
 
     def children(self, messages: Messages, name: str) -> Messages:
-        lists = [getattr(item, name) for item in messages.items]
+        lists = _all(messages, name)
         return Messages(list(chain.from_iterable(lists)), messages, name, list(map(len, lists)))
 
     def child(self, messages: Messages, name: str) -> Messages:
-        return Messages([getattr(item, name) for item in messages.items], messages, name)
+        return Messages(_all(messages, name), messages, name)
 
     def present(self, messages: Messages, name: str) -> list[bool]:
         return [item.HasField(name) for item in messages.items]
 
     def strings(self, messages: Messages, name: str) -> list[str]:
-        return [getattr(item, name) for item in messages.items]
+        return _all(messages, name)
 
     def ids(self, messages: Messages, name: str) -> list[str]:
-        return [getattr(item, name).hex() for item in messages.items]
+        return list(map(bytes.hex, _all(messages, name)))
 
     def booleans(self, messages: Messages, name: str) -> list[bool]:
-        return [getattr(item, name) for item in messages.items]
+        return _all(messages, name)
 
     def integers(self, messages: Messages, name: str, limits: IntegerRange) -> list[int]:
-        return [getattr(item, name) for item in messages.items]
+        return _all(messages, name)
 
     def doubles(self, messages: Messages, name: str) -> list[float]:
-        return [getattr(item, name) for item in messages.items]
+        return _all(messages, name)
 
     def optional_doubles(self, messages: Messages, name: str) -> list[float | None]:
         return [getattr(item, name) if item.HasField(name) else None for item in messages.items]
@@ -64,56 +66,24 @@ class ProtobufReader:
         return [kind and getattr(item, kind) for item, kind in zip(messages.items, kinds, strict=True)]
 
     def integer_lists(self, messages: Messages, name: str) -> list[list[int]]:
-        return [list(getattr(item, name)) for item in messages.items]
+        return list(map(list, _all(messages, name)))
 
     def double_lists(self, messages: Messages, name: str) -> list[list[float]]:
-        return [list(getattr(item, name)) for item in messages.items]
+        return list(map(list, _all(messages, name)))
 
     def values(self, messages: Messages, name: str) -> list[Value | None]:
-        return [_value_of(getattr(item, name)) for item in messages.items]
+        return list(map(_value_of, _all(messages, name)))
 
     def attributes(self, messages: Messages, name: str) -> dict[str, Sparse]:
-        return columns_of([list(getattr(item, name)) for item in messages.items])
+        return columns_of(list(map(list, map(attrgetter(name), messages.items))), _pair)
 
     def attribute_objects(self, messages: Messages, name: str) -> list[dict[str, Any]]:
         return [_object(_parsed(KeyValue, encoded) for encoded in getattr(item, name)) for item in messages.items]
 
 
-def columns_of(encoded: Sequence[Sequence[bytes]]) -> dict[str, Sparse]:
-    """The values of every attribute name, from the encoded attributes of each row; see `Reader.attributes`.
-
-    Senders write the same attributes in the same order again and again. So rows of equally many are taken together,
-    place by place: what stands at one place of all of them is nearly always of one name, and most of it repeats.
-    """
-    rows_of: dict[int, list[int]] = {}
-    for row, count in enumerate(map(len, encoded)):
-        rows_of.setdefault(count, []).append(row)
-    columns: dict[str, Sparse] = {}
-    first_seen: dict[str, tuple[int, int]] = {}
-    for rows in rows_of.values():
-        for place, column in enumerate(zip(*map(encoded.__getitem__, rows), strict=True)):
-            for key, given in _by_name(rows, column):
-                known = columns.get(key)
-                columns[key] = given if known is None else Sparse(known.rows + given.rows, known.values + given.values)
-                first_seen[key] = min(first_seen.get(key, (given.rows[0], place)), (given.rows[0], place))
-    return {key: columns[key] for key in sorted(columns, key=first_seen.__getitem__)}
-
-
-def _by_name(rows: list[int], encoded: Sequence[bytes]) -> Iterable[tuple[str, Sparse]]:
-    """The values of one place by their names, without nulls. `rows` is handed on where it stays whole."""
-    pairs = {each: _pair(each) for each in dict.fromkeys(encoded)}
-    names = dict.fromkeys(key for key, _ in pairs.values())
-    if len(names) == 1 and all(value is not None for _, value in pairs.values()):
-        value_of = {each: value for each, (_, value) in pairs.items()}
-        return [(key, Sparse(rows, list(map(value_of.__getitem__, encoded)))) for key in names]
-    columns: dict[str, Sparse] = {}
-    for row, each in zip(rows, encoded, strict=True):
-        key, value = pairs[each]
-        if value is not None:
-            column = columns.setdefault(key, Sparse())
-            column.rows.append(row)
-            column.values.append(value)
-    return columns.items()
+def _all(messages: Messages, name: str) -> list[Any]:
+    """The field of every message; half a request's time is such lists."""
+    return list(map(attrgetter(name), messages.items))
 
 
 def _pair(encoded: bytes) -> tuple[str, Value | None]:

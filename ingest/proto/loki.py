@@ -1,7 +1,7 @@
 """Loki's push messages, by their field numbers (pkg/push/push.proto).
 
 Texts are declared as bytes: Promtail sends the lines of a file as they are, and protobuf would refuse a whole request
-for one byte that is not UTF-8.
+for one byte that is not UTF-8. Structured metadata stays encoded, because most of it repeats (ingest/encoded_pairs.py).
 """
 
 from typing import Final
@@ -21,7 +21,7 @@ message Stream {
 message Entry {
   Timestamp timestamp = 1;
   bytes line = 2;
-  repeated LabelPair structuredMetadata = 3;
+  repeated bytes structuredMetadata = 3;
 }
 message LabelPair {
   bytes name = 1;
@@ -33,4 +33,5 @@ message Timestamp {
 }
 """,
 )
+LabelPair: Final = _MESSAGES["LabelPair"]
 PushRequest: Final = _MESSAGES["PushRequest"]

@@ -67,7 +67,7 @@ HARMLESS: Final = frozenset(
     generate_subscripts greatest hashtext initcap int4 int4range int8 isfinite json_agg json_array_elements
     json_array_length json_build_array json_build_object json_object_agg jsonb_agg jsonb_array_elements
     jsonb_array_length jsonb_build_array jsonb_build_object jsonb_object_agg lag last_value lead least left
-    length like_escape lower ltrim max md5 min mod name now nullif nvl octet_length oid overlay
+    length like_escape lower ltrim max md5 min mod name now nullif nvl octet_length oid overlay parse_ident parse_ident
     pg_encoding_to_char position quote_literal quote_nullable rank regexp_match regexp_matches regexp_replace
     regexp_split_to_array regexp_split_to_table regtype replace reverse right round row_number row_to_json rtrim
     sign similar_to_escape split_part starts_with statement_timestamp string_agg string_to_array strpos substr

@@ -66,13 +66,19 @@ def _time_series(samples: Samples, row: int) -> bytes:
         if isinstance(found, Histogram):
             parts.append(_field(4, _histogram(found, time)))
         else:
-            parts.append(_field(2, b"\x09" + _value(samples, at) + _integer(2, time)))
+            parts.append(_field(2, _sample_value(samples, at) + _integer(2, time)))
     return b"".join(parts)
 
 
 def _value(samples: Samples, at: int) -> bytes:
     is_stale = samples.stale is not None and samples.stale[at]
     return _STALE if is_stale else _DOUBLE.pack(float(samples.values[at]))
+
+
+def _sample_value(samples: Samples, at: int) -> bytes:
+    """Zero is what a missing field means, so Prometheus leaves it out, and minus zero with it."""
+    value = _value(samples, at)
+    return b"" if _DOUBLE.unpack(value)[0] == 0 else b"\x09" + value
 
 
 def _labels(labels: Labels) -> bytes:

@@ -13,7 +13,7 @@ from columns import ColumnType
 from errors import InvalidPromQL, PromQLFailed
 from promql.arrays import Bools, Ints, Objects
 from promql.histogram import CUSTOM, Hint, Histogram
-from promql.labels import METRIC_NAME, Labels, labels_of
+from promql.labels import METRIC_NAME, Labels
 from promql.regexps import compile_pattern, is_alternation
 from promql.series import Samples
 from promql.tree import Matcher
@@ -41,6 +41,7 @@ _HISTOGRAM: Final = """data_point_count data_point_sum data_point_scale data_poi
     data_point_explicit_bounds data_point_reset_hint""".split()
 _HINTS: Final = {"yes": Hint.RESET, "no": Hint.NOT_RESET, "gauge": Hint.GAUGE}
 
+_TIMES: Final = (ColumnType.TIMESTAMP_NS, ColumnType.TIMESTAMP_US)
 Rows = Callable[[Sequence[Matcher]], pl.LazyFrame]
 
 
@@ -61,8 +62,9 @@ class MetricTable:
 
     @property
     def has_samples(self) -> bool:
-        """A dataset without a time or a value has no series."""
-        return {NAME_COLUMN, TIME_COLUMN} <= self.stored.keys()
+        """A dataset without names or without times has no series."""
+        types = {each.name: each.type for each in self.columns}
+        return NAME_COLUMN in types and types.get(TIME_COLUMN) in _TIMES
 
 
 def matching_rows(labels: Sequence[LabelColumn], matchers: Sequence[Matcher]) -> pl.Expr:
@@ -187,11 +189,12 @@ def samples_of_rows(frame: pl.DataFrame, labels: Sequence[str], native: Sequence
     used = [name for name in labels if frame[name].null_count() < frame.height]
     keys, numbers = _numbered(frame, used)
     order, starts = _ordered(frame, numbers, len(keys))
-    ordered = frame[order]
+    kept = [name for name in frame.columns if name.startswith("\0")]
+    ordered = frame.select(kept) if order is None else frame.select(kept)[order]
     histograms = _histograms(ordered, native) if bool(ordered["\0native"].any()) else None
     stale: Bools | None = ordered[STALE].to_numpy().astype(np.bool_) if bool(ordered[STALE].any()) else None
-    values = ordered[VALUE].fill_null(np.nan).to_numpy().astype(np.float64)
-    return Samples(keys, starts, ordered[TIME].to_numpy().astype(np.int64), values, stale, histograms)
+    values = ordered[VALUE].fill_null(np.nan).to_numpy()
+    return Samples(keys, starts, ordered[TIME].to_numpy(), values, stale, histograms)
 
 
 def _is_native(frame: pl.DataFrame, native: Sequence[str]) -> pl.Series:
@@ -208,7 +211,9 @@ def _numbered(frame: pl.DataFrame, names: Sequence[str]) -> tuple[list[Labels], 
         return [()], np.zeros(frame.height, dtype=np.int64)
     keyed = frame.select(map(exactly, names)).with_row_index(ROW)
     groups = keyed.group_by(list(names), maintain_order=True).agg(pl.col(ROW))
-    sets = [labels_of({n: v for n, v in zip(names, row, strict=True) if v}) for row in groups.select(names).rows()]
+    ordered = sorted(names)
+    rows = groups.select(map(exactly, ordered)).rows()
+    sets = [tuple(pair for pair in zip(ordered, row, strict=True) if pair[1]) for row in rows]
     distinct = sorted(set(sets))
     place = {labels: number for number, labels in enumerate(distinct)}
     numbers = np.empty(frame.height, dtype=np.int64)
@@ -217,15 +222,20 @@ def _numbered(frame: pl.DataFrame, names: Sequence[str]) -> tuple[list[Labels], 
     return distinct, numbers
 
 
-def _ordered(frame: pl.DataFrame, numbers: Ints, count: int) -> tuple[Ints, Ints]:
-    """The rows by series and time, without those whose sample is there already, and where each series begins."""
+def _ordered(frame: pl.DataFrame, numbers: Ints, count: int) -> tuple[Ints | None, Ints]:
+    """The rows by series and time, without those whose sample is there already (None: as they are), and where each
+    series begins. The keys of rows out of files are in order mostly, since files are."""
     times = frame[TIME].to_numpy()
-    order = np.lexsort((frame[ARRIVAL].to_numpy(), times, numbers))
-    sorted_numbers, sorted_times = numbers[order], times[order]
+    first = int(times.min())
+    keys = numbers * (int(times.max()) - first + 1) + (times - first)
+    if bool((keys[1:] > keys[:-1]).all()):
+        return None, np.searchsorted(numbers, np.arange(count + 1)).astype(np.int64)
+    order = np.argsort(keys, kind="stable")
     is_first = np.ones(len(order), dtype=np.bool_)
-    is_first[1:] = (sorted_numbers[1:] != sorted_numbers[:-1]) | (sorted_times[1:] != sorted_times[:-1])
-    order = order[is_first]
-    starts = np.searchsorted(sorted_numbers[is_first], np.arange(count + 1))
+    is_first[1:] = keys[order[1:]] != keys[order[:-1]]
+    if not is_first.all():
+        order = np.lexsort((frame[ARRIVAL].to_numpy(), keys))[is_first]
+    starts = np.searchsorted(numbers[order], np.arange(count + 1))
     return order, starts.astype(np.int64)
 
 

@@ -20,7 +20,7 @@ from promql.tree import Matcher, Node, Range, Selector, Subquery
 from promql.tree_json import as_json
 from query.metrics.answers import data_of, is_truncated
 from query.metrics.exemplars import exemplars
-from query.metrics.label_columns import NAME_COLUMN, TIME_COLUMN
+from query.metrics.label_columns import NAME_COLUMN
 from query.metrics.lookups import Lookup, answer
 from query.metrics.otlp_names import is_otlp
 from query.metrics.otlp_series import OtlpSource, summarize_points
@@ -136,7 +136,7 @@ class MetricExecution:
     def _sets(self, source: Source, lookup: Lookup) -> pl.DataFrame:
         """The label sets of the range, out of the summaries of its files and of what is in no file yet."""
         snapshot = source.snapshot
-        if not {NAME_COLUMN, TIME_COLUMN} <= columns_by_name(source).keys():
+        if not self._table(source).has_samples:
             return pl.DataFrame()
         columns, tags = snapshot.schema.columns, source.permitted_tags
         whole = replace(snapshot, start=None, end=None)

@@ -24,7 +24,7 @@ NS_PER_US: Final = 1_000
 BASE: Final = 10_000
 BASE_DIGITS: Final = 4
 HALF: Final = 65_536
-_HALVES: Final = [struct.pack("!H", number) for number in range(HALF)]
+_HALVES: Final = pl.Series([struct.pack("!H", number) for number in range(HALF)], dtype=pl.Binary)
 _INTEGERS: Final = {
     pl.Int8: (pl.UInt16, 2),
     pl.UInt8: (pl.UInt16, 2),
@@ -92,7 +92,7 @@ def big_endian(value: pl.Expr, size: int) -> pl.Expr:
 
 def unsigned(value: pl.Expr, size: int) -> pl.Expr:
     """An unsigned number in so many bytes, most significant first, two at a time from a table."""
-    table = pl.lit(pl.Series(_HALVES, dtype=pl.Binary))
+    table = pl.lit(_HALVES)
     steps = [pl.lit(1 << 16 * place, dtype=pl.UInt64) for place in reversed(range(size // 2))]
     halves = [table.gather(value.cast(pl.UInt64) // step % HALF) for step in steps]
     joined = halves[0]

@@ -23,10 +23,10 @@ class CopyRows:
 
     def __init__(self, names: Sequence[str], types: Sequence[str], copy: Copy) -> None:
         self._names, self._types, self._copy = names, types, copy
+        # Clients read it in one message with the first row, as PostgreSQL sends it.
+        self._signature = SIGNATURE if copy.format == "binary" else b""
 
     def begin(self) -> bytes:
-        if self._copy.format == "binary":
-            return block(messages(b"d", pl.Series("row", [SIGNATURE])), 0)
         if not self._copy.header:
             return b""
         names = pl.DataFrame([pl.Series(str(at), [name]) for at, name in enumerate(self._names)])
@@ -35,7 +35,10 @@ class CopyRows:
 
     def rows(self, frame: pl.DataFrame) -> bytes:
         if self._copy.format == "binary":
-            return block(messages(b"d", joined_cells(frame, self._types, [True] * frame.width)), frame.height)
+            bodies = joined_cells(frame, self._types, [True] * frame.width)
+            first = bodies.head(1).to_frame().select(pl.lit(self._signature) + pl.col("row")).to_series().alias("row")
+            self._signature = b""
+            return block(messages(b"d", first.append(bodies.slice(1))), frame.height)
         columns = zip(self._names, frame.schema.items(), self._types, strict=True)
         cells = [
             self._cell(text_cell(exactly(name), dtype, type_name), is_forced=self._is_forced(shown))
@@ -45,7 +48,9 @@ class CopyRows:
         return block(messages(b"d", lines.to_series()), frame.height)
 
     def end(self) -> bytes:
-        return block(messages(b"d", pl.Series("row", [TRAILER])), 0) if self._copy.format == "binary" else b""
+        if self._copy.format != "binary":
+            return b""
+        return block(messages(b"d", pl.Series("row", [self._signature + TRAILER])), 0)
 
     def _line(self, cells: Sequence[pl.Expr]) -> pl.Expr:
         return pl.concat_str(pl.concat_str(*cells, separator=self._copy.delimiter), pl.lit("\n")).cast(pl.Binary)
@@ -61,9 +66,10 @@ class CopyRows:
         return cell.fill_null(self._copy.null)
 
     def _escaped(self, text: pl.Expr) -> pl.Expr:
-        for character, written in (ESCAPES | {self._copy.delimiter: "\\" + self._copy.delimiter}).items():
-            if character != "\t" or self._copy.delimiter != "\t" or written == "\\t":
-                text = text.str.replace_all(character, written, literal=True)
+        delimiter = self._copy.delimiter
+        # The backslash first, which the others put in.
+        for character, written in ({**ESCAPES, delimiter: ESCAPES.get(delimiter, "\\" + delimiter)}).items():
+            text = text.str.replace_all(character, written, literal=True)
         return text
 
     def _quoted(self, text: pl.Expr, is_forced: bool) -> pl.Expr:

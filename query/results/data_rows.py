@@ -39,10 +39,12 @@ class DataRows:
 def joined_cells(frame: pl.DataFrame, types: Sequence[str], binary: Sequence[bool]) -> pl.Series:
     """Each row as the number of its columns and their cells, as DataRow and binary COPY have it."""
     columns = zip(frame.schema.items(), types, binary, strict=True)
-    cells = frame.select(
-        with_length((binary_bytes if is_binary else text_bytes)(exactly(name), dtype, type_name)).alias(str(position))
+    # Step by step: within one select the bytes of a value would be made once for each use of them.
+    values = frame.select(
+        (binary_bytes if is_binary else text_bytes)(exactly(name), dtype, type_name).alias(str(position))
         for position, ((name, dtype), type_name, is_binary) in enumerate(columns)
     )
+    cells = values.select(with_length(pl.col(name)).alias(name) for name in values.columns)
     rows = pl.lit(COUNT.pack(frame.width)) + pl.col("0")
     for position in range(1, frame.width):
         rows = rows + pl.col(str(position))

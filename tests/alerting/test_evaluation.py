@@ -199,3 +199,25 @@ def test_expired_key_disables_its_alerts(world: World):
     world.run(after=4 * MINUTE)
 
     assert (before, world.status(made).state) == (State.NOT_TRIGGERED, State.DISABLED)
+
+
+def test_promql_alert_compares_each_series(world: World):
+    """Issue: alerts may be PromQL as well as SQL. The last value before the end of the window counts."""
+    made = world.make_alert(query="load_average > 0", query_type="promql", threshold=1.5, targets=[world.make_target()])
+    times = [NOON + timedelta(seconds=30)] * 2
+    world.bench.append(
+        NOON, metric_name=["load_average"] * 2, host=["a", "b"], data_point_value=[1.0, 2.5], time_unix_nano=times
+    )
+
+    world.run(after=2 * MINUTE)
+
+    assert (world.status(made).state, world.status(made).last_value) == (State.TRIGGERED, 2.5)
+
+
+def test_promql_alert_that_cannot_be_evaluated_says_why(world: World):
+    made = world.make_alert(query="load_average[5m]", query_type="promql")
+    world.bench.append(NOON, metric_name=["load_average"], data_point_value=[1.0], time_unix_nano=[NOON])
+
+    world.run(after=2 * MINUTE)
+
+    assert "an alert compares numbers" in (world.status(made).last_error or "")

@@ -1,7 +1,10 @@
 """Targets over HTTP: docs/alerts.md, api.md section 3; what is secret stays so, and SSRF (attacks.md 26)."""
 
+from collections.abc import Callable
+
 import pytest
 
+from tests.alerting.receiver import receiving
 from tests.blueprints.authored import WRITER, Client, alert, entry, webhook
 from tests.running import Service
 
@@ -167,3 +170,27 @@ def test_change_of_a_target_is_audited(service: Service, ann: Client):
 
     assert {"action": "target.delete", "target": made["id"], "status": 200} in rows
     assert [row for row in rows if row["action"] == "target.create"]
+
+
+def test_test_notice_arrives_once_and_its_answer_is_told(start_service: Callable[..., Service]):
+    """The console's button: at once, outside of the queue, with no second attempt."""
+    service = start_service(workers=1, WEIR_ALERT_ALLOWED_HOSTS="127.0.0.1")
+    with receiving() as receiver:
+        receiver.answers = [(200, {}), (500, {})]
+        made = service.call("POST", "/api/v1/targets", json=webhook("tried", f"{receiver.url}/hook")).json()
+
+        good = service.call("POST", f"/api/v1/targets/{made['id']}/test")
+        bad = service.call("POST", f"/api/v1/targets/{made['id']}/test")
+
+        assert (good.status_code, good.json()) == (200, {"status": 200, "error": None})
+        assert (bad.status_code, bad.json()) == (200, {"status": 500, "error": "the receiver answered 500"})
+        told = [each.json for each in receiver.received]
+        assert [each["state"] for each in told] == ["test", "test"]
+        assert told[0]["message"] == "[low] Test of this target: test, sent by admin; nothing is wrong"
+
+
+def test_target_of_another_author_is_not_tried(service: Service, ann: Client, root: Client):
+    made = root("POST", "targets", json=webhook("roots", "https://hooks.example.com/x")).json()
+
+    assert ann("POST", f"targets/{made['id']}/test").status_code == 403
+    assert ann("POST", "targets/none/test").status_code == 404

@@ -52,12 +52,14 @@ def _times(start_ms: int, draw: random.Random, gap: float = 0.0) -> Iterator[int
 def _counters(start_ms: int, draw: random.Random) -> Iterator[JudgedSeries]:
     for job in ("api", "web"):
         for instance in ("a:1", "b:1", "c:1"):
-            for code in ("200", "404", "500"):
+            for number, code in enumerate(("200", "404", "500")):
+                # Never equal: which of equal series topk keeps follows from the order in a server's memory.
+                own = (ord(instance[0]) + 10 * number + (100 if job == "web" else 0)) / 1024
                 labels = {"__name__": "http_requests_total", "job": job, "instance": instance, "code": code}
-                series, value = JudgedSeries(labels), float(draw.randrange(100))
+                series, value = JudgedSeries(labels), draw.randrange(100) + own
                 for time in _times(start_ms, draw, gap=0.05 if instance == "b:1" else 0.0):
                     value += draw.choice((0, 1, 2, 0.5, 10, 0.1))
-                    value = 0.0 if draw.random() < 0.01 else value
+                    value = own if draw.random() < 0.01 else value
                     series.samples[time] = value
                     if draw.random() < 0.02:
                         series.exemplars[time] = {"trace_id": f"{draw.getrandbits(64):016x}"}, draw.random()

@@ -88,3 +88,11 @@ def test_what_could_exhaust_the_parser_is_refused(text: str):
 )
 def test_formatted_text_means_the_same(text: str):
     assert formatted(parse(formatted(parse(text)))) == formatted(parse(text))
+
+
+def test_times_at_the_ends_of_what_can_be_counted_are_no_fault():
+    from_the_past, to_the_future = parse("x @ -9e15"), parse("x[100y] @ 9e15 offset 100y")
+
+    assert isinstance(from_the_past, tree.Selector)
+    assert isinstance(to_the_future, tree.Range)
+    assert (from_the_past.fixed, to_the_future.selector.fixed) == (-(2**60), 2**60)

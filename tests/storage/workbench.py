@@ -16,7 +16,9 @@ from storage.upkeep.conversion import convert_all
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
 
-KINDS = {bool: ColumnType.BOOL, int: ColumnType.INT64, float: ColumnType.FLOAT64, str: ColumnType.UTF8}
+KINDS = {bool: ColumnType.BOOL, int: ColumnType.INT64, float: ColumnType.FLOAT64, str: ColumnType.UTF8} | {
+    datetime: ColumnType.TIMESTAMP_NS
+}
 LISTS = {int: ColumnType.LIST_INT64, float: ColumnType.LIST_FLOAT64, str: ColumnType.LIST_UTF8}
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 

@@ -17,7 +17,10 @@ ENCODERS = {
     "gzip": gzip.compress,
     "deflate": zlib.compress,
     "zstd": lambda data: bytes(cramjam.zstd.compress(data)),
+    "zlib": zlib.compress,
     "snappy": lambda data: bytes(cramjam.snappy.compress_raw(data)),
+    "x-snappy-framed": lambda data: bytes(cramjam.snappy.compress(data)) or b"\xff\x06\x00\x00sNaPpY",
+    "lz4": lambda data: bytes(cramjam.lz4.compress(data)),
 }
 
 
@@ -45,6 +48,7 @@ def test_body_decodes(coding, data):
         pytest.param("gzip", gzip.compress(b"") * 3 + gzip.compress(b"{}"), b"{}", id="empty gzip members"),
         pytest.param("x-gzip", gzip.compress(b"{}"), b"{}", id="old name"),
         pytest.param("deflate", RAW_DEFLATE, TEXT, id="deflate without header"),
+        pytest.param("lz4", ENCODERS["lz4"](TEXT) + ENCODERS["lz4"](b"{}"), TEXT + b"{}", id="lz4 frames"),
         pytest.param("zstd", ENCODERS["zstd"](TEXT) + ENCODERS["zstd"](b"{}"), TEXT + b"{}", id="zstd frames"),
     ],
 )

@@ -8,7 +8,7 @@ from ingest.decoded import Stored
 from ingest.elasticsearch import bulk
 from ingest.elasticsearch.answers import success
 from ingest.elasticsearch.decoding import DecodedBulk, Target, decode
-from ingest.elasticsearch.filter_path import filtered, parse
+from ingest.elasticsearch.filter_path import parse
 
 NOWHERE = Target(None, None)
 
@@ -150,9 +150,40 @@ def test_answer_keeps_the_ids_of_the_sender_and_makes_others():
         ("items.index._id", {"items": [{"index": {"_id": "1"}}]}),
         ("**.status", {"items": [{"index": {"status": 201}}]}),
         ("nothing", None),
+        ("-took,-items", {"errors": True}),
+        ("-items.index._*,-took", {"errors": True, "items": [{"index": {"status": 201}}]}),
+        ("items,-items.*.status", {"items": [{"index": {"_id": "1"}}]}),
+        ("-**.status,-took,-errors", {"items": [{"index": {"_id": "1"}}]}),
+        ("-", {"took": 1, "errors": True, "items": [{"index": {"status": 201, "_id": "1"}}]}),
     ],
 )
 def test_filter_path_keeps_what_its_paths_name(paths: str, kept: object):
     answer = {"took": 1, "errors": True, "items": [{"index": {"status": 201, "_id": "1"}}]}
 
-    assert filtered(answer, parse(paths)) == kept
+    assert parse(paths).of(answer) == kept
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        "",
+        "errors",
+        "items",
+        "items.*._id",
+        "items.create",
+        "items.*.error,items.*.status",
+        "-items",
+        "-took,-**._id",
+        "x",
+    ],
+)
+def test_what_is_wanted_of_stored_items_is_what_is_left_of_the_whole_answer(paths: str):
+    """What items have in common is filtered once; the answer is as if each had been filtered."""
+    body = b'{"create":{"_id":"a"}}\n{"n":1}\n{"index":{"_id":"b"}}\n{"n":2}\n{"create":{"_id":"c"}}\n{"n":3}\n'
+    decoded = decode(body, "", target=Target(None, "app"))
+    stored = Stored("", 3, False, "", lambda: decoded)
+
+    whole = orjson.loads(success(stored).body)
+
+    assert [next(iter(item.values()))["_id"] for item in whole["items"]] == ["a", "b", "c"]
+    assert orjson.loads(success(stored, parse(paths)).body) == (parse(paths).of(whole) or {})

@@ -7,7 +7,7 @@ from errors import InvalidBody, InvalidEvent, InvalidJSON, MissingHeader, TooMan
 from ingest.decoded import Divided
 from ingest.loki.decoding import JSON, PROTOBUF, decode, media_type_of
 from ingest.loki.labels import parse
-from ingest.proto.loki import PushRequest
+from ingest.proto.loki import LabelPair, PushRequest
 
 NOW = 1_795_000_000_123_456_789
 
@@ -49,7 +49,7 @@ def test_protobuf_entry_is_the_same_row():
     sent = request.streams.add(labels=b'{env="prod", service_name="app"}')
     entry = sent.entries.add(line=b"paid")
     entry.timestamp.seconds, entry.timestamp.nanos = divmod(NOW, 10**9)
-    entry.structuredMetadata.add(name=b"trace_id", value=b"1")
+    entry.structuredMetadata.append(LabelPair(name=b"trace_id", value=b"1").SerializeToString())
 
     assert rows(decode(request.SerializeToString(), PROTOBUF)) == {
         "app": [{"time": NOW, "message": "paid", "service_name": "app", "env": "prod", "trace_id": "1"}]

@@ -1,0 +1,36 @@
+// Alerts: which are on, their history, the forms; where notices go.
+import { html } from "../vendor/core.js";
+import { get, session } from "../lib/api.js";
+import { formatAgo } from "../lib/format.js";
+import { go, route, routeTo } from "../lib/route.js";
+import { Tabs } from "../parts/controls.js";
+import { Empty, Fault, Wait, useAsync, useEvery } from "../parts/states.js";
+import { AlertForm } from "./alerts/form.js";
+import { OneAlert } from "./alerts/one.js";
+import { Targets } from "./alerts/targets.js";
+
+export function Alerts() {
+  const [, id] = route.value.path;
+  if (id === "new") return html`<${AlertForm} />`;
+  if (id && id !== "targets") return html`<${OneAlert} key=${id} id=${id} />`;
+  return html`<div class="head"><h1>Alerts</h1><span class="grow"></span>${session.value.mayAuthor && id !== "targets" && html`<button type="button" class="primary" onClick=${() => go(["alerts", "new"])}>New alert</button>`}</div>
+    <${Tabs} label="Alerts" chosen=${id ?? "all"} choose=${(name) => go(name === "all" ? ["alerts"] : ["alerts", name])} tabs=${[["all", "Alerts"], ["targets", "Targets"]]} />
+    ${id === "targets" ? html`<${Targets} />` : html`<${All} />`}`;
+}
+
+export const STATES = { triggered: ["bad", "triggered"], "not-triggered": ["good", "quiet"], disabled: ["off", "disabled"] };
+export const State = ({ alert }) => {
+  const [kind, text] = STATES[alert.state] ?? ["", alert.state];
+  const muted = alert.notificationState?.mute;
+  return html`<span class=${`state ${kind}`}>${text}</span>${muted && html` <span class="soft">muted</span>`}`;
+};
+
+function All() {
+  const { data, error, again } = useAsync((abort) => get("/api/v1/alerts?limit=1000", { signal: abort }), []);
+  useEvery(15, again);
+  if (error && !data) return html`<${Fault} error=${error} retry=${again} />`;
+  if (!data) return html`<${Wait} on=${true} />`;
+  if (!data.length) return html`<${Empty} title="No alerts yet">An alert asks a statement over and over, and tells somebody when its number is beyond a threshold.<//>`;
+  return html`<div class="scroll"><table class="list-table"><thead><tr><th>State</th><th>Alert</th><th>Severity</th><th>Dataset</th><th>Tags</th><th>Last triggered</th></tr></thead>
+    <tbody>${data.map((each) => html`<tr key=${each.id}><td class="nowrap"><${State} alert=${each} /></td><td><a href=${routeTo(["alerts", each.id])}>${each.title}</a></td><td>${each.severity}</td><td>${each.datasets.join(", ")}</td><td>${each.tags.join(", ")}</td><td class="nowrap">${formatAgo(each.lastTriggeredAt)}</td></tr>`)}</tbody></table></div>`;
+}

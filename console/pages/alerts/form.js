@@ -1,0 +1,57 @@
+// The form of an alert, which can be tried before it is stored.
+import { html, useState } from "../../vendor/core.js";
+import { get, post, put, rows } from "../../lib/api.js";
+import { OPERATORS, judge, toBody, toForm } from "../../lib/alerts.js";
+import { formatCount } from "../../lib/format.js";
+import { go, route, routeTo } from "../../lib/route.js";
+import { Check, Field, Select } from "../../parts/controls.js";
+import { Rows } from "../../parts/rows.js";
+import { Fault, Wait, useAction, useAsync } from "../../parts/states.js";
+import { Values } from "./one.js";
+
+export function AlertForm({ alert }) {
+  const [form, setForm] = useState(() => toForm(alert, route.value.query.q ?? ""));
+  const [tried, setTried] = useState(null);
+  const targets = useAsync((abort) => get("/api/v1/targets", { signal: abort }), []);
+  const { act, error, busy } = useAction();
+  const attempt = useAction();
+  const set = (name) => (value) => setForm({ ...form, [name]: value });
+  const input = (name) => (event) => set(name)(event.target.value);
+  const submit = async (event) => {
+    event.preventDefault();
+    const body = toBody(form);
+    const stored = await act(() => (alert ? put(`/api/v1/alerts/${alert.id}`, body) : post("/api/v1/alerts", body)));
+    if (stored) go(["alerts", stored.id]);
+  };
+  const attemptNow = () => attempt.act(async () => setTried({ ...(await rows(form.query, { startTime: form.window, endTime: "now" })), body: toBody(form) }));
+  return html`<div class="head"><a class="button" href=${routeTo(alert ? ["alerts", alert.id] : ["alerts"])} aria-label="Back">‹</a><h1>${alert ? `Edit ${alert.title}` : "New alert"}</h1></div>
+    <form class="column" onSubmit=${submit}>
+      <div class="form"><${Field} label="Title"><input required maxlength="200" value=${form.title} onInput=${input("title")} /><//>
+        <${Select} label="Severity" value=${form.severity} options=${["critical", "high", "medium", "low"]} onChange=${set("severity")} />
+        <${Field} label="Tags (a, b)"><input value=${form.tags} onInput=${input("tags")} /><//></div>
+      <${Field} label="Statement over one dataset; its last column of numbers is compared"><textarea required style=${{ minHeight: "8rem" }} value=${form.query} onInput=${input("query")} placeholder="SELECT count(*) FROM app WHERE level = 'error'"></textarea><//>
+      <div class="form">
+        <${Select} label="Triggers when the value is" value=${form.operator} options=${OPERATORS} onChange=${set("operator")} />
+        <${Field} label="Threshold"><input type="number" step="any" required value=${form.threshold} onInput=${input("threshold")} /><//>
+        <${Field} label="Over the last"><input required value=${form.window} placeholder="5m" onInput=${input("window")} /><//>
+        <${Field} label="Every (minutes)"><input type="number" min="1" max="1440" required value=${form.frequency} onInput=${input("frequency")} /><//>
+        <${Field} label="Say so again after (minutes)"><input type="number" min="1" max="10080" required value=${form.interval} onInput=${input("interval")} /><//>
+      </div>
+      <fieldset class="row" style=${{ border: 0, padding: 0, margin: 0 }}><legend class="soft small">Tell</legend>
+        ${(targets.data ?? []).map((each) => html`<${Check} key=${each.id} label=${`${each.name} (${each.type})`} checked=${form.targets.includes(each.id)} onChange=${(on) => set("targets")(on ? [...form.targets, each.id] : form.targets.filter((id) => id !== each.id))} />`)}
+        ${targets.data?.length === 0 && html`<span class="soft">Nobody: there are no targets yet.</span>`}</fieldset>
+      <${Fault} error=${error} />
+      <div class="actions" style=${{ justifyContent: "flex-start" }}><button type="button" disabled=${!form.query.trim() || attempt.busy} onClick=${attemptNow}>Try</button><button class="primary" disabled=${busy}>Save</button></div>
+    </form>
+    <${Wait} on=${attempt.busy} /><${Fault} error=${attempt.error} />
+    ${tried && html`<${Tried} tried=${tried} />`}`;
+}
+
+function Tried({ tried: { fields, records, body } }) {
+  const { operator, value } = body.thresholdConfig;
+  const { column, value: found, beyond } = judge(fields, records, operator, value);
+  return html`<div class="panel"><h2>Now it ${beyond.length ? "would trigger" : "would stay quiet"}</h2>
+      <p>${column === null ? (records.length ? "The result has no column of numbers: this would be an error." : "The statement returns no rows, which never triggers.") : `${column} is ${formatCount(found)}; ${formatCount(beyond.length)} of ${formatCount(records.length)} rows are ${operator} ${value}.`}</p>
+      ${records.length > 0 && html`<${Rows} rows=${records} columns=${fields} height=${180} />`}</div>
+    <${Values} alert=${body} />`;
+}

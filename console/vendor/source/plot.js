@@ -1,0 +1,2 @@
+// Charts over time.
+export { default as uPlot } from "uplot";
