@@ -264,7 +264,7 @@ def forget(paths: Sequence[str]) -> None:
     """Drop the rows of files that are gone from disk, unless a table still lists them."""
     with connection():
         database.execute_sql(
-            "DELETE FROM file WHERE path = ANY(%s) AND removed_at IS NOT NULL"
+            'DELETE FROM "file" WHERE path = ANY(%s) AND removed_at IS NOT NULL'
             " AND (added_snapshot IS NULL OR removed_snapshot IS NOT NULL"
             " OR dataset_id NOT IN (SELECT dataset_id FROM lake_table))",
             (list(paths),),
