@@ -9,6 +9,7 @@ from query.bind import operators
 from query.bind.block import Block
 from query.bind.quotient_display import shown_quotient
 from query.bind.type_names import type_name
+from query.bind.type_resolution import call
 from query.functions.registry import SYNTAX, syntax
 from query.plan.tree import Column, Constant, Scalar
 from query.syntax.construct_names import node_name
@@ -56,6 +57,13 @@ def _cast(node: exp.Expr, block: Block) -> Scalar:
     if target.type.name == "text":
         value = shown_quotient(value, block)
     return operators.cast(value, target, operator_of(node), isinstance(node, exp.TryCast))
+
+
+@syntax(exp.DPipe)
+def _concatenation(node: exp.Expr, block: Block) -> Scalar:
+    """`a || b`; a computed numeric with the digits that PostgreSQL shows of it."""
+    operands = [shown_quotient(block.bind(side), block) for side in (node.this, node.args["expression"])]
+    return call("||", operands, operator_of(node))
 
 
 @syntax(exp.Star)

@@ -8,7 +8,6 @@ from errors import InvalidSQL
 from query import fault
 from query.bind.block import Block
 from query.bind.literals import parse_literal
-from query.bind.quotient_display import shown_quotient
 from query.bind.type_names import TypeName
 from query.bind.type_resolution import call, coerce, comparable
 from query.functions.registry import syntax
@@ -23,7 +22,6 @@ _SYMBOLS: Final[dict[type[exp.Expr], str]] = {
     exp.Div: "/",
     exp.Mod: "%",
     exp.Pow: "^",
-    exp.DPipe: "||",
     exp.BitwiseAnd: "&",
     exp.BitwiseOr: "|",
     exp.BitwiseXor: "#",
@@ -65,14 +63,12 @@ _NEGATED: Final = ("int4", "int8", "numeric")
 _UNSORTABLE: Final = {"json": "could not identify an ordering operator for type json"}
 
 
-@syntax(*(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow, exp.DPipe))
+@syntax(*(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow))
 @syntax(*(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift))
 def bind_binary(node: exp.Expr, block: Block) -> Scalar:
-    """Arithmetic, concatenation, bits."""
+    """Arithmetic and bits."""
     symbol = _SYMBOLS[type(node)]
     left, right = block.bind(node.this), block.bind(node.args["expression"])
-    if symbol == "||":
-        left, right = shown_quotient(left, block), shown_quotient(right, block)
     return call(symbol, [left, right], operator_of(node))
 
 

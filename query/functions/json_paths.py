@@ -14,7 +14,7 @@ from query.expr.call_context import CallContext
 from query.functions.quotient_text import shown_quotient
 from query.functions.registry import define
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
-from query.pg.json_path import Path, Step, parse_path
+from query.pg.json_path import BadPath, Path, Step, UnsupportedPath, parse_path
 from query.pg.json_text import Json, jsonb_text, number_text, parse_json, stored_order
 from query.pg.patterns.dissect import Dissector
 from query.pg.patterns.tree import BadRegex, parse_regex
@@ -355,9 +355,9 @@ Answer = Callable[[list[Json]], object]
 def _path(context: CallContext, text: object) -> Path:
     try:
         return parse_path(str(text))
-    except BadLiteral as error:
-        raise fault.invalid(error.sqlstate, error.message, context.position) from error
-    except UnsupportedLiteral as error:
+    except BadPath as error:
+        raise fault.invalid(fault.SYNTAX_ERROR, str(error), context.position) from error
+    except UnsupportedPath as error:
         raise fault.unsupported(str(error), context.position) from error
 
 

@@ -8,7 +8,7 @@ from query import fault
 from query.expr.call_context import CallContext
 from query.functions.registry import define
 from query.pg import network
-from query.pg.bad_values import BadLiteral
+from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 
 _FAMILY = "Network addresses"
 _LEAST = -(2**63)
@@ -52,9 +52,15 @@ def _broadcast(value: bytes) -> bytes:
     return network.held(family, address | _host_mask(value), bits)
 
 
+def _abbreviated(value: bytes) -> str:
+    if network.parts(value)[0] != 4:
+        raise UnsupportedLiteral("abbrev of an IPv6 network")
+    return network.abbreviated(value)
+
+
 _part("host(inet) -> text", "The address without its mask.", network.host)
 _part("abbrev(inet) -> text", "The address in short.", network.inet_text)
-_part("abbrev(cidr) -> text", "The network in short.", network.abbreviated)
+_part("abbrev(cidr) -> text", "The network in short.", _abbreviated)
 _part("masklen(inet) -> int4", "Bits of the mask.", lambda value: network.parts(value)[2])
 _part("family(inet) -> int4", "4 or 6.", lambda value: value[0])
 _part("network(inet) -> cidr", "The network of the address.", network.network_of)

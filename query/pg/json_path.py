@@ -6,9 +6,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
-from query import fault
-from query.pg.bad_values import BadLiteral, UnsupportedLiteral
-
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)|(?P<string>\"(?:[^\"\\]|\\.)*\")"
     r"|(?P<variable>\$(?:\"(?:[^\"\\]|\\.)*\"|[^\W\d]\w*))|(?P<name>[^\W\d][\w$]*)"
@@ -21,6 +18,14 @@ METHODS: Final = (
     "string",
 )
 _MOST_DEPTH: Final = 100
+
+
+class BadPath(ValueError):
+    """The text is no path."""
+
+
+class UnsupportedPath(ValueError):
+    """PostgreSQL has what the path asks for and we have not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +59,10 @@ class _Parser:
             self.tokens.append((str(match.lastgroup), match[str(match.lastgroup)]))
             position = match.end()
 
-    def bad(self) -> BadLiteral:
+    def bad(self) -> BadPath:
         near = self.tokens[self.place][1] if self.place < len(self.tokens) else ""
         ending = f' at or near "{near[:40]}"' if near else " at end of input"
-        return BadLiteral(fault.SYNTAX_ERROR, f"syntax error{ending} of jsonpath input")
+        return BadPath(f"syntax error{ending} of jsonpath input")
 
     def peek(self) -> str:
         kind, text = self.tokens[self.place] if self.place < len(self.tokens) else ("", "")
@@ -84,7 +89,7 @@ class _Parser:
     def disjunction(self) -> Step:
         self.depth += 1
         if self.depth > _MOST_DEPTH:
-            raise UnsupportedLiteral("a jsonpath nested so deeply")
+            raise UnsupportedPath("a jsonpath nested so deeply")
         left = self.conjunction()
         while self.take("||"):
             left = Step("or", (left, self.conjunction()))
@@ -180,7 +185,7 @@ class _Parser:
         name = self.token("name")
         if self.take("("):
             if not self.take(")") or name not in METHODS:
-                raise UnsupportedLiteral(f"the jsonpath method {name}()")
+                raise UnsupportedPath(f"the jsonpath method {name}()")
             return Step("method", (step,), name)
         return Step("key", (step,), name)
 
@@ -213,7 +218,7 @@ def _string(text: str) -> str:
     try:
         return str(json.loads(text, strict=False))
     except ValueError as error:
-        raise UnsupportedLiteral("this escape in a jsonpath") from error
+        raise UnsupportedPath("this escape in a jsonpath") from error
 
 
 def _constant(kind: str, text: str) -> Step:
@@ -226,7 +231,7 @@ def _constant(kind: str, text: str) -> Step:
 
 
 def parse_path(text: str) -> Path:
-    """The tree of a path. Raises BadLiteral.
+    """The tree of a path. Raises BadPath, UnsupportedPath.
 
     >>> parse_path("strict $.a").is_strict
     True

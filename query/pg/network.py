@@ -5,13 +5,14 @@ import ipaddress
 import re
 from typing import Final
 
-from query import fault
-from query.pg.bad_values import BadLiteral, UnsupportedLiteral
-
 _WIDTHS: Final = {4: 4, 6: 16}
 _PARTIAL: Final = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,3})(?:/(\d{1,3}))?")
 _CLASSES: Final = ((240, 32), (224, 8), (192, 24), (128, 16), (0, 8))
 """The mask of an address without one, by its first byte."""
+
+
+class BadAddress(ValueError):
+    """The text is no address; the message is PostgreSQL's."""
 
 
 def held(family: int, address: int, bits: int) -> bytes:
@@ -54,7 +55,7 @@ def network_of(value: bytes) -> bytes:
 
 
 def read_inet(text: str) -> bytes:
-    """The address that `text` spells. Raises BadLiteral."""
+    """The address that `text` spells. Raises BadAddress."""
     address, _, mask = text.partition("/")
     if "%" in text:
         raise _bad(text, "inet")
@@ -84,7 +85,7 @@ def read_cidr(text: str) -> bytes:
             raise _bad(text, "cidr")
         value = held(4, int.from_bytes(bytes([*numbers, *[0] * (4 - len(numbers))]), "big"), bits)
     if network_of(value) != value:
-        raise BadLiteral(fault.INVALID_TEXT, f'invalid cidr value: "{text[:100]}"')
+        raise BadAddress(f'invalid cidr value: "{text[:100]}"')
     return value
 
 
@@ -92,8 +93,8 @@ def _refuse(text: str) -> bytes:
     raise _bad(text, "cidr")
 
 
-def _bad(text: str, type_name: str) -> BadLiteral:
-    return BadLiteral(fault.INVALID_TEXT, f'invalid input syntax for type {type_name}: "{text[:100]}"')
+def _bad(text: str, type_name: str) -> BadAddress:
+    return BadAddress(f'invalid input syntax for type {type_name}: "{text[:100]}"')
 
 
 def host(value: bytes) -> str:
@@ -122,10 +123,8 @@ def inet_text(value: bytes) -> str:
 
 
 def abbreviated(value: bytes) -> str:
-    """A cidr without the bytes beyond its mask."""
-    family, address, bits = parts(value)
-    if family != 4:
-        raise UnsupportedLiteral("abbrev of an IPv6 network")
+    """An IPv4 cidr without the bytes beyond its mask."""
+    _, address, bits = parts(value)
     numbers = address.to_bytes(4, "big")[: max((bits + 7) // 8, 1)]
     return f"{'.'.join(map(str, numbers))}/{bits}"
 

@@ -10,9 +10,9 @@ from query import fault
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.date_parts import BadMoment, MomentOutOfRange, UnsupportedMoment, ZoneOutOfRange
 from query.pg.intervals import BadInterval, IntervalOutOfRange, parse_interval
-from query.pg.json_path import parse_path
+from query.pg.json_path import BadPath, UnsupportedPath, parse_path
 from query.pg.json_text import BadJson, NoCharacter, normalise, parse_json
-from query.pg.network import read_cidr, read_inet
+from query.pg.network import BadAddress, read_cidr, read_inet
 from query.pg.time_zones import UnknownZone, UnsupportedZone
 from query.pg.timestamps import US_PER_DAY, parse_date, parse_moment, parse_time
 from query.pg.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType
@@ -75,12 +75,11 @@ def read(text: str, target: PgType) -> object:
     if target.name == "bytea":
         return _read_bytes(text, target)
     if target.name in ("inet", "cidr"):
-        return read_inet(text) if target.name == "inet" else read_cidr(text)
+        return _read_address(text, target)
     if target.name == "uuid":
         return _read_uuid(text, target)
     if target.name == "jsonpath":
-        parse_path(text)
-        return text
+        return _read_path(text)
     if target.name in ("text", "bpchar", "unknown"):
         return text
     raise UnsupportedLiteral(f"a literal of type {target.sql_name}")
@@ -199,6 +198,23 @@ def _read_json(text: str, target: PgType) -> str:
         raise BadLiteral("22P05", "unsupported Unicode escape sequence") from error
     except BadJson as error:
         raise BadLiteral(fault.INVALID_TEXT, f"invalid input syntax for type {target.name}") from error
+    return text
+
+
+def _read_address(text: str, target: PgType) -> bytes:
+    try:
+        return read_inet(text) if target.name == "inet" else read_cidr(text)
+    except BadAddress as error:
+        raise BadLiteral(fault.INVALID_TEXT, str(error)) from error
+
+
+def _read_path(text: str) -> str:
+    try:
+        parse_path(text)
+    except BadPath as error:
+        raise BadLiteral(fault.SYNTAX_ERROR, str(error)) from error
+    except UnsupportedPath as error:
+        raise UnsupportedLiteral(str(error)) from error
     return text
 
 

@@ -52,16 +52,21 @@ def _substrings(tokens: list[Token]) -> list[Token]:
     rewritten: list[Token] = []
     words: list[str] = []
     for token in tokens:
-        before, upper = rewritten[-1] if rewritten else None, token.text.upper()
         if token.token_type == TokenType.L_PAREN:
+            before = rewritten[-1] if rewritten else None
             words.append(before.text.upper() if before is not None else "")
         elif token.token_type == TokenType.R_PAREN and words:
             words.pop()
-        elif words[-1:] == ["SUBSTRING"] and token.token_type != TokenType.STRING and upper in _SUBSTRING:
+        elif words and words[-1] == "SUBSTRING" and _is_word_of_substring(token):
+            upper = token.text.upper()
             token = _new_token(*_SUBSTRING[upper], token, token.end)
             words[-1] = "SUBSTRING" if upper == "SIMILAR" else ""
         rewritten.append(token)
     return rewritten
+
+
+def _is_word_of_substring(token: Token) -> bool:
+    return token.token_type != TokenType.STRING and token.text.upper() in _SUBSTRING
 
 
 _SUBSTRING: Final = {"SIMILAR": (TokenType.FROM, "FROM"), "ESCAPE": (TokenType.FOR, "FOR")}
@@ -96,8 +101,11 @@ def _joined(tokens: Sequence[Token]) -> Iterator[Token]:
     for index, token in enumerate(tokens):
         if token.start <= skipped:
             continue
+        if token.text[:1] not in ("<", ">"):
+            yield token
+            continue
         text = "".join(each.text for each in tokens[index : index + 3] if each.start <= token.start + 2)
-        kind = _CONTAINING.get(text[:3]) if token.text[:1] in ("<", ">") else None
+        kind = _CONTAINING.get(text[:3])
         if kind is not None and token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
             skipped = token.start + 2
             yield _new_token(kind, text[:3], token, skipped)
