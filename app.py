@@ -32,6 +32,8 @@ from openapi.document import Description
 from pgwire.listener import Listener
 from processes.supervise import keep_running
 from query.service import QueryService
+from query.tail.service import Options as TailOptions
+from query.tail.service import TailService
 from runtime import Pool, log_failures, offload, repeat
 from serving.flask_app import per_request
 from serving.flask_app.application import APPLICATIONS
@@ -75,6 +77,7 @@ def build(settings: Settings, identity: Access) -> Services:
         bodies=bodies,
         pipeline=Pipeline(protocols(), bodies, writer, meters, settings.max_columns),
         queries=queries,
+        tails=_tail_service(settings, identity, storage, queries),
         recorder=_recorder(settings, writer, meters, queries),
         description=Description(),
         console=console_files.read(),
@@ -132,11 +135,19 @@ def stop(app: Flask) -> None:
     if POSTGRESQL in app.extensions:
         app.extensions[POSTGRESQL].close()
     services.queries.close()
+    services.tails.close()
     services.access.last_use.close()
     if services.recorder:
         services.recorder.close()
     services.pipeline.close()
     services.storage.close()
+
+
+def _tail_service(settings: Settings, identity: Access, storage: Storage, queries: QueryService) -> TailService:
+    grace_seconds = settings.query_timeout_seconds + object_cache.GRACE_MARGIN_SECONDS
+    key = identity.secrets.derive("tail positions")
+    options = TailOptions(storage.layout, key, grace_seconds, settings.query_memory_bytes)
+    return TailService(options, queries.give_away_process)
 
 
 def _credentials(identity: Access) -> Credentials:

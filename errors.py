@@ -50,6 +50,12 @@ class InvalidEvent(InvalidRequest):
     code = "invalid_event"
 
 
+class InvalidPosition(InvalidRequest):
+    """`Last-Event-ID` is no position that a live tail of this service gave."""
+
+    code = "invalid_position"
+
+
 class InvalidBody(InvalidRequest):
     """The body is not what its headers say: broken compression, wrong framing, undecodable protobuf."""
 
@@ -424,6 +430,12 @@ class TooManyAttempts(Overloaded):
     """Too many wrong passwords from one address; answered before the password is looked at."""
 
     code = "too_many_attempts"
+
+
+class TooManyTails(Overloaded):
+    """This worker follows as many live tails as it can; another worker may have room."""
+
+    code = "too_many_tails"
 
 
 class StorageUnavailable(Overloaded):

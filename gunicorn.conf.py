@@ -189,6 +189,11 @@ def post_fork(server: Any, worker: Any) -> None:
     os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:60000,muzzy_decay_ms:60000")
 
 
+def post_worker_init(worker: Any) -> None:
+    """Live tails never end by themselves, and a worker that is to stop waits for its answers."""
+    worker.wsgi.extensions["weir"].tails.watch_stop(lambda: not worker.alive)
+
+
 def when_ready(server: Any) -> None:
     """Say where to go next."""
     address = ", ".join(str(sock) for sock in server.LISTENERS)

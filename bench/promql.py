@@ -137,12 +137,10 @@ def main() -> None:
     packed = list(bodies(start))
     with ExitStack() as stack:
         data = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        database = server.start(data / "postgres")
-        stack.callback(server.stop, data / "postgres")
-        environment = {"WEIR_DATABASE_URL": database, "WEIR_ADMIN_USERNAME": ADMIN[0], "WEIR_ADMIN_PASSWORD": ADMIN[1]}
-        (data / "service").mkdir()
-        service = Service(data / "service", environment, 1).start()
+        service = Service(data, {"WEIR_ADMIN_USERNAME": ADMIN[0], "WEIR_ADMIN_PASSWORD": ADMIN[1]}, 1)
+        stack.callback(server.stop, data)
         stack.callback(service.stop)
+        service.start()
         executable = program()
         other = stack.enter_context(prometheus(executable)) if executable else None
         headers = {"X-P-Stream": DATASET, "X-P-Log-Source": "otel-metrics"}

@@ -20,6 +20,7 @@ from schemas.dataset import (
     EventTimeSchema,
     RetentionSchema,
     StaticSchemaSchema,
+    TextIndexSchema,
     declared_fields,
     dump_schema,
     rfc3339_of_ns,
@@ -177,6 +178,23 @@ def set_event_time(name: str) -> Response:
     return jsonify({"dataset": name, "message": f"dataset {name} goes by its field {field}"})
 
 
+@blueprint.get("/<name>/text-index")
+def get_text_index(name: str) -> Response:
+    """The columns whose texts are indexed; null: they are chosen by their texts."""
+    require(caller(), Action.ADMINISTER, name)
+    target = services().storage.find(caller().tenant, name)
+    return jsonify(TextIndexSchema().dump({"columns": dataset.indexed_columns(target.id)}))
+
+
+@blueprint.put("/<name>/text-index")
+def set_text_index(name: str) -> Response:
+    """Index the texts of these columns in files that are made from now on. An empty array: of none."""
+    require(caller(), Action.ADMINISTER, name)
+    wanted = cast(list[str] | None, load(TextIndexSchema(), json_body())["columns"])
+    dataset.set_indexed_columns(services().storage.find(caller().tenant, name).id, wanted)
+    return jsonify({"dataset": name, "message": f"text index of dataset {name} set"})
+
+
 def _as_column(found: Column) -> dict[str, object]:
     return {"id": found.id, "name": found.name, "type": found.type.value, "addedBy": found.added_by}
 
@@ -233,6 +251,7 @@ def _account(target: Dataset) -> Response:
         "format": "parquet",
         "lifetime_size": stats.stored_bytes + stats.deleted_stored_bytes,
         "deleted_size": stats.deleted_stored_bytes,
+        "index_size": stats.index_bytes,
     }
     latest = rfc3339_of_ns(stats.last)
     return jsonify({"stream": target.name, "time": latest, "ingestion": ingestion, "storage": storage})

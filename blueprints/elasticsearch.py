@@ -7,12 +7,10 @@ from typing import Any, Final
 
 from flask import Blueprint, Flask, Response, jsonify
 
-from ingest.elasticsearch.answers import HEADERS, key_of
+from ingest.elasticsearch.answers import BANNER, HEADERS, key_of
 from web.authentication import protect_by_scheme
 from web.services import Services
 
-# Senders compare it with their own; the last of the versions whose bulk API this is.
-VERSION: Final = "8.17.0"
 PREFIX: Final = "/elasticsearch"
 KINDS: Final = (
     "_index_template",
@@ -54,17 +52,7 @@ def _add_product(response: Response) -> Response:
 
 def root() -> Response:
     """What clients recognise Elasticsearch by."""
-    version = {
-        "number": VERSION,
-        "build_flavor": "default",
-        "lucene_version": "9.12.0",
-        "minimum_wire_compatibility_version": "7.17.0",
-        "minimum_index_compatibility_version": "7.0.0",
-    }
-    return jsonify(
-        {"name": "weir", "cluster_name": "weir", "cluster_uuid": "weir", "version": version}
-        | {"tagline": "You Know, for Search"}
-    )
+    return jsonify(BANNER)
 
 
 def licence() -> Response:

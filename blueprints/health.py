@@ -6,6 +6,7 @@ import version
 from auth.privileges import Action, may
 from config import Settings
 from errors import HostMissing
+from ingest.elasticsearch.answers import BANNER, HEADERS, is_client
 from web.authentication import protect
 from web.caller import caller
 from web.console_page import page
@@ -17,7 +18,12 @@ about = protect(Blueprint("about", __name__))
 
 @public.get("/")
 def root() -> Response:
-    """The console for browsers. Grafana's data sources probe the base address and want exactly 200."""
+    """The console for browsers, Elasticsearch's banner for its clients.
+
+    Grafana's data sources probe the base address and want exactly 200.
+    """
+    if _is_elasticsearch_client():
+        return _banner()
     pointer = {"service": "weir", "documentation": "/api/v1/openapi.json"}
     answer = page() if _is_browser() else jsonify(pointer)
     answer.headers["Vary"] = "Accept"
@@ -28,6 +34,17 @@ def _is_browser() -> bool:
     """Whether HTML is asked for by name, and liked better than JSON: `*/*` alone is a program's."""
     accepted = request.accept_mimetypes
     return bool(services().console.page) and accepted["text/html"] > accepted["application/json"]
+
+
+def _is_elasticsearch_client() -> bool:
+    sent = request.headers
+    return is_client(sent.get("User-Agent", ""), sent.get("Accept", ""), sent.get("X-Elastic-Client-Meta"))
+
+
+def _banner() -> Response:
+    answer = jsonify(BANNER)
+    answer.headers.extend(HEADERS)
+    return answer
 
 
 @public.get("/api/v1/liveness")

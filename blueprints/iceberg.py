@@ -3,7 +3,9 @@
 Apache Iceberg REST catalog spec. The tables are made by storage/lake; here is only who may see them.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
@@ -37,6 +39,9 @@ ENDPOINTS: Final = [
     "HEAD /v1/{prefix}/namespaces/{namespace}/tables/{table}",
     "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials",
 ]
+_KINDS: Final[Mapping[type[WeirError], str]] = MappingProxyType(
+    {DatasetNotFound: "NoSuchTableException", NamespaceNotFound: "NoSuchNamespaceException"}
+)
 _TYPES: Final = {
     400: "BadRequestException",
     401: "NotAuthorizedException",
@@ -195,8 +200,7 @@ def _error(status: int, message: str, kind: str) -> Response:
 
 def _failure(status: int, error: WeirError) -> Response:
     """An error in the catalog's shape."""
-    kind = {DatasetNotFound: "NoSuchTableException", NamespaceNotFound: "NoSuchNamespaceException"}.get(type(error))
-    return _error(status, error.message, kind or _TYPES.get(status, "InternalServerError"))
+    return _error(status, error.message, _KINDS.get(type(error)) or _TYPES.get(status, "InternalServerError"))
 
 
 for _each in (blueprint, tokens):

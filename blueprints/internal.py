@@ -30,7 +30,7 @@ def segments(node: str) -> Response:
     if node != layout.node:
         raise NotFound(f"this is host {layout.node}")
     asked = load(KnownSchema(), _body())
-    offered = offer(layout, cast(dict[str, int], asked["known"]))
+    offered = offer(layout, cast(dict[str, int], asked["known"]), cast(str | None, asked["after"]))
     line = manifest_line(offered)
     answer = Response(chain((line,), content(offered)), content_type="application/octet-stream")
     answer.headers["Content-Length"] = str(len(line) + sum(each.segment.size - each.offset for each in offered))

@@ -291,8 +291,13 @@ def _evaluate(name: str | None, expression: Expression) -> Response:
     found = dataset_name(name)
     settings = services().settings
     timeout = duration_ms("timeout") / 1000 if parameter("timeout") else None
-    limits = settings.promql_samples, settings.promql_series
-    wanted = Wanted(*limits, count("limit"), bool(parameter("stats")), timeout)
+    wanted = Wanted(
+        settings.promql_samples,
+        settings.promql_series,
+        count("limit"),
+        stats=bool(parameter("stats")),
+        timeout_seconds=timeout,
+    )
     try:
         result = services().queries.evaluate(
             _question(expression.text), expression, wanted, _resolve(found), client_disconnected(request)

@@ -40,6 +40,12 @@ class Meters:
         self._committed = self._counter("committed_requests", "Requests made durable by group commits.")
         self._pg = self._counter("pg_connections", "Connections of clients of PostgreSQL, by what happened.", "event")
         self._own = self._counter("self_events", "Weir's own log lines and numbers, by what became of them.", "outcome")
+        self._tails_opened = self._counter(
+            "tails_opened", "Live tails begun; less those closed, the ones that are open."
+        )
+        self._tails_closed = self._counter("tails_closed", "Live tails over, whoever ended them.")
+        self._tail_ends = self._counter("tail_ends", "Live tails that the service ended, by the error's code.", "code")
+        self._tail_bytes = self._counter("tail_bytes", "Bytes that clients of live tails have taken.")
         self._answer = self._histogram(
             "request_duration_seconds",
             "From the head of a request to the head of its answer.",
@@ -96,6 +102,22 @@ class Meters:
     def pg_connection(self, event: str) -> None:
         """A connection of a client of PostgreSQL was `opened`, `closed`, `refused` (its login) or `full` (a limit)."""
         self._of(self._pg, event).inc()
+
+    def tail_opened(self) -> None:
+        """A live tail is open."""
+        self._tails_opened.inc()
+
+    def tail_closed(self) -> None:
+        """A live tail that was open is not any more."""
+        self._tails_closed.inc()
+
+    def tail_ended(self, code: str) -> None:
+        """A live tail was ended by us, with this code of errors.py."""
+        self._of(self._tail_ends, code).inc()
+
+    def tail_sent(self, size: int) -> None:
+        """A live tail's client has taken so many bytes."""
+        self._tail_bytes.inc(size)
 
     def observed(self, outcome: str, events: int) -> None:
         """So many of Weir's own events were `stored` or `dropped`."""

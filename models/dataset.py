@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from peewee import BigAutoField, BooleanField, IntegerField, IntegrityError, TextField
-from playhouse.postgres_ext import DateTimeTZField
+from playhouse.postgres_ext import ArrayField, DateTimeTZField
 
 from columns import ColumnType, Field
 from errors import DatasetExists, DatasetNotFound, InvalidRequest
@@ -41,6 +41,7 @@ class DatasetRow(Table):
     columns_dropped = IntegerField(default=0)
     time_stored = TextField(null=True)
     times_from = TextField(null=True)
+    indexed_columns = ArrayField(TextField, index=False, null=True)
 
     class Meta:
         table_name = "dataset"
@@ -54,6 +55,7 @@ class Dataset:
     `is_lookup`: its rows have no time of their own, so neither a query's range nor retention applies to them.
     `time_stored`: what files call the time column. `times_from`: where they have the times of rows that were stored
     before the dataset had a time column of its own (storage/write/event_time.py).
+    `indexed_columns`: those whose texts are indexed; None: they are chosen by their texts.
     """
 
     id: int
@@ -68,6 +70,7 @@ class Dataset:
     is_lookup: bool = False
     time_stored: str = ""
     times_from: str | None = None
+    indexed_columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "time_stored", self.time_stored or self.time_column)
@@ -203,6 +206,25 @@ def set_retention(dataset_id: int, wanted: Retention | None) -> None:
         raise DatasetNotFound("the dataset was deleted meanwhile")
 
 
+def indexed_columns(dataset_id: int) -> list[str] | None:
+    """The columns whose texts new files have an index of; None: they are chosen by their texts."""
+    with connection():
+        row = DatasetRow.get_or_none(DatasetRow.id == dataset_id)
+    return None if row is None else row.indexed_columns
+
+
+def set_indexed_columns(dataset_id: int, names: Sequence[str] | None) -> None:
+    """From now on new files have an index of these columns; None: of those that are chosen by their texts.
+
+    Raises DatasetNotFound.
+    """
+    columns = None if names is None else list(names)
+    with connection():
+        changed = DatasetRow.update(indexed_columns=columns).where(DatasetRow.id == dataset_id).execute()
+    if not changed:
+        raise DatasetNotFound("the dataset was deleted meanwhile")
+
+
 def retained() -> list[tuple[int, int]]:
     """The id of every dataset that has a retention, and its days."""
     with connection():
@@ -240,4 +262,5 @@ def _dataset(row: DatasetRow) -> Dataset:
         row.is_lookup,
         row.time_stored or "",
         row.times_from,
+        None if row.indexed_columns is None else tuple(row.indexed_columns),
     )

@@ -7,7 +7,8 @@ from models.base import connection, database
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Of one dataset, at one moment: events and bytes of their bodies ever ingested and still there; bytes stored.
+    """Of one dataset, at one moment: events and bytes of their bodies ever ingested and still there; bytes stored, and
+    those of them that are text indexes.
 
     `first` and `last`: the earliest and latest event still there, ns since 1970; None without events.
     """
@@ -18,6 +19,7 @@ class Total:
     events: int
     body_bytes: int
     stored_bytes: int
+    index_bytes: int
     first: int | None
     last: int | None
 
@@ -39,7 +41,7 @@ def total(dataset_id: int) -> Total:
         ).fetchone()
         present = database.execute_sql(
             "SELECT coalesce(sum(rows), 0)::bigint, coalesce(sum(body_bytes), 0)::bigint,"
-            " coalesce(sum(bytes), 0)::bigint, min(tmin), max(tmax)"
+            " coalesce(sum(bytes), 0)::bigint, coalesce(sum(index_bytes), 0)::bigint, min(tmin), max(tmax)"
             " FROM file WHERE dataset_id = %s AND removed_at IS NULL",
             (dataset_id,),
         ).fetchone()

@@ -29,6 +29,8 @@ class FileRow(Table):
     level = SmallIntegerField()
     format = SmallIntegerField()
     widened = IntegerField()
+    index_start = BigIntegerField()
+    index_bytes = BigIntegerField()
     stats = BinaryJSONField()
     created_at = DateTimeTZField()
     removed_at = DateTimeTZField(null=True)
@@ -50,6 +52,8 @@ PLAIN: Final = (
     FileRow.level,
     FileRow.format,
     FileRow.widened,
+    FileRow.index_start,
+    FileRow.index_bytes,
 )
 PLAIN_NAMES: Final = ", ".join(each.column_name for each in PLAIN)
 
@@ -60,7 +64,8 @@ class File:
 
     `stats` has the columns that were asked for when the file was looked up, all of them when it was made. `format`
     says in which form its columns are (storage/files/file_schema.py), and `widened` up to which of its dataset's
-    widened columns have their wider type in it (`Column.widened`).
+    widened columns have their wider type in it (`Column.widened`). Of `bytes` the `index_bytes` from `index_start` on
+    are its text index (storage/files/text_index.py); 0: it has none.
     """
 
     path: str
@@ -73,6 +78,8 @@ class File:
     level: int = 0
     format: int = 0
     widened: int = 0
+    index_start: int = 0
+    index_bytes: int = 0
     stats: dict[str, Bounds] = field(default_factory=dict, hash=False)
 
     @property
@@ -113,6 +120,8 @@ def insert(files: Sequence[File], now: datetime, *, replaces: bool = False) -> N
             level=file.level,
             format=file.format,
             widened=file.widened,
+            index_start=file.index_start,
+            index_bytes=file.index_bytes,
             stats=file.stats,
             replaces=replaces,
             created_at=now,

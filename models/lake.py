@@ -15,7 +15,7 @@ from models.base import connection, database, snapshot_transaction
 from models.file import HOUR_NS, PLAIN_NAMES, File
 from models.outdated_file import OUTDATED
 
-Json = Mapping[str, Any]
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

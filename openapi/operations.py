@@ -15,10 +15,11 @@ from openapi import answers
 from schemas.alerts import AlertListSchema, AlertSchema, LogSchema, MutingSchema
 from schemas.api_keys import NewApiKeySchema
 from schemas.dashboards import DashboardListSchema, DashboardSchema, TileSchema
-from schemas.dataset import EventTimeSchema, RetentionSchema
+from schemas.dataset import EventTimeSchema, RetentionSchema, TextIndexSchema
 from schemas.filters import FilterSchema
 from schemas.query import QuerySchema, RunningQuerySchema
 from schemas.saved_queries import SavedQuerySchema
+from schemas.tail import TailSchema
 from schemas.tenants import NewTenantSchema
 
 JSON: Final = "application/json"
@@ -59,6 +60,17 @@ def _query(name: str, meaning: str, **schema: object) -> dict[str, object]:
 
 STREAM: Final = _header("X-P-Stream", "The dataset; it is created if it does not exist.", required=True)
 REPEATABLE: Final = _header("Idempotency-Key", "Stores a request once however often it is sent (24 hours).")
+
+
+TIME_PARTITION: Final = _header("X-P-Time-Partition", "The events' own time field, for time ranges and retention.")
+DATASET_KIND: Final = _header(
+    "X-P-Dataset-Kind", "`lookup`: rows without a time, for joins; ranges do not cut them.", values=("events", "lookup")
+)
+TELEMETRY_TYPE: Final = _header("X-P-Telemetry-Type", "What it holds.", values=("logs", "metrics", "traces", "events"))
+# Of every request that brings events. Any other X-P-<Name>, up to ten, becomes a column of that name.
+TELEMETRY_HEADERS: Final = (TIME_PARTITION, DATASET_KIND, REPEATABLE)
+# The same where the protocol does not say what it brings.
+EVENT_HEADERS: Final = (*TELEMETRY_HEADERS, TELEMETRY_TYPE)
 
 
 def _stream_unless(named_by: str) -> dict[str, object]:
@@ -103,7 +115,9 @@ def _a(noun: str) -> str:
 def _otlp(signal: str) -> Operation:
     either = {JSON: OBJECT, PROTOBUF: BINARY}
     failure = {JSON: answers.RpcStatus, PROTOBUF: BINARY}
-    return Operation(f"OTLP {signal}.", (STREAM, _source(f"otel-{signal}"), REPEATABLE), either, either, failure)
+    return Operation(
+        f"OTLP {signal}.", (STREAM, _source(f"otel-{signal}"), *TELEMETRY_HEADERS), either, either, failure
+    )
 
 
 def _api_keys(blueprint: str) -> dict[str, Operation]:
@@ -136,12 +150,12 @@ SYSTEM: Final = {
 INGESTION: Final = {
     "ingestion.ingest": Operation(
         "Store events in the dataset that a header names.",
-        (STREAM, REPEATABLE),
+        (STREAM, *EVENT_HEADERS),
         {JSON: EVENTS, NDJSON: TEXT},
         _json(answers.Ingested),
     ),
     "ingestion.ingest_into": Operation(
-        "Store events in an existing dataset.", (REPEATABLE,), {JSON: EVENTS, NDJSON: TEXT}, _json(answers.Ingested)
+        "Store events in an existing dataset.", EVENT_HEADERS, {JSON: EVENTS, NDJSON: TEXT}, _json(answers.Ingested)
     ),
     "otlp.export_logs": _otlp("logs"),
     "otlp.export_metrics": _otlp("metrics"),
@@ -152,7 +166,7 @@ INGESTION: Final = {
             STREAM,
             _source("otel-metrics"),
             _header("Content-Encoding", "Always `snappy`.", required=True, values=("snappy",)),
-            REPEATABLE,
+            *TELEMETRY_HEADERS,
         ),
         {PROTOBUF: BINARY},
         {},
@@ -164,7 +178,7 @@ INGESTION: Final = {
         (
             _stream_unless("`_index`, else the path"),
             _query("filter_path", "The members of the answer that are wanted."),
-            REPEATABLE,
+            *EVENT_HEADERS,
         ),
         {NDJSON: TEXT},
         _json(OBJECT),
@@ -172,7 +186,7 @@ INGESTION: Final = {
     ),
     "splunk.collect": Operation(
         "Events as Splunk's HTTP Event Collector takes them.",
-        (_stream_unless("`index`, else `source`"), REPEATABLE),
+        (_stream_unless("`index`, else `source`"), *EVENT_HEADERS),
         _json(OBJECT),
         _json(OBJECT),
         _json(OBJECT),
@@ -182,7 +196,7 @@ INGESTION: Final = {
         (
             _stream_unless("`index`, else `source`"),
             *(_query(name, "Of all events of the request.") for name in ("index", "source", "sourcetype", "host")),
-            REPEATABLE,
+            *EVENT_HEADERS,
         ),
         {"text/plain": TEXT},
         _json(OBJECT),
@@ -195,7 +209,7 @@ INGESTION: Final = {
     ),
     "loki.push": Operation(
         "Loki push, JSON or protobuf.",
-        (_stream_unless("the label `service_name`"), REPEATABLE),
+        (_stream_unless("the label `service_name`"), *EVENT_HEADERS),
         {JSON: OBJECT, PROTOBUF: BINARY},
         {},
         {"text/plain": TEXT},
@@ -293,6 +307,17 @@ QUERIES: Final = {
             "application/vnd.apache.parquet": BINARY,
         },
     ),
+    "tail.follow": Operation(
+        "Rows of one dataset as they are stored, for as long as the client reads.",
+        (
+            _header("Last-Event-ID", "The `id` of the last row that was received: go on behind it."),
+            _query("query", "GET only: the statement."),
+            _query("from", "GET only: `now`, or how far back to begin, as `5m`."),
+        ),
+        _json(TailSchema),
+        {"text/event-stream": TEXT, NDJSON: TEXT},
+        body_is_required=False,
+    ),
     "query.running": Operation("Queries that wait or run on this host.", answer=_json(array(RunningQuerySchema))),
     "query.cancel": Operation("End a query.", answer=_json(answers.Message)),
     "saved_queries.list_all": Operation(
@@ -311,9 +336,10 @@ DATASETS: Final = {
         "Create an empty dataset.",
         (
             _header("X-P-Static-Schema-Flag", "With `true`, the body declares the columns.", values=("true", "false")),
-            _header("X-P-Time-Partition", "The events' own time field, for time ranges and retention."),
+            TIME_PARTITION,
             _header("X-P-Custom-Partition", "Divides the files of an hour by the values of this field."),
-            _header("X-P-Telemetry-Type", "What it holds.", values=("logs", "metrics", "traces", "events")),
+            TELEMETRY_TYPE,
+            DATASET_KIND,
         ),
         _json(OBJECT),
         _json(answers.Message),
@@ -333,6 +359,12 @@ DATASETS: Final = {
     ),
     "datasets.info": Operation("What the dataset is; its first and last event.", answer=_json(OBJECT)),
     "datasets.get_retention": Operation("How long events are kept.", answer=_json(array(RetentionSchema))),
+    "datasets.get_text_index": Operation("The columns whose texts are indexed.", answer=_json(TextIndexSchema)),
+    "datasets.set_text_index": Operation(
+        "Index the texts of these columns from now on; null: they are chosen by their texts.",
+        body=_json(TextIndexSchema),
+        answer=_json(answers.Message),
+    ),
     "datasets.set_retention": Operation(
         "Keep events so long from now on.", body=_json(array(RetentionSchema)), answer=_json(answers.Message)
     ),

@@ -14,7 +14,7 @@ from pgwire.portal import Answer, Portal
 from pgwire.rows import CursorRows
 from pgwire.settings import SessionSettings, Shown
 from pgwire.sql_text import quoted
-from pgwire.statement import Description, Parsed, Prepared
+from pgwire.statement import Description, Parsed, PreparedStatement
 from pgwire.syntax_tree import Node
 from pgwire.transaction import Transaction
 from query.pg.oids import oid
@@ -47,7 +47,7 @@ class Commands:
         self._asker, self._is_gone, self._directory = asker, is_gone, directory
         self._told: Mapping[str, str] = {}
         self.transaction = Transaction()
-        self.prepared: dict[str, Prepared] = {}
+        self.prepared: dict[str, PreparedStatement] = {}
         self.portals: dict[str, Portal] = {}
 
     # --- what the protocol asks ----------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ class Commands:
         self._told = now
         return changed
 
-    def find_prepared(self, name: str) -> Prepared:
+    def find_prepared(self, name: str) -> PreparedStatement:
         """Raises PgError."""
         if name not in self.prepared:
             shown = f'prepared statement "{name}"' if name else "unnamed prepared statement"
@@ -93,18 +93,18 @@ class Commands:
         """End whatever runs."""
         self._close_portals(kept=False)
 
-    def is_rowless(self, prepared: Prepared) -> bool:
+    def is_rowless(self, prepared: PreparedStatement) -> bool:
         """Whether the statement has no columns, whatever it does."""
         return prepared.statement.kind in ROWLESS or prepared.statement.kind == "Empty"
 
-    def describe(self, prepared: Prepared) -> Description:
+    def describe(self, prepared: PreparedStatement) -> Description:
         """Raises PgError."""
         if prepared.description is None:
             self.transaction.require_usable()
             prepared.description = self._describe(prepared)
         return prepared.description
 
-    def _describe(self, prepared: Prepared) -> Description:
+    def _describe(self, prepared: PreparedStatement) -> Description:
         kind, node = prepared.statement.kind, prepared.statement.node
         if kind == "VariableShowStmt":
             return Description((), tuple(Column(name, TEXT, -1) for name, _ in self._show_columns(node)))
@@ -134,7 +134,7 @@ class Commands:
 
     # --- what statements ask -------------------------------------------------------------------------------------
 
-    def run(self, prepared: Prepared, values: Values) -> Answer:
+    def run(self, prepared: PreparedStatement, values: Values) -> Answer:
         """Raises PgError."""
         kind, node = prepared.statement.kind, prepared.statement.node
         if kind == "TransactionStmt":
@@ -147,7 +147,7 @@ class Commands:
             raise read_only()
         return run(self, prepared, values)
 
-    def _query(self, prepared: Prepared, values: Values) -> Answer:
+    def _query(self, prepared: PreparedStatement, values: Values) -> Answer:
         if prepared.statement.is_catalogue:
             self._take_set_config(prepared.statement)
             return self._execution.run_catalogue(prepared, values, self._who())
@@ -155,7 +155,7 @@ class Commands:
         self._require_types(prepared, values)
         return self._execution.run_query(prepared, values, self._who(), self._is_gone)
 
-    def _require_types(self, prepared: Prepared, values: Values) -> None:
+    def _require_types(self, prepared: PreparedStatement, values: Values) -> None:
         """A value in binary format says nothing without its type."""
         if any(values.binary) and 0 in prepared.parameter_types():
             self.describe(prepared)
@@ -176,7 +176,7 @@ class Commands:
                     raise unsupported("set_config with anything but constants") from error
                 self._settings.set(name or "", value or "", is_local=is_local in ("true", "t", "on", "1"))
 
-    def _explain(self, prepared: Prepared, values: Values) -> Answer:
+    def _explain(self, prepared: PreparedStatement, values: Values) -> Answer:
         node = prepared.statement.node
         if node.get("options"):
             raise unsupported("EXPLAIN with options", "write EXPLAIN and the query")
@@ -233,7 +233,7 @@ class Commands:
 
     # --- cursors -------------------------------------------------------------------------------------------------
 
-    def _declare(self, prepared: Prepared, values: Values) -> Answer:
+    def _declare(self, prepared: PreparedStatement, values: Values) -> Answer:
         node = prepared.statement.node
         name, options = str(node["portalname"]), int(node.get("options", 0))
         is_held = bool(options & HOLD)
@@ -243,7 +243,7 @@ class Commands:
             raise PgError("42P03", f'cursor "{name}" already exists')
         if options & SCROLL:
             raise unsupported("a cursor that scrolls back", "declare it with NO SCROLL")
-        query = Prepared(statement.declared(prepared.statement), prepared.types)
+        query = PreparedStatement(statement.declared(prepared.statement), prepared.types)
         bound = Values(values.binary, values.values, (True,) if options & BINARY else ())
         portal = Portal(query, bound, is_cursor=True, is_held=is_held)
         # An error of the query is one of DECLARE.
@@ -263,7 +263,7 @@ class Commands:
             portal.values = Values(portal.values.binary, portal.values.values, wanted)
             portal.answer = self._query(portal.prepared, portal.values)
 
-    def _fetch(self, prepared: Prepared, values: Values) -> Answer:
+    def _fetch(self, prepared: PreparedStatement, values: Values) -> Answer:
         node = prepared.statement.node
         portal = self._cursor(str(node["portalname"]))
         self._begin_cursor(portal, values.results)
@@ -279,7 +279,7 @@ class Commands:
             return Answer(f"MOVE {rows.given}")
         return Answer("FETCH", answer.columns, rows, answer.raw_description, is_counted=True)
 
-    def _close_cursor(self, prepared: Prepared, values: Values) -> Answer:
+    def _close_cursor(self, prepared: PreparedStatement, values: Values) -> Answer:
         name = prepared.statement.node.get("portalname")
         if name is None:
             for each in [name for name, portal in self.portals.items() if portal.is_cursor]:
@@ -291,7 +291,7 @@ class Commands:
 
     # --- COPY ----------------------------------------------------------------------------------------------------
 
-    def _copy(self, prepared: Prepared, values: Values) -> Answer:
+    def _copy(self, prepared: PreparedStatement, values: Values) -> Answer:
         node = prepared.statement.node
         if node.get("is_from"):
             raise read_only()
@@ -308,18 +308,18 @@ class Commands:
 
     # --- prepared statements -------------------------------------------------------------------------------------
 
-    def _prepare(self, prepared: Prepared, values: Values) -> Answer:
+    def _prepare(self, prepared: PreparedStatement, values: Values) -> Answer:
         node = prepared.statement.node
         name = str(node["name"])
         if name in self.prepared:
             raise PgError("42P05", f'prepared statement "{name}" already exists')
         query = statement.prepared(prepared.statement)
-        made = Prepared(query, statement.argument_types(node))
+        made = PreparedStatement(query, statement.argument_types(node))
         self.describe(made)
         self.prepared[name] = made
         return _done("PREPARE")
 
-    def _execute(self, prepared: Prepared, values: Values) -> Answer:
+    def _execute(self, prepared: PreparedStatement, values: Values) -> Answer:
         node = prepared.statement.node
         try:
             given = [syntax_tree.constant(each) for each in node.get("params", [])]
@@ -332,7 +332,7 @@ class Commands:
         texts = tuple(None if each is None else each.encode() for each in given)
         return self.run(found, Values((), texts, values.results))
 
-    def _deallocate(self, prepared: Prepared, values: Values) -> Answer:
+    def _deallocate(self, prepared: PreparedStatement, values: Values) -> Answer:
         name = prepared.statement.node.get("name")
         if name is None:
             self.prepared.clear()
@@ -343,7 +343,7 @@ class Commands:
 
     # --- parameters ----------------------------------------------------------------------------------------------
 
-    def _set(self, prepared: Prepared, values: Values) -> Answer:
+    def _set(self, prepared: PreparedStatement, values: Values) -> Answer:
         node = prepared.statement.node
         kind, name, is_local = node["kind"], str(node.get("name", "")), bool(node.get("is_local"))
         if kind == "VAR_RESET_ALL":
@@ -369,7 +369,7 @@ class Commands:
         shown = self._settings.show(str(node["name"]))
         return [(shown.name, shown.value)]
 
-    def _show(self, prepared: Prepared, values: Values) -> Answer:
+    def _show(self, prepared: PreparedStatement, values: Values) -> Answer:
         node = prepared.statement.node
         columns = self._show_columns(node)
         found: list[Shown] = list(self._settings.show_all()) if node["name"] == "all" else []
@@ -377,7 +377,7 @@ class Commands:
         rows = rows or [tuple(value for _, value in columns)]
         return Answer("SHOW", tuple(Column(name, TEXT, -1) for name, _ in columns), held(iter(rows)))
 
-    def _discard(self, prepared: Prepared, values: Values) -> Answer:
+    def _discard(self, prepared: PreparedStatement, values: Values) -> Answer:
         target = prepared.statement.node.get("target", "DISCARD_ALL")
         if target != "DISCARD_ALL":
             return _done(target.replace("_", " "))
@@ -388,14 +388,14 @@ class Commands:
         self._settings.reset()
         return _done("DISCARD ALL")
 
-    def _nothing(self, prepared: Prepared, values: Values) -> Answer:
+    def _nothing(self, prepared: PreparedStatement, values: Values) -> Answer:
         return _done(_NOTHING[prepared.statement.kind])
 
-    def _listen(self, prepared: Prepared, values: Values) -> Answer:
+    def _listen(self, prepared: PreparedStatement, values: Values) -> Answer:
         raise unsupported("LISTEN")
 
 
-Run = Callable[[Commands, Prepared, Values], Answer]
+Run = Callable[[Commands, PreparedStatement, Values], Answer]
 _NOTHING: Final = {"ConstraintsSetStmt": "SET CONSTRAINTS", "UnlistenStmt": "UNLISTEN"}
 _RUN: Final[Mapping[str, Run]] = {
     "ExplainStmt": Commands._explain,

@@ -22,7 +22,7 @@ from pgwire.errors import PgError, from_weir
 from pgwire.messages import Column, data_row
 from pgwire.portal import Answer
 from pgwire.rows import HeldRows, QueryRows
-from pgwire.statement import Description, Parsed, Prepared
+from pgwire.statement import Description, Parsed, PreparedStatement
 from query.parameters import Open, Parameter, Typed
 from query.pg.oids import oid, size
 from query.results.options import Copy, Format, Options
@@ -76,7 +76,7 @@ class Execution:
 
     # --- datasets ----------------------------------------------------------------------------------------------
 
-    def describe_query(self, prepared: Prepared, asker: Asker, is_gone: Callable[[], bool]) -> Description:
+    def describe_query(self, prepared: PreparedStatement, asker: Asker, is_gone: Callable[[], bool]) -> Description:
         """Raises PgError."""
         types = prepared.parameter_types()
         parameters = tuple(Open(binary_values.engine_type(each)) for each in types)
@@ -86,7 +86,9 @@ class Execution:
         result.close()
         return Description(known, _columns(result))
 
-    def run_query(self, prepared: Prepared, values: Values, asker: Asker, is_gone: Callable[[], bool]) -> Answer:
+    def run_query(
+        self, prepared: PreparedStatement, values: Values, asker: Asker, is_gone: Callable[[], bool]
+    ) -> Answer:
         """Raises PgError."""
         options = Options(Format.DATA_ROWS, binary=values.results)
         result = self._run(prepared.statement, _parameters(prepared, values), options, asker, is_gone)
@@ -134,13 +136,13 @@ class Execution:
 
     # --- the catalogue -----------------------------------------------------------------------------------------
 
-    def describe_catalogue(self, prepared: Prepared, asker: Asker) -> Description:
+    def describe_catalogue(self, prepared: PreparedStatement, asker: Asker) -> Description:
         """Raises PgError."""
         sql = _rewritten(prepared.statement)
         reply = self._ask(asker, lambda backend: backend.describe(sql, prepared.types))
         return Description(reply.parameters, _described(reply), reply.description)
 
-    def run_catalogue(self, prepared: Prepared, values: Values, asker: Asker) -> Answer:
+    def run_catalogue(self, prepared: PreparedStatement, values: Values, asker: Asker) -> Answer:
         """Raises PgError."""
         sql = _rewritten(prepared.statement)
         reply = self._ask(asker, lambda backend: backend.run(sql, prepared.types, values))
@@ -190,7 +192,7 @@ def _described(reply: Reply) -> tuple[Column, ...] | None:
     return (Column("", 0, 0),) * int.from_bytes(reply.description[:2])
 
 
-def _parameters(prepared: Prepared, values: Values) -> tuple[Parameter, ...]:
+def _parameters(prepared: PreparedStatement, values: Values) -> tuple[Parameter, ...]:
     types = prepared.parameter_types()
     if len(types) != len(values.values):
         message = f"bind message supplies {len(values.values)} parameters, but the statement requires {len(types)}"

@@ -6,7 +6,7 @@ from pgwire.catalogue.backend import Values
 from pgwire.errors import PgError
 from pgwire.messages import Column
 from pgwire.rows import Rows
-from pgwire.statement import Prepared
+from pgwire.statement import PreparedStatement
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Answer:
 class Portal:
     """`answer` is there once it has begun to run. A cursor `is_held` beyond its transaction, and has been declared."""
 
-    prepared: Prepared
+    prepared: PreparedStatement
     values: Values = field(default_factory=Values)
     answer: Answer | None = None
     is_cursor: bool = False

@@ -28,7 +28,7 @@ from pgwire.messages import (
     Terminate,
 )
 from pgwire.portal import Answer, Portal
-from pgwire.statement import Description, Parsed, Prepared, parse, require_one
+from pgwire.statement import Description, Parsed, PreparedStatement, parse, require_one
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Session:
 
     def _run_simple(self, statement: Parsed) -> None:
         self._check()
-        answer = self._commands.run(Prepared(statement), Values())
+        answer = self._commands.run(PreparedStatement(statement), Values())
         if answer.rows is not None and not answer.head:
             self._describe_rows(answer, ())
         self._give(answer, 0)
@@ -119,7 +119,7 @@ class Session:
         if len(prepared) >= MOST_STATEMENTS:
             raise PgError("53400", f"a session has {MOST_STATEMENTS} prepared statements at most")
         statement = require_one(parse(message.sql))
-        prepared[message.name] = Prepared(statement or Parsed("", "Empty", {}), message.types)
+        prepared[message.name] = PreparedStatement(statement or Parsed("", "Empty", {}), message.types)
         self._connection.send(messages.PARSE_COMPLETE)
 
     def _bind(self, message: Bind) -> None:

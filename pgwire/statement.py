@@ -100,7 +100,7 @@ class Description:
 
 
 @dataclass(slots=True)
-class Prepared:
+class PreparedStatement:
     """A statement under a name, the types that its client declared, and once it is known, its description."""
 
     statement: Parsed

@@ -14,10 +14,11 @@ from query.fault import unsupported
 from query.metrics.lookups import Lookup
 from query.metrics.remote_read import ReadQuery
 from query.parameters import Parameter
-from query.process.messages import Execute, Listed, Parse, Source
+from query.process.messages import Execute, Listed, Look, Parse, Source
 from query.process.metric_messages import Describe, Evaluate, Expression, Find, MetricLimits, ParseExpression, Read
 from query.process.pool import Lease, Limits, OnWait, Pool, ignore
 from query.process.protocol import Answer
+from query.process.query_process import QueryProcess
 from query.process.slot_table import Query, SlotTable
 from query.results.options import Options
 
@@ -229,6 +230,23 @@ class QueryService:
         """End the queries of this host whose ids begin so; none is fine."""
         self._host.open()
         self._host.cancel_by_prefix(prefix)
+
+    def give_away_process(self) -> QueryProcess:
+        """A warm query process for other work than queries. Raises Overloaded."""
+        return self._pool.give_away()
+
+    def visible(self, question: Question, take: Callable[[], Source], is_gone: Callable[[], bool]) -> frozenset[str]:
+        """The columns, as stored, that the reader of a source sees. `question` says who asks.
+
+        `take` gives the source, again when its snapshot has expired. Raises as `run`.
+        """
+        with self._pool.lease(_query_entry(question), is_gone) as lease:
+            for _ in range(MOST_SNAPSHOTS):
+                lease.send(Look(take()))
+                answer = _receive_answer(lease)
+                if isinstance(names := answer.get("visible"), list):
+                    return frozenset(map(str, names))
+        raise StorageUnavailable("what the query has to read kept moving; try again")
 
     def _execute(self, question: Question, sources: Mapping[str, Source], listed: tuple[Listed, ...]) -> Execute:
         limit = self._largest_result_bytes

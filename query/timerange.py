@@ -89,6 +89,20 @@ def require_both(start: str | int | float | None, end: str | int | float | None)
             raise InvalidTimeRange(f"{field} is required: {FORMS}", field=field)
 
 
+def age_seconds(field: str, text: str | None, *, now_ns: int) -> float:
+    """How long ago `now` or a duration means: seconds, 0 for none. Raises InvalidTimeRange, naming the field.
+
+    >>> age_seconds("from", "1m 30s", now_ns=10**18), age_seconds("from", "now", now_ns=0)
+    (90.0, 0.0)
+    """
+    if text is None or text.strip().lower() == "now":
+        return 0.0
+    length_ns = _duration(text.strip()) if len(text) <= LONGEST_TEXT else None
+    if length_ns is None or not 0 <= length_ns <= now_ns:
+        raise InvalidTimeRange(f"{field}: cannot read {_quote(text)}; use `now` or a duration, as 5m", field=field)
+    return length_ns / NS_PER_SECOND
+
+
 def _instant(field: str, value: str | int | float | None, *, now_ns: int, base_ns: int) -> int | None:
     if value is None:
         return None

@@ -74,6 +74,17 @@ class _Days(fields.Field[int]):
         return int(found[1])
 
 
+class TextIndexSchema(Schema):
+    """`{"columns": ["trace_id", "message"]}`; null: the columns are chosen by their texts."""
+
+    columns = fields.List(
+        fields.String(validate=validate.Length(1, 1000)),
+        required=True,
+        allow_none=True,
+        validate=validate.Length(max=1000),
+    )
+
+
 class RetentionSchema(Schema):
     """One task of a retention: `{"description": "...", "action": "delete", "duration": "20d"}`."""
 

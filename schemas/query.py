@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
 
+from schemas.member_names import MemberNames
+
 MOST_PARAMETERS: Final = 1000
 SCALARS: Final = (str, int, float, bool, type(None))
 
@@ -46,36 +48,19 @@ class QuerySchema(Schema):
 
 
 FLAGS: Final = ("fields", "sendNull", "escapeFormulas")
-LONGEST_IGNORED: Final = 100
+_NAMES: Final = MemberNames(QuerySchema())
 
 
 def known_members(body: object, url: Mapping[str, str]) -> tuple[object, tuple[str, ...]]:
     """The body's members under the schema's names, with the flags of the URL added, and the names that mean nothing.
 
-    Names are matched without regard to case and `_` (`start_time` is `startTime`); the body wins over the URL. What is
-    ignored is told to the client: a mistyped member must never change a number in silence (api.md section 1).
+    The body wins over the URL.
     """
     if not isinstance(body, Mapping):
         return body, ()
-    flags = {_canonical(name): value for name, value in url.items() if _canonical(name) in FLAGS}
-    members = {_canonical(str(name)): value for name, value in body.items()}
-    ignored = sorted(name for name in members if name not in _NAMES.values())
-    return flags | members, tuple(map(_printable, ignored))
-
-
-def _canonical(name: str) -> str:
-    return _NAMES.get(name.replace("_", "").lower(), name)
-
-
-def _printable(name: str) -> str:
-    """The name as a header can hold it."""
-    return name[:LONGEST_IGNORED].encode("ascii", "backslashreplace").decode().translate(_UNPRINTABLE)
-
-
-_NAMES: Final = {
-    (field.data_key or name).lower(): field.data_key or name for name, field in QuerySchema().fields.items()
-}
-_UNPRINTABLE: Final = dict.fromkeys((*range(32), 127, ord(",")), "?")
+    flags = {_NAMES.canonical(name): value for name, value in url.items() if _NAMES.canonical(name) in FLAGS}
+    members, ignored = _NAMES.known(body)
+    return flags | members, ignored
 
 
 class RunningQuerySchema(Schema):

@@ -1,6 +1,6 @@
 """The context of storage: where it keeps what, and what its readers in this process share."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -26,6 +26,9 @@ class Peers(Protocol):
 
     def listing(self) -> Listing:
         """What the other hosts have had unconverted at some moment after the call. Raises HostMissing."""
+
+    def survey(self, after: Callable[[str], str | None]) -> Mapping[str, Sequence[SegmentRef] | str]:
+        """By each other host what it has, or why it cannot be asked."""
 
 
 @dataclass(frozen=True, slots=True)

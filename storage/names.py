@@ -68,6 +68,20 @@ def unique() -> str:
     return str(ULID())
 
 
+def made_ms(name: str) -> int:
+    """When a name of `unique` was made: milliseconds since 1970, by the clock of the host that made it."""
+    return ULID.from_str(name).milliseconds
+
+
+def earliest(moment_ms: int) -> str:
+    """The least name that `unique` can make at that moment: names made before are less, all others are not.
+
+    >>> made_ms(earliest(1_795_305_592_123))
+    1795305592123
+    """
+    return str(ULID.from_bytes(moment_ms.to_bytes(6) + bytes(10)))
+
+
 def directory(text: str) -> str:
     """`text` as the name of one directory, the same for no other text.
 

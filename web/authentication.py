@@ -11,7 +11,7 @@ from auth.identity import Identity
 from auth.names import is_text
 from errors import Forbidden, InvalidName, Unauthenticated
 from serving.flask_app.current import Request, this_request
-from web.credentials import REFUSAL
+from web.credentials import REFUSAL, Proof
 from web.services import services
 from web.tenant_header import refuse_needless_tenant, tenant_of
 
@@ -68,6 +68,14 @@ def identify(request: Request, tenant_id: str) -> Identity | None:
     """Whom the request's headers prove; None when they hold no credential. Raises Unauthenticated for a wrong one."""
     sent = request.environ
     return services().credentials.identify(tenant_id, sent.get(KEY_VARIABLE), sent.get(AUTHORIZATION_VARIABLE))
+
+
+def proof(request: Request) -> Proof:
+    """Gives who makes this request, also later, while an answer goes on; None once the credential is worth nothing."""
+    sent, parts = request.environ, services()
+    tenant_id = asked_tenant()
+    by_header = parts.credentials.proof(tenant_id, sent.get(KEY_VARIABLE), sent.get(AUTHORIZATION_VARIABLE))
+    return by_header or partial(access().sessions.identify, tenant_id, request.cookies.get(SESSION_COOKIE, ""))
 
 
 def _session_identity(request: Request, tenant_id: str) -> Identity | None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from flask_httpauth import HTTPBasicAuth, HTTPTokenAuth
@@ -19,6 +20,8 @@ KEY_HEADER: Final = "X-API-Key"
 # One text for no, wrong, expired and deleted credentials: nothing tells them apart (api.md section 1).
 REFUSAL: Final = "this needs valid credentials: an X-API-Key header, Basic or Bearer authorization, or a session"
 
+# Gives whom a credential proves now; None once it is worth nothing. Needs no request.
+Proof = Callable[[], Identity | None]
 BearerVerifier = Callable[[str, str], Identity | None]
 
 
@@ -51,25 +54,44 @@ class Credentials:
             raise Unauthenticated(REFUSAL)
         return identity
 
-    def _authorized(self, tenant: str, authorization: str) -> Identity | None:
-        # Scheme names have no case (RFC 9110 section 11.1).
-        scheme = authorization.partition(" ")[0].lower()
-        if scheme == "basic":
-            return self._of_password(tenant, authorization)
-        return self._of_token(tenant) if scheme == "bearer" else None
+    def proof(self, tenant: str, key: str | None, authorization: str | None) -> Proof | None:
+        """What the current request's headers prove, to be asked again after the request; None without any.
 
-    def _of_password(self, tenant: str, authorization: str) -> Identity | None:
-        credentials = self._basic.get_auth() if BASIC.fullmatch(authorization) else None
-        if credentials is None:
+        `identify` has found them good.
+        """
+        if key is not None:
+            return partial(self._verifier.api_key, tenant, key)
+        if authorization is None:
             return None
-        claim = Claim(tenant, credentials.username, credentials.password, this_request().remote_addr or "")
+        token = self._token(authorization)
+        if token is not None and self._verify_bearer is not None:
+            return partial(self._verify_bearer, tenant, token)
+        claim = self._claim(tenant, authorization)
+        return None if claim is None else partial(self._verifier.basic, claim)
+
+    def _authorized(self, tenant: str, authorization: str) -> Identity | None:
+        claim = self._claim(tenant, authorization)
+        if claim is not None:
+            return self._of_password(claim)
+        token = self._token(authorization)
+        return None if token is None or self._verify_bearer is None else self._verify_bearer(tenant, token)
+
+    def _of_password(self, claim: Claim) -> Identity | None:
         identity = self._verifier.basic(claim)
         if identity is None:
             self._on_wrong_password(claim)
         return identity
 
-    def _of_token(self, tenant: str) -> Identity | None:
-        credentials = self._bearer.get_auth()
-        if credentials is None or not credentials.token or self._verify_bearer is None:
+    def _claim(self, tenant: str, authorization: str) -> Claim | None:
+        """What Basic authorization claims, if it is that."""
+        credentials = self._basic.get_auth() if BASIC.fullmatch(authorization) else None
+        if credentials is None:
             return None
-        return self._verify_bearer(tenant, credentials.token)
+        return Claim(tenant, credentials.username, credentials.password, this_request().remote_addr or "")
+
+    def _token(self, authorization: str) -> str | None:
+        """What Bearer authorization brings, if it is that. Scheme names have no case (RFC 9110 section 11.1)."""
+        if authorization.partition(" ")[0].lower() != "bearer":
+            return None
+        credentials = self._bearer.get_auth()
+        return None if credentials is None else credentials.token or None

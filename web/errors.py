@@ -27,6 +27,7 @@ STATUSES: Final[Mapping[type[WeirError], int]] = {
     errors.UnsupportedMedia: 415,
     errors.Unprocessable: 422,
     errors.TooManyAttempts: 429,
+    errors.TooManyTails: 429,
     errors.InternalError: 500,
     errors.Overloaded: 503,
     errors.TimedOut: 504,

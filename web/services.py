@@ -15,6 +15,7 @@ from metrics.meters import Meters
 from observing.recorder import Recorder
 from openapi.document import Description
 from query.service import QueryService
+from query.tail.service import TailService
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
 from web.bodies import Bodies
@@ -44,6 +45,7 @@ class Services:
     bodies: Bodies
     pipeline: Pipeline
     queries: QueryService
+    tails: TailService
     recorder: Recorder | None
     description: Description
     console: ConsoleFiles

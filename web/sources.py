@@ -39,6 +39,14 @@ class Sources:
                 raise InvalidRequest(f"streamName is {name!r}, which the query does not read", field="streamName")
         return {name: self._source(name, columns) for name in datasets}
 
+    def followed(self, name: str) -> tuple[Dataset, Tags | None]:
+        """The dataset of a live tail, and of its rows the tags of those that the caller may see; None: all.
+
+        Raises Forbidden, DatasetNotFound, in that order, as `resolve`.
+        """
+        self._require(name)
+        return self._find(name), self._only(name)
+
     def listed(self, relations: tuple[str, ...]) -> tuple[Listed, ...]:
         """The datasets that the caller may query, for information_schema; their columns only if those are read."""
         with_columns = "information_schema.columns" in relations

@@ -21,6 +21,7 @@ from weirctl.printing import note
 from weirctl.profiles import group as profiles
 from weirctl.profiles import server_of
 from weirctl.questions import queries, query
+from weirctl.tail import tail
 
 
 @click.group(context_settings={"auto_envvar_prefix": "WEIRCTL", "help_option_names": ["-h", "--help"]})
@@ -54,7 +55,22 @@ def main() -> None:
         sys.exit(0)
 
 
-for command in (key, role, user, tenant, dataset, alert, dashboard, target, ingest, query, queries, demo, profiles):
+for command in (
+    key,
+    role,
+    user,
+    tenant,
+    dataset,
+    alert,
+    dashboard,
+    target,
+    ingest,
+    query,
+    queries,
+    tail,
+    demo,
+    profiles,
+):
     group.add_command(command)
 for command in (check, repair, backup, restore, settings, hosts, administrators):
     group.add_command(command)

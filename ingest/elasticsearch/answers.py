@@ -53,8 +53,9 @@ def _results(decoded: DecodedBulk, paths: Paths, request_id: str) -> list[dict[s
         told = common.get(action[:2])
         if told is None:
             whole = {action.name: _stored_result(action.index_name or decoded.dataset, "", 0)}
-            wanted = paths.of({"items": [whole]}) or {}
-            told = common[action[:2]] = next(iter(wanted.get("items") or [{}]), {}).get(action.name, {})
+            wanted: dict[str, Any] = paths.of({"items": [whole]}) or {}
+            item: dict[str, Any] = next(iter(wanted.get("items") or [{}]), {})
+            told = common[action[:2]] = item.get(action.name, {})
         if told:
             own = {"_id": action.id or f"{request_id}{number}", "_seq_no": number}
             results.append({action.name: told | {name: own[name] for name in own.keys() & told.keys()}})
@@ -94,6 +95,35 @@ def failure(media_type: str, status: int, error: WeirError) -> Answer:
 
 def _cause(status: int, error: WeirError) -> dict[str, str]:
     return {"type": _TYPES.get(status, "illegal_argument_exception"), "reason": error.message}
+
+
+BANNER: Final[Mapping[str, object]] = {
+    "name": "weir",
+    "cluster_name": "weir",
+    "cluster_uuid": "weir",
+    "version": {
+        # Senders compare it with their own; the last of the versions whose bulk API this is.
+        "number": "8.17.0",
+        "build_flavor": "default",
+        "lucene_version": "9.12.0",
+        "minimum_wire_compatibility_version": "7.17.0",
+        "minimum_index_compatibility_version": "7.0.0",
+    },
+    "tagline": "You Know, for Search",
+}
+"""What clients recognise Elasticsearch by."""
+
+_MEDIA_TYPE: Final = "application/vnd.elasticsearch+"
+_AGENTS: Final = ("elasticsearch", "elastic-", "logstash/")
+
+
+def is_client(agent: str, accept: str, client_meta: str | None) -> bool:
+    """Whether a request comes from a client of Elasticsearch, by its User-Agent, Accept and X-Elastic-Client-Meta.
+
+    >>> is_client("Elastic-Filebeat/8.17.0 (linux)", "application/json", None), is_client("curl/8", "text/html", None)
+    (True, False)
+    """
+    return client_meta is not None or _MEDIA_TYPE in accept or agent.lower().startswith(_AGENTS)
 
 
 def key_of(authorization: str) -> str | None:

@@ -28,10 +28,10 @@ SERVICE: Final = "service_name"
 _NAME_TAG: Final = 0x0A
 _VALUE_TAG: Final = 0x12
 
-_PAIR: Final = Field(400)
+_PAIR: Final = Field(250)
 # Of the text of labels: the shortest label is five bytes.
 _LABELS: Final = Field(100, per_byte=40)
-_ENTRY: Final = Field(800, fields={sized(3): _PAIR})
+_ENTRY: Final = Field(800, fields={sized(3): _PAIR}, scanned=True)
 # bench/wire_cost.py
 COST: Final = Shape({sized(1): Field(400, fields={sized(1): _LABELS, sized(2): _ENTRY})})
 _JSON_VALUE_BYTES: Final = 150
@@ -163,7 +163,7 @@ def _are_plain(values: Sequence[Any]) -> bool:
     return is_plain_time and "".join(times).isascii() and set(map(type, metadata)) <= {dict} and _hold_texts(metadata)
 
 
-def _hold_texts(objects: Sequence[Mapping[str, Any]]) -> bool:
+def _hold_texts(objects: Sequence[dict[str, Any]]) -> bool:
     return set(map(type, chain.from_iterable(map(dict.values, objects)))) <= {str}
 
 

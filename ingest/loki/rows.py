@@ -5,7 +5,7 @@ another gets a prefix, as often as it takes.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import polars as pl
 
@@ -20,6 +20,8 @@ TIME: Final = "time"
 LINE: Final = "message"
 _OWN: Final = frozenset({TIME, LINE, *RESERVED})
 _TEXT: Final = pl.String()
+
+V = TypeVar("V")
 
 
 class Rows:
@@ -66,11 +68,14 @@ class Rows:
 
     def add_metadata_columns(self, first: int, columns: Mapping[str, Sparse]) -> None:
         """The same for all entries of that stream, whose first is row `first`; the columns count from there."""
+        named: Mapping[str, Sparse] = columns
         if not self._names.isdisjoint(columns):
-            for row, pairs in _by_row(columns).items():
-                self.add_metadata(first + row, pairs)
-            return
-        for name, given in columns.items():
+            if not _are_alike(columns.values()):
+                for row, pairs in _by_row(columns).items():
+                    self.add_metadata(first + row, pairs)
+                return
+            named = dict(_named(columns.items(), "metadata_", self._names, columns))
+        for name, given in named.items():
             column = self._metadata.setdefault(name, Sparse())
             column.rows.extend([first + row for row in given.rows])
             column.values.extend(given.values)
@@ -107,14 +112,20 @@ class Rows:
 
 
 def _named(
-    pairs: Iterable[tuple[str, str]], prefix: str, taken: Collection[str], siblings: Collection[str]
-) -> Iterator[tuple[str, str]]:
+    pairs: Iterable[tuple[str, V]], prefix: str, taken: Collection[str], siblings: Collection[str]
+) -> Iterator[tuple[str, V]]:
     """The pairs under the names of their columns: none that is taken, and no two the same."""
     for name, value in pairs:
         column = name
         while column in taken or (column != name and column in siblings):
             column = prefix + column
         yield column, value
+
+
+def _are_alike(columns: Collection[Sparse]) -> bool:
+    """Whether every row that has a value in one of the columns has one in each: all then get their names alike."""
+    rows = next(iter(columns)).rows
+    return all(each.rows == rows for each in columns)
 
 
 def _by_row(columns: Mapping[str, Sparse]) -> dict[int, dict[str, str]]:

@@ -97,13 +97,16 @@ BEGIN
         EXECUTE format('CREATE OR REPLACE FUNCTION %s RETURNS int8 LANGUAGE sql STABLE AS $$ SELECT NULL::int8 $$',
             found.signature);
     END LOOP;
-    FOR found IN SELECT p.oid::regprocedure AS signature, p.pronargs, p.proname FROM pg_catalog.pg_proc p
+    -- A table that is named has to be there, as ever.
+    FOR found IN SELECT p.oid::regprocedure AS signature, p.pronargs, p.proname <> 'has_column_privilege'
+            AND p.proargtypes[p.pronargs - 2] = 'text'::regtype AS is_named FROM pg_catalog.pg_proc p
         WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.proname IN ('has_table_privilege',
             'has_column_privilege', 'has_any_column_privilege')
     LOOP
         EXECUTE format('CREATE OR REPLACE FUNCTION %s RETURNS bool LANGUAGE sql STABLE'
-            ' AS $$ SELECT pg_catalog.strpos(pg_catalog.lower($%s), ''select'') > 0 $$',
-            found.signature, found.pronargs);
+            ' AS $$ SELECT %s pg_catalog.strpos(pg_catalog.lower($%s), ''select'') > 0 $$', found.signature,
+            CASE WHEN found.is_named THEN format('$%s::regclass IS NOT NULL AND', found.pronargs - 1) ELSE '' END,
+            found.pronargs);
     END LOOP;
     FOR found IN SELECT p.oid::regprocedure AS signature, p.pronargs FROM pg_catalog.pg_proc p
         WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.proname = 'has_database_privilege'

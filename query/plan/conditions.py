@@ -5,8 +5,9 @@ A condition that is not understood is left out: then only more files are read.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
 
 from query.plan.traverse import children, conjuncts
 from query.plan.tree import (
@@ -32,51 +33,73 @@ _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ORDERED: Final = ("int8", "float8", "text", "bool", "date", "timestamptz")
 
 Conditions = tuple[Condition, ...]
+C = TypeVar("C")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[C]):
+    """How conditions of one kind are read: those that a part of a filter sets, and one under other names of columns.
+
+    A condition about a column that has no other name is None then.
+    """
+
+    of: Callable[[Scalar], Iterator[C]]
+    renamed: Callable[[C, Mapping[str, str]], C | None]
 
 
 def file_conditions(relation: Relation) -> Mapping[str, Sequence[Conditions]]:
     """The conditions of every scan, by dataset. A file that no scan finds rows in need not be read."""
-    by_dataset: dict[str, list[Conditions]] = {}
-    for dataset, conditions in _scans(relation, ()):
+    return scan_conditions(relation, Reading(_conditions, _renamed))
+
+
+def scan_conditions(relation: Relation, reading: Reading[C]) -> Mapping[str, Sequence[tuple[C, ...]]]:
+    """What each scan asks of its rows, by dataset."""
+    by_dataset: dict[str, list[tuple[C, ...]]] = {}
+    for dataset, conditions in _scans(relation, (), reading):
         by_dataset.setdefault(dataset, []).append(conditions)
     return by_dataset
 
 
-def _scans(relation: Relation, required: Conditions) -> Iterator[tuple[str, Conditions]]:
+def _scans(relation: Relation, required: tuple[C, ...], reading: Reading[C]) -> Iterator[tuple[str, tuple[C, ...]]]:
     """The scans under a relation with their conditions. Only its rows that satisfy `required` matter above it."""
     match relation:
         case Scan():
             names = {field.id: name for name, field in zip(relation.names, relation.fields, strict=True)}
-            yield relation.dataset, _rename(required, names)
+            yield relation.dataset, _rename(required, names, reading)
         case Filter():
-            conditions = tuple(condition for part in conjuncts(relation.predicate) for condition in _conditions(part))
-            yield from _scans(relation.input, (*required, *conditions))
+            conditions = tuple(condition for part in conjuncts(relation.predicate) for condition in reading.of(part))
+            yield from _scans(relation.input, (*required, *conditions), reading)
         case Project():
             pairs = zip(relation.fields, relation.values, strict=True)
             names = {field.id: value.id for field, value in pairs if isinstance(value, Column)}
-            yield from _scans(relation.input, _rename(required, names))
+            yield from _scans(relation.input, _rename(required, names, reading), reading)
         case CteRef():
             sources = zip(relation.fields, relation.input.fields, strict=True)
-            yield from _scans(relation.input, _rename(required, {field.id: source.id for field, source in sources}))
+            names = {field.id: source.id for field, source in sources}
+            yield from _scans(relation.input, _rename(required, names, reading), reading)
         case Sort():
-            yield from _scans(relation.input, required)
+            yield from _scans(relation.input, required, reading)
         case Join(kind="inner" | "left" | "semi" | "anti") | LookupJoin():
-            yield from _scans(relation.left, _rename(required, {field.id: field.id for field in relation.left.fields}))
+            names = {field.id: field.id for field in relation.left.fields}
+            yield from _scans(relation.left, _rename(required, names, reading), reading)
             inner = relation.right.fields if relation.kind == "inner" else ()
-            yield from _scans(relation.right, _rename(required, {field.id: field.id for field in inner}))
+            names = {field.id: field.id for field in inner}
+            yield from _scans(relation.right, _rename(required, names, reading), reading)
         case _:
             for child in children(relation):
                 if isinstance(child, Relation):
-                    yield from _scans(child, ())
+                    yield from _scans(child, (), reading)
 
 
-def _rename(conditions: Conditions, names: Mapping[str, str]) -> Conditions:
+def _rename(conditions: tuple[C, ...], names: Mapping[str, str], reading: Reading[C]) -> tuple[C, ...]:
     """The conditions under other names of their columns; those of columns without one are dropped."""
-    return tuple(
-        Condition(names[condition.column], condition.operation, condition.value)
-        for condition in conditions
-        if condition.column in names
-    )
+    renamed = (reading.renamed(condition, names) for condition in conditions)
+    return tuple(condition for condition in renamed if condition is not None)
+
+
+def _renamed(condition: Condition, names: Mapping[str, str]) -> Condition | None:
+    name = names.get(condition.column)
+    return None if name is None else Condition(name, condition.operation, condition.value)
 
 
 def _conditions(part: Scalar) -> Iterator[Condition]:

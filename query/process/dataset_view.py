@@ -14,12 +14,15 @@ from storage.read.snapshot import Column, Snapshot
 class DatasetView:
     """A dataset as one statement sees it: the `visible` columns of `source`, and the `conditions` of its scans.
 
+    `narrowed`: what text indexes and the order of rows leave of the snapshot, once that is known.
+
     Above the binder a column has the name that it was sent under; here, in conditions and below, the stored one.
     """
 
     source: Source
     visible: frozenset[str]
     conditions: tuple[Conditions, ...] = ()
+    narrowed: Snapshot | None = None
 
     @property
     def schema(self) -> Schema:
@@ -36,7 +39,7 @@ class DatasetView:
     @property
     def snapshot(self) -> Snapshot:
         """The files and segments to read."""
-        return self.part.relevant(self.conditions)
+        return self.narrowed or self.part.relevant(self.conditions)
 
     @property
     def columns(self) -> list[str]:
@@ -68,6 +71,8 @@ class DatasetView:
         if len(selected.files) < len(whole.files):
             chosen = sorted(column.name for column in self._columns if column.stored in names & selected.columns)
             parts.append(f"chosen by {', '.join(chosen)}")
+        if selected.ranges:
+            parts.append(_ranges_text(selected))
         if whole.has_files_outside:
             parts.append("its other files are outside of the time range")
         return ", ".join(parts)
@@ -77,10 +82,17 @@ def _count_text(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def _ranges_text(snapshot: Snapshot) -> str:
+    files = [file for file in snapshot.files if file.path in snapshot.ranges]
+    rows = sum(snapshot.rows_of(file) for file in files)
+    whole = _count_text(sum(file.rows for file in files), "row")
+    return f"by text indexes {rows} of {whole} of {_count_text(len(files), 'file')}"
+
+
 def scan_size(snapshots: Sequence[Snapshot]) -> dict[str, int]:
     """How many files and segments, and how many bytes of them."""
     return {
         "files": sum(len(snapshot.files) + len(snapshot.segments) for snapshot in snapshots),
-        "bytes": sum(file.bytes for snapshot in snapshots for file in snapshot.files)
+        "bytes": sum(snapshot.bytes_of(file) for snapshot in snapshots for file in snapshot.files)
         + sum(segment.size for snapshot in snapshots for segment in snapshot.segments),
     }

@@ -1,6 +1,6 @@
 """Queries as a query process runs them: parse, prepare over scans, stream."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,13 +10,16 @@ from columns import POLARS_TYPES, ColumnType
 from errors import InternalError, QueryTooLarge, WeirError
 from query import engine
 from query.engine import Table
+from query.lower.first_by_time import first_by_time
 from query.pg.types import PgType
 from query.plan.conditions import Conditions, file_conditions
 from query.plan.environment import Schema, schema_of
-from query.process import information_schema, worker
+from query.plan.text_search import text_conditions
+from query.plan.tree import Relation
+from query.process import information_schema, newest_files, worker
 from query.process.dataset_view import DatasetView, scan_size
 from query.process.description import SELF_DESCRIBED, description
-from query.process.messages import Execute, Listed, Parse, Source
+from query.process.messages import Execute, Listed, Look, Parse, Source
 from query.process.metric_execution import REQUESTS, MetricExecution, Request
 from query.process.protocol import Answer
 from query.process.result_cache import RecordingOutput, ResultCache, key_of
@@ -28,10 +31,12 @@ from query.results import formats
 from query.results.content_coding import Coded
 from query.results.options import Format, Options
 from storage.exactly import exactly
+from storage.files.text_conditions import TextConditions
 from storage.read.fingerprint import is_outside_range
 from storage.read.scan import SnapshotExpired, scan
 from storage.read.small_files import SmallFiles
 from storage.read.snapshot import Column, Snapshot
+from storage.read.text_search import TextSearch
 from storage.read.unconverted_rows import UnconvertedRows
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -50,6 +55,7 @@ class Execution:
         self._result_cache = ResultCache(self._unconverted_rows.index)
         self._statement_cache = StatementCache()
         self._source_cache = SourceCache()
+        self._text_search = TextSearch()
         self._metrics = MetricExecution(self._metric_rows, self._metric_part, self._metric_columns)
         # The sources of the current request, by the identity of the object.
         self._current_sources: dict[int, CachedSource] = {}
@@ -64,6 +70,8 @@ class Execution:
             return {"datasets": datasets, "columns": self._prepared.compared_columns, **told}
         if isinstance(request, REQUESTS):
             return self._of_metrics(request, output)
+        if isinstance(request, Look):
+            return self._look(request.source)
         if isinstance(request, Execute) and self._prepared is not None:
             return self._execute(self._prepared, request, output)
         raise InternalError("a query process was asked out of order")
@@ -90,6 +98,12 @@ class Execution:
         if source.permitted_tags is None:
             return scan(part, self._unconverted_rows)
         return self._row_level_security.scan(part, source.permitted_tags)
+
+    def _look(self, source: Source) -> Answer:
+        try:
+            return {"visible": sorted(self._view(source).visible)}
+        except (SnapshotExpired, FileNotFoundError):
+            return {"expired": True}
 
     def _execute(self, prepared: PreparedStatement, request: Execute, output: Output) -> Answer:
         try:
@@ -128,9 +142,12 @@ class Execution:
         schemas = {name: self._schema(view) for name, view in views.items()}
         schemas |= {name: engine.table_schema(table) for name, table in catalog.items()}
         query = prepared.bind(schemas, _moment(request.now_ns))
+        texts = text_conditions(query.relation)
         for name, conditions in file_conditions(query.relation).items():
             if name in views:
-                views[name] = replace(views[name], conditions=tuple(conditions))
+                views[name] = self._narrow(replace(views[name], conditions=tuple(conditions)), texts[name])
+        if not statement.explain and request.options.format is not Format.DESCRIPTION:
+            views = self._narrow_to_first(views, query.relation)
         output.is_repeatable = query.repeatable
         output.note(
             scan_size([view.snapshot for view in views.values()])
@@ -174,6 +191,26 @@ class Execution:
             cached_source = self._current_sources[id(source)] = self._source_cache.of(source)
             return cached_source.view
         return DatasetView(source, self._row_level_security.visible(source.snapshot, source.permitted_tags))
+
+    def _narrow(self, view: DatasetView, texts: Sequence[TextConditions]) -> DatasetView:
+        """The view with what its text indexes leave of its files.
+
+        Not of a reader under row-level security: how long the answer takes would tell which texts hidden rows have.
+        """
+        if view.source.permitted_tags is not None:
+            return view
+        return replace(view, narrowed=self._text_search.narrow(view.snapshot, texts))
+
+    def _narrow_to_first(self, views: dict[str, DatasetView], relation: Relation) -> dict[str, DatasetView]:
+        """The views, of a question for the first rows by time with what the order of time leaves of its files."""
+        question = first_by_time(relation)
+        view = None if question is None else views.get(question.dataset)
+        if question is None or view is None or view.source.permitted_tags is not None:
+            return views
+        narrowed = newest_files.narrow(
+            view.snapshot, question, lambda snapshot: scan(snapshot, self._unconverted_rows, self._small_files)
+        )
+        return {**views, question.dataset: replace(view, narrowed=narrowed)}
 
     def _schema(self, view: DatasetView) -> Schema:
         return self._current_sources[id(view.source)].schema if view.source.permitted_tags is None else view.schema

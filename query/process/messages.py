@@ -52,6 +52,14 @@ def _unpickle(pickled: bytes) -> Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """Which columns, as stored, does the reader of this source see? The answer: `{"visible": [names]}`, or
+    `{"expired": true}` when something of its snapshot is gone."""
+
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
 class Listed:
     """A dataset as information_schema lists it, for whoever asks. `narrowed`: of its columns only those are theirs that
     a row of this source has."""

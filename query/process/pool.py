@@ -32,6 +32,8 @@ POLL_SECONDS: Final = 0.003
 SHARE_SECONDS: Final = 0.02
 # Slots beyond those for everybody (query/process/slot_table.py).
 RESERVED_SLOTS: Final = 1
+# A question that runs longer is none of the small ones, and gives way to them and to ingestion.
+LONG_SECONDS: Final = 1.0
 # A process that keeps more than this after a query is replaced rather than kept warm.
 RETAINED_BYTES: Final = 384 * MIB
 # One idle process stays for ever; those that a burst has left behind go after this.
@@ -75,7 +77,8 @@ class Lease:
         self._process = process
         self._limits = limits
         self._is_gone = is_gone
-        self._deadline = time.monotonic() + limits.timeout_seconds
+        self._started = time.monotonic()
+        self._deadline = self._started + limits.timeout_seconds
         self._checked_at = 0.0
         self._ended: WeirError | None = None
         self._is_over = False
@@ -110,6 +113,8 @@ class Lease:
     def check(self, host: SlotTable) -> None:
         """End the query if it is over a limit, or if nobody waits for it any more."""
         now = time.monotonic()
+        if now > self._started + LONG_SECONDS and not self._process.is_back:
+            self._process.step_back()
         if now > self._deadline:
             self.end(TimedOut(f"the query ran longer than {self._limits.timeout_seconds:g} s"))
         elif self._process.charged_bytes() > self._limits.memory_bytes:
@@ -314,6 +319,15 @@ class Pool:
         if self._host.is_cancelled(query.id) or is_gone():
             raise QueryCancelled("the query was cancelled while it waited")
 
+    def give_away(self) -> QueryProcess:
+        """A process that is the caller's from now on, and runs none of this pool's queries. Raises Overloaded."""
+        self.start()
+        process = self._take()
+        with self._changed:
+            self._size -= 1
+            self._changed.notify_all()
+        return process
+
     @contextmanager
     def _process(self) -> Iterator[QueryProcess]:
         process = self._take()
@@ -342,7 +356,7 @@ class Pool:
         raise Overloaded("no query process became ready", RETRY_AFTER_SECONDS)
 
     def _give_back(self, process: QueryProcess) -> None:
-        if process.is_ready() and process.charged_bytes() < RETAINED_BYTES:
+        if process.is_ready() and process.charged_bytes() < RETAINED_BYTES and process.step_forward():
             self._make_idle(process)
         else:
             self._discard(process)

@@ -9,6 +9,7 @@ import pickle
 import socket
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
@@ -34,6 +35,17 @@ class Kind(IntEnum):
     ANSWER = 3  # JSON object: the request is done
     FAULT = 4  # JSON object: the request failed with this error
     NOTE = 5  # JSON object: something about the result, ahead of its data
+
+
+@dataclass(frozen=True, slots=True)
+class Become:
+    """Do something else from now on: the module's `serve`, with the socket and this content, until the owner is gone.
+
+    A process that is warm is there at once; a new one takes seconds on a busy machine.
+    """
+
+    module: str
+    content: object
 
 
 class ConnectionLost(Exception):
@@ -102,11 +114,16 @@ def unpack(payload: bytes) -> object:
 
 
 def fault(error: WeirError) -> bytes:
-    """The frame of an error. A class that errors.py does not know travels as its nearest ancestor there."""
+    """The frame of an error."""
+    return frame(Kind.FAULT, fault_content(error))
+
+
+def fault_content(error: WeirError) -> bytes:
+    """An error as JSON. A class that errors.py does not know travels as its nearest ancestor there."""
     ancestor = next(kind for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)
     details = {name: _truncate(value) if isinstance(value, str) else value for name, value in error.details.items()}
     content = {"class": ancestor.__name__, "message": _truncate(error.message), "details": details}
-    return frame(Kind.FAULT, json.dumps(content).encode())
+    return json.dumps(content).encode()
 
 
 def _truncate(text: str) -> str:

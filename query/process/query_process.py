@@ -13,6 +13,7 @@ from typing import Final
 import logs
 from query.process import protocol
 from query.process.protocol import Answer, ConnectionLost, Kind
+from query.process.worker import NICENESS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 START_SECONDS: Final = 60.0
@@ -20,6 +21,10 @@ KIB: Final = 1024
 # Lines of /proc/<pid>/status that count: private memory, shared memory, and what of them was swapped out. Mapped
 # files do not: the kernel drops their pages when it needs the memory.
 CHARGED: Final = ("RssAnon:", "RssShmem:", "VmSwap:")
+# How much nicer than the service a process is that has run one question for long: it takes the processor time that
+# ingestion leaves.
+LONG_NICENESS: Final = 10
+NICEST: Final = 19
 # Stands for an end that somebody else was told of, or that gevent has forgotten because nobody asked for a minute; no
 # exit code and no signal has this number.
 UNKNOWN_STATUS: Final = -1000
@@ -47,7 +52,7 @@ class QueryProcess:
                     (os.POSIX_SPAWN_DUP2, 2, 1),
                 ],
             )
-        self._connection = ours
+        self.connection = ours
         self._ended: int | None = None
         self._owes_answer = False
         self._killed = False
@@ -55,26 +60,27 @@ class QueryProcess:
         self.note: Answer = {}
         self.idle_since = 0.0
         self.most_charged = 0
+        self.is_back = False
 
     def wait_until_ready(self) -> None:
         """Raises ConnectionLost if it does not come up."""
-        self._connection.settimeout(START_SECONDS)
-        protocol.receive(self._connection)
-        self._connection.settimeout(None)
+        self.connection.settimeout(START_SECONDS)
+        protocol.receive(self.connection)
+        self.connection.settimeout(None)
 
     def send(self, request: object) -> None:
         """Start a request; `receive` until its answer. Raises ConnectionLost."""
         self._owes_answer = True
         self.most_charged = 0
         self.note = {}
-        protocol.send(self._connection, protocol.request(request))
+        protocol.send(self.connection, protocol.request(request))
 
     def receive(self) -> bytes | Answer:
         """A piece of data, or the answer that ends the request. Raises the request's error, ConnectionLost."""
-        kind, payload = protocol.receive(self._connection)
+        kind, payload = protocol.receive(self.connection)
         while kind is Kind.NOTE:
             self.note = _parse_answer(payload)
-            kind, payload = protocol.receive(self._connection)
+            kind, payload = protocol.receive(self.connection)
         if kind is Kind.DATA:
             return payload
         self._owes_answer = False
@@ -92,6 +98,30 @@ class QueryProcess:
         self.most_charged = max(self.most_charged, charged)
         return charged
 
+    def step_back(self) -> None:
+        """Give way to ingestion, and to shorter questions."""
+        self.is_back = True
+        self._renice(LONG_NICENESS)
+
+    def step_forward(self) -> bool:
+        """Take the place of a small question again. False: the kernel allows that to its administrator only."""
+        try:
+            if self.is_back:
+                self._renice(NICENESS)
+        except PermissionError:
+            return False
+        self.is_back = False
+        return True
+
+    def _renice(self, more: int) -> None:
+        """Be so much nicer than the service.
+
+        Linux keeps the niceness of each thread apart (setpriority(2), "C library/kernel differences")."""
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            niceness = min(NICEST, os.getpriority(os.PRIO_PROCESS, 0) + more)
+            for thread in os.listdir(f"/proc/{self.pid}/task"):
+                os.setpriority(os.PRIO_PROCESS, int(thread), niceness)
+
     def is_alive(self) -> bool:
         return self._reap() is None
 
@@ -107,7 +137,7 @@ class QueryProcess:
                 os.kill(self.pid, signal.SIGKILL)
         # A process that held gigabytes takes a while to be torn down, and its socket closes last.
         with contextlib.suppress(OSError):
-            self._connection.shutdown(socket.SHUT_RDWR)
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def ended_by(self, patience_seconds: float = 1.0) -> int | None:
         """Once it is gone, what it ended with: an exit code, or minus the number of a signal. None if it has not."""
@@ -119,7 +149,7 @@ class QueryProcess:
     def close(self) -> None:
         """Forget a process that was killed. Its pid stays ours until it has been waited for."""
         self.ended_by(patience_seconds=10.0)
-        self._connection.close()
+        self.connection.close()
 
     def _reap(self) -> int | None:
         if self._ended is None:

@@ -41,7 +41,8 @@ class CachedSource:
         snapshot = view.snapshot
         if small_files is None:
             return scan(snapshot, unconverted_rows)
-        chosen = (tuple(file.path for file in snapshot.files), snapshot.time_conditions)
+        files = tuple((file.path, snapshot.ranges.get(file.path)) for file in snapshot.files)
+        chosen = files, snapshot.start, snapshot.end, snapshot.time_conditions
         if chosen not in self._frames:
             self._frames[chosen] = scan(snapshot, unconverted_rows, small_files)
         return self._frames[chosen]

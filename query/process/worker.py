@@ -19,12 +19,13 @@ import logs
 from errors import InternalError, QueryTooLarge, WeirError
 from processes.child import die_with_parent
 from query.process import protocol
-from query.process.protocol import Answer, ConnectionLost
+from query.process.protocol import Answer, Become, ConnectionLost
 
 logger = logging.getLogger(__name__)
 
-# Ingestion comes first: a query takes the processor time that ingestion leaves.
-NICENESS: Final = 10
+# Ingestion comes first. A small question still gets its turn beside other programs of the machine; one that takes long
+# steps back further (query/process/query_process.py).
+NICENESS: Final = 5
 # Should the host run out of memory all the same, the kernel is to end a query and nothing else.
 FIRST_TO_GO: Final = 1000
 
@@ -54,7 +55,10 @@ def main(owner_pid: int, module: str) -> None:
         while True:
             try:
                 _, payload = protocol.receive(connection, protocol.LARGEST_REQUEST_BYTES)
-                _serve(connection, handle, protocol.unpack(payload))
+                request = protocol.unpack(payload)
+                if isinstance(request, Become):
+                    importlib.import_module(request.module).serve(connection, request.content)
+                _serve(connection, handle, request)
             except ConnectionLost:
                 # Nobody is left to clean up for, and threads of a running query must not keep the process.
                 os._exit(0)

@@ -154,6 +154,12 @@ class Response(wsgi.Response):  # type: ignore[misc]
     def send_headers(self) -> None:
         """Nothing yet: they go with what comes next."""
 
+    def write(self, arg: bytes) -> None:
+        """As gunicorn's. An empty piece of an answer without an end in sight sends the head on its own, as there."""
+        super().write(arg)
+        if not arg and self.chunked and not self.headers_sent:
+            self._send(b"")
+
     def close(self) -> None:
         """Send what is left: a head that nothing came after, the end of the chunks."""
         self._send(b"0\r\n\r\n" if self.chunked else b"")

@@ -60,14 +60,14 @@ class PeerClient:
         self._idle: dict[str, list[HTTPConnection]] = defaultdict(list)
 
     @contextmanager
-    def ask(self, peer: Host, sizes: dict[str, int]) -> Iterator[Offer]:
+    def ask(self, peer: Host, sizes: dict[str, int], after: str | None = None) -> Iterator[Offer]:
         """What the peer has beyond the first bytes of segments that are `known`. Raises Unreachable.
 
-        The block must read all of the stream.
+        `after` as in `segment_offer.offer`. The block must read all of the stream.
         """
         if peer.url is None:
             raise Unreachable("it has told no address: WEIR_ADVERTISE_URL is not set there")
-        body = json.dumps({"known": sizes}).encode()
+        body = json.dumps({"known": sizes} | ({} if after is None else {"after": after})).encode()
         try:
             connection, answer, signature = self._send(peer, body)
             try:

@@ -8,7 +8,7 @@ write the same bytes to the same places. docs/decisions/several-hosts.md has the
 import logging
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,6 +33,14 @@ LOOK_SECONDS: Final = 0.2
 # A mirror may be removed between being counted and being continued.
 MOST_ATTEMPTS: Final = 3
 NAME: Final = re.compile(r"[0-9A-Z]{26}")
+
+
+# By a host's name, the name of the segment after which also converted ones are wanted; None: no converted one.
+After = Callable[[str], str | None]
+
+
+def only_unconverted(node: str) -> None:
+    """The `After` of queries, which read what is converted from the manifest's files."""
 
 
 class MirrorLost(Exception):
@@ -74,30 +82,45 @@ class Peers:
                 raise _missing(missing)
             sleep(LOOK_SECONDS)
 
+    def survey(self, after: After) -> Mapping[str, Sequence[SegmentRef] | str]:
+        """By each other host what it has, or why it cannot be asked. Waits for nobody. Raises StorageUnavailable.
+
+        `after` gives for a host the name of a segment, as in `segment_offer.offer`.
+        """
+        others = self._others()
+        outcomes = self._ask_all(others, after)
+        return {
+            each.name: outcome.reason if isinstance(outcome, _Absence) else outcome
+            for each, outcome in zip(others, outcomes, strict=True)
+        }
+
     def _others(self) -> Sequence[Host]:
         return [each for each in host.present() if each.name != self._node]
 
-    def _ask_all(self, hosts: Sequence[Host]) -> "Sequence[Sequence[SegmentRef] | _Absence]":
+    def _ask_all(
+        self, hosts: Sequence[Host], after: After = only_unconverted
+    ) -> "Sequence[Sequence[SegmentRef] | _Absence]":
+        asked = [after(each.name) for each in hosts]
         if len(hosts) < 2:
-            return [self._ask(each) for each in hosts]
+            return list(map(self._ask, hosts, asked))
         with ThreadPoolExecutor(len(hosts)) as pool:
-            return tuple(pool.map(self._ask, hosts))
+            return tuple(pool.map(self._ask, hosts, asked))
 
-    def _ask(self, peer: Host) -> "Sequence[SegmentRef] | _Absence":
+    def _ask(self, peer: Host, after: str | None) -> "Sequence[SegmentRef] | _Absence":
         try:
             for _ in range(MOST_ATTEMPTS):
                 with suppress(MirrorLost):
-                    return self._update(peer)
+                    return self._update(peer, after)
             return _Absence(peer, f"its mirror below {self._mirrors} is removed again and again")
         except Unreachable as error:
             return _Absence(peer, str(error))
 
-    def _update(self, peer: Host) -> Sequence[SegmentRef]:
+    def _update(self, peer: Host, after: str | None) -> Sequence[SegmentRef]:
         """Bring the mirrors of the peer's segments up to date. Raises Unreachable, MirrorLost."""
         target = self._mirrors / directory(peer.name)
         target.mkdir(parents=True, exist_ok=True)
         known = {each.name: each.size for each in list_segments(target)}
-        with self._client.ask(peer, known) as offer:
+        with self._client.ask(peer, known, after) as offer:
             return [_continue(target, each, offer, known.get(each.name, 0)) for each in offer.segments]
 
 

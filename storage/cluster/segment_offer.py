@@ -21,19 +21,27 @@ class Part:
     offset: int
 
 
-def offer(layout: Layout, peer_sizes: Mapping[str, int]) -> list[Part]:
+def offer(layout: Layout, peer_sizes: Mapping[str, int], after: str | None = None) -> list[Part]:
     """Every segment that is not converted. `known`: how many bytes of each the peer has. Raises StorageUnavailable.
 
     The segments are listed first and looked up in the database afterwards. So a segment that is left out was converted
     before, and whoever reads the manifest after this response finds its events there.
+
+    Whoever follows the log does not read the manifest. With `after` come, of the converted segments that are still
+    here, those that are newer than that name, and the rest of those of which the peer has a part.
     """
     segments = list_segments(layout.staging)
     converted = segment.converted([each.name for each in segments])
     return [
         Part(each, min(peer_sizes.get(each.name, 0), each.size))
         for each in segments
-        if each.size and each.name not in converted
+        if each.size and (each.name not in converted or _is_followed(each, peer_sizes, after))
     ]
+
+
+def _is_followed(segment: SegmentRef, peer_sizes: Mapping[str, int], after: str | None) -> bool:
+    """Whether a peer that follows the log up to `after` may lack some of a converted segment."""
+    return after is not None and (segment.name > after or 0 < peer_sizes.get(segment.name, 0) < segment.size)
 
 
 def manifest_line(parts: Sequence[Part]) -> bytes:

@@ -215,6 +215,12 @@ def read_object(url: str, path: str) -> Iterator[bytes]:
     raise FileNotFoundError(path)
 
 
+def read_range(url: str, path: str, start: int, length: int) -> bytes:
+    """A part of an object below the URL. Raises StorageUnavailable."""
+    with _translated(f"reading a part of {path}"):
+        return bytes(obstore.get_range(_client(url), path, start=start, length=length))
+
+
 def put_object(url: str, path: str, content: bytes) -> None:
     """Store a small object below the URL. Raises StorageUnavailable."""
     with _translated(f"storing {path}"):

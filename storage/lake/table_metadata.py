@@ -96,7 +96,7 @@ def document(definition: Definition, schemas: Sequence[Json], snapshots: Sequenc
     target, schema = definition.target, definition.schema
     partitions, order = partition_fields(target, schema), sort_fields(target, schema)
     orders = [{"order-id": 0, "fields": []}] + ([{"order-id": SORT_ORDER_ID, "fields": order}] if order else [])
-    listed = [each.snapshot | {"sequence-number": each.sequence} for each in snapshots]
+    listed = [{**each.snapshot, "sequence-number": each.sequence} for each in snapshots]
     metadata: Json = {
         "format-version": VERSION,
         "table-uuid": table_uuid(target),

@@ -30,13 +30,15 @@ MOST_ATTEMPTS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class DatasetStats:
-    """Events and bytes of their bodies: ever, and now; bytes stored as Parquet: now, and deleted. Times in ns."""
+    """Events and bytes of their bodies: ever, and now; bytes stored as Parquet: now, those of them
+    that are text indexes, and deleted. Times in ns."""
 
     lifetime_events: int
     lifetime_body_bytes: int
     events: int
     body_bytes: int
     stored_bytes: int
+    index_bytes: int
     deleted_stored_bytes: int
     first: int | None
     last: int | None
@@ -106,6 +108,7 @@ def _add(totals: Total, records: Sequence[StoredRecord]) -> DatasetStats:
         events=totals.events + events,
         body_bytes=totals.body_bytes + body_bytes,
         stored_bytes=totals.stored_bytes,
+        index_bytes=totals.index_bytes,
         deleted_stored_bytes=totals.deleted_stored_bytes,
         first=min(
             (t for t in (totals.first, *(location.tmin for location in locations)) if t is not None), default=None

@@ -75,15 +75,34 @@ def _scan(
     schema = {column.stored: POLARS_TYPES[column.type] for column in snapshot.schema.columns}
     decoded, files = small.split(snapshot, partial(_decode, snapshot, schema)) if small else ([], snapshot.files)
     without_times = [each for each in files if not snapshot.has_times(each)]
-    timed = [each for each in files if snapshot.has_times(each)]
-    frames = _scan_files(snapshot, timed, schema, complete) if timed else []
+    inner, edges = _split_at_edges(snapshot, [each for each in files if snapshot.has_times(each)])
+    frames = _scan_files(_without_range(snapshot), inner, schema, complete) if inner else []
+    bounded = _scan_files(snapshot, edges, schema, complete) if edges else []
     others = [_conform(rows.lazy(), rows.schema, schema) for rows in decoded]
     others += _scan_files(_unbounded(snapshot), without_times, schema, _same) if without_times else []
     others += _scan_segments(snapshot, unconverted, schema) if snapshot.segments else []
-    frames += [complete(complete_times(each, schema, snapshot.time_column, snapshot.times_from)) for each in others]
-    if not frames:
-        return complete(pl.LazyFrame(schema=schema))
-    return _in_range(pl.concat(frames), snapshot, schema)
+    bounded += [complete(complete_times(each, schema, snapshot.time_column, snapshot.times_from)) for each in others]
+    frames += [_in_range(pl.concat(bounded), snapshot, schema)] if bounded else []
+    return pl.concat(frames) if frames else complete(pl.LazyFrame(schema=schema))
+
+
+def _split_at_edges(snapshot: Snapshot, files: Sequence[File]) -> tuple[list[File], list[File]]:
+    """The files that are all in the range, and those that reach beyond it.
+
+    A condition on the time costs every file its statistics, its time column and a filter; by the manifest most files
+    need none of that (docs/decisions/text-index.md).
+    """
+    start, end = snapshot.start, snapshot.end
+    inner: list[File] = []
+    edges: list[File] = []
+    for file in files:
+        is_inside = (start is None or file.tmin >= start) and (end is None or file.tmax < end)
+        (inner if is_inside else edges).append(file)
+    return inner, edges
+
+
+def _without_range(snapshot: Snapshot) -> Snapshot:
+    return replace(snapshot, start=None, end=None)
 
 
 def _plain_conditions(snapshot: Snapshot, schema: dict[str, pl.DataType]) -> list[pl.Expr]:
@@ -111,7 +130,7 @@ def _decode(snapshot: Snapshot, schema: dict[str, pl.DataType], files: Sequence[
 
 
 def _unbounded(snapshot: Snapshot) -> Snapshot:
-    return replace(snapshot, start=None, end=None, time_conditions=())
+    return replace(snapshot, start=None, end=None, time_conditions=(), ranges={})
 
 
 def _scan_files(
@@ -125,11 +144,22 @@ def _scan_files(
     elif snapshot.cache is not None:
         copies = snapshot.cache.obtain(files, partial(read_object, snapshot.root))
     conditions = _plain_conditions(snapshot, schema)
-    groups = apart(files, copies, lambda path: f"{snapshot.root}/{path}")
     hashed = schema if complete is _same else {**schema, SERIES_HASH: pl.Int64()}
-    return [
+    groups = apart([each for each in files if each.path not in snapshot.ranges], copies, partial(_location, snapshot))
+    frames = [
         scan_files(each, hashed, conditions) if each.format else complete(scan_files(each, schema)) for each in groups
     ]
+    for file in files:
+        # The numbers of rows count before any condition.
+        for each in snapshot.ranges.get(file.path, ()):
+            (group,) = apart([file], copies, partial(_location, snapshot))
+            rows = scan_files(group, hashed if group.format else schema).slice(each.start, each.rows)
+            frames.append(rows if group.format else complete(rows))
+    return frames
+
+
+def _location(snapshot: Snapshot, path: str) -> str:
+    return f"{snapshot.root}/{path}"
 
 
 def _scan_segments(

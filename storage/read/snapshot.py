@@ -1,16 +1,17 @@
 """A snapshot: everything that has to be read for a dataset and time range, as plain values that can be pickled."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from columns import ColumnType
 from models import column, file
 from models.column import Column as Column
-from models.column import Schema
+from models.column import Schema as Schema
 from models.dataset import Dataset
-from models.file import File
+from models.file import File as File
 from storage.context import Layout
 from storage.files.object_cache import Cache
+from storage.files.row_range import RowRange
 from storage.files.statistics import Condition, choose
 from storage.read.listing import list_unconverted
 from storage.wal.segments import SegmentRef
@@ -22,7 +23,8 @@ class Snapshot:
     that the files' paths begin at; `cache`: where copies of them are kept, if they are objects. `columns`: those
     whose statistics the files carry, as stored. `has_files_outside`: the dataset has files, and none of them in the
     range. `time_conditions`: alternatives, one of which each row has to satisfy that anybody wants, as far as they are
-    about columns of nanoseconds. `times_from`: as of `Dataset`."""
+    about columns of nanoseconds. `times_from`: as of `Dataset`. `ranges`: of these files, by path, only these rows are
+    needed."""
 
     root: str
     schema: Schema
@@ -36,10 +38,20 @@ class Snapshot:
     has_files_outside: bool = False
     time_conditions: tuple[tuple[Condition, ...], ...] = ()
     times_from: str | None = None
+    ranges: Mapping[str, tuple[RowRange, ...]] = field(default_factory=dict, hash=False)
 
     def has_times(self, file: File) -> bool:
         """Whether the file's times are those of the time column. Others are not known before its rows are read."""
         return self.times_from is None or self.time_column in file.stats
+
+    def rows_of(self, file: File) -> int:
+        """How many rows of the file are needed."""
+        ranges = self.ranges.get(file.path)
+        return file.rows if ranges is None else sum(each.rows for each in ranges)
+
+    def bytes_of(self, file: File) -> int:
+        """About how many bytes they take."""
+        return file.bytes if file.path not in self.ranges else file.bytes * self.rows_of(file) // file.rows
 
     def within(self, start: int | None, end: int | None) -> "Snapshot":
         """The part of `[start, end)` of a snapshot that is not bounded."""

@@ -208,6 +208,27 @@ def test_retention_comes_back_as_sent_and_an_empty_one_ends_it(service: Service,
     assert service.call("GET", path).json() == []
 
 
+def test_text_index_comes_back_as_sent_and_null_leaves_the_choice(service: Service, name: str):
+    put(service, name)
+    path = f"/api/v1/logstream/{name}/text-index"
+
+    assert service.call("GET", path).json() == {"columns": None}
+    for wanted in (["trace_id", "message"], [], None):
+        assert service.call("PUT", path, json={"columns": wanted}).status_code == 200
+        assert service.call("GET", path).json() == {"columns": wanted}
+
+
+@pytest.mark.parametrize(
+    "sent", [{}, [], {"columns": "a"}, {"columns": [1]}, {"columns": [""]}, {"columns": [None]}], ids=str
+)
+def test_unusable_text_index_is_refused(service: Service, name: str, sent: object):
+    put(service, name)
+
+    answer = service.call("PUT", f"/api/v1/logstream/{name}/text-index", json=sent)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+
+
 UNUSABLE_RETENTIONS = (
     {},
     [1],

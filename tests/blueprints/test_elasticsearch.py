@@ -128,3 +128,23 @@ def test_root_is_that_of_elasticsearch(service: Service, method: str, path: str)
 
     assert (answer.status_code, answer.headers["X-Elastic-Product"]) == (200, "Elasticsearch")
     assert method == "HEAD" or answer.json()["version"]["number"].startswith("8.")
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_banner"),
+    [
+        ({"User-Agent": "elasticsearch-py/9.1.0 (Python/3.11)"}, True),
+        ({"User-Agent": "Elastic-Filebeat/8.17.0 (linux; amd64)"}, True),
+        ({"User-Agent": "logstash/8.17.0 (OS=Linux) logstash-output-elasticsearch/11.22.10"}, True),
+        ({"Accept": "application/vnd.elasticsearch+json; compatible-with=8"}, True),
+        ({"X-Elastic-Client-Meta": "es=9.1.0,py=3.11"}, True),
+        ({"User-Agent": "Grafana/12.0"}, False),
+        ({"Accept": "text/html,application/xhtml+xml"}, False),
+    ],
+)
+def test_the_base_address_answers_each_as_it_expects(service: Service, headers: dict[str, str], is_banner: bool):
+    answer = service.call("GET", "/", headers=headers)
+
+    assert answer.status_code == 200
+    assert (answer.headers.get("X-Elastic-Product") == "Elasticsearch") is is_banner
+    assert ("tagline" in answer.text) is is_banner

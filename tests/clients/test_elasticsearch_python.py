@@ -10,15 +10,17 @@ elasticsearch = pytest.importorskip("elasticsearch", reason="the Elasticsearch c
 helpers = pytest.importorskip("elasticsearch.helpers", reason="the Elasticsearch client is not installed")
 
 
-def test_bulk_helper_stores_and_tells_of_errors(service: Service, ingest_key: str):
+@pytest.mark.parametrize("prefix", ["/elasticsearch", ""], ids=["prefix", "root"])
+def test_bulk_helper_stores_and_tells_of_errors(service: Service, ingest_key: str, prefix: str):
     client = elasticsearch.Elasticsearch(
-        f"{service.url}/elasticsearch", api_key=base64.b64encode(f"id:{ingest_key}".encode()).decode()
+        f"{service.url}{prefix}", api_key=base64.b64encode(f"id:{ingest_key}".encode()).decode()
     )
-    actions = [{"_index": "es-python", "_op_type": "create", "n": number} for number in range(1000)]
-    actions.append({"_index": "es-python", "_op_type": "delete", "_id": "1"})
+    dataset = f"es-python{prefix.replace('/', '-')}"
+    actions = [{"_index": dataset, "_op_type": "create", "n": number} for number in range(1000)]
+    actions.append({"_index": dataset, "_op_type": "delete", "_id": "1"})
 
     stored, errors = helpers.bulk(client, actions, raise_on_error=False)
 
     assert (stored, [error["delete"]["status"] for error in errors]) == (1000, [400])
     assert client.info()["version"]["number"].startswith("8.")
-    assert service.query('select count(*), sum(n) from "es-python"') == [{"count": 1000, "sum": 499500}]
+    assert service.query(f'select count(*), sum(n) from "{dataset}"') == [{"count": 1000, "sum": 499500}]

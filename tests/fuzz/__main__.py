@@ -9,13 +9,13 @@ import traceback
 
 from hypothesis import HealthCheck, Phase, given, settings
 
-from tests.fuzz import archive, http_framing, json_events, otlp, remote_write, sql
+from tests.fuzz import archive, http_framing, json_events, otlp, pgwire_messages, remote_write, sql
 from tests.fuzz.guard import TooSlow, within
 from tests.fuzz.mutation import inputs, keep
 
 TARGETS = {
     module.__name__.rpartition(".")[2]: module
-    for module in (archive, http_framing, json_events, otlp, remote_write, sql)
+    for module in (archive, http_framing, json_events, otlp, pgwire_messages, remote_write, sql)
 }
 SECONDS = 600.0
 SECONDS_EACH = 5.0

@@ -42,7 +42,7 @@ def value(payload: bytes) -> bytes:
 BOMBS = {
     "Loki stream": (loki.COST, b"\x0a\x00", bytes, 300),
     "Loki entry": (loki.COST, b"\x12\x00", lambda body: field(0x0A, body), 700),
-    "Loki metadata": (loki.COST, b"\x1a\x00", lambda body: field(0x0A, field(0x12, body)), 300),
+    "Loki metadata": (loki.COST, b"\x1a\x00", lambda body: field(0x0A, field(0x12, body)), 200),
     "ResourceLogs": (otlp.LOGS, b"\x0a\x00", bytes, 1000),
     "ScopeLogs": (otlp.LOGS, b"\x12\x00", lambda body: field(0x0A, body), 1000),
     "LogRecord": (otlp.LOGS, b"\x12\x00", in_record, 800),

@@ -43,7 +43,7 @@ def test_a_reader_sees_its_datasets_and_no_others(door: Door, reader: psycopg.Co
         "SELECT to_regclass('public.\"pg-hidden\"')",
         "SELECT attname FROM pg_attribute WHERE attname = 'secret_column'",
         "SELECT typname FROM pg_type WHERE typname = 'pg-hidden'",
-        "SELECT has_table_privilege('pg-hidden', 'SELECT')",
+        "SELECT has_table_privilege('\"pg-hidden\"', 'SELECT')",
         "SELECT datname FROM pg_database WHERE datname LIKE 'set%'",
         "SELECT relname FROM pg_class WHERE relname LIKE '%hidden%'",
     ],

@@ -6,49 +6,7 @@ import pytest
 
 from query.metrics.crc32c import crc32c
 from query.metrics.xor_chunk import encode_chunk
-
-
-def decoded(chunk: bytes) -> list[tuple[int, float]]:
-    """A reader after tsdb/chunkenc/xor.go, for what the writer wrote."""
-    count = int.from_bytes(chunk[:2], "big")
-    bits = "".join(f"{byte:08b}" for byte in chunk[2:])
-    at = 0
-
-    def take(size: int) -> int:
-        nonlocal at
-        at += size
-        return int(bits[at - size : at], 2) if size else 0
-
-    def varint() -> int:
-        shift = value = 0
-        while True:
-            byte = take(8)
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    first = varint()
-    time, value = first >> 1 ^ -(first & 1), take(64)
-    found, delta, leading, trailing = [(time, value)], 0, 0, 0
-    for position in range(1, count):
-        if position == 1:
-            delta = varint()
-        else:
-            ones = 0
-            while ones < 4 and take(1):
-                ones += 1
-            size = (0, 14, 17, 20, 64)[ones]
-            raw = take(size)
-            delta += raw - (1 << size) if size and raw > 1 << size - 1 else raw
-        time += delta
-        if take(1):
-            if take(1):
-                leading, significant = take(5), take(6) or 64
-                trailing = 64 - leading - significant
-            value ^= take(64 - leading - trailing) << trailing
-        found.append((time, value))
-    return [(time, struct.unpack(">d", value.to_bytes(8, "big"))[0]) for time, value in found]
+from tests.promql.remote_read_reader import decoded
 
 
 def bits_of(value: float) -> int:

@@ -16,7 +16,9 @@ import pytest
 from errors import InternalError, InvalidSQL, Overloaded, QueryCancelled, QueryTooLarge, ShuttingDown, TimedOut
 from query.process.pool import Limits, OnWait, Pool, ignore
 from query.process.protocol import DATA_BYTES
+from query.process.query_process import LONG_NICENESS
 from query.process.slot_table import Query, SlotTable
+from query.process.worker import NICENESS
 
 MIB = 2**20
 LIMITS = Limits(timeout_seconds=20, memory_bytes=256 * MIB, concurrency=2, threads=2, waiting=4, waiting_seconds=20)
@@ -163,6 +165,49 @@ def test_a_query_that_takes_too_much_memory_is_killed(pool: Pool) -> None:
 
     assert refusal.value.details["limit"] == 256 * MIB
     assert run(pool, "echo", b"x", 1)[0] == b"x"
+
+
+def niceness(pid: int) -> set[int]:
+    """Of each thread of the process, beyond ours."""
+    found, ours = set(), os.getpriority(os.PRIO_PROCESS, 0)
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        found.add(os.getpriority(os.PRIO_PROCESS, int(thread.name)) - ours)
+    return found
+
+
+def test_a_long_query_gives_way_until_it_ends(make_pool: MakePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("query.process.pool.LONG_SECONDS", 0.2)
+    pool = make_pool()
+    _, small = run(pool, "sleep", 0.0)
+    before = niceness(small["pid"])
+
+    with pool.lease(query(), never) as lease:
+        lease.send(("sleep", 1.5))
+        wait_until(lambda: niceness(small["pid"]) == {LONG_NICENESS})
+        lease.receive()
+
+    _, after = run(pool, "sleep", 0.0)
+    assert before == {NICENESS} == niceness(after["pid"])
+
+
+def test_a_process_that_may_not_step_forward_is_replaced(make_pool: MakePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux lets only its administrator make a process less nice (setpriority(2), EACCES)."""
+    monkeypatch.setattr("query.process.pool.LONG_SECONDS", 0.2)
+    pool = make_pool()
+    real = os.setpriority
+
+    def as_user(which: int, who: int, priority: int) -> None:
+        if priority < os.getpriority(which, who):
+            raise PermissionError
+        real(which, who, priority)
+
+    monkeypatch.setattr(os, "setpriority", as_user)
+    _, long = run(pool, "sleep", 1.0)
+
+    _, other = run(pool, "sleep", 0.0)
+
+    assert other["pid"] != long["pid"]
+    assert niceness(other["pid"]) == {NICENESS}
 
 
 def test_a_process_that_keeps_memory_is_replaced(make_pool: MakePool) -> None:

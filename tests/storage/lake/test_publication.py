@@ -349,9 +349,9 @@ def test_a_deleted_dataset_leaves_nothing(bench: Bench, publish: Publish) -> Non
     assert [path for path in (bench.layout.root / "iceberg.tables").rglob("*") if path.is_file()] == []
 
 
-@pytest.mark.parametrize("how", ["metadata lost", "another place"])
+@pytest.mark.parametrize("how", ["metadata lost", "another place", "another time"])
 def test_a_table_that_is_not_here_begins_anew(bench: Bench, publish: Publish, how: str) -> None:
-    """A backup was restored: it has the database and the events' files."""
+    """A backup was restored, which has the database and the events' files; or the dataset goes by another time."""
     bench.append(x=[1])
     bench.convert()
     publish()
@@ -359,6 +359,8 @@ def test_a_table_that_is_not_here_begins_anew(bench: Bench, publish: Publish, ho
         found = lake.find(bench.app.id)
         assert found is not None
         (bench.layout.root / found.metadata_path).unlink()
+    elif how == "another time":
+        connected.execute_sql("UPDATE lake_table SET time_column = 'at'")
     else:
         connected.execute_sql("UPDATE lake_table SET location = 'file:///elsewhere/x'")
 

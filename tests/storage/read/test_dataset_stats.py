@@ -89,7 +89,7 @@ def test_unconverted_events_are_counted_by_headers(tmp_path: Path, monkeypatch: 
     real = os.pread
     monkeypatch.setattr(os, "pread", lambda fd, size, at: read.append(size) or real(fd, size, at))
 
-    counted = _add(Total(0, 0, 0, 0, 0, 0, None, None), _list_records([staged], 1))
+    counted = _add(Total(0, 0, 0, 0, 0, 0, 0, None, None), _list_records([staged], 1))
 
     assert (counted.events, counted.first, counted.last) == (100_000, 3, 9)
     assert sum(read) < staged.size / 4

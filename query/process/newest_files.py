@@ -1,0 +1,73 @@
+"""The part of a snapshot that can have the first rows in the order of time: read from the newest file backwards."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+import polars as pl
+
+from query.lower.first_by_time import FirstByTime
+from storage.read.snapshot import File, Snapshot
+from storage.times import UNIT_NS
+
+# What is read in vain if the rows are too few: the filters' columns of this share of all rows.
+MOST_SHARE: Final = 0.25
+# More rows are better sorted at once.
+MOST_ROWS: Final = 10_000
+
+Scan = Callable[[Snapshot], pl.LazyFrame]
+
+
+def narrow(snapshot: Snapshot, question: FirstByTime, scan: Scan) -> Snapshot:
+    """The snapshot without files and times that cannot have one of the first rows.
+
+    `scan` gives the rows of a snapshot. Raises SnapshotExpired, FileNotFoundError.
+    """
+    if snapshot.time_column != question.name or not 0 < question.count <= MOST_ROWS or len(snapshot.files) < 2:
+        return snapshot
+    if not all(map(snapshot.has_times, snapshot.files)):
+        return snapshot
+    found = pl.Series(dtype=pl.Int64())
+    # What is not converted is of any time, and read with the first portion.
+    segments = snapshot.segments
+    for files, rest in _portions(snapshot.files, descending=question.descending):
+        found = pl.concat([found, _times(replace(snapshot, files=tuple(files), segments=segments), question, scan)])
+        found = found.sort(descending=question.descending).head(question.count)
+        segments = ()
+        edge = found[-1] if len(found) == question.count else None
+        if edge is not None and not any(_reaches(file, edge, descending=question.descending) for file in rest):
+            return _beyond(snapshot, edge, descending=question.descending)
+    return snapshot
+
+
+def _portions(files: Sequence[File], *, descending: bool) -> Iterator[tuple[list[File], list[File]]]:
+    """The files in order of time, in portions that double, each with those that are left."""
+    ordered = sorted(files, key=lambda file: -file.tmax if descending else file.tmin)
+    most, taken, size = MOST_SHARE * sum(file.rows for file in files), 0, 1
+    while ordered and (not taken or taken + sum(file.rows for file in ordered[:size]) <= most):
+        portion, ordered = ordered[:size], ordered[size:]
+        yield portion, ordered
+        taken += sum(file.rows for file in portion)
+        size *= 2
+
+
+def _times(snapshot: Snapshot, question: FirstByTime, scan: Scan) -> pl.Series:
+    """The times of the rows that the question's filters leave, ns since 1970."""
+    times = question.values(scan(snapshot)).collect(engine="streaming").to_series()
+    if not isinstance(times.dtype, pl.Datetime):
+        raise TypeError(f"the time column {snapshot.time_column!r} is {times.dtype}")
+    return times.cast(pl.Int64()) * UNIT_NS[times.dtype.time_unit]
+
+
+def _reaches(file: File, edge: int, *, descending: bool) -> bool:
+    return file.tmax >= edge if descending else file.tmin <= edge
+
+
+def _beyond(snapshot: Snapshot, edge: int, *, descending: bool) -> Snapshot:
+    """The snapshot from the edge on: times that equal it may be among the first rows."""
+    files = tuple(file for file in snapshot.files if _reaches(file, edge, descending=descending))
+    if descending:
+        start = edge if snapshot.start is None else max(edge, snapshot.start)
+        return replace(snapshot, files=files, start=start)
+    end = edge + 1 if snapshot.end is None else min(edge + 1, snapshot.end)
+    return replace(snapshot, files=files, end=end)

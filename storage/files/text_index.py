@@ -1,0 +1,238 @@
+"""The text index of a Parquet file: filters of its texts, a row group at a time, in the file itself.
+
+The index stands between the last row group and the footer, where Parquet's readers have no business: they find the
+footer from the end, and everything else from the footer. So a file and its index are published, copied, backed up and
+deleted as one. Which columns get which filters follows from their texts (docs/decisions/text-index.md).
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from errors import InternalError
+from storage.files.bit_filters import (
+    LONG_GRAMS,
+    SHORT_GRAMS,
+    Bits,
+    Hashes,
+    collect_grams,
+    gram_bits,
+    hash_texts,
+    pack,
+    value_bits,
+)
+
+MAGIC: Final = b"WEIRTXT1"
+LENGTH_BYTES: Final = 4
+PARQUET_TAIL_BYTES: Final = 8
+VALUES: Final = "values"
+SHORT: Final = "short"
+LONG: Final = "long"
+GRAMS: Final = {SHORT: SHORT_GRAMS, LONG: LONG_GRAMS}
+# Fewer rows than these cost less to read than an index to ask, and wait for compaction.
+LEAST_ROWS: Final = 4_096
+# The index takes at most this share of its file; where it would take more, all filters shrink alike.
+MOST_SHARE: Final = 0.1
+# Filters that would shrink to less than this share of their usual size tell next to nothing.
+LEAST_SHARE: Final = 0.25
+# With eight places a value: one of 1,700 texts that are not there seems to be there.
+BITS_PER_VALUE: Final = 16
+# A constant has many grams, of which all have to be there: a quarter of the bits may be set.
+BITS_PER_GRAM: Final = 4
+# A filter of few values or grams costs nothing.
+LEAST_BITS: Final = 64
+# Longer texts are asked for what they contain, shorter ones for what they are.
+LONG_BYTES: Final = 48
+# Longer ones have nearly every gram, and cost more to take apart than the rest of a conversion.
+LONGEST_BYTES: Final = 2_048
+# What tells whether the texts of a row group repeat.
+SAMPLE_ROWS: Final = 1_000
+# Values that take no more bytes than this for each row, because they repeat, can be asked for what they contain, too.
+FEW_BYTES_PER_ROW: Final = 2
+# Letters that some matcher takes for an ASCII letter where case does not count: I with a dot and i without, the Kelvin
+# sign, the long s.
+UNFOLDED: Final = tuple(letter.encode() for letter in "\u0130\u0131\u212a\u017f")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What an operator wants of a dataset's index. `columns`: as stored; None: chosen by their texts."""
+
+    columns: frozenset[str] | None = None
+
+    def covers(self, name: str) -> bool:
+        return self.columns is None or name in self.columns
+
+
+@dataclass(slots=True)
+class GroupTexts:
+    """What a column has in one row group, hashed; None where there is no filter for it.
+
+    `distinct`: about how many different values there are.
+    """
+
+    values: Hashes | None = None
+    distinct: int = 0
+    grams: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    is_unfolded: bool = False
+    is_escaped: bool = False
+
+    def size(self, kind: str, share: float) -> int:
+        """The bits of the filter of that kind, of `share` of its usual size; 0: there is none."""
+        if kind == VALUES:
+            return 0 if self.values is None else max(LEAST_BITS, int(self.distinct * BITS_PER_VALUE * share))
+        numbers = self.grams.get(kind)
+        return 0 if numbers is None else max(LEAST_BITS, int(len(numbers) * BITS_PER_GRAM * share))
+
+    def bits(self, kind: str, share: float) -> Bits:
+        """The filter of that kind, which there is."""
+        if kind == VALUES and self.values is not None:
+            return value_bits(self.values, self.size(kind, share))
+        return gram_bits(self.grams[kind], self.size(kind, share), GRAMS[kind])
+
+
+def group_texts(texts: pl.Series) -> GroupTexts:
+    """What to keep of the texts of a column in one row group."""
+    present = texts.drop_nulls() if texts.null_count() else texts
+    sample = present.head(SAMPLE_ROWS)
+    # Repeated texts are looked at once; where there are hardly any, finding them would cost more.
+    repeats = sample.n_unique() < 0.9 * len(sample)
+    distinct = present.unique() if repeats else present
+    mean_bytes = distinct.str.len_bytes().mean() or 0
+    if not isinstance(mean_bytes, float | int) or mean_bytes > LONGEST_BYTES:
+        return GroupTexts()
+    if mean_bytes > LONG_BYTES:
+        return _with_grams(GroupTexts(), distinct)
+    result = GroupTexts(hash_texts(distinct), len(distinct) if repeats else _approximate(distinct))
+    return _with_grams(result, distinct) if mean_bytes * len(distinct) <= FEW_BYTES_PER_ROW * len(texts) else result
+
+
+def _approximate(texts: pl.Series) -> int:
+    counted = texts.approx_n_unique()
+    return counted if isinstance(counted, int) else len(texts)
+
+
+def _with_grams(result: GroupTexts, distinct: pl.Series) -> GroupTexts:
+    # No gram is lost where two texts meet, and some are there that no text has.
+    data = (str(distinct.str.join("\0").item()) if len(distinct) else "").encode()
+    folded = data.lower()
+    result.grams = {kind: collect_grams(folded, grams) for kind, grams in GRAMS.items()}
+    result.is_escaped = b"\\u" in folded
+    result.is_unfolded = not data.isascii() and any(letter in data for letter in UNFOLDED)
+    return result
+
+
+def build(rows: pl.DataFrame, group_rows: int, most_bytes: int, chosen: Chosen = Chosen()) -> bytes:
+    """The index of the rows, of at most `most_bytes` bytes; nothing if there is nothing to say about them."""
+    names = [name for name, dtype in rows.schema.items() if dtype == pl.String() and chosen.covers(name)]
+    groups = [rows[start : start + group_rows] for start in range(0, rows.height, group_rows)]
+    texts = {name: [group_texts(group.get_column(name)) for group in groups] for name in names}
+    filters = list(_filters(texts))
+    wanted = sum(each.usual_bytes for each in filters)
+    # The least filters do not shrink, and all of them end with a whole byte.
+    room = (
+        most_bytes - len(_head(texts, filters, group_rows, 1.0)) - sum(each.count for each in filters) * LEAST_BITS // 4
+    )
+    share = min(1.0, room / max(1, wanted))
+    if not filters or share < LEAST_SHARE:
+        return b""
+    return b"".join((_head(texts, filters, group_rows, share), *(each.packed(share) for each in filters)))
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """The filters of one kind of a column, a row group at a time."""
+
+    column: str
+    kind: str
+    groups: Sequence[GroupTexts]
+
+    @property
+    def count(self) -> int:
+        return sum(group.size(self.kind, 1.0) > 0 for group in self.groups)
+
+    @property
+    def usual_bytes(self) -> int:
+        """What they take at their usual size."""
+        return sum(self.sizes(1.0)) // 8
+
+    def sizes(self, share: float) -> list[int]:
+        """The bits of each; 0: there is none."""
+        return [group.size(self.kind, share) for group in self.groups]
+
+    def packed(self, share: float) -> bytes:
+        """The filters one after the other."""
+        return pack([group.bits(self.kind, share) for group in self.groups if group.size(self.kind, share)])
+
+
+def _filters(texts: Mapping[str, Sequence[GroupTexts]]) -> Iterator[Filters]:
+    for name, groups in texts.items():
+        for kind in (VALUES, SHORT, LONG):
+            filters = Filters(name, kind, groups)
+            if filters.count:
+                yield filters
+
+
+def _head(
+    texts: Mapping[str, Sequence[GroupTexts]], filters: Sequence[Filters], group_rows: int, share: float
+) -> bytes:
+    """What stands before the filters: which they are, and of how many bits."""
+    header = {
+        "rows": group_rows,
+        "groups": len(next(iter(texts.values()), ())),
+        "filters": [[each.column, each.kind] for each in filters],
+        "unfolded": _numbers(texts, lambda group: group.is_unfolded),
+        "escaped": _numbers(texts, lambda group: group.is_escaped),
+    }
+    text = json.dumps(header, separators=(",", ":")).encode()
+    sizes = np.array([each.sizes(share) for each in filters], "<u4")
+    return b"".join((MAGIC, len(text).to_bytes(LENGTH_BYTES, "little"), text, sizes.tobytes()))
+
+
+def _numbers(texts: Mapping[str, Sequence[GroupTexts]], has: Callable[[GroupTexts], bool]) -> dict[str, list[int]]:
+    """The numbers of the groups that have it, of each column that has such groups."""
+    found = {name: [number for number, each in enumerate(groups) if has(each)] for name, groups in texts.items()}
+    return {name: numbers for name, numbers in found.items() if numbers}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in its file an index is; `bytes` is 0 where there is none."""
+
+    start: int = 0
+    bytes: int = 0
+
+
+def add_index(path: Path, rows: pl.DataFrame, group_rows: int, chosen: Chosen = Chosen()) -> Place:
+    """Put the index of the rows into the Parquet file at the path, which has just these rows. Raises OSError."""
+    if rows.height < LEAST_ROWS or not _is_wanted(chosen):
+        return Place()
+    index = build(rows, group_rows, int(path.stat().st_size * MOST_SHARE), chosen)
+    return insert(path, index) if index else Place()
+
+
+def _is_wanted(chosen: Chosen) -> bool:
+    return chosen.columns is None or bool(chosen.columns)
+
+
+def insert(path: Path, index: bytes) -> Place:
+    """Write the index between the file's last row group and its footer, whose offsets stay right. Raises OSError."""
+    with path.open("r+b") as file:
+        size = file.seek(-PARQUET_TAIL_BYTES, os.SEEK_END) + PARQUET_TAIL_BYTES
+        tail = file.read(PARQUET_TAIL_BYTES)
+        if tail[4:] != b"PAR1":
+            raise InternalError(f"the file {path.name} does not end as Parquet does")
+        start = size - PARQUET_TAIL_BYTES - int.from_bytes(tail[:4], "little")
+        file.seek(start)
+        footer = file.read()
+        file.seek(start)
+        file.write(index)
+        file.write(footer)
+    return Place(start, len(index))

@@ -1,0 +1,205 @@
+"""Text indexes: a row group that has a row that is wanted is never ruled out, and most of the others are."""
+
+import random
+import re
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.files.bit_filters import LONG_GRAMS, SHORT_GRAMS, collect_grams, hash_texts
+from storage.files.index_reader import IndexReader, map_index
+from storage.files.row_range import RowRange
+from storage.files.text_conditions import AnyOf, HasParts, IsOneOf, TextCondition
+from storage.files.text_index import MOST_SHARE, Chosen, Place, add_index, build
+
+GROUP_ROWS = 5
+LETTERS = 'aAbBkKiIsS019 -_\u0130\u0131\u017f\u212aäÄßΣσς日\0\n"\\'
+TEXTS = st.lists(st.none() | st.text(LETTERS, max_size=60), min_size=1, max_size=23)
+
+
+def groups_found(texts: list[str | None], condition: TextCondition) -> set[int]:
+    """The row groups that the index of these texts leaves."""
+    data = build(pl.DataFrame({"text": pl.Series(texts, dtype=pl.String())}), GROUP_ROWS, 10**6)
+    ranges = IndexReader().ranges("", np.frombuffer(data, np.uint8), len(texts), [(condition,)])
+    if ranges is None:
+        return set(range((len(texts) + GROUP_ROWS - 1) // GROUP_ROWS))
+    return {row // GROUP_ROWS for each in ranges for row in range(each.start, each.start + each.rows)}
+
+
+@given(TEXTS, st.text(LETTERS, max_size=30), st.data())
+def test_row_group_with_the_value_is_never_ruled_out(texts: list[str | None], other: str, data: st.DataObject) -> None:
+    value = data.draw(st.sampled_from([*(text for text in texts if text is not None), other]))
+
+    found = groups_found(texts, IsOneOf("text", (value, "neither")))
+
+    assert {number // GROUP_ROWS for number, text in enumerate(texts) if text == value} <= found
+
+
+@given(TEXTS, st.data(), st.booleans())
+def test_row_group_with_the_part_is_never_ruled_out(
+    texts: list[str | None], data: st.DataObject, ignore_case: bool
+) -> None:
+    """Case is ignored as ILIKE and `~*` do it: both the engine's lower case and folding of expressions."""
+    source = data.draw(st.sampled_from([text or "nothing" for text in texts]))
+    start = data.draw(st.integers(0, len(source)))
+    part = source[start : start + data.draw(st.integers(1, 20))]
+    part = data.draw(st.sampled_from([part, part.lower(), part.upper()])) if ignore_case else part
+
+    found = groups_found(texts, HasParts("text", (part,), ignore_case))
+
+    matches = re.compile(re.escape(part), re.IGNORECASE if ignore_case else 0)
+    has = {
+        number // GROUP_ROWS
+        for number, text in enumerate(texts)
+        if text is not None and (matches.search(text) or (ignore_case and part.lower() in text.lower()))
+    }
+    assert has <= found
+
+
+def needle(number: int) -> str:
+    """A word that is in one line only."""
+    return f"needle{random.Random(number).getrandbits(40):010x}"
+
+
+def log_lines(count: int) -> pl.DataFrame:
+    """Lines with an id each, a user of few, and a word of their own in every thousandth."""
+    draw = random.Random(7)
+    words = "connection reset by peer while the upstream was reading a response of the request queue".split()
+    texts = [
+        f"{' '.join(draw.choices(words, k=9))} id={draw.randrange(10**7)}" + (f" {needle(n)}" if n % 1000 == 0 else "")
+        for n in range(count)
+    ]
+    return pl.DataFrame(
+        {
+            "trace": [f"{draw.getrandbits(128):032x}" for _ in range(count)],
+            "user": [f"user-{draw.randrange(50_000)}" for _ in range(count)],
+            "level": [draw.choice(("info", "error")) for _ in range(count)],
+            "message": texts,
+            "n": range(count),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFrame, Place]:
+    """A file of 20 row groups with an index."""
+    rows = log_lines(40_000)
+    path = tmp_path_factory.mktemp("index") / "file.parquet"
+    rows.write_parquet(path, compression="zstd", compression_level=1, row_group_size=2_000)
+    return path, rows, add_index(path, rows, 2_000)
+
+
+def ranges_of(indexed: tuple[Path, pl.DataFrame, Place], *conditions: TextCondition) -> list[RowRange]:
+    path, rows, place = indexed
+    found = IndexReader().ranges(str(path), map_index(str(path), place), rows.height, [conditions])
+    return [RowRange(0, rows.height)] if found is None else list(found)
+
+
+def test_value_is_found_in_its_row_group(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+    trace = indexed[1]["trace"][12_345]
+
+    assert ranges_of(indexed, IsOneOf("trace", (trace,))) == [RowRange(12_000, 2_000)]
+
+
+def test_value_that_is_nowhere_is_found_nowhere(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+    assert ranges_of(indexed, IsOneOf("trace", ("0" * 32,))) == []
+    assert ranges_of(indexed, IsOneOf("level", ("fatal",))) == []
+
+
+def test_last_row_group_is_shorter(tmp_path: Path) -> None:
+    rows = log_lines(4_500)
+    path = tmp_path / "file.parquet"
+    rows.write_parquet(path, row_group_size=2_000)
+    place = add_index(path, rows, 2_000)
+
+    assert ranges_of((path, rows, place), IsOneOf("trace", (rows["trace"][4_400],))) == [RowRange(4_000, 500)]
+
+
+def test_part_is_found_in_its_row_group(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+    assert ranges_of(indexed, HasParts("message", (needle(31_000),))) == [RowRange(30_000, 2_000)]
+    assert ranges_of(indexed, HasParts("message", (needle(31_000).upper(),), ignore_case=True)) == [
+        RowRange(30_000, 2_000)
+    ]
+
+
+def test_part_of_three_letters_that_is_nowhere_is_found_nowhere(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+    assert ranges_of(indexed, HasParts("message", ("zqj",))) == []
+
+
+def test_part_of_two_letters_rules_nothing_out(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+    assert ranges_of(indexed, HasParts("message", ("zq",))) == [RowRange(0, 40_000)]
+
+
+def test_all_conditions_have_to_hold_and_one_branch_is_enough(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+    traces = indexed[1]["trace"]
+    first, second = IsOneOf("trace", (traces[2],)), IsOneOf("trace", (traces[30_002],))
+
+    assert ranges_of(indexed, first, second) == []
+    assert ranges_of(indexed, AnyOf(((first,), (second,)))) == [RowRange(0, 2_000), RowRange(30_000, 2_000)]
+
+
+def test_column_without_an_index_rules_nothing_out(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+    assert ranges_of(indexed, IsOneOf("unknown", ("x",))) == [RowRange(0, 40_000)]
+
+
+def test_index_takes_no_more_than_its_share_of_the_file(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+    path, _, place = indexed
+
+    assert 0 < place.bytes <= MOST_SHARE * (path.stat().st_size - place.bytes)
+
+
+def test_file_with_an_index_is_read_as_before(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+    """Parquet format, "File format": readers find the footer from the end, and pages by offsets from the beginning."""
+    path, rows, _ = indexed
+
+    assert pl.read_parquet(path).equals(rows)
+    assert pl.scan_parquet(path).slice(12_000, 2_000).collect().equals(rows[12_000:14_000])
+    assert pl.from_arrow(pq.read_table(path)).select(rows.columns).equals(rows)  # type: ignore[union-attr]
+    assert duckdb.sql(f"SELECT count(DISTINCT trace) FROM '{path}' WHERE n < 100").fetchall() == [(100,)]
+
+
+def test_only_the_columns_that_are_wanted_are_indexed(tmp_path: Path) -> None:
+    rows = log_lines(5_000)
+    path = tmp_path / "file.parquet"
+    rows.write_parquet(path, row_group_size=2_000)
+
+    place = add_index(path, rows, 2_000, Chosen(frozenset({"user"})))
+
+    assert ranges_of((path, rows, place), IsOneOf("user", ("nobody",))) == []
+    assert ranges_of((path, rows, place), IsOneOf("trace", ("nothing",))) == [RowRange(0, 5_000)]
+
+
+def test_no_columns_are_no_index(tmp_path: Path) -> None:
+    rows = log_lines(5_000)
+    path = tmp_path / "file.parquet"
+    rows.write_parquet(path)
+    before = path.read_bytes()
+
+    assert add_index(path, rows, 2_000, Chosen(frozenset())) == Place()
+    assert path.read_bytes() == before
+
+
+def test_escaped_letters_of_json_are_not_missed() -> None:
+    rest = ',"path":"/orders/checkout/confirm","host":"node-12"}'
+    plain, escaped, other = '{"user":"annabel"' + rest, r'{"user":"\u0061nnabel"' + rest, '{"user":"bob"' + rest
+    wanted = HasParts("text", ("annabel",), in_json=True)
+
+    assert groups_found([plain] * 5 + [escaped] * 5 + [other] * 5, wanted) == {0, 1}
+
+
+def test_hashes_are_written_in_files_and_stay_the_same() -> None:
+    hashes = hash_texts(pl.Series(["", "a", "trace-12345", "日本語のテキスト"]))
+
+    expected = ["0000000000000000", "265a76381b7bc39f", "0c673631143dc3c2", "2d1a33d78f2bec19"]
+    assert [f"{each:016x}" for each in hashes.tolist()] == expected
+
+
+def test_grams_are_written_in_files_and_stay_the_same() -> None:
+    assert collect_grams(b"abcd", SHORT_GRAMS).tolist() == [45983, 55309]
+    assert collect_grams(b"abcdefgh", LONG_GRAMS).tolist() == [813358, 928698]
