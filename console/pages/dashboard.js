@@ -118,7 +118,7 @@ function Grid({ tiles, isEditing, setTiles, edit, about }) {
           style=${{ left: `${x * cell}px`, top: `${y * ROW_PX}px`, width: `${w * cell - GAP_PX}px`, height: `${h * ROW_PX - GAP_PX}px` }}>
         <header onPointerDown=${hold(at, "move")}><span class="grow ellipsis">${tile.title}</span>
           ${isEditing ? html`<button type="button" class="tiny" onClick=${() => edit(at)}>Edit the tile</button>` : html`<button type="button" class="plain tiny" aria-label=${`Open the statement of ${tile.title}`} title="Open the statement" onClick=${() => openTile(tile, about)}>↗</button>`}</header>
-        <${Tile} tile=${tile} about=${about} height=${h * ROW_PX - GAP_PX - 60} />
+        <${Tile} tile=${tile} about=${about} height=${h * ROW_PX - GAP_PX - 92} />
         ${isEditing && html`<button type="button" class="corner" aria-label="Size" tabindex="-1" onPointerDown=${hold(at, "size")}></button>`}
       </section>`;
     })}

@@ -65,8 +65,8 @@ function Page({ found }) {
         <${Fault} error=${names.error} retry=${names.again} />
         <${Wait} on=${busy} />
         <${Fault} error=${error} />
-        ${data?.warnings?.map((each) => html`<div class="notice small">${each}</div>`)}
-        ${data && html`<div class="status"><span>${formatCount(data.series)} series, a point every ${data.step} s</span></div>
+        ${!error && data?.warnings?.map((each) => html`<div class="notice small">${each}</div>`)}
+        ${data && !error && html`<div class="status"><span>${formatCount(data.series)} series, a point every ${data.step} s</span></div>
           ${chart === "heatmap" ? html`<${HeatMap} ...${heat(["time", "le", "n"], data.records)} zone=${zone} />` : html`<${ResultChart} chart=${chart} fields=${data.fields} rows=${data.records} height=${380} zone=${zone} range=${range} onSelect=${({ start, end }) => change({ from: String(start), to: String(end) })} />`}`}
         ${!query.q && html`<${Names} names=${names.data ?? []} choose=${(name) => change({ q: name })} />`}
         ${isAdding && html`<${AddToDashboard} tile=${{ query: "SELECT 1 AS promql", promql: query.q, dataset: dataset.name, chart: chart === "table" ? "table" : chart }} close=${() => setAdding(false)} />`}`}`;

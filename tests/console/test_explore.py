@@ -257,3 +257,22 @@ def test_first_view_is_there_within_a_second_of_its_files(visit: Callable[..., V
     print(f"first contentful paint after {drawn:.0f} ms")
     assert drawn < 10_000
     assert re.fullmatch(r".*/", page.url)
+
+
+def test_live_tail_shows_each_event_once_and_pauses(visit: Callable[..., Visit], service: Service):
+    """Api.md section 8, as people see it."""
+    service.ingest("console-live", {"message": "before"}).raise_for_status()
+    page = visit().sign_in(path=explore(dataset="console-live", live="1"))
+    expect(page.get_by_text("Following")).to_be_visible()
+
+    for number in range(3):
+        service.ingest("console-live", [{"message": f"live {number} {each}"} for each in range(5)]).raise_for_status()
+
+    expect(page.get_by_role("gridcell", name="live 2 4")).to_be_visible()
+    expect(page.locator(".grid-row")).to_have_count(15)
+    page.get_by_role("button", name="Pause").click()
+    service.ingest("console-live", {"message": "while paused"}).raise_for_status()
+    expect(page.get_by_text("paused, 1 waiting")).to_be_visible()
+    expect(page.locator(".grid-row")).to_have_count(15)
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_role("gridcell", name="while paused")).to_be_visible()
