@@ -21,7 +21,7 @@ RETIRED = frozenset(
     """
     Among Attendance Combine Crew Duties Exchange Form Found Gathering Keeping Lookup Memory Narrowing Once Own Pack
     Parts Pile Place Places Prepared Rare Reading Receipt Reception Remembered Rounds Run Shapes Shared Small Staged
-    Tail Tails Verdict Walked Wanted Water
+    Tail Tails Verdict Walked EvaluationLimits Water
     account attendance attended beyond census contenders departure duty every extended farewell form_of headline hear
     judge keeping lane owned piled piles places receipt reviver says spelled stage to_few waiter walked widened
     _asked _ends _fresh _likeness _proven _tail _tails _tried _widened

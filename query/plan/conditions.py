@@ -37,7 +37,7 @@ C = TypeVar("C")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Generic[C]):
+class ConditionReader(Generic[C]):
     """How conditions of one kind are read: those that a part of a filter sets, and one under other names of columns.
 
     A condition about a column that has no other name is None then.
@@ -49,51 +49,53 @@ class Reading(Generic[C]):
 
 def file_conditions(relation: Relation) -> Mapping[str, Sequence[Conditions]]:
     """The conditions of every scan, by dataset. A file that no scan finds rows in need not be read."""
-    return scan_conditions(relation, Reading(_conditions, _renamed))
+    return scan_conditions(relation, ConditionReader(_conditions, _renamed))
 
 
-def scan_conditions(relation: Relation, reading: Reading[C]) -> Mapping[str, Sequence[tuple[C, ...]]]:
+def scan_conditions(relation: Relation, reader: ConditionReader[C]) -> Mapping[str, Sequence[tuple[C, ...]]]:
     """What each scan asks of its rows, by dataset."""
     by_dataset: dict[str, list[tuple[C, ...]]] = {}
-    for dataset, conditions in _scans(relation, (), reading):
+    for dataset, conditions in _scans(relation, (), reader):
         by_dataset.setdefault(dataset, []).append(conditions)
     return by_dataset
 
 
-def _scans(relation: Relation, required: tuple[C, ...], reading: Reading[C]) -> Iterator[tuple[str, tuple[C, ...]]]:
+def _scans(
+    relation: Relation, required: tuple[C, ...], reader: ConditionReader[C]
+) -> Iterator[tuple[str, tuple[C, ...]]]:
     """The scans under a relation with their conditions. Only its rows that satisfy `required` matter above it."""
     match relation:
         case Scan():
             names = {field.id: name for name, field in zip(relation.names, relation.fields, strict=True)}
-            yield relation.dataset, _rename(required, names, reading)
+            yield relation.dataset, _rename(required, names, reader)
         case Filter():
-            conditions = tuple(condition for part in conjuncts(relation.predicate) for condition in reading.of(part))
-            yield from _scans(relation.input, (*required, *conditions), reading)
+            conditions = tuple(condition for part in conjuncts(relation.predicate) for condition in reader.of(part))
+            yield from _scans(relation.input, (*required, *conditions), reader)
         case Project():
             pairs = zip(relation.fields, relation.values, strict=True)
             names = {field.id: value.id for field, value in pairs if isinstance(value, Column)}
-            yield from _scans(relation.input, _rename(required, names, reading), reading)
+            yield from _scans(relation.input, _rename(required, names, reader), reader)
         case CteRef():
             sources = zip(relation.fields, relation.input.fields, strict=True)
             names = {field.id: source.id for field, source in sources}
-            yield from _scans(relation.input, _rename(required, names, reading), reading)
+            yield from _scans(relation.input, _rename(required, names, reader), reader)
         case Sort():
-            yield from _scans(relation.input, required, reading)
+            yield from _scans(relation.input, required, reader)
         case Join(kind="inner" | "left" | "semi" | "anti") | LookupJoin():
             names = {field.id: field.id for field in relation.left.fields}
-            yield from _scans(relation.left, _rename(required, names, reading), reading)
+            yield from _scans(relation.left, _rename(required, names, reader), reader)
             inner = relation.right.fields if relation.kind == "inner" else ()
             names = {field.id: field.id for field in inner}
-            yield from _scans(relation.right, _rename(required, names, reading), reading)
+            yield from _scans(relation.right, _rename(required, names, reader), reader)
         case _:
             for child in children(relation):
                 if isinstance(child, Relation):
-                    yield from _scans(child, (), reading)
+                    yield from _scans(child, (), reader)
 
 
-def _rename(conditions: tuple[C, ...], names: Mapping[str, str], reading: Reading[C]) -> tuple[C, ...]:
+def _rename(conditions: tuple[C, ...], names: Mapping[str, str], reader: ConditionReader[C]) -> tuple[C, ...]:
     """The conditions under other names of their columns; those of columns without one are dropped."""
-    renamed = (reading.renamed(condition, names) for condition in conditions)
+    renamed = (reader.renamed(condition, names) for condition in conditions)
     return tuple(condition for condition in renamed if condition is not None)
 
 

@@ -23,7 +23,7 @@ from query.pg.patterns.tree import (
     parse_regex,
 )
 from query.pg.patterns.tree import Sequence as Parts
-from query.plan.conditions import Reading, scan_conditions
+from query.plan.conditions import ConditionReader, scan_conditions
 from query.plan.traverse import conjuncts
 from query.plan.tree import Call, Column, Constant, InList, Logic, Relation, Scalar
 from storage.files.text_conditions import AnyOf, HasParts, IsOneOf, TextCondition, TextConditions
@@ -40,7 +40,7 @@ _TEXTS: Final = ("text",)
 
 def text_conditions(relation: Relation) -> Mapping[str, Sequence[TextConditions]]:
     """What every scan asks of its texts, by dataset."""
-    return scan_conditions(relation, Reading(_conditions, _renamed))
+    return scan_conditions(relation, ConditionReader(_conditions, _renamed))
 
 
 def _renamed(condition: TextCondition, names: Mapping[str, str]) -> TextCondition | None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from storage.files.bit_filters import Bits, Grams, GroupFilters, Hashes, alignments, hash_texts
 from storage.files.row_range import RowRange
 from storage.files.text_conditions import AnyOf, HasParts, IsOneOf, TextCondition, TextConditions
-from storage.files.text_index import GRAMS, LENGTH_BYTES, MAGIC, VALUES, Place
+from storage.files.text_index import GRAMS, LENGTH_BYTES, MAGIC, VALUES, IndexLocation
 
 Octets = NDArray[np.uint8]
 
@@ -179,7 +179,7 @@ def _ranges(found: Bits, group_rows: int, rows: int) -> Iterator[RowRange]:
         yield RowRange(start, min(last * group_rows, rows) - start)
 
 
-def map_index(path: str, place: Place) -> Octets:
+def map_index(path: str, place: IndexLocation) -> Octets:
     """The bytes of a file's index. They are read as they are looked at, a few pages of many. Raises OSError."""
     begin = place.start - place.start % mmap.ALLOCATIONGRANULARITY
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

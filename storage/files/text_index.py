@@ -203,26 +203,26 @@ def _numbers(texts: Mapping[str, Sequence[GroupTexts]], has: Callable[[GroupText
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class IndexLocation:
     """Where in its file an index is; `bytes` is 0 where there is none."""
 
     start: int = 0
     bytes: int = 0
 
 
-def add_index(path: Path, rows: pl.DataFrame, group_rows: int, chosen: Chosen = Chosen()) -> Place:
+def add_index(path: Path, rows: pl.DataFrame, group_rows: int, chosen: Chosen = Chosen()) -> IndexLocation:
     """Put the index of the rows into the Parquet file at the path, which has just these rows. Raises OSError."""
     if rows.height < LEAST_ROWS or not _is_wanted(chosen):
-        return Place()
+        return IndexLocation()
     index = build(rows, group_rows, int(path.stat().st_size * MOST_SHARE), chosen)
-    return insert(path, index) if index else Place()
+    return insert(path, index) if index else IndexLocation()
 
 
 def _is_wanted(chosen: Chosen) -> bool:
     return chosen.columns is None or bool(chosen.columns)
 
 
-def insert(path: Path, index: bytes) -> Place:
+def insert(path: Path, index: bytes) -> IndexLocation:
     """Write the index between the file's last row group and its footer, whose offsets stay right. Raises OSError."""
     with path.open("r+b") as file:
         size = file.seek(-PARQUET_TAIL_BYTES, os.SEEK_END) + PARQUET_TAIL_BYTES
@@ -235,4 +235,4 @@ def insert(path: Path, index: bytes) -> Place:
         file.seek(start)
         file.write(index)
         file.write(footer)
-    return Place(start, len(index))
+    return IndexLocation(start, len(index))

@@ -14,7 +14,7 @@ from storage.files.index_reader import IndexReader, Octets, map_index
 from storage.files.row_range import RowRange
 from storage.files.store import read_range
 from storage.files.text_conditions import TextConditions
-from storage.files.text_index import Place
+from storage.files.text_index import IndexLocation
 from storage.read.snapshot import Snapshot
 
 MIB: Final = 1024 * 1024
@@ -68,7 +68,7 @@ def _is_worth_it(file: File, found: Sequence[RowRange]) -> bool:
 
 
 def _map(path: str, file: File) -> Octets | None:
-    return map_index(path, Place(file.index_start, file.index_bytes)) if file.index_bytes else None
+    return map_index(path, IndexLocation(file.index_start, file.index_bytes)) if file.index_bytes else None
 
 
 def _fetch(snapshot: Snapshot) -> dict[str, Octets]:

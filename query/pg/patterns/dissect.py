@@ -59,7 +59,7 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GroupSpans:
     """A match, asked as Python's."""
 
     text: str
@@ -96,11 +96,11 @@ class Dissector:
         self._inner = {node.number: node.inner for node in _capturing(regex.root)}
         self._tests: dict[Node, re.Pattern[str]] = {}
 
-    def search(self, text: str, start: int = 0) -> Found | None:
+    def search(self, text: str, start: int = 0) -> GroupSpans | None:
         """The first match from a place on."""
         return _Run(self, text).search(start)
 
-    def finditer(self, text: str, start: int = 0) -> Iterator[Found]:
+    def finditer(self, text: str, start: int = 0) -> Iterator[GroupSpans]:
         """All matches; behind an empty one the search goes on a character further."""
         while start <= len(text):
             match = self.search(text, start)
@@ -246,7 +246,7 @@ class _Run:
     known: dict[tuple[int, int, bool], tuple[int, ...]] = field(default_factory=dict)
     spans: list[Span | None] = field(default_factory=list)
 
-    def search(self, start: int) -> Found | None:
+    def search(self, start: int) -> GroupSpans | None:
         """cfindloop: the places between which a match may begin are found by the expression without its references."""
         root, stop = self.pattern.root, len(self.text)
         while start <= stop:
@@ -273,11 +273,11 @@ class _Run:
                 nearest = ends[0]
         return nearest
 
-    def _from(self, root: _Part, begin: int) -> Found | None:
+    def _from(self, root: _Part, begin: int) -> GroupSpans | None:
         for end in self._in_order(root, begin, len(self.text)):
             self.spans = [None] * (self.pattern.groups + 1)
             if self._divide(root, begin, end):
-                return Found(self.text, ((begin, end), *self.spans[1:]))
+                return GroupSpans(self.text, ((begin, end), *self.spans[1:]))
         return None
 
     def _in_order(self, part: _Part, begin: int, limit: int) -> Iterator[int]:
@@ -399,11 +399,11 @@ class _Run:
         key = (id(node), begin, loosely)
         known = self.known.get(key)
         if known is None:
-            known = self.known[key] = tuple(sorted(self._ends(node, begin, loosely)))
+            known = self.known[key] = tuple(sorted(self._possible_ends(node, begin, loosely)))
             self._count(1 + len(known))
         return known
 
-    def _ends(self, node: Node, begin: int, loosely: bool) -> set[int]:
+    def _possible_ends(self, node: Node, begin: int, loosely: bool) -> set[int]:
         match node:
             case Chars() | Any():
                 matched = begin < len(self.text) and self.pattern.test(node).fullmatch(self.text[begin])

@@ -16,11 +16,13 @@ from storage.files.bit_filters import LONG_GRAMS, SHORT_GRAMS, collect_grams, ha
 from storage.files.index_reader import IndexReader, map_index
 from storage.files.row_range import RowRange
 from storage.files.text_conditions import AnyOf, HasParts, IsOneOf, TextCondition
-from storage.files.text_index import MOST_SHARE, Chosen, Place, add_index, build
+from storage.files.text_index import MOST_SHARE, Chosen, IndexLocation, add_index, build
 
 GROUP_ROWS = 5
 LETTERS = 'aAbBkKiIsS019 -_\u0130\u0131\u017f\u212aäÄßΣσς日\0\n"\\'
 TEXTS = st.lists(st.none() | st.text(LETTERS, max_size=60), min_size=1, max_size=23)
+
+Indexed = tuple[Path, pl.DataFrame, IndexLocation]
 
 
 def groups_found(texts: list[str | None], condition: TextCondition) -> set[int]:
@@ -87,7 +89,7 @@ def log_lines(count: int) -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFrame, Place]:
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Indexed:
     """A file of 20 row groups with an index."""
     rows = log_lines(40_000)
     path = tmp_path_factory.mktemp("index") / "file.parquet"
@@ -95,19 +97,19 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFram
     return path, rows, add_index(path, rows, 2_000)
 
 
-def ranges_of(indexed: tuple[Path, pl.DataFrame, Place], *conditions: TextCondition) -> list[RowRange]:
+def ranges_of(indexed: Indexed, *conditions: TextCondition) -> list[RowRange]:
     path, rows, place = indexed
     found = IndexReader().ranges(str(path), map_index(str(path), place), rows.height, [conditions])
     return [RowRange(0, rows.height)] if found is None else list(found)
 
 
-def test_value_is_found_in_its_row_group(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+def test_value_is_found_in_its_row_group(indexed: Indexed) -> None:
     trace = indexed[1]["trace"][12_345]
 
     assert ranges_of(indexed, IsOneOf("trace", (trace,))) == [RowRange(12_000, 2_000)]
 
 
-def test_value_that_is_nowhere_is_found_nowhere(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+def test_value_that_is_nowhere_is_found_nowhere(indexed: Indexed) -> None:
     assert ranges_of(indexed, IsOneOf("trace", ("0" * 32,))) == []
     assert ranges_of(indexed, IsOneOf("level", ("fatal",))) == []
 
@@ -121,22 +123,26 @@ def test_last_row_group_is_shorter(tmp_path: Path) -> None:
     assert ranges_of((path, rows, place), IsOneOf("trace", (rows["trace"][4_400],))) == [RowRange(4_000, 500)]
 
 
-def test_part_is_found_in_its_row_group(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+def test_part_is_found_in_its_row_group(indexed: Indexed) -> None:
     assert ranges_of(indexed, HasParts("message", (needle(31_000),))) == [RowRange(30_000, 2_000)]
     assert ranges_of(indexed, HasParts("message", (needle(31_000).upper(),), ignore_case=True)) == [
         RowRange(30_000, 2_000)
     ]
 
 
-def test_part_of_three_letters_that_is_nowhere_is_found_nowhere(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+def test_part_of_three_letters_that_is_nowhere_is_found_nowhere(
+    indexed: Indexed,
+) -> None:
     assert ranges_of(indexed, HasParts("message", ("zqj",))) == []
 
 
-def test_part_of_two_letters_rules_nothing_out(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+def test_part_of_two_letters_rules_nothing_out(indexed: Indexed) -> None:
     assert ranges_of(indexed, HasParts("message", ("zq",))) == [RowRange(0, 40_000)]
 
 
-def test_all_conditions_have_to_hold_and_one_branch_is_enough(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+def test_all_conditions_have_to_hold_and_one_branch_is_enough(
+    indexed: Indexed,
+) -> None:
     traces = indexed[1]["trace"]
     first, second = IsOneOf("trace", (traces[2],)), IsOneOf("trace", (traces[30_002],))
 
@@ -144,17 +150,17 @@ def test_all_conditions_have_to_hold_and_one_branch_is_enough(indexed: tuple[Pat
     assert ranges_of(indexed, AnyOf(((first,), (second,)))) == [RowRange(0, 2_000), RowRange(30_000, 2_000)]
 
 
-def test_column_without_an_index_rules_nothing_out(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+def test_column_without_an_index_rules_nothing_out(indexed: Indexed) -> None:
     assert ranges_of(indexed, IsOneOf("unknown", ("x",))) == [RowRange(0, 40_000)]
 
 
-def test_index_takes_no_more_than_its_share_of_the_file(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+def test_index_takes_no_more_than_its_share_of_the_file(indexed: Indexed) -> None:
     path, _, place = indexed
 
     assert 0 < place.bytes <= MOST_SHARE * (path.stat().st_size - place.bytes)
 
 
-def test_file_with_an_index_is_read_as_before(indexed: tuple[Path, pl.DataFrame, Place]) -> None:
+def test_file_with_an_index_is_read_as_before(indexed: Indexed) -> None:
     """Parquet format, "File format": readers find the footer from the end, and pages by offsets from the beginning."""
     path, rows, _ = indexed
 
@@ -181,7 +187,7 @@ def test_no_columns_are_no_index(tmp_path: Path) -> None:
     rows.write_parquet(path)
     before = path.read_bytes()
 
-    assert add_index(path, rows, 2_000, Chosen(frozenset())) == Place()
+    assert add_index(path, rows, 2_000, Chosen(frozenset())) == IndexLocation()
     assert path.read_bytes() == before
 
 

@@ -9,7 +9,7 @@ from models.file import File
 from storage.files.index_reader import IndexReader, map_index
 from storage.files.row_range import RowRange
 from storage.files.text_conditions import IsOneOf
-from storage.files.text_index import LEAST_ROWS, MOST_SHARE, Place
+from storage.files.text_index import LEAST_ROWS, MOST_SHARE, IndexLocation
 from storage.read.dataset_stats import dataset_stats
 from storage.upkeep.compaction import compact
 from storage.upkeep.inspection import inspect
@@ -34,7 +34,7 @@ def append(bench: Bench, first: int) -> None:
 
 def ranges(bench: Bench, found: File, wanted: str, column_name: str = "trace") -> tuple[RowRange, ...] | None:
     path = f"{bench.layout.root}/{found.path}"
-    index = map_index(path, Place(found.index_start, found.index_bytes))
+    index = map_index(path, IndexLocation(found.index_start, found.index_bytes))
     return IndexReader().ranges(path, index, found.rows, [(IsOneOf(column_name, (wanted,)),)])
 
 
