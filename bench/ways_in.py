@@ -151,14 +151,14 @@ def us_per_request(pid: int, senders: list[Callable[[], object]]) -> float:
 def measure(service: Service, port: int, count: int) -> dict[str, list[float]]:
     """For each way the microseconds of each round."""
     key = service.make_key("bench", {"privilege": "ingestor"})
-    worker = children(service.process.pid)[0]
-    grpc_process = next(pid for pid in children(worker) if b"otlp_grpc" in Path(f"/proc/{pid}/cmdline").read_bytes())
     found: dict[str, list[float]] = {}
     senders = {}
     for number, (name, way) in enumerate(ways(count).items()):
         senders[name] = [sender(service, port, key, way, f"bench_{number}") for _ in range(CONNECTIONS)]
         senders[name][0]()
         found[name] = []
+    worker = children(service.process.pid)[0]
+    grpc_process = next(pid for pid in children(worker) if b"otlp_grpc" in Path(f"/proc/{pid}/cmdline").read_bytes())
     for _ in range(ROUNDS):
         for name in senders:
             found[name].append(us_per_request(grpc_process if name == "OTLP/gRPC" else worker, senders[name]))

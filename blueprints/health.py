@@ -18,9 +18,11 @@ about = protect(Blueprint("about", __name__))
 
 @public.get("/")
 def root() -> Response:
-    """The console for browsers, the banner for Elasticsearch's clients; Grafana's data sources want exactly 200."""
-    sent = request.headers
-    if is_client(sent.get("User-Agent", ""), sent.get("Accept", ""), sent.get("X-Elastic-Client-Meta")):
+    """The console for browsers, Elasticsearch's banner for its clients.
+
+    Grafana's data sources probe the base address and want exactly 200.
+    """
+    if _is_elasticsearch_client():
         return _banner()
     pointer = {"service": "weir", "documentation": "/api/v1/openapi.json"}
     answer = page() if _is_browser() else jsonify(pointer)
@@ -32,6 +34,11 @@ def _is_browser() -> bool:
     """Whether HTML is asked for by name, and liked better than JSON: `*/*` alone is a program's."""
     accepted = request.accept_mimetypes
     return bool(services().console.page) and accepted["text/html"] > accepted["application/json"]
+
+
+def _is_elasticsearch_client() -> bool:
+    sent = request.headers
+    return is_client(sent.get("User-Agent", ""), sent.get("Accept", ""), sent.get("X-Elastic-Client-Meta"))
 
 
 def _banner() -> Response:
