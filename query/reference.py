@@ -30,18 +30,24 @@ One `SELECT`, `WITH`, `VALUES`, `TABLE` or set operation, or `EXPLAIN` of one.
 - `LIMIT` and `OFFSET` take expressions, subqueries and, in LATERAL, columns of the outer query.
 - Subqueries as values, in `IN`, `EXISTS`, `ANY`, `ALL`, `ARRAY(...)`, correlated or not. `WITH RECURSIVE` up to
   1,000 rounds.
+- `TABLESAMPLE BERNOULLI | SYSTEM (percentage) [REPEATABLE (seed)]`; rows are chosen one by one by either method.
+  `jsonb_to_recordset(value) AS x(a int, b text)` and its kin.
 - Windows with `ROWS`, `RANGE`, `GROUPS`, `EXCLUDE`, named windows. Aggregates with `DISTINCT`, `ORDER BY`,
   `FILTER`, `WITHIN GROUP`.
 - Types: `boolean`, `smallint`, `integer`, `bigint`, `numeric`, `real`, `double precision`, `text`, `varchar(n)`,
-  `char(n)`, `bytea`, `date`, `time`, `timestamp`, `timestamptz`, `interval`, `json`, `jsonb` and arrays of one
-  dimension.
+  `char(n)`, `bytea`, `date`, `time`, `timestamp`, `timestamptz`, `interval`, `json`, `jsonb`, `uuid`, `inet`, `cidr`
+  and arrays of one dimension. `jsonpath` as a constant. Functions that PostgreSQL implements operators with
+  (`jsonb_contains`, `int4eq`) are taken for the operators.
 - Extensions: an unquoted name also matches a column case-insensitively when unique; `TRY_CAST`;
   `approx_count_distinct`.
 
-Limits: `numeric` has 38 digits, of a quotient 22 after the point. Years are 1 to 9999. The time zone is UTC.
+Limits: `numeric` has 38 digits, of a quotient up to 22 after the point: as many as PostgreSQL would have, row by
+row. Years are 1 to 9999. The time zone is UTC.
 Text is ordered by code point (`COLLATE "C"`).
 
-## Functions
+## Topics
+
+{topics}
 
 `!` marks an argument that has to be a constant, `...` one that repeats.
 """
@@ -49,7 +55,31 @@ Text is ordered by code point (`COLLATE "C"`).
 
 def page() -> str:
     """The whole page as Markdown."""
-    return "\n".join([_INTRODUCTION, *_syntax(), *_functions(), *_aggregates(), *_windows()]).rstrip() + "\n"
+    introduction = _INTRODUCTION.replace("{topics}", _topics())
+    return "\n".join([introduction, *_syntax(), *_functions(), *_aggregates(), *_windows()]).rstrip() + "\n"
+
+
+def _topics() -> str:
+    """Links to the tables."""
+    titles = ("Syntax", *sorted(_shown()), "Aggregates", "Window functions")
+    return ", ".join(f"[{title}](#{title.lower().replace(' ', '-')})" for title in titles) + "."
+
+
+def _shown() -> dict[str, list[Function]]:
+    """The functions that can be written, by topic; those behind syntax of its own stand in the table of forms."""
+    shown: dict[str, list[Function]] = {}
+    for family, functions in by_family().items():
+        written = [function for function in functions if not _is_behind_syntax(function)]
+        if written:
+            shown[family] = written
+    return shown
+
+
+def _is_behind_syntax(function: Function) -> bool:
+    return " " in function.name or function.name in _BEHIND_SYNTAX
+
+
+_BEHIND_SYNTAX: Final = ("sampled", "extract")
 
 
 def completions() -> list[tuple[str, str, str, str]]:
@@ -76,7 +106,7 @@ def _syntax() -> Iterator[str]:
 
 
 def _functions() -> Iterator[str]:
-    for family, functions in sorted(by_family().items()):
+    for family, functions in sorted(_shown().items()):
         yield f"## {family}\n"
         yield "| form | result | meaning |\n|---|---|---|"
         for function in sorted(functions, key=lambda entry: entry.key):

@@ -8,7 +8,7 @@ from query import fault
 from query.bind.block import Block
 from query.bind.operators import require_hashable, require_sortable
 from query.bind.type_resolution import coerce, unknown_to_text
-from query.functions.postgres_names import postgresql_functions
+from query.functions.postgres_names import has_form, postgresql_functions
 from query.functions.registry import AGGREGATES, SYNTAX, Aggregate, aggregate_of, syntax, type_named
 from query.pg.types import FLOAT8, TEXT, PgType, array_of, implicit, same
 from query.plan.tree import AggregateCall, ArrayOf, Constant, RowOf, Scalar, SortKey
@@ -230,6 +230,8 @@ def _convert(word: str, value: Scalar, position: int | None) -> Scalar:
 
 def _no_such(name: str, types: list[PgType], position: int | None) -> Exception:
     shown = ", ".join(pg_type.sql_name for pg_type in types)
+    if has_form(name, types):
+        return fault.unsupported(f"function {name}({shown})", position)
     return fault.invalid(fault.UNDEFINED_FUNCTION, f"function {name}({shown}) does not exist", position)
 
 

@@ -9,7 +9,7 @@ from query.bind.block import Block
 from query.bind.named_arguments import in_order
 from query.bind.type_resolution import call, coerce
 from query.pg.types import TEXT, array_of
-from query.plan.tree import Scalar
+from query.plan.tree import ArrayOf, Constant, Scalar
 from query.syntax.positions import position_of
 
 SERIES_FUNCTIONS: Final = {
@@ -25,13 +25,29 @@ SERIES_FUNCTIONS: Final = {
     "string_to_table": "string_to_array",
     "generate_subscripts": "generate_subscripts",
     "regexp_matches": "regexp_matches",
+    "jsonb_path_query": "jsonb_path_query",
 }
 """Set-returning functions, and the function of the registry that gives their rows as an array ('' the argument)."""
 
 
 def arguments(node: exp.Expr, block: Block) -> list[Scalar]:
     """The bound arguments of a call, in the order of its parameters."""
-    return [block.bind(argument) for argument in in_order(node)]
+    return [value for argument in in_order(node) for value in _argument(argument, block)]
+
+
+def _argument(node: exp.Expr, block: Block) -> tuple[Scalar, ...]:
+    """A bound argument; of VARIADIC the elements of its array, which has to be written out."""
+    if not isinstance(node, exp.Variadic):
+        return (block.bind(node),)
+    array = block.bind(node.this)
+    element = array.type.element
+    if isinstance(array, ArrayOf):
+        return array.items
+    if element is not None and isinstance(array, Constant) and isinstance(array.value, tuple):
+        return tuple(Constant(element, item) for item in array.value)
+    if element is None:
+        raise fault.invalid(fault.DATATYPE_MISMATCH, "VARIADIC argument must be an array", position_of(node))
+    raise fault.unsupported("VARIADIC with an array that is not written out", position_of(node))
 
 
 def series(node: exp.Expr, block: Block) -> Scalar:

@@ -89,6 +89,8 @@ class Block:
     subqueries: dict[exp.Expr, Scalar] = field(default_factory=dict)
     grouping: list[Call] = field(default_factory=list)
     group_keys: list[Scalar] = field(default_factory=list)
+    repeated_keys: dict[int, tuple[Field, Scalar]] = field(default_factory=dict)
+    """Outputs that repeat an earlier one and are grouped by on their own, each as a column of the rows."""
 
     @contextmanager
     def binding(
@@ -146,6 +148,13 @@ class Block:
     def __post_init__(self) -> None:
         if self.clause == "SELECT":
             self.scope.collect = self._collect
+            self.scope.note_grouping = self._note_grouping
+
+    def _note_grouping(self, call: Call, argument: Scalar) -> bool:
+        """Notes a GROUPING over this block's groups; False for an argument that it is not grouped by."""
+        if call not in self.grouping:
+            self.grouping.append(call)
+        return argument in self.group_keys
 
     def _collect(self, call: AggregateCall) -> Column:
         """The column of an aggregate over this block's rows; equal calls share one."""

@@ -8,6 +8,7 @@ from query import fault
 from query.bind import aggregates, operators
 from query.bind.arguments import SERIES_FUNCTIONS, arguments, series
 from query.bind.block import Block
+from query.bind.quotient_display import shown_argument
 from query.bind.type_names import TypeName
 from query.bind.type_resolution import call
 from query.functions.registry import AGGREGATES, REGISTRY, SYNTAX, WINDOW_FUNCTIONS, syntax, type_named
@@ -35,7 +36,7 @@ def bind_call(node: exp.Expr, block: Block) -> Scalar:
     if any(isinstance(argument, exp.Star | exp.Distinct | exp.Order) for argument in node.expressions):
         message = f"{name} is not an aggregate function"
         raise fault.invalid("42809", message, position)
-    return call(name, arguments(node, block), position)
+    return call(name, [shown_argument(name, value, block) for value in arguments(node, block)], position)
 
 
 _CAST_FUNCTIONS: Final = (
@@ -55,14 +56,13 @@ def _function_cast(name: str, value: Scalar, position: int | None) -> Scalar:
 @syntax("grouping", form="GROUPING(a, b)", summary="A bit for each argument that the row is not grouped by.")
 def _grouping(node: exp.Expr, block: Block) -> Scalar:
     """GROUPING(...): one bit per argument; the block fills in the columns once it knows its grouping sets."""
-    if not block.aggregates_allowed:
-        raise fault.invalid(fault.GROUPING_ERROR, f"grouping operations are not allowed in {block.clause}")
     values = tuple(block.bind(argument) for argument in node.expressions)
+    call_ = Call(INT4, "grouping", values)
+    level = block.scope.level_of(call_)
+    if level is block.scope and not block.aggregates_allowed:
+        raise fault.invalid(fault.GROUPING_ERROR, f"grouping operations are not allowed in {block.clause}")
     for value, argument in zip(values, node.expressions, strict=True):
-        if value not in block.group_keys:
+        if level.note_grouping is None or not level.note_grouping(call_, value):
             message = "arguments to GROUPING must be grouping expressions of the associated query level"
             raise fault.invalid(fault.GROUPING_ERROR, message, position_of(argument))
-    call_ = Call(INT4, "grouping", values)
-    if call_ not in block.grouping:
-        block.grouping.append(call_)
     return call_

@@ -27,8 +27,14 @@ def bind(node: exp.Expr, block: Block) -> Scalar:
 def _column(node: exp.Expr, block: Block) -> Scalar:
     if not isinstance(node, exp.Column):
         raise fault.invalid(fault.SYNTAX_ERROR, "* is not an expression", position_of(node))
+    if node.args.get("table") is None and node.sql().lower() in _RESERVED:
+        return SYNTAX[node.name.lower()].bind(node, block)
     column = block.scope.column(node)
     return replace(column, position=position_of(node)) if isinstance(column, Column) else column
+
+
+_RESERVED = ("current_role",)
+"""Words that sqlglot takes for names, and that no name of PostgreSQL can be."""
 
 
 @syntax(exp.Paren)

@@ -16,6 +16,7 @@ from query.pg.types import INT4
 from query.plan.traverse import columns, rewrite
 from query.plan.tree import (
     Aggregate,
+    AggregateCall,
     Call,
     Column,
     Constant,
@@ -29,6 +30,9 @@ from query.plan.tree import (
     WindowCall,
 )
 from query.syntax.positions import position_of
+
+GROUP_VALUE = "group value(any)"
+"""Marks a direct argument of an aggregate, which is of the group and not of the row."""
 
 Sets = tuple[tuple[int, ...], ...]
 
@@ -102,6 +106,7 @@ class Grouping:
         """The grouped relation, and how expressions refer to it."""
         source = frozenset(field.id for field in relation.fields)
         relation = unfold_series(block.attach(relation, block.inner_lookups), block.group_series)
+        relation = _with_repeated(relation, block)
         key_fields = tuple(self._field(key, block) for key in self.keys)
         computed = [
             (field, key) for field, key in zip(key_fields, self.keys, strict=True) if not isinstance(key, Column)
@@ -121,6 +126,17 @@ class Grouping:
         output_ids = frozenset(field.id for field in grouped.fields)
         return grouped, Replaced(mapping, source, output_ids, _namer(block))
 
+    def _calls(self, chosen: tuple[int, ...], block: Block) -> tuple[AggregateCall, ...]:
+        """The aggregates for one grouping set: the keys that it leaves out are NULL in direct arguments."""
+        left_out = {key for index, key in enumerate(self.keys) if index not in chosen}
+
+        def fixed(value: Scalar) -> Scalar | None:
+            if isinstance(value, Call) and value.function == GROUP_VALUE:
+                return rewrite(value.args[0], lambda part: Constant(part.type, None) if part in left_out else None)
+            return None
+
+        return tuple(rewrite(call, fixed) for call in block.aggregates)
+
     def _field(self, key: Scalar, block: Block) -> Field:
         return Field(key.id, key.type) if isinstance(key, Column) else block.environment.field(key.type)
 
@@ -130,7 +146,7 @@ class Grouping:
         keys = tuple(key_fields[index] for index in chosen)
         fields = (*keys, *block.aggregates.values())
         columns_ = tuple(Column(key.type, key.id) for key in keys)
-        return Aggregate(fields, relation, columns_, tuple(block.aggregates))
+        return Aggregate(fields, relation, columns_, self._calls(chosen, block))
 
     def _many(
         self, relation: Relation, key_fields: tuple[Field, ...], block: Block, mapping: dict[Scalar, Scalar]
@@ -170,6 +186,15 @@ class Grouping:
         for value in call.args:
             bits = bits * 2 + (0 if self.keys.index(value) in chosen else 1)
         return bits
+
+
+def _with_repeated(relation: Relation, block: Block) -> Relation:
+    """The rows with a column for each repeated output that is a key of its own."""
+    if not block.repeated_keys:
+        return relation
+    columns_ = block.repeated_keys.values()
+    fields = (*relation.fields, *(field for field, _ in columns_))
+    return Project(fields, relation, (*(field.ref() for field in relation.fields), *(value for _, value in columns_)))
 
 
 def _grouping_calls(block: Block) -> list[Call]:
@@ -257,4 +282,16 @@ def _key(part: exp.Expr, outputs: Outputs, block: Block) -> Scalar:
     """A grouping expression: an input column, else an output's name or position, else an expression."""
     with block.binding("GROUP BY", series=True):
         target = outputs.find(part)
-        return unknown_to_text(target.bind(block) if target is not None else block.bind(part))
+        if target is None:
+            return unknown_to_text(block.bind(part))
+        value = unknown_to_text(target.bind(block))
+        return _own_key(outputs.index(target), value, block) if outputs.is_repeated(target, value) else value
+
+
+def _own_key(index: int, value: Scalar, block: Block) -> Scalar:
+    """The key of an output that repeats an earlier one: grouped by on its own, so that a grouping set may have either
+    (a sortgroupref in PostgreSQL belongs to the output, not to its expression)."""
+    known = block.repeated_keys.get(index)
+    if known is None:
+        known = block.repeated_keys[index] = (block.environment.field(value.type), value)
+    return known[0].ref()

@@ -3,17 +3,20 @@
 from query import fault
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.placeholder import Placeholder
-from query.pg.text_input import array_items, read, read_numeric
+from query.pg.text_input import array_items, read, read_interval, read_numeric
 from query.pg.types import PgType, array_of, numeric
 from query.plan.tree import Constant
 
 
-def parse_literal(text: str, target: PgType, position: int | None = None) -> Constant:
-    """The constant of type `target` that `text` spells. Raises InvalidSQL with PostgreSQL's SQLSTATE."""
+def parse_literal(text: str, target: PgType, position: int | None = None, fields: str = "") -> Constant:
+    """The constant of type `target` that `text` spells, an interval's with the fields that it is declared with. Raises
+    InvalidSQL with PostgreSQL's SQLSTATE."""
     if isinstance(text, Placeholder):
         text.type = target
         return Constant(target, None)
     try:
+        if fields:
+            return Constant(target, read_interval(text, target, fields))
         if target.name == "numeric":
             read_as = read_numeric(text, target)
             return Constant(numeric(read_as.scale), read_as.digits)

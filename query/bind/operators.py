@@ -8,6 +8,7 @@ from errors import InvalidSQL
 from query import fault
 from query.bind.block import Block
 from query.bind.literals import parse_literal
+from query.bind.quotient_display import shown_quotient
 from query.bind.type_names import TypeName
 from query.bind.type_resolution import call, coerce, comparable
 from query.functions.registry import syntax
@@ -42,7 +43,24 @@ COMPARISONS: Final[dict[type[exp.Expr], str]] = {
     exp.LT: "<",
     exp.LTE: "<=",
 }
-OPERATOR_FUNCTIONS: Final = ("->", "->>", "#>", "#>>", "?", "?&", "?|", "@>", "<@", "&&", "#-", "^@")
+OPERATOR_FUNCTIONS: Final = (
+    "->",
+    "->>",
+    "#>",
+    "#>>",
+    "?",
+    "?&",
+    "?|",
+    "@>",
+    "<@",
+    "&&",
+    "#-",
+    "^@",
+    "<<=",
+    ">>=",
+    "@?",
+    "@@",
+)
 _NEGATED: Final = ("int4", "int8", "numeric")
 _UNSORTABLE: Final = {"json": "could not identify an ordering operator for type json"}
 
@@ -53,6 +71,8 @@ def bind_binary(node: exp.Expr, block: Block) -> Scalar:
     """Arithmetic, concatenation, bits."""
     symbol = _SYMBOLS[type(node)]
     left, right = block.bind(node.this), block.bind(node.args["expression"])
+    if symbol == "||":
+        left, right = shown_quotient(left, block), shown_quotient(right, block)
     return call(symbol, [left, right], operator_of(node))
 
 
@@ -181,13 +201,17 @@ def cast(value: Scalar, type_name: TypeName, position: int | None, lenient: bool
         value = shown_field(value)
     if isinstance(value, Constant) and value.type.name == "unknown" and value.value is not None:
         try:
-            value = parse_literal(str(value.value), target, value.position or position)
+            value = parse_literal(str(value.value), target, value.position or position, type_name.fields)
         except InvalidSQL:
             if not lenient:
                 raise
             return Constant(target, None)
     if value.type.name == "unknown":
         value = coerce(value, target)
+    if type_name.fields and value.type.name == "text":
+        raise fault.unsupported(f"a cast of text to interval {type_name.fields.lower()}", position, "cast to interval")
+    if value.type.name in INTEGERS and target.name == "bytea":
+        raise fault.unsupported("a cast of an integer to bytea", position)
     if not castable(value.type, target):
         message = f"cannot cast type {value.type.sql_name} to {target.sql_name}"
         raise fault.invalid(fault.CANNOT_COERCE, message, position)
@@ -250,5 +274,7 @@ _CASTS: Final[dict[str, tuple[str, ...]]] = {
     "time": ("interval",),
     "interval": ("time",),
     "json": ("jsonb",),
+    "inet": ("cidr",),
+    "cidr": ("inet",),
     "jsonb": ("json", "bool", *NUMBERS),
 }

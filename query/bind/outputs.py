@@ -76,6 +76,19 @@ class Outputs:
             raise fault.invalid(fault.AMBIGUOUS_COLUMN, f'GROUP BY "{name}" is ambiguous', position_of(node))
         return columns[0] if columns else None
 
+    def is_repeated(self, target: Target, value: Scalar) -> bool:
+        """True for an output that an earlier one has the value of."""
+        index = self._targets.index(target)
+        return any(_is_plain(each.node) and each.bind(self._block) == value for each in self._targets[:index])
+
+    def index(self, target: Target) -> int:
+        return self._targets.index(target)
+
+
+def _is_plain(node: exp.Expr) -> bool:
+    """True for an output that GROUP BY may hold: binding it notes no aggregate, window or subquery."""
+    return not any(node.find(kind) for kind in (exp.Window, exp.Query, exp.Anonymous, exp.Filter, exp.WithinGroup))
+
 
 def strip_brackets(node: exp.Expr) -> exp.Expr:
     """An expression without the brackets around it."""

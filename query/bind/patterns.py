@@ -8,10 +8,11 @@ from query import fault
 from query.bind.block import Block
 from query.bind.predicates import quantified_items, quantifier
 from query.bind.type_resolution import CASTS_HINT, call
+from query.functions.postgres_names import has_form
 from query.functions.registry import syntax
-from query.pg.types import BOOL, TEXT, UNKNOWN, PgType, implicit
+from query.pg.types import BOOL, BYTEA, TEXT, UNKNOWN, PgType, implicit
 from query.plan.tree import Constant, Logic, Not, Scalar
-from query.syntax.positions import operator_of
+from query.syntax.positions import operator_of, position_of
 
 _NAMES: Final[dict[type[exp.Expr], str]] = {
     exp.Like: "~~",
@@ -56,7 +57,7 @@ def _match_pattern(node: exp.Expr, block: Block, escape: Scalar) -> Scalar:
         return Not(BOOL, condition) if negate else condition
     bound = block.bind(pattern)
     _check_texts(node, value.type, bound.type)
-    if not isinstance(bound, Constant) and name in _FROM_COLUMN:
+    if not isinstance(bound, Constant) and name in _FROM_COLUMN and value.type.name != "bytea":
         name = _FROM_COLUMN[name]
     return call(name, [value, bound, escape], operator_of(node))
 
@@ -65,11 +66,34 @@ def _check_texts(node: exp.Expr, value: PgType, pattern: PgType) -> None:
     """Raises 42883 unless both are texts, with the operator that PostgreSQL reads the words as."""
     if implicit(value, TEXT) and implicit(pattern, TEXT):
         return
+    if isinstance(node, exp.Like) and value.name == "bytea" and implicit(pattern, BYTEA):
+        return
     similar = isinstance(node, exp.SimilarTo)
     operator = ("!" if node.args.get("negate") else "") + ("~" if similar else _NAMES[type(node)])
     shown = f"{value.sql_name} {operator} {TEXT.sql_name if similar else pattern.sql_name}"
+    if has_form(operator, [value, pattern]):
+        raise fault.unsupported(f"operator {shown}", operator_of(node))
     message = f"operator does not exist: {shown}"
     raise fault.invalid(fault.UNDEFINED_FUNCTION, message, operator_of(node), CASTS_HINT)
+
+
+@syntax(
+    "like",
+    "notlike",
+    "textlike",
+    "textnlike",
+    form="like(a, pattern), notlike(a, pattern)",
+    summary="LIKE and NOT LIKE as functions.",
+)
+def like_function(node: exp.Expr, block: Block) -> Scalar:
+    if len(node.expressions) != 2:
+        message = f"function {node.name} takes a text and a pattern"
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position_of(node))
+    value, pattern = node.expressions
+    like = exp.Like(this=value, expression=pattern)
+    like.meta.update(node.meta)
+    result = _match_pattern(like, block, Constant(TEXT, "\\"))
+    return Not(BOOL, result) if str(node.this).lower() in ("notlike", "textnlike") else result
 
 
 @syntax(exp.Escape)

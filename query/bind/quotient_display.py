@@ -1,21 +1,46 @@
-"""The text of a mean or a quotient, whose digits after the point depend on what was divided."""
+"""The text of a computed numeric, whose digits after the point depend on what it was computed from."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from query.bind.block import Block
-from query.pg.types import INT8, INTEGERS, NUMERIC, TEXT, PgType, natural
-from query.plan.tree import AggregateCall, Call, Cast, Column, Scalar
+from query.pg.types import INT4, INT8, INTEGERS, JSON, NUMERIC, TEXT, PgType, natural
+from query.plan.tree import AggregateCall, Call, Case, Cast, Column, Constant, Scalar
 
-_QUOTIENT = "quotient text(numeric, numeric)"
+_QUOTIENT: Final = "quotient text(numeric, numeric)"
+_DIVISION: Final = "/(numeric, numeric)"
+TEXTUAL: Final = ("concat", "concat_ws", "format", "quote_literal", "quote_nullable", "string_agg")
+"""Functions that show their arguments as texts."""
+JSON_VALUED: Final = ("to_json", "to_jsonb", "json_build_array", "jsonb_build_array", "json_build_object",
+                      "jsonb_build_object")  # fmt: skip
+"""Functions that show their arguments as numbers of JSON."""
 
 
 def shown_quotient(value: Scalar, block: Block) -> Scalar:
-    """`avg(x)` and `a / b` of exact numbers as the text that PostgreSQL shows of them; other values as they are."""
-    parts = _division(value) or _mean(value, block)
-    if parts is None or not all(_is_exact(part.type) for part in parts):
+    """A numeric as the text that PostgreSQL shows of it, if its digits are known only with the row; others as they
+    are."""
+    if value.type.name != "numeric" or value.type.exact:
         return value
-    args = tuple(part if part.type.name == "numeric" else Cast(natural(part.type, NUMERIC), part) for part in parts)
-    return Call(TEXT, _QUOTIENT, args)
+    parts = _division(value) or _mean(value, block)
+    if parts is not None and all(_is_exact(part.type) for part in parts):
+        return Call(TEXT, _QUOTIENT, tuple(map(_as_numeric, parts)))
+    digits = _digits(value, block)
+    return value if digits is None else Call(TEXT, "numeric text(numeric, int4)", (value, digits))
+
+
+def shown_argument(name: str, value: Scalar, block: Block) -> Scalar:
+    """An argument of a function that shows it."""
+    if name in TEXTUAL:
+        return shown_quotient(value, block)
+    if name not in JSON_VALUED:
+        return value
+    text = shown_quotient(value, block)
+    return value if text is value else Cast(JSON, text)
+
+
+def _as_numeric(value: Scalar) -> Scalar:
+    return value if value.type.name == "numeric" else Cast(natural(value.type, NUMERIC), value)
 
 
 def _is_exact(pg_type: PgType) -> bool:
@@ -23,7 +48,7 @@ def _is_exact(pg_type: PgType) -> bool:
 
 
 def _division(value: Scalar) -> tuple[Scalar, ...] | None:
-    return value.args if isinstance(value, Call) and value.function == "/(numeric, numeric)" else None
+    return value.args if isinstance(value, Call) and value.function == _DIVISION else None
 
 
 def _mean(value: Scalar, block: Block) -> tuple[Scalar, ...] | None:
@@ -43,3 +68,56 @@ def _total(mean: AggregateCall) -> AggregateCall:
 
 def _count(mean: AggregateCall) -> AggregateCall:
     return replace(mean, type=INT8, function="count")
+
+
+def _digits(value: Scalar, block: Block) -> Scalar | None:
+    """How many digits after the point a value has; None if that is not known."""
+    if _is_exact(value.type):
+        return Constant(INT4, value.type.scale)
+    if isinstance(value, Cast) and value.value.type.name in INTEGERS:
+        return Constant(INT4, 0)
+    parts = _division(value) or _mean(value, block)
+    if parts is not None:
+        known = all(_is_exact(part.type) for part in parts)
+        return Call(INT4, "quotient digits(numeric, numeric)", tuple(map(_as_numeric, parts))) if known else None
+    if isinstance(value, Case):
+        return _of_case(value, block)
+    rule = _RULES.get(value.function) if isinstance(value, Call) else None
+    if rule is None or not isinstance(value, Call):
+        return None
+    digits = [_digits(arg, block) for arg in value.args]
+    return rule([each for each in digits if each is not None]) if None not in digits else None
+
+
+def _of_case(value: Case, block: Block) -> Scalar | None:
+    digits = [_digits(result, block) for _, result in value.branches]
+    rest = _digits(value.default, block)
+    if rest is None or None in digits:
+        return None
+    pairs = zip(value.branches, digits, strict=True)
+    return Case(INT4, tuple((condition, each) for (condition, _), each in pairs if each is not None), rest)
+
+
+Rule = Callable[[list[Scalar]], Scalar]
+
+
+def _greatest(digits: list[Scalar]) -> Scalar:
+    return Call(INT4, "greatest(any...)", tuple(digits))
+
+
+def _sum(digits: list[Scalar]) -> Scalar:
+    return Call(INT4, "+(int4, int4)", tuple(digits))
+
+
+def _same(digits: list[Scalar]) -> Scalar:
+    return digits[0]
+
+
+_RULES: Final[dict[str, Rule]] = {
+    "+(numeric, numeric)": _greatest,
+    "-(numeric, numeric)": _greatest,
+    "*(numeric, numeric)": _sum,
+    "-(numeric)": _same,
+    "abs(numeric)": _same,
+    "@(numeric)": _same,
+}

@@ -9,7 +9,7 @@ from sqlglot import exp
 from query import fault
 from query.pg.types import PgType
 from query.plan.traverse import columns
-from query.plan.tree import AggregateCall, Column, Relation, RowOf, Scalar
+from query.plan.tree import AggregateCall, Call, Column, Relation, RowOf, Scalar
 from query.syntax.identifiers import fold
 from query.syntax.positions import position_of
 
@@ -55,6 +55,7 @@ class Scope:
     item: FromItem
     parent: "Scope | None" = None
     collect: Callable[[AggregateCall], Column] | None = None
+    note_grouping: Callable[[Call, Scalar], bool] | None = None
     outputs: dict[str, Scalar] = field(default_factory=dict)
 
     def column(self, node: exp.Column) -> Scalar:
@@ -70,7 +71,7 @@ class Scope:
         hint = _near(name, (source for scope in self._chain() for source in scope.item.sources)) or _quoted(node)
         raise fault.invalid(fault.UNDEFINED_COLUMN, f'column "{name}" does not exist', position, hint)
 
-    def level_of(self, call: AggregateCall) -> "Scope":
+    def level_of(self, call: AggregateCall | Call) -> "Scope":
         """The block whose rows an aggregate is over: the innermost one that its arguments name columns of."""
         if self.parent is None:
             return self

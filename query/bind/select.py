@@ -18,6 +18,7 @@ from query.bind.windows import bind_named
 from query.limits import MAX_SELECT_ITEMS
 from query.pg.types import TEXT
 from query.plan.environment import BoundQuery, CommonTables, Environment
+from query.plan.traverse import columns
 from query.plan.tree import (
     Column,
     Constant,
@@ -89,6 +90,8 @@ def bind_select(node: exp.Expr, environment: Environment, tables: CommonTables, 
     if having is not None:
         relation = Filter(relation.fields, relation, having)
     relation = _windows(relation, block)
+    if _unfolds_last(order, unique, block):
+        return _finish_unfolding(node, relation, items, order, unique or [], block)
     relation = unfold_series(relation, block.series)
     return _finish(node, relation, items, order, unique, block)
 
@@ -109,8 +112,9 @@ def _windows(relation: Relation, block: Block) -> Relation:
 def _items(node: exp.Expr, block: Block) -> Items:
     items = Items()
     with block.binding("the select list", aggregates=True, windows=True, series=True):
-        for target in targets(node, block):
-            value = target.bind(block)
+        for index, target in enumerate(targets(node, block)):
+            own = block.repeated_keys.get(index)
+            value = target.bind(block) if own is None else own[0].ref()
             items.add(target.name, value)
     if len(items.values) > MAX_SELECT_ITEMS:
         message = f"target lists can have at most {MAX_SELECT_ITEMS} entries"
@@ -167,7 +171,7 @@ def _distinct_on(node: exp.Expr, block: Block, items: Items) -> list[Scalar] | N
     parts = key_nodes.expressions if isinstance(key_nodes, exp.Tuple) else [key_nodes]
     if not parts:
         raise fault.invalid(fault.SYNTAX_ERROR, "DISTINCT ON names nothing", position_of(node))
-    with block.binding("DISTINCT ON", aggregates=True, windows=True):
+    with block.binding("DISTINCT ON", aggregates=True, windows=True, series=True):
         return [unknown_to_text(_by_name(part, items, "DISTINCT ON") or block.bind(part)) for part in parts]
 
 
@@ -193,8 +197,10 @@ def _finish(
         raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(node.args["order"]))
     fields = (*outputs, *extra.values())
     relation = Project(fields, relation, (*items.values, *extra))
-    columns = {**by_value, **extra}
-    keys = tuple(replace(key, value=columns[key.value].ref()) for key in order if not isinstance(key.value, Constant))
+    columns_of = {**by_value, **extra}
+    keys = tuple(
+        replace(key, value=columns_of[key.value].ref()) for key in order if not isinstance(key.value, Constant)
+    )
     if distinct is not None and unique is None:
         for value in items.values:
             require_hashable(value.type, position_of(node))
@@ -203,7 +209,7 @@ def _finish(
         _check_distinct_on(unique, order, node)
         if keys:
             relation = Sort(relation.fields, relation, keys)
-        marks = tuple(columns[value].ref() for value in unique)
+        marks = tuple(columns_of[value].ref() for value in unique)
         relation = Distinct(relation.fields, relation, tuple(mark for mark in marks if isinstance(mark, Column)))
     if keys:
         relation = Sort(relation.fields, relation, keys)
@@ -213,6 +219,38 @@ def _finish(
     named_outputs = tuple(zip(items.names, outputs, strict=True))
     compared = {*(key.value for key in order), *(unique or items.values * (distinct is not None)), *block.group_keys}
     return BoundQuery(relation, named_outputs, items.untyped_but(compared))
+
+
+def _unfolds_last(order: list[SortKey], unique: list[Scalar] | None, block: Block) -> bool:
+    """True where set-returning functions give their rows after DISTINCT ON and ORDER BY, neither of which has one."""
+    if not block.series or not order or unique is None:
+        return False
+    rows = {field.id for _, field in block.series}
+    return not any(column.id in rows for value in (*unique, *(key.value for key in order)) for column in columns(value))
+
+
+def _finish_unfolding(
+    node: exp.Expr,
+    relation: Relation,
+    items: Items,
+    order: list[SortKey],
+    unique: list[Scalar],
+    block: Block,
+) -> BoundQuery:
+    """The first row of each key in order, and then the rows of its set-returning functions."""
+    _check_distinct_on(unique, order, node)
+    environment = block.environment
+    added = {value: environment.field(value.type) for value in (*unique, *(key.value for key in order))}
+    kept = relation.fields
+    relation = Project((*kept, *added.values()), relation, (*(field.ref() for field in kept), *added))
+    keys = tuple(replace(key, value=added[key.value].ref()) for key in order)
+    relation = Sort(relation.fields, relation, keys)
+    relation = Distinct(relation.fields, relation, tuple(added[value].ref() for value in unique))
+    relation = unfold_series(Sort(relation.fields, relation, keys), block.series)
+    outputs = tuple(environment.field(value.type) for value in items.values)
+    relation = apply_limit(node, Project(outputs, relation, tuple(items.values)), (), block)
+    compared = {*added, *block.group_keys}
+    return BoundQuery(relation, tuple(zip(items.names, outputs, strict=True)), items.untyped_but(compared))
 
 
 def _check_distinct_on(unique: list[Scalar], order: list[SortKey], node: exp.Expr) -> None:

@@ -11,11 +11,12 @@ from query.bind import type_resolution
 from query.bind.arguments import SERIES_FUNCTIONS, arguments, series
 from query.bind.block import Block
 from query.bind.joins import beside, is_comma, join_items, merge_using
+from query.bind.record_functions import RECORD_FUNCTIONS, definitions, member, objects
 from query.bind.scope import FromItem, Scope, Source, Visible
 from query.bind.type_resolution import coerce
 from query.pg.types import INT8, TEXT, PgType, array_of
 from query.plan.environment import CommonTable, CommonTables, Environment
-from query.plan.tree import ArrayOf, CteRef, Field, Relation, Scalar, Scan, Unnest, Values, WorkTable
+from query.plan.tree import ArrayOf, CteRef, Field, Filter, Project, Relation, Scalar, Scan, Unnest, Values, WorkTable
 from query.syntax.construct_names import node_name
 from query.syntax.identifiers import fold, is_of_public, qualified_name
 from query.syntax.positions import position_of
@@ -111,6 +112,9 @@ class FromBinder:
     def _table(self, node: exp.Table) -> FromItem:
         qualified, name = qualified_name(node), fold(node.this)
         if qualified is None and name in self._tables and not is_of_public(node):
+            if node.args.get("sample") is not None:
+                message = "TABLESAMPLE clause can only be applied to tables and materialized views"
+                raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position_of(node))
             return self._common(name, self._tables[name], node)
         read = qualified or name
         schema = self._environment.schemas.get(read)
@@ -118,7 +122,19 @@ class FromBinder:
             raise fault.invalid(fault.UNDEFINED_TABLE, f'relation "{read}" does not exist', position_of(node))
         fields = tuple(self._environment.field(pg_type) for _, pg_type in schema.columns)
         names = tuple(shown for shown, _ in schema.columns)
-        return _item_named(Scan(fields, read, schema.stored or names), names, fields, node.args.get("alias"), name)
+        rows: Relation = Scan(fields, read, schema.stored or names)
+        if node.args.get("sample") is not None:
+            rows = Filter(fields, rows, self._sampled(node.args["sample"]))
+        return _item_named(rows, names, fields, node.args.get("alias"), name)
+
+    def _sampled(self, node: exp.Expr) -> Scalar:
+        """TABLESAMPLE method (percentage) [REPEATABLE (seed)]; rows are chosen one by one by either method."""
+        method = str(node.args.get("method") or "").upper()
+        if method not in ("BERNOULLI", "SYSTEM") or node.args.get("percent") is None:
+            raise fault.unsupported(f"TABLESAMPLE {method}".strip(), position_of(node), "use BERNOULLI or SYSTEM")
+        block = Block(self._environment, self._tables, Scope(NOTHING, self._parent), "TABLESAMPLE")
+        given = [part for part in (node.args["percent"], node.args.get("seed")) if part is not None]
+        return type_resolution.call("sampled", [block.bind(part) for part in given], position_of(node))
 
     def _common(self, name: str, table: CommonTable, node: exp.Table) -> FromItem:
         fields = tuple(self._environment.field(field.type) for field in table.relation.fields)
@@ -140,6 +156,8 @@ class FromBinder:
         """The rows of a function, whose arguments may name what stands before it."""
         block = Block(self._environment, self._tables, Scope(lateral, self._parent), "functions in FROM")
         call = _function_call(node)
+        if isinstance(call, exp.Anonymous) and str(call.this).lower() in RECORD_FUNCTIONS:
+            return self._records(node, call, block)
         arrays, names = self._arrays(call, block)
         base = block.attach(NOTHING.relation, block.lookups)
         ordinality = bool(node.args.get("ordinality")) or bool(_offset(node))
@@ -155,6 +173,22 @@ class FromBinder:
         if len(fields) + len(counter) > 1:
             return item
         return replace(item, sources=tuple(replace(source, scalar=True) for source in item.sources))
+
+    def _records(self, node: exp.Expr, call: exp.Expr, block: Block) -> FromItem:
+        """The rows of a function whose columns are defined beside it."""
+        alias = _alias(node)
+        columns = definitions(alias, call)
+        array = objects(call, block)
+        base = block.attach(NOTHING.relation, block.lookups)
+        document = self._environment.field(array.type.element or TEXT)
+        counter = (self._environment.field(INT8),) if node.args.get("ordinality") else ()
+        rows = Unnest((*base.fields, document, *counter), base, (array,), bool(counter))
+        values = tuple(member(document.ref(), name, target, position_of(call)) for name, target in columns)
+        fields = tuple(self._environment.field(value.type) for value in values)
+        relation = Project((*fields, *counter), rows, (*values, *(field.ref() for field in counter)))
+        names = [*(name for name, _ in columns), *(["ordinality"] if counter else [])]
+        name = exp.TableAlias(this=alias.this) if alias is not None and alias.this is not None else None
+        return _item_named(relation, names, (*fields, *counter), name, str(call.this).lower())
 
     def _arrays(self, call: exp.Expr, block: Block) -> tuple[list[Scalar], list[str]]:
         """The arrays whose elements are the function's columns, and the columns' names."""

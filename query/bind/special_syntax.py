@@ -8,9 +8,10 @@ from sqlglot import exp
 from query import fault
 from query.bind.block import Block
 from query.bind.operators import shown_field
+from query.bind.type_names import interval_fields
 from query.bind.type_resolution import call, coerce
 from query.functions.registry import syntax
-from query.pg.intervals import BadInterval, parse_interval
+from query.pg.intervals import BadInterval, IntervalOutOfRange, cut_interval, parse_interval
 from query.pg.timestamps import EPOCH, US_PER_DAY
 from query.pg.types import (
     BOOL,
@@ -27,7 +28,7 @@ from query.pg.types import (
 )
 from query.plan.tree import Cast, Constant, Scalar
 from query.syntax.dialect import NORMAL_FORMS
-from query.syntax.positions import position_of
+from query.syntax.positions import operator_of, position_of
 
 _COLLATIONS: Final = ("c", "posix", "default", "ucs_basic", "c.utf-8", "c.utf8")
 _TRIMS: Final = {"LEADING": "ltrim", "TRAILING": "rtrim"}
@@ -71,23 +72,17 @@ def localtime(node: exp.Expr, block: Block) -> Scalar:
 @syntax(exp.Interval, form="INTERVAL '1 day', INTERVAL '5' MINUTE", summary="A span of time.")
 def interval(node: exp.Expr, block: Block) -> Scalar:
     """INTERVAL '...' [field]."""
-    text, fields = str(node.this.this), node.args.get("unit")
-    unit = str(fields.name).lower().split()[-1] if fields is not None else "second"
-    if fields is not None and not _is_plain(text, str(fields.name)):
-        raise fault.unsupported("a field restriction that cuts an interval", position_of(node), "write it without")
+    text, unit = str(node.this.this), node.args.get("unit")
+    fields, modifiers = interval_fields("" if unit is None else str(unit.name))
     try:
-        return Constant(INTERVAL_TYPE, parse_interval(text, unit))
+        value = parse_interval(text, fields)
+        return Constant(INTERVAL_TYPE, cut_interval(value, *modifiers) if modifiers else value)
+    except IntervalOutOfRange as error:
+        message = f'interval field value out of range: "{text[:100]}"'
+        raise fault.invalid("22015", message, position_of(node)) from error
     except (BadInterval, ValueError) as error:
         message = f'invalid input syntax for type interval: "{text[:100]}"'
         raise fault.invalid(fault.INVALID_DATETIME, message, position_of(node)) from error
-
-
-def _is_plain(text: str, fields: str) -> bool:
-    """True for a bare number with one field, where the field only names the unit."""
-    stripped = text.strip().lstrip("+-")
-    return " TO " not in fields and (
-        stripped.isdigit() or (fields == "SECOND" and stripped.replace(".", "", 1).isdigit())
-    )
 
 
 @syntax(exp.Collate, form='a COLLATE "C"', summary="The text in the order of its code points.")
@@ -109,6 +104,25 @@ def at_time_zone(node: exp.Expr, block: Block) -> Scalar:
     if value.type.name == "unknown":
         value = coerce(value, TIMESTAMPTZ, position_of(node))
     return call("timezone", [block.bind(node.args["zone"]), value], position_of(node))
+
+
+@syntax(exp.Overlaps, form="(a, b) OVERLAPS (c, d)", summary="Whether two periods have a moment in common.")
+def overlaps(node: exp.Expr, block: Block) -> Scalar:
+    """Each period is two times, or a time and an interval."""
+    position = operator_of(node)
+    periods = [_period(side, block, position) for side in (node.this, node.args["expression"])]
+    return call("periods overlap", [*periods[0], *periods[1]], position)
+
+
+def _period(node: exp.Expr, block: Block, position: int | None) -> list[Scalar]:
+    if not isinstance(node, exp.Tuple) or len(node.expressions) != 2:
+        message = "wrong number of parameters on a side of OVERLAPS expression"
+        raise fault.invalid(fault.SYNTAX_ERROR, message, position)
+    start, end = (block.bind(part) for part in node.expressions)
+    if end.type.name == "interval":
+        start = coerce(start, TIMESTAMPTZ) if start.type.name == "unknown" else start
+        return [start, call("+", [start, end], position)]
+    return [start, end]
 
 
 @syntax(exp.Extract, form="EXTRACT(field FROM a)", summary="A field of a time or interval.")
@@ -177,9 +191,21 @@ def bracket(node: exp.Expr, block: Block) -> Scalar:
         last = _subscript(high, block) if high is not None else Constant(INT4, INTEGER_LIMITS["int4"] - 1)
         return call("array slice", [value, first, last], position_of(node))
     if value.type.name == "jsonb":
-        return call("->", [value, block.bind(index)], position_of(node))
+        return call("jsonb subscript", [value, _json_subscript(index, block)], position_of(node))
     _require_array(value, node)
     return call("array element", [value, _subscript(index, block)], position_of(node))
+
+
+def _json_subscript(node: exp.Expr, block: Block) -> Scalar:
+    """A subscript of jsonb is a text or an integer; 42804 for any other type."""
+    index = block.bind(node)
+    if index.type.name in ("int2", "int4"):
+        return Cast(TEXT, index)
+    if index.type.name not in ("text", "bpchar", "unknown"):
+        message = f"subscript type {index.type.sql_name} is not supported"
+        hint = "jsonb subscript must be coercible to either integer or text."
+        raise fault.invalid(fault.DATATYPE_MISMATCH, message, position_of(node), hint)
+    return coerce(index, TEXT)
 
 
 def _has_slice(node: exp.Expr) -> bool:
@@ -240,10 +266,12 @@ def normalize(node: exp.Expr, block: Block) -> Scalar:
     return call("normalize", [*arguments, Constant(TEXT, form)], position_of(node))
 
 
-@syntax("row_to_json", form="row_to_json(row)", summary="The row as a JSON object.")
+@syntax("row_to_json", form="row_to_json(row [, in_lines])", summary="The row as a JSON object.")
 def row_to_json(node: exp.Expr, block: Block) -> Scalar:
     """row_to_json(row), which is to_json of nothing but rows."""
     values = [block.bind(argument) for argument in node.expressions]
+    if len(values) == 2 and values[0].type.name == "record" and values[1].type.name in ("bool", "unknown"):
+        return call("row to json", values, position_of(node))
     if len(values) != 1 or values[0].type.name != "record":
         type_list = ", ".join(value.type.sql_name for value in values)
         message = f"function row_to_json({type_list}) does not exist"

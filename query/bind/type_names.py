@@ -1,30 +1,36 @@
 """Type names in SQL -> types, with their modifiers: numeric(10,2), varchar(20), timestamp(3), int[]."""
 
+import re
 from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlglot import exp
 
 from query import fault
+from query.pg.intervals import FIELDS
 from query.pg.types import (
     BOOL,
     BPCHAR,
     BYTEA,
+    CIDR,
     DATE,
     FLOAT4,
     FLOAT8,
+    INET,
     INT2,
     INT4,
     INT8,
     INTERVAL_TYPE,
     JSON,
     JSONB,
+    JSONPATH,
     NUMERIC,
     NUMERIC_DIGITS,
     TEXT,
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
+    UUID,
     PgType,
     array_of,
 )
@@ -39,6 +45,7 @@ class TypeName:
     column_name: str
     modifiers: tuple[int, ...] = ()
     character: str = ""  # "varchar" or "bpchar" when a length cuts or pads
+    fields: str = ""  # of an interval, as "HOUR TO MINUTE"
 
 
 _T = exp.DType
@@ -62,6 +69,8 @@ _NAMES: Final[dict[exp.DType, tuple[PgType, str]]] = {
     _T.INTERVAL: (INTERVAL_TYPE, "interval"),
     _T.JSON: (JSON, "json"),
     _T.JSONB: (JSONB, "jsonb"),
+    _T.UUID: (UUID, "uuid"),
+    _T.INET: (INET, "inet"),
 }
 
 
@@ -73,10 +82,16 @@ def type_name(node: exp.DataType) -> TypeName:
         if inner.type.element is not None or inner.modifiers:
             raise fault.unsupported("an array type with modifiers or several dimensions", position_of(node))
         return TypeName(array_of(inner.type), inner.column_name)
+    if type_node == _T.USERDEFINED and node.args.get("kind") in _UNKNOWN_TO_THE_PARSER:
+        named = _UNKNOWN_TO_THE_PARSER[node.args["kind"]]
+        return TypeName(named, named.name)
     if type_node not in _NAMES:
         type_text = node.sql("postgres").lower()
         raise fault.unsupported(f'type "{type_text}"', position_of(node))
     pg_type, column_name = _NAMES[type_node]
+    if pg_type.name == "interval":
+        fields, modifiers = interval_fields(" ".join(map(str, node.expressions)))
+        return TypeName(pg_type, column_name, modifiers, fields=fields)
     modifiers = tuple(_modifier(part) for part in node.expressions)
     if column_name in ("varchar", "bpchar"):
         return _character(pg_type, column_name, modifiers)
@@ -87,6 +102,23 @@ def type_name(node: exp.DataType) -> TypeName:
     if modifiers and pg_type.name not in ("timestamp", "timestamptz", "time"):
         raise fault.unsupported(f"a modifier on type {pg_type.sql_name}", position_of(node))
     return TypeName(pg_type, column_name, modifiers)
+
+
+_UNKNOWN_TO_THE_PARSER: Final = {"cidr": CIDR, "jsonpath": JSONPATH}
+_INTERVAL: Final = re.compile(r"((?:[A-Z]+(?: TO [A-Z]+)?)?) ?\(?(\d+)?\)?")
+_MOST_DIGITS: Final = 6
+
+
+def interval_fields(text: str) -> tuple[str, tuple[int, ...]]:
+    """The fields of `DAY TO SECOND(3)`, and what cuts a value: the least field, and the digits of the second."""
+    match = _INTERVAL.fullmatch(text.strip())
+    if match is None:
+        raise fault.unsupported(f"an interval of {text}")
+    fields, digits = match.groups()
+    if not fields and digits is None:
+        return "", ()
+    least = FIELDS.index(fields.split()[-1]) if fields else 0
+    return fields, (least, min(int(digits or _MOST_DIGITS), _MOST_DIGITS))
 
 
 def _modifier(part: exp.Expr) -> int:

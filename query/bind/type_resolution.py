@@ -10,7 +10,7 @@ from typing import Final
 from errors import WeirError
 from query import advice, fault
 from query.bind.literals import parse_literal
-from query.functions.postgres_names import PARTLY_KNOWN, postgresql_functions
+from query.functions.postgres_names import has_form, postgresql_functions
 from query.functions.registry import AGGREGATES, POLYMORPHIC, REGISTRY, Function, type_named
 from query.pg.text_input import Numeric
 from query.pg.types import (
@@ -31,7 +31,7 @@ from query.pg.types import (
     same,
     widest,
 )
-from query.plan.tree import Call, Cast, Constant, Scalar
+from query.plan.tree import ArrayOf, Call, Cast, Constant, Scalar
 
 _OPERATOR: Final = frozenset("+-*/<>=~!@#%^&|`?")
 
@@ -81,9 +81,17 @@ def _argument(function: Function, index: int, arg: Scalar, element: PgType | Non
         converted = coerce(arg, element or TEXT, position)
     else:
         converted = coerce(arg, type_named(parameter.type), position)
+    if parameter.constant and isinstance(converted, ArrayOf):
+        converted = _constant_array(converted)
     if parameter.constant and not isinstance(converted, Constant):
         raise fault.unsupported(f"{function.name} with argument {index + 1} that is not a constant", position)
     return converted
+
+
+def _constant_array(array: ArrayOf) -> Scalar:
+    """The constant that an array of constants is."""
+    values = [item.value for item in array.items if isinstance(item, Constant)]
+    return Constant(array.type, tuple(values)) if len(values) == len(array.items) else array
 
 
 def _element(types: Sequence[PgType], function: Function) -> PgType | None:
@@ -259,7 +267,7 @@ def _missing(name: str, types: Sequence[PgType], position: int | None) -> WeirEr
     place = advice.TIME_ARGUMENTS.get(name)
     if place is not None and place < len(types) and types[place].name == "text":
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position, _TIME_HINT)
-    if name in PARTLY_KNOWN:
+    if has_form(_PATTERNS.get(name, name), types[:2] if operator else types):
         return fault.unsupported(f"operator {shown}" if operator else f"function {shown}", position)
     if REGISTRY.named(name):
         return fault.invalid(fault.UNDEFINED_FUNCTION, message, position, CASTS_HINT)
@@ -270,6 +278,9 @@ def _missing(name: str, types: Sequence[PgType], position: int | None) -> WeirEr
     hint = advice.instead_of_function(name) or fault.nearest("function", name, _function_names(), fault.VERY_NEAR)
     return fault.invalid(fault.UNDEFINED_FUNCTION, message, position, hint)
 
+
+_PATTERNS: Final = {"similar to": "~", "like": "~~", "ilike": "~~*"}
+"""Operators that PostgreSQL has by other names."""
 
 _TIME_HINT: Final = "Text is no time: cast it, as text::timestamptz."
 CASTS_HINT: Final = "You might need to add explicit type casts."
@@ -361,7 +372,9 @@ def _holding(source: PgType, target: PgType) -> PgType:
         raise fault.unsupported(
             f"a numeric of {natural_type.scale} digits after the point among ones of {target.scale}"
         )
-    return widest(source, target) if same(source, target) and target.name in TIMESTAMPS else natural_type
+    if source.name in TIMESTAMPS and target.name in TIMESTAMPS:
+        return replace(target, unit="ns" if "ns" in (source.unit, target.unit) else "us")
+    return natural_type
 
 
 def _constant(value: Constant, target: PgType, position: int | None) -> Constant | None:
@@ -374,7 +387,8 @@ def _constant(value: Constant, target: PgType, position: int | None) -> Constant
         if target.name in INTEGERS:
             return Constant(target, value.value) if abs(value.value) < INTEGER_LIMITS[target.name] else None
         if target.name == "numeric":
-            return Constant(replace(NUMERIC, scale=target.scale), value.value * 10**target.scale)
+            whole = replace(NUMERIC, scale=target.scale, exact=not target.scale)
+            return Constant(whole, value.value * 10**target.scale)
         if target.name == "float8":
             return Constant(FLOAT8, float(value.value))
     longer = value.type.name == "numeric" and target.name == "numeric" and target.scale > value.type.scale

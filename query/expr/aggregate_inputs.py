@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from query.expr.checked_arithmetic import scaled_quotient
 from query.expr.equality import once
+from query.expr.quotient_digits import quotient_as_shown
 from query.expr.sort_keys import sort_key
-from query.pg.types import PgType
+from query.pg.types import NUMERIC, PgType
 from query.plan.tree import AggregateCall, Field, Scalar
 
 Compute = Callable[[Scalar, pl.Expr | None], pl.Expr]
@@ -61,6 +61,7 @@ class AggregateInputs:
         return once(value, self.call.args[index].type) if self.call.distinct else value
 
 
-def quotient(total: pl.Expr, count: pl.Expr, scale: int) -> pl.Expr:
-    """total / count with `scale` more digits, rounded half away from zero; null for a count of 0."""
-    return scaled_quotient(total, pl.when(count > 0).then(count.cast(pl.Int128)), scale)
+def mean(total: pl.Expr, count: pl.Expr, summed: PgType, scale: int) -> pl.Expr:
+    """total / count held with `scale` digits, rounded to those that PostgreSQL shows; null for a count of 0."""
+    divisor = pl.when(count > 0).then(count.cast(pl.Int128))
+    return quotient_as_shown(total, divisor, (summed, NUMERIC), scale)

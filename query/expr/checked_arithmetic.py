@@ -76,16 +76,6 @@ def _from_float(context: CallContext, value: pl.Expr, target: PgType, single: bo
     return result
 
 
-def scaled_quotient(dividend: pl.Expr, divisor: pl.Expr, digits: int) -> pl.Expr:
-    """dividend / divisor with `digits` more digits, rounded half away from zero.
-
-    The whole part first: multiplying the dividend would leave 128 bits. Null for a divisor of null.
-    """
-    a, b, unit = dividend.abs(), divisor.abs(), power_of_ten(digits)
-    whole, rest = a // b, a % b
-    return (whole * unit + (rest * unit + b // 2) // b) * dividend.sign() * divisor.sign()
-
-
 def _power(exponent: pl.Expr) -> pl.Expr:
     """Ten to a column of exponents, which are cut to what 128 bits hold."""
     return table(exponent.clip(0, 38), POWERS)

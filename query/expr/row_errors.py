@@ -66,6 +66,8 @@ def row_fault(sqlstate: str, message: str, position: int | None = None) -> RowFa
     return RowFault(f"weir!{sqlstate}!{position or ''}!{message}!weir")
 
 
+_OUR_FAULT: Final = "the query failed by an error on our side"
+"""What a user reads of an error that nobody foresaw. What the engine says of it stands in the log."""
 _REFUSAL: Final = " is not supported"
 _ROW_FAULT: Final = re.compile(r"weir!(\w{5})!(\d*)!(.*?)!weir", re.DOTALL)
 _CONVERSION: Final = re.compile(
@@ -98,7 +100,7 @@ def translate(error: BaseException) -> WeirError:
         return QueryTooLarge("a regular expression of the query is too large when compiled")
     if isinstance(error, MemoryError | RecursionError):
         return QueryTooLarge("the query needs more than it may use")
-    return InternalError(f"the query failed while it ran: {type(error).__name__}")
+    return InternalError(_OUR_FAULT)
 
 
 def _fault(sqlstate: str, message: str, position: int | None) -> WeirError:
@@ -116,7 +118,9 @@ def _failed_conversion(match: "re.Match[str]") -> WeirError:
         if 1 <= fault_number <= len(_FAULTS):
             sqlstate, message = _FAULTS[fault_number - 1]
             return _fault(sqlstate, message, position or None)
-    type_name = _TYPE_NAMES.get(target, target)
+    type_name = _TYPE_NAMES.get(target)
+    if type_name is None:
+        return InternalError(_OUR_FAULT)
     if source == "str":
         return fault.invalid(fault.INVALID_TEXT, f"invalid input syntax for type {type_name}: {values[:100]}")
     return fault.invalid(fault.NUMERIC_OUT_OF_RANGE, f"{type_name} out of range")

@@ -1,6 +1,7 @@
 """Values as PostgreSQL's text output shows them."""
 
 import math
+from dataclasses import replace
 
 import polars as pl
 
@@ -8,6 +9,7 @@ from query import fault
 from query.expr.call_context import CallContext
 from query.pg.intervals import format_interval
 from query.pg.json_text import normalise
+from query.pg.network import inet_text, with_mask
 from query.pg.types import TEXT, PgType
 
 
@@ -23,16 +25,31 @@ def float_text(value: float) -> str:
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0:
         return "-0" if math.copysign(1, value) < 0 else "0"
-    digits, exponent = _shortest(value)
-    sign = "-" if value < 0 else ""
-    if -4 <= exponent < 15:
+    return _shown("-" if value < 0 else "", *_shortest(repr(abs(value))), 15)
+
+
+def real_text(shortest: str) -> str:
+    """A float4, given by the shortest digits that are it.
+
+    >>> real_text("1e7"), real_text("0.1")
+    ('1e+07', '0.1')
+    """
+    value = float(shortest)
+    if math.isnan(value) or math.isinf(value) or value == 0:
+        return float_text(value)
+    return _shown("-" if value < 0 else "", *_shortest(shortest.lstrip("-")), 6)
+
+
+def _shown(sign: str, digits: str, exponent: int, most: int) -> str:
+    """Without an exponent up to so many digits before the point."""
+    if -4 <= exponent < most:
         return sign + _fixed_notation(digits, exponent)
     mantissa = digits[0] + (f".{digits[1:]}" if len(digits) > 1 else "")
     return f"{sign}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
 
 
-def _shortest(value: float) -> tuple[str, int]:
-    text = repr(abs(value))
+def _shortest(text: str) -> tuple[str, int]:
+    """The digits of a number's text, and its exponent."""
     mantissa, _, power = text.partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
@@ -90,8 +107,10 @@ def to_text(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
     if pg_type.element is not None:
         return _array(context, value, pg_type)
     match pg_type.name:
-        case "text" | "unknown" | "json":
+        case "text" | "unknown" | "json" | "uuid":
             return value
+        case "inet" | "cidr":
+            return replace(context, result=TEXT).rowwise(with_mask, value)
         case "jsonb":
             return context.rowwise(normalise, value)
         case "bpchar":
@@ -100,6 +119,8 @@ def to_text(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
             return pl.when(value).then(pl.lit("true")).when(~value).then(pl.lit("false"))
         case "float8":
             return _float(context, value)
+        case "float4":
+            return context.rowwise(real_text, value.cast(pl.String))
         case "numeric":
             return _numeric(context, value, pg_type)
         case "date":
@@ -124,7 +145,14 @@ def output_text(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Exp
     """The value as its type's output function writes it, where a cast differs: `t` for true, blanks kept."""
     if pg_type.name == "bool":
         return pl.when(value).then(pl.lit("t")).when(~value).then(pl.lit("f"))
+    if pg_type.name == "inet":
+        return address_text(context, value)
     return value if pg_type.name == "bpchar" else to_text(context, value, pg_type)
+
+
+def address_text(context: CallContext, value: pl.Expr) -> pl.Expr:
+    """An inet as it is shown."""
+    return replace(context, result=TEXT).rowwise(inet_text, value)
 
 
 def interval_text(context: CallContext, value: pl.Expr) -> pl.Expr:

@@ -4,7 +4,7 @@ from typing import Final
 
 import polars as pl
 
-from query.expr.aggregate_inputs import AggregateInputs, quotient
+from query.expr.aggregate_inputs import AggregateInputs, mean
 from query.expr.aggregate_plans import Plan
 from query.expr.checked_arithmetic import LARGEST
 from query.expr.equality import match_key
@@ -17,7 +17,7 @@ _SUM: Final = "Sum; NULL for no values."
 _MEAN: Final = "Mean; NULL for no values."
 _SMALLEST: Final = "Smallest value; NULL for no values."
 _GREATEST: Final = "Greatest value; NULL for no values."
-_ORDERED: Final = (*INTEGERS, "numeric", "text", "bytea", "date", "time", "timestamp", "timestamptz")
+_ORDERED: Final = (*INTEGERS, "numeric", "text", "bytea", "date", "time", "timestamp", "timestamptz", "inet")
 _KEYED: Final = ("interval", "anyarray")
 """Types whose values are compared by a key."""
 
@@ -129,7 +129,7 @@ def _exact_mean(inputs: AggregateInputs) -> Plan:
     column, value = inputs.column(), inputs.values()
     aggregates = (value.sum().alias(total), value.count().cast(pl.Int64).alias(count))
     sql = () if inputs.call.distinct else (f'SUM("{name}") AS "{total}"', f'COUNT("{name}") AS "{count}"')
-    result = quotient(pl.col(total).cast(pl.Int128), pl.col(count), inputs.output.type.scale - inputs.type.scale)
+    result = mean(pl.col(total).cast(pl.Int128), pl.col(count), inputs.type, inputs.output.type.scale)
     return Plan((column.cast(pl.Int128),), aggregates, result, sql)
 
 

@@ -11,7 +11,6 @@ from query.expr.checked_arithmetic import (
     float_quotient,
     product,
     rescale,
-    scaled_quotient,
     table,
     truncated_quotient,
     without_underflow,
@@ -27,6 +26,7 @@ from query.expr.constant_arithmetic import (
     stays_nonzero,
     within,
 )
+from query.expr.quotient_digits import quotient_as_shown
 from query.functions.registry import define
 from query.pg.types import FLOATS, NUMERIC_DIGITS, QUOTIENT_SCALE, PgType, numeric
 
@@ -196,11 +196,11 @@ def _numeric_quotient(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl
     digits = context.result.scale - context.types[0].scale + context.types[1].scale
     if digits >= NUMERIC_DIGITS:
         raise fault.unsupported("dividing by a numeric with so many digits", context.position, "round it first")
-    if digits < 0:
-        return scaled_quotient(left, right * 10**-digits, 0)
     room = (left.cast(pl.Float64) / right.cast(pl.Float64)).abs() >= 1.0e38 / 10.0**digits
     wide_rest = right.cast(pl.Float64).abs() >= 1.0e38 / 10.0**digits
-    return context.fail_where(scaled_quotient(left, right, digits), room | wide_rest, "numeric_range")
+    operands, constants = (context.types[0], context.types[1]), (context.constant(0), context.constant(1))
+    quotient = quotient_as_shown(left, right, operands, context.result.scale, constants)
+    return context.fail_where(quotient, room | wide_rest, "numeric_range")
 
 
 @define(

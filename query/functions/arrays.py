@@ -1,14 +1,25 @@
 """Arrays of one dimension, counted from 1: their elements, parts and sizes."""
 
+from typing import Final
+
 import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
+from query.expr.row_errors import declare_row_error
 from query.expr.text_output import output_text
 from query.functions.registry import define
 from query.pg.types import TEXT, PgType, array_of
 
+declare_row_error("null_dimensions", "22004", "dimension array or low bound array cannot be null")
+declare_row_error("null_dimension", "22004", "dimension values cannot be null")
+declare_row_error("array_size", fault.PROGRAM_LIMIT, "array size exceeds the maximum allowed")
+declare_row_error("several_dimensions", fault.FEATURE_NOT_SUPPORTED, "an array of several dimensions is not supported")
+declare_row_error("filled_size", fault.FEATURE_NOT_SUPPORTED, "array_fill with so many elements is not supported")
+
 _FAMILY = "Arrays"
+MAX_FILLED: Final = 10_000
+"""Elements that array_fill makes for each row; more of them are more memory than a query has."""
 
 
 @define("array element(anyarray, int4) -> anyelement", "`a[n]`: NULL outside of the array.", family=_FAMILY)
@@ -136,3 +147,24 @@ def array_cat(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 def _present(context: CallContext, array: pl.Expr, pg_type: PgType) -> pl.Expr:
     """A NULL array counts as empty when something is added to it."""
     return pl.coalesce(array, pl.lit(pl.Series([[]], dtype=pg_type.polars)).first())
+
+
+def _filled(types: tuple[PgType, ...]) -> PgType:
+    return array_of(types[0])
+
+
+@define(
+    "array_fill(anynonarray, int4[]) -> anyarray",
+    "So many elements of one value.",
+    family=_FAMILY,
+    result=_filled,
+    strict=False,
+)
+def array_fill(context: CallContext, value: pl.Expr, sizes: pl.Expr) -> pl.Expr:
+    count = pl.when(sizes.list.len() == 0).then(0).otherwise(sizes.list.first())
+    count = context.fail_where(count, sizes.is_null(), "null_dimensions")
+    count = context.fail_where(count, sizes.list.len() > 1, "several_dimensions")
+    count = context.fail_where(count, count.is_null(), "null_dimension")
+    count = context.fail_where(count, count < 0, "array_size")
+    count = context.fail_where(count, count > MAX_FILLED, "filled_size")
+    return value.repeat_by(count.cast(pl.UInt32)).cast(context.result.polars)

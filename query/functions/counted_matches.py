@@ -3,7 +3,6 @@
 Places count from 1. Source: PostgreSQL documentation, "POSIX Regular Expressions".
 """
 
-import re
 from collections.abc import Callable
 from itertools import islice
 
@@ -11,16 +10,25 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.functions.regexps import checked_flags, compile_rowwise, parse_pattern, replacement_of, searchable
+from query.functions.regexps import (
+    Match,
+    Matcher,
+    checked_flags,
+    is_native,
+    matcher,
+    matches_nothing,
+    parse_pattern,
+    replaced,
+    replacement_of,
+)
 from query.functions.registry import argument_names, define
-from query.pg.patterns.render import needs_python, rust
+from query.pg.patterns.render import rust
 
 _FAMILY = "Patterns"
-Match = re.Match[str]
 
 
-def _compile(context: CallContext, pattern: object, flags: object) -> re.Pattern[str]:
-    return compile_rowwise(context, parse_pattern(context, pattern, checked_flags(context, flags)))
+def _compile(context: CallContext, pattern: object, flags: object) -> Matcher:
+    return matcher(context, parse_pattern(context, pattern, checked_flags(context, flags)))
 
 
 def _least(context: CallContext, name: str, value: object, least: int) -> int:
@@ -46,15 +54,13 @@ def regexp_count_from(
 ) -> pl.Expr:
     first = _least(context, "start", start, 1) - 1
     regex = parse_pattern(context, pattern, checked_flags(context, flags))
-    compiled = searchable(context, regex)
-    # Rust does not see the empty match behind a match that was not empty.
-    if not needs_python(regex.root) and first == 0 and not compiled.fullmatch(""):
+    if is_native(regex) and first == 0 and not matches_nothing(context, regex):
         return value.str.count_matches(rust(regex)).cast(pl.Int32)
-    compiled = compile_rowwise(context, regex)
+    compiled = matcher(context, regex)
     return context.rowwise(lambda text: sum(1 for _ in _from(compiled, text, first)), value)
 
 
-def _from(compiled: re.Pattern[str], text: str, first: int) -> "list[Match]":
+def _from(compiled: Matcher, text: str, first: int) -> "list[Match]":
     return list(compiled.finditer(text, first)) if first <= len(text) else []
 
 
@@ -135,18 +141,14 @@ def regexp_replace_nth(
 ) -> pl.Expr:
     first, match_number = _least(context, "start", start, 1) - 1, _least(context, "n", number, 0)
     regex = parse_pattern(context, pattern, checked_flags(context, flags, allow_global=True))
-    compiled, replacement = compile_rowwise(context, regex), replacement_of(str(new), regex.groups)
+    compiled, replacement = matcher(context, regex), replacement_of(str(new), regex.groups)
 
-    def replaced(text: str) -> str:
+    def with_chosen_replaced(text: str) -> str:
         matches = _from(compiled, text, first)
         chosen = matches if match_number == 0 else matches[match_number - 1 : match_number]
-        parts, position = [], 0
-        for match in chosen:
-            parts += [text[position : match.start()], replacement.render(match)]
-            position = match.end()
-        return "".join([*parts, text[position:]])
+        return replaced(text, chosen, replacement)
 
-    return context.rowwise(replaced, value)
+    return context.rowwise(with_chosen_replaced, value)
 
 
 argument_names("regexp_count", "string, pattern, start, flags")

@@ -3,6 +3,9 @@
 import base64
 import hashlib
 import re
+import zlib
+from functools import cache
+from typing import Final
 
 import polars as pl
 
@@ -41,6 +44,56 @@ def to_hex(context: CallContext, value: pl.Expr) -> pl.Expr:
 @define("md5(text) -> text", "MD5 as hexadecimal digits.", family=_FAMILY)
 def md5(context: CallContext, value: pl.Expr) -> pl.Expr:
     return context.rowwise(lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(), value)
+
+
+@define("md5(bytea) -> text", "MD5 as hexadecimal digits.", family=_FAMILY)
+def md5_of_bytes(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest(), value)
+
+
+@define("sha224(bytea) -> bytea", "SHA-224.", family=_FAMILY)
+def sha224(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda data: hashlib.sha224(data).digest(), value)
+
+
+@define("sha384(bytea) -> bytea", "SHA-384.", family=_FAMILY)
+def sha384(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda data: hashlib.sha384(data).digest(), value)
+
+
+@define("sha512(bytea) -> bytea", "SHA-512.", family=_FAMILY)
+def sha512(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda data: hashlib.sha512(data).digest(), value)
+
+
+@define("crc32(bytea) -> int8", "CRC-32, as in gzip.", family=_FAMILY)
+def crc32(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(zlib.crc32, value)
+
+
+_CASTAGNOLI: Final = 0x82F63B78
+
+
+@cache
+def _castagnoli_table() -> tuple[int, ...]:
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (_CASTAGNOLI if byte & 1 else 0)
+        table.append(byte)
+    return tuple(table)
+
+
+def _crc32c(data: bytes) -> int:
+    table, rest = _castagnoli_table(), 0xFFFFFFFF
+    for byte in data:
+        rest = rest >> 8 ^ table[(rest ^ byte) & 0xFF]
+    return rest ^ 0xFFFFFFFF
+
+
+@define("crc32c(bytea) -> int8", "CRC-32C, as in iSCSI.", family=_FAMILY)
+def crc32c(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(_crc32c, value)
 
 
 @define("sha256(bytea) -> bytea", "SHA-256.", family=_FAMILY)

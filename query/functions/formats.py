@@ -1,8 +1,8 @@
-"""to_char, to_timestamp and to_date: times by template."""
+"""to_char of times: their fields by template."""
 
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 import polars as pl
@@ -10,17 +10,15 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.functions.registry import define
-from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.patterns.templates import Token, tokens
-from query.pg.timestamps import EPOCH, EPOCH_DAY
 
 _FAMILY = "Formatting"
-_MONTHS: Final = (
+MONTHS: Final = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
-_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_ROMAN: Final = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
+DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+ROMAN: Final = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
 _NATIVE: Final = {
     "YYYY": "%Y",
     "MM": "%m",
@@ -41,7 +39,8 @@ _NATIVE: Final = {
 """Fields that chrono's strftime prints exactly so for years 1000 to 9999."""
 
 
-def _tokens(context: CallContext, template: object) -> list[Token]:
+def template_tokens(context: CallContext, template: object) -> list[Token]:
+    """The fields and literals of a template."""
     try:
         return tokens(str(template))
     except ValueError as error:
@@ -54,7 +53,7 @@ def _tokens(context: CallContext, template: object) -> list[Token]:
     family=_FAMILY,
 )
 def to_char_time(context: CallContext, value: pl.Expr, template: object) -> pl.Expr:
-    parsed = _tokens(context, template)
+    parsed = template_tokens(context, template)
     if not parsed:
         return pl.when(value.is_null() & value.is_not_null()).then(pl.lit(""))
     if all(not token.field or (token.field in _NATIVE and token.fill and not token.ordinal) for token in parsed):
@@ -80,6 +79,11 @@ def _print(token: Token, moment: datetime, zoned: bool) -> str:
     text = _PRINTERS[token.field](moment)
     if token.field in ("TZ", "tz") and not zoned:
         text = ""
+    return with_modifiers(text, token)
+
+
+def with_modifiers(text: str, token: Token) -> str:
+    """A field's text without padding if the token says so, and with the ending of an ordinal number."""
     if not token.fill and token.field not in _FIXED:
         text = _strip_padding(text.strip())
     return text + _suffix(text, token.ordinal) if token.ordinal else text
@@ -155,9 +159,9 @@ _PRINTERS: Final[dict[str, Callable[[datetime], str]]] = {
     "ID": lambda moment: str(moment.isoweekday()),
     "IDDD": lambda moment: f"{(moment.isocalendar()[1] - 1) * 7 + moment.isoweekday():03d}",
     "MM": lambda moment: f"{moment.month:02d}",
-    **{form: _name(_MONTHS, lambda moment: moment.month - 1, form) for form in ("MONTH", "Month", "month")},
-    **{form: _name(_MONTHS, lambda moment: moment.month - 1, form) for form in ("MON", "Mon", "mon")},
-    **{form: _name(_DAYS, lambda moment: moment.weekday(), form) for form in ("DAY", "Day", "day", "DY", "Dy", "dy")},
+    **{form: _name(MONTHS, lambda moment: moment.month - 1, form) for form in ("MONTH", "Month", "month")},
+    **{form: _name(MONTHS, lambda moment: moment.month - 1, form) for form in ("MON", "Mon", "mon")},
+    **{form: _name(DAYS, lambda moment: moment.weekday(), form) for form in ("DAY", "Day", "day", "DY", "Dy", "dy")},
     "DDD": lambda moment: f"{moment.timetuple().tm_yday:03d}",
     "DD": lambda moment: f"{moment.day:02d}",
     "D": lambda moment: str(moment.isoweekday() % 7 + 1),
@@ -166,8 +170,8 @@ _PRINTERS: Final[dict[str, Callable[[datetime], str]]] = {
     "CC": lambda moment: f"{(moment.year - 1) // 100 + 1:02d}",
     "J": lambda moment: str(moment.date().toordinal() + 1_721_425),
     "Q": lambda moment: str((moment.month - 1) // 3 + 1),
-    "RM": lambda moment: _ROMAN[moment.month - 1].ljust(4),
-    "rm": lambda moment: _ROMAN[moment.month - 1].lower().ljust(4),
+    "RM": lambda moment: ROMAN[moment.month - 1].ljust(4),
+    "rm": lambda moment: ROMAN[moment.month - 1].lower().ljust(4),
     "TZ": lambda moment: "UTC",
     "tz": lambda moment: "utc",
     "OF": lambda moment: "+00",
@@ -178,114 +182,3 @@ _PRINTERS: Final[dict[str, Callable[[datetime], str]]] = {
     **{name: (lambda moment: "A.D.") for name in ("A.D.", "B.C.")},
     **{name: (lambda moment: "a.d.") for name in ("a.d.", "b.c.")},
 }
-
-
-# --- reading -------------------------------------------------------------------------------------------------------
-
-_WIDTHS: Final = {"YYYY": 4, "YY": 2, "MM": 2, "DD": 2, "HH24": 2, "HH12": 2, "HH": 2, "MI": 2, "SS": 2, "DDD": 3}
-
-
-def _reader(context: CallContext, template: object) -> Callable[[str], datetime]:
-    parsed = _tokens(context, template)
-    for token in parsed:
-        if token.field and token.field not in (*_WIDTHS, "MS", "US", "AM", "PM", "am", "pm", "MON", "Mon", "mon"):
-            raise fault.unsupported(f"reading template pattern {token.field}", context.position)
-    return lambda text: _read(parsed, text)
-
-
-def _read(parsed: list[Token], text: str) -> datetime:
-    fields: dict[str, int] = {}
-    place = 0
-    for index, token in enumerate(parsed):
-        if place >= len(text):
-            break
-        if not token.field:
-            place = _skip_literal(token.text, text, place)
-            continue
-        while place < len(text) and text[place] == " ":
-            place += 1
-        adjacent = index + 1 < len(parsed) and bool(parsed[index + 1].field)
-        place = _read_field(token.field, text, place, fields, adjacent)
-    return _assemble(fields, text)
-
-
-def _skip_literal(literal: str, text: str, place: int) -> int:
-    """Any separator of the template passes over any run of separators in the text."""
-    if literal.isalnum():
-        return place + len(literal)
-    if place < len(text) and not text[place].isalnum():
-        place += 1
-    return place
-
-
-def _read_field(field: str, text: str, place: int, fields: dict[str, int], adjacent: bool) -> int:
-    if field.upper() in ("AM", "PM"):
-        word = text[place : place + 2].upper()
-        if word not in ("AM", "PM"):
-            raise BadLiteral(fault.INVALID_DATETIME, f'invalid value "{text[place : place + 2]}" for "{field}"')
-        fields["PM"] = int(word == "PM")
-        return place + 2
-    if field.upper() == "MON":
-        names = [name[:3].upper() for name in _MONTHS]
-        word = text[place : place + 3].upper()
-        if word not in names:
-            raise BadLiteral(fault.INVALID_DATETIME, f'invalid value "{text[place : place + 3]}" for "{field}"')
-        fields["MM"] = names.index(word) + 1
-        return place + 3
-    if field in ("MS", "US"):
-        width = 3 if field == "MS" else 6
-        match = re.compile(rf"\d{{1,{width}}}").match(text, place)
-    else:
-        width = _WIDTHS[field] if adjacent or field != "YYYY" else 9
-        match = re.compile(rf"[-+]?\d{{1,{width}}}").match(text, place)
-    if match is None:
-        field_text = text[place : place + 4]
-        raise BadLiteral(fault.INVALID_DATETIME, f'invalid value "{field_text}" for "{field}"')
-    fields[field] = int(match[0].ljust(width, "0")) if field in ("MS", "US") else int(match[0])
-    return match.end()
-
-
-def _assemble(fields: dict[str, int], text: str) -> datetime:
-    year = fields.get("YYYY", fields["YY"] + (2000 if fields["YY"] < 70 else 1900) if "YY" in fields else 0)
-    if not 1 <= year <= 9999:
-        raise UnsupportedLiteral("a date outside of the years 1 to 9999, as without a year,")
-    hour = fields.get("HH24", 0)
-    for name in ("HH12", "HH"):
-        if name in fields:
-            if not 1 <= fields[name] <= 12:
-                message = f'hour "{fields[name]}" is invalid for the 12-hour clock'
-                raise BadLiteral(fault.INVALID_DATETIME, message)
-            hour = fields[name] % 12 + 12 * fields.get("PM", 0)
-    microsecond = fields.get("US", 0) + 1000 * fields.get("MS", 0)
-    try:
-        moment = datetime(
-            year,
-            fields.get("MM") or 1,
-            fields.get("DD") or 1,
-            hour,
-            fields.get("MI", 0),
-            fields.get("SS", 0),
-            tzinfo=UTC,
-        )
-        if "DDD" in fields:
-            moment = moment.replace(month=1, day=1) + timedelta(days=fields["DDD"] - 1)
-    except (ValueError, OverflowError) as error:
-        message = f'date/time field value out of range: "{text[:100]}"'
-        raise BadLiteral(fault.DATETIME_OVERFLOW, message) from error
-    return moment + timedelta(microseconds=microsecond)
-
-
-@define("to_timestamp(text, text!) -> timestamptz", "An instant by template, read in UTC.", family=_FAMILY)
-def to_timestamp(context: CallContext, value: pl.Expr, template: object) -> pl.Expr:
-    read = _reader(context, template)
-    return context.rowwise(lambda text: (read(text) - EPOCH) // timedelta(microseconds=1), value)
-
-
-@define("to_date(text, text!) -> date", "A date by template.", family=_FAMILY)
-def to_date(context: CallContext, value: pl.Expr, template: object) -> pl.Expr:
-    read = _reader(context, template)
-    return context.rowwise(lambda text: _days(read(text).date()), value)
-
-
-def _days(day: date) -> int:
-    return day.toordinal() - EPOCH_DAY

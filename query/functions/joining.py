@@ -1,6 +1,7 @@
 """Texts made of several values: concatenation, format, and quoting for SQL."""
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,7 @@ from query.expr.call_context import CallContext
 from query.expr.row_errors import declare_row_error
 from query.expr.text_output import output_text, to_text
 from query.functions.registry import define
+from query.pg.types import INTEGERS
 
 declare_row_error("null_identifier", "22004", "null values cannot be formatted as an SQL identifier")
 
@@ -61,12 +63,12 @@ def concatenated_left(context: CallContext, value: pl.Expr, text: pl.Expr) -> pl
     return to_text(context, value, context.types[0]) + text
 
 
-_DIRECTIVE = re.compile(r"%(?:(\d+)\$)?(.|$)", re.DOTALL)
+_DIRECTIVE: Final = re.compile(r"%(?:(\d+)\$)?(-*)(\d+|\*(?:\d+\$)?)?(.|$)", re.DOTALL)
 
 
 @define(
     "format(text!) -> text; format(text!, any...) -> text",
-    "Text with %s, %I and %L filled in.",
+    "Text with %s, %I and %L filled in, to a width as in %-10s or %*s.",
     family=_FAMILY,
     strict=False,
 )
@@ -76,17 +78,52 @@ def format_text(context: CallContext, pattern: object, *values: pl.Expr) -> pl.E
     for match in _DIRECTIVE.finditer(text):
         parts.append(pl.lit(text[position : match.start()]))
         position = match.end()
-        if match[2] == "%":
+        if match[0] == "%%":
             parts.append(pl.lit("%"))
             continue
-        if not match[2]:
-            raise fault.invalid(fault.INVALID_PARAMETER, "unterminated format() type specifier", context.position)
-        number = int(match[1]) if match[1] else number + 1
-        if not 1 <= number <= len(values):
-            raise fault.invalid(fault.INVALID_PARAMETER, "too few arguments for format()", context.position)
-        parts.append(_format(context, match[2], _argument_text(context, number, values[number - 1])))
+        if not match[4]:
+            message = "unterminated format() type specifier"
+            raise fault.invalid(fault.INVALID_PARAMETER, message, context.position)
+        width, number = _width(context, match[3], number, values)
+        number = _argument_number(context, match[1], number, values)
+        value = _format(context, match[4], _argument_text(context, number, values[number - 1]))
+        parts.append(value if width is None else _padded(context, value, width, bool(match[2])))
     parts.append(pl.lit(text[position:]))
     return pl.concat_str(parts)
+
+
+def _argument_number(context: CallContext, written: str | None, before: int, values: Sequence[pl.Expr]) -> int:
+    """Which argument is meant: the one that is named, else the next."""
+    number = int(written) if written else before + 1
+    if number == 0:
+        message = "format specifies argument 0, but arguments are numbered from 1"
+        raise fault.invalid(fault.INVALID_PARAMETER, message, context.position)
+    if number > len(values):
+        raise fault.invalid(fault.INVALID_PARAMETER, "too few arguments for format()", context.position)
+    return number
+
+
+def _width(
+    context: CallContext, written: str | None, number: int, values: Sequence[pl.Expr]
+) -> tuple[pl.Expr | None, int]:
+    """The width of a directive, `10`, or `*` for the next argument; and the argument that was used last."""
+    if not written:
+        return None, number
+    if written[0] != "*":
+        return pl.lit(int(written), dtype=pl.Int64), number
+    number = _argument_number(context, written[1:].rstrip("$"), number, values)
+    if context.types[number].name not in INTEGERS:
+        raise fault.unsupported("a width that is no integer in format", context.position)
+    return values[number - 1].cast(pl.Int64).fill_null(0), number
+
+
+def _padded(context: CallContext, value: pl.Expr, width: pl.Expr, left: bool) -> pl.Expr:
+    """The text with blanks before it, or behind it for a negative width."""
+
+    def pad(text: str, columns: int) -> str:
+        return text.ljust(abs(columns)) if left or columns < 0 else text.rjust(columns)
+
+    return context.rowwise(pad, value, width)
 
 
 def _format(context: CallContext, directive: str, value: pl.Expr) -> pl.Expr:
@@ -96,7 +133,8 @@ def _format(context: CallContext, directive: str, value: pl.Expr) -> pl.Expr:
         return context.rowwise(quoted_literal, value).fill_null("NULL")
     if directive == "I":
         return context.rowwise(quoted_identifier, context.fail_where(value, value.is_null(), "null_identifier"))
-    raise fault.unsupported(f"format directive %{directive}", context.position, "use %s, %I or %L")
+    message = f'unrecognized format() type specifier "{directive}"'
+    raise fault.invalid(fault.INVALID_PARAMETER, message, context.position)
 
 
 def quoted_literal(text: str) -> str:
@@ -115,6 +153,21 @@ def quoted_identifier(text: str) -> str:
 def _reserved_words() -> frozenset[str]:
     """Words that are no plain identifiers: PostgreSQL 18's keywords but for the unreserved ones."""
     return frozenset(_QUOTED_WORDS.read_text("ascii").split())
+
+
+@define("quote_literal(anynonarray) -> text", "The value's text as an SQL literal.", family=_FAMILY)
+def quote_value(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return context.rowwise(quoted_literal, to_text(context, value, context.types[0]))
+
+
+@define(
+    "quote_nullable(anynonarray) -> text",
+    "The value's text as an SQL literal, NULL as NULL.",
+    family=_FAMILY,
+    strict=False,
+)
+def quote_nullable_value(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return quote_value(context, value).fill_null("NULL")
 
 
 @define("quote_nullable(text) -> text", "The text as an SQL literal, NULL as NULL.", family=_FAMILY, strict=False)

@@ -7,7 +7,7 @@ from query.expr.call_context import CallContext
 from query.expr.json_values import json_string, to_json
 from query.expr.row_errors import declare_row_error
 from query.functions.registry import define
-from query.pg.json_text import jsonb_text, parse_json
+from query.pg.json_text import jsonb_text, parse_json, raw_members
 
 declare_row_error("null_jsonb_key", fault.INVALID_PARAMETER, "key must not be null")
 
@@ -21,6 +21,25 @@ _FAMILY = "JSON"
 )
 def as_json(context: CallContext, value: pl.Expr) -> pl.Expr:
     return to_json(context, value, context.types[0], context.result.name == "jsonb")
+
+
+@define("array_to_json(anyarray, bool!) -> json", "The array as JSON, with a line for each element.", family=_FAMILY)
+def array_as_lines(context: CallContext, value: pl.Expr, in_lines: object) -> pl.Expr:
+    return row_as_lines(context, value, in_lines)
+
+
+@define("row to json(any, bool!) -> json", "The row as JSON, with a line for each field.", family=_FAMILY)
+def row_as_lines(context: CallContext, value: pl.Expr, in_lines: object) -> pl.Expr:
+    text = to_json(context, value, context.types[0], binary=False)
+    return context.rowwise(_lines, text) if in_lines else text
+
+
+def _lines(text: str) -> str:
+    """A document with each of its members on a line."""
+    json_type, members = raw_members(text)
+    if json_type == "object":
+        return "{" + ",\n ".join(f"{json_string(str(key))}:{value}" for key, value in members) + "}"
+    return "[" + ",\n ".join(value for _, value in members) + "]"
 
 
 def _item(context: CallContext, index: int, value: pl.Expr) -> pl.Expr:

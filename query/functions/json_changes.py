@@ -107,15 +107,21 @@ def without_keys(context: CallContext, value: pl.Expr, keys: pl.Expr) -> pl.Expr
     return context.rowwise(changed, value, keys)
 
 
-def _strip_nulls(value: Json) -> Json:
+def _strip_nulls(value: Json, in_arrays: bool) -> Json:
     if isinstance(value, dict):
-        return {key: _strip_nulls(item) for key, item in value.items() if item is not None}
-    return [_strip_nulls(item) for item in value] if isinstance(value, list) else value
+        return {key: _strip_nulls(item, in_arrays) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_strip_nulls(item, in_arrays) for item in value if item is not None or not in_arrays]
+    return value
 
 
-@define("jsonb_strip_nulls(jsonb) -> jsonb", "Without members that are null.", family=_FAMILY)
-def strip_nulls(context: CallContext, value: pl.Expr) -> pl.Expr:
-    return context.rowwise(lambda text: jsonb_text(_strip_nulls(parse_json(text))), value)
+@define(
+    "jsonb_strip_nulls(jsonb) -> jsonb; jsonb_strip_nulls(jsonb, bool!) -> jsonb",
+    "Without members that are null, and without such elements of arrays if the second argument is true.",
+    family=_FAMILY,
+)
+def strip_nulls(context: CallContext, value: pl.Expr, in_arrays: object = False) -> pl.Expr:
+    return context.rowwise(lambda text: jsonb_text(_strip_nulls(parse_json(text), bool(in_arrays))), value)
 
 
 _INDEX: Final = re.compile(r"[ \t\n\r\v\f]*[-+]?[0-9]+")
@@ -165,6 +171,43 @@ def set_member(context: CallContext, value: pl.Expr, path: pl.Expr, new: pl.Expr
     return context.rowwise(changed, value, path, new, *create)
 
 
+def _insert_at(value: Json, path: list[str | None], new: Json, after: bool, depth: int = 0) -> Json:
+    """jsonb_insert: a new member at `path`, in an array before or after what is there."""
+    step, last = path[depth], depth == len(path) - 1
+    if step is None:
+        raise BadLiteral("22004", f"path element at position {depth + 1} is null")
+    if isinstance(value, dict):
+        if not last:
+            return {**value, step: _insert_at(value[step], path, new, after, depth + 1)} if step in value else value
+        if step in value:
+            raise BadLiteral(fault.INVALID_PARAMETER, "cannot replace existing key")
+        return {**value, step: new}
+    if not isinstance(value, list):
+        return value
+    index = _index_of(step, len(value), depth)
+    if last:
+        place = min(max(index + (after and index >= 0), 0), len(value))
+        return [*value[:place], new, *value[place:]]
+    if not 0 <= index < len(value):
+        return value
+    return [*value[:index], _insert_at(value[index], path, new, after, depth + 1), *value[index + 1 :]]
+
+
+@define(
+    "jsonb_insert(jsonb, text[], jsonb) -> jsonb; jsonb_insert(jsonb, text[], jsonb, bool) -> jsonb",
+    "With a value inserted at a path, in an array before what is there, or behind it if the fourth argument is true.",
+    family=_FAMILY,
+)
+def insert_member(context: CallContext, value: pl.Expr, path: pl.Expr, new: pl.Expr, *after: pl.Expr) -> pl.Expr:
+    def changed(text: str, steps: list[str | None], item: str, behind: bool = False) -> str:
+        document = parse_json(text)
+        if not isinstance(document, dict | list):
+            raise BadLiteral(fault.INVALID_PARAMETER, "cannot set path in scalar")
+        return jsonb_text(_insert_at(document, steps, parse_json(item), behind) if steps else document)
+
+    return context.rowwise(changed, value, path, new, *after)
+
+
 def _delete(value: Json, path: list[str | None], depth: int = 0) -> Json:
     step, last = path[depth], depth == len(path) - 1
     if step is None:
@@ -192,5 +235,6 @@ def without_path(context: CallContext, value: pl.Expr, path: pl.Expr) -> pl.Expr
     return context.rowwise(changed, value, path)
 
 
+argument_names("jsonb_insert", "jsonb_in, path, replacement, insert_after")
 argument_names("jsonb_set", "jsonb_in, path, replacement, create_if_missing")
 argument_names("json_strip_nulls, jsonb_strip_nulls", "target, strip_in_arrays")

@@ -96,6 +96,17 @@ def member_text(context: CallContext, value: pl.Expr, key: pl.Expr) -> pl.Expr:
     return _by_key(context, lambda text, name: text_of(_member(text, name)), value, key)
 
 
+@define("jsonb subscript(jsonb, text) -> jsonb", "`a['key']`, `a[0]`: a member of jsonb.", family=_FAMILY)
+def subscript(context: CallContext, value: pl.Expr, key: pl.Expr) -> pl.Expr:
+    """A key is read as an index where the document is an array; a scalar has no members (jsonb_get_element)."""
+
+    def read(text: str, key: str) -> str | None:
+        member = _walk(text, [key])
+        return None if member is _MISSING else jsonb_text(member)  # type: ignore[arg-type]
+
+    return _by_key(context, read, value, key)
+
+
 def _by_key(context: CallContext, read: Callable[[str, Any], str | None], value: pl.Expr, key: pl.Expr) -> pl.Expr:
     """`read` over documents and keys; a constant key leaves the documents as the only thing that varies."""
     constant = context.constant(1)

@@ -1,8 +1,10 @@
 """LIKE, SIMILAR TO and regular expressions, with PostgreSQL's meaning or a refusal."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Protocol
 
 import polars as pl
 
@@ -11,9 +13,10 @@ from query.expr.call_context import CallContext
 from query.expr.row_errors import row_fault
 from query.functions.registry import argument_names, define
 from query.pg.patterns.backtracking import explodes
-from query.pg.patterns.like import NOTHING, BadPattern, Like, like, similar
-from query.pg.patterns.longest_match import same_match
-from query.pg.patterns.render import needs_python, nests_repeats, python, rust
+from query.pg.patterns.dissect import Dissector
+from query.pg.patterns.like import NOTHING, BadPattern, BadSeparators, Like, like, similar
+from query.pg.patterns.longest_match import is_lazy, same_groups
+from query.pg.patterns.render import needs_python, python, rust
 from query.pg.patterns.tree import BadRegex, Regex, UnsupportedRegex, parse_regex
 from query.pg.types import TEXT, array_of
 
@@ -36,45 +39,54 @@ def _python(context: CallContext, regex: Regex) -> "re.Pattern[str]":
         raise fault.unsupported(f"this regular expression ({error})", context.position) from error
 
 
-def _backtracking(context: CallContext, regex: Regex) -> "re.Pattern[str]":
-    """An expression that has to be matched by trying: repetitions inside repetitions could take for ever."""
-    if nests_repeats(regex.root):
-        raise fault.unsupported("a back-reference or look-around beside nested repetitions", context.position)
-    return _python(context, regex)
-
-
 def _find(context: CallContext, value: pl.Expr, regex: Regex) -> pl.Expr:
     """True where the expression matches anywhere."""
     if needs_python(regex.root):
-        compiled = _backtracking(context, regex)
-        return context.rowwise(lambda text: compiled.search(text) is not None, value)
+        search = matcher(context, regex).search
+        return context.rowwise(lambda text: search(text) is not None, value)
     try:
         return value.str.contains(rust(regex))
     except UnsupportedRegex as error:
         raise fault.unsupported(str(error), context.position) from error
 
 
-def searchable(context: CallContext, regex: Regex) -> "re.Pattern[str]":
-    """The expression for finding what matches, if first and longest match agree."""
-    if not same_match(regex):
-        raise fault.unsupported(
-            "cutting out a match that depends on which alternative is tried first",
-            context.position,
-            "PostgreSQL takes the longest; write the alternatives so that none begins another",
-        )
-    return _backtracking(context, regex) if needs_python(regex.root) else _python(context, regex)
+def is_native(regex: Regex) -> bool:
+    """True for an expression whose first match, which Polars finds, is the one that PostgreSQL finds."""
+    return not needs_python(regex.root) and same_groups(regex)
 
 
-def compile_rowwise(context: CallContext, regex: Regex) -> "re.Pattern[str]":
-    """The same for finding by Python's matcher, row by row, which must not try for ever."""
-    compiled = searchable(context, regex)
-    if explodes(regex):
-        raise fault.unsupported(
-            "a repetition of repetitions in a function that cuts out matches",
-            context.position,
-            "let each round end with a character that is not repeated in it, as in ([a-z]+,)+",
-        )
-    return compiled
+class Match(Protocol):
+    """A match: Python's, or our own."""
+
+    def __getitem__(self, group: int, /) -> str | None: ...
+
+    def start(self, group: int = 0, /) -> int: ...
+
+    def end(self, group: int = 0, /) -> int: ...
+
+    def groups(self) -> tuple[str | None, ...]: ...
+
+
+class Matcher(Protocol):
+    """An expression for finding matches row by row."""
+
+    @property
+    def groups(self) -> int: ...
+
+    def search(self, text: str, start: int = 0, /) -> Match | None: ...
+
+    def finditer(self, text: str, start: int = 0, /) -> Iterator[Match]: ...
+
+
+def matcher(context: CallContext, regex: Regex) -> Matcher:
+    """Python's matcher where it finds what PostgreSQL finds, and does not try for ever; else our own. Python looks for
+    more at the place of an empty match, which a quantifier that is not greedy may have left."""
+    if is_native(regex) and not explodes(regex) and not (is_lazy(regex) and matches_nothing(context, regex)):
+        return _python(context, regex)
+    try:
+        return Dissector(regex)
+    except (re.error, UnsupportedRegex) as error:
+        raise fault.unsupported(f"this regular expression ({error})", context.position) from error
 
 
 # --- LIKE ----------------------------------------------------------------------------------------------------------
@@ -106,6 +118,17 @@ def _like(context: CallContext, value: pl.Expr, pattern: object, escape: object,
 @define("~~(text, text!, text!) -> bool", "LIKE.", family=_FAMILY)
 def like_constant(context: CallContext, value: pl.Expr, pattern: object, escape: object) -> pl.Expr:
     return _like(context, value, pattern, escape, ignore_case=False)
+
+
+def _as_text(context: CallContext, value: pl.Expr) -> pl.Expr:
+    """Bytes as the characters of these codes."""
+    return replace(context, result=TEXT).rowwise(lambda data: data.decode("latin-1"), value)
+
+
+@define("~~(bytea, bytea!, text!) -> bool", "LIKE of bytes.", family=_FAMILY)
+def like_bytes(context: CallContext, value: pl.Expr, pattern: object, escape: object) -> pl.Expr:
+    text = pattern.decode("latin-1") if isinstance(pattern, bytes) else str(pattern)
+    return _like(context, _as_text(context, value), text, escape, ignore_case=False)
 
 
 @define("~~*(text, text!, text!) -> bool", "ILIKE.", family=_FAMILY)
@@ -184,9 +207,9 @@ def checked_flags(context: CallContext, flags: object, allow_global: bool = Fals
 @define("substring(text, text!) -> text", "Part that matches: the first group, or all.", family=_FAMILY)
 def substring(context: CallContext, value: pl.Expr, pattern: object) -> pl.Expr:
     regex = parse_pattern(context, pattern)
-    compiled = searchable(context, regex)
-    if not needs_python(regex.root):
+    if is_native(regex):
         return value.str.extract(rust(regex), 1 if regex.groups else 0)
+    compiled = matcher(context, regex)
 
     def part(text: str) -> str | None:
         match = compiled.search(text)
@@ -195,13 +218,32 @@ def substring(context: CallContext, value: pl.Expr, pattern: object) -> pl.Expr:
     return context.rowwise(part, value)
 
 
+@define(
+    "substring(text, text!, text!) -> text",
+    "Part that an SQL regular expression matches, between two quotes behind the escape character.",
+    family=_FAMILY,
+)
+def substring_similar(context: CallContext, value: pl.Expr, pattern: object, escape: object) -> pl.Expr:
+    if len(str(escape)) > 1:
+        message, hint = "invalid escape string", "Escape string must be empty or one character."
+        raise fault.invalid(fault.INVALID_ESCAPE, message, context.position, hint)
+    try:
+        expression = similar(str(pattern), str(escape), separates=True)
+    except BadPattern as error:
+        raise fault.invalid(fault.INVALID_ESCAPE, str(error), context.position) from error
+    except BadSeparators as error:
+        message = "SQL regular expression may not contain more than two escape-double-quote separators"
+        raise fault.invalid("2200C", message, context.position) from error
+    return substring(context, value, expression)
+
+
 @dataclass(frozen=True, slots=True)
 class Replacement:
     """A replacement text: literal parts and group numbers; group 0 is the whole match."""
 
     parts: tuple[str | int, ...]
 
-    def render(self, match: "re.Match[str]") -> str:
+    def render(self, match: Match) -> str:
         return "".join((match[part] or "") if isinstance(part, int) else part for part in self.parts)
 
 
@@ -226,13 +268,27 @@ def replacement_of(text: str, groups: int) -> Replacement:
 
 def _replace(context: CallContext, value: pl.Expr, pattern: object, new: object, flags: str) -> pl.Expr:
     regex = parse_pattern(context, pattern, checked_flags(context, flags, allow_global=True))
-    compiled = searchable(context, regex)
     replacement = replacement_of(str(new), regex.groups)
-    count = 0 if "g" in flags else 1
-    if not needs_python(regex.root) and (count or not compiled.fullmatch("")):
-        return _replaced_natively(value, regex, replacement, everywhere=count == 0)
-    compiled = compile_rowwise(context, regex)
-    return context.rowwise(lambda text: compiled.sub(replacement.render, text, count=count), value)
+    everywhere = "g" in flags
+    if is_native(regex) and not (everywhere and matches_nothing(context, regex)):
+        return _replaced_natively(value, regex, replacement, everywhere)
+    compiled = matcher(context, regex)
+    most = None if everywhere else 1
+    return context.rowwise(lambda text: replaced(text, islice(compiled.finditer(text), most), replacement), value)
+
+
+def matches_nothing(context: CallContext, regex: Regex) -> bool:
+    """True if the empty text matches: Polars does not see an empty match behind one that was not empty."""
+    return _python(context, regex).fullmatch("") is not None
+
+
+def replaced(text: str, matches: Iterable[Match], replacement: Replacement) -> str:
+    """The text with each match replaced."""
+    parts, position = [], 0
+    for match in matches:
+        parts += [text[position : match.start()], replacement.render(match)]
+        position = match.end()
+    return "".join([*parts, text[position:]])
 
 
 def _replaced_natively(value: pl.Expr, regex: Regex, replacement: Replacement, everywhere: bool) -> pl.Expr:
@@ -251,14 +307,14 @@ def regexp_replace_flags(context: CallContext, value: pl.Expr, pattern: object, 
 
 
 def _over_matches(
-    context: CallContext, value: pl.Expr, pattern: object, flags: str, build: Callable[["re.Pattern[str]", str], object]
+    context: CallContext, value: pl.Expr, pattern: object, flags: str, build: Callable[[Matcher, str], object]
 ) -> pl.Expr:
-    compiled = compile_rowwise(context, parse_pattern(context, pattern, flags))
+    compiled = matcher(context, parse_pattern(context, pattern, flags))
     return context.rowwise(lambda text: build(compiled, text), value)
 
 
-def _groups(match: "re.Match[str]") -> list[str | None]:
-    return list(match.groups()) if match.re.groups else [match[0]]
+def _groups(match: Match) -> list[str | None]:
+    return list(match.groups()) or [match[0]]
 
 
 @define(
@@ -278,7 +334,7 @@ def regexp_match(context: CallContext, value: pl.Expr, pattern: object) -> pl.Ex
     result=lambda types: array_of(TEXT),
 )
 def regexp_match_flags(context: CallContext, value: pl.Expr, pattern: object, flags: object) -> pl.Expr:
-    def build(compiled: "re.Pattern[str]", text: str) -> object:
+    def build(compiled: Matcher, text: str) -> object:
         match = compiled.search(text)
         return None if match is None else _groups(match)
 
@@ -292,7 +348,7 @@ def regexp_match_flags(context: CallContext, value: pl.Expr, pattern: object, fl
     result=lambda types: array_of(TEXT),
 )
 def regexp_split_to_array(context: CallContext, value: pl.Expr, pattern: object) -> pl.Expr:
-    def build(compiled: "re.Pattern[str]", text: str) -> object:
+    def build(compiled: Matcher, text: str) -> object:
         parts, position = [], 0
         for match in compiled.finditer(text):
             empty = match.end() == match.start()
@@ -324,7 +380,7 @@ def regexp_matches(context: CallContext, value: pl.Expr, pattern: object) -> pl.
 def regexp_matches_flags(context: CallContext, value: pl.Expr, pattern: object, flags: object) -> pl.Expr:
     text_flags = str(flags)
 
-    def build(compiled: "re.Pattern[str]", text: str) -> object:
+    def build(compiled: Matcher, text: str) -> object:
         matches = [_groups(match) for match in compiled.finditer(text)]
         return matches if "g" in text_flags else matches[:1]
 

@@ -185,7 +185,8 @@ def _interval_field(context: CallContext, name: str, value: pl.Expr) -> pl.Expr:
     million = 1_000_000
     if name == "epoch":
         seconds = quotient(months, 12) * 31_557_600 + rest(months, 12) * 30 * 86_400 + days * 86_400
-        return seconds * million + us
+        # Microseconds of more than 292,000 years are beyond 64 bits.
+        return seconds.cast(pl.Int128) * million + us
     clock = {
         "hour": quotient(us, HOUR) * million,
         "minute": rest(quotient(us, MINUTE), 60) * million,

@@ -1,5 +1,6 @@
 """Wall clocks of time zones: AT TIME ZONE, and cutting times to the days of a zone."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
@@ -35,6 +36,29 @@ def _zone(context: CallContext, name: object) -> Zone:
         raise fault.invalid(fault.INVALID_PARAMETER, message, context.position) from error
     except UnsupportedZone as error:
         raise fault.unsupported(str(error), context.position) from error
+
+
+_NUMERIC_ZONE: Final = re.compile(r"([-+])(\d{1,2})(?::?(\d{2})(?::?(\d{2}))?)?")
+_MOST_SECONDS: Final = 15 * 3600 + 59 * 60 + 59
+
+
+def _eastern(context: CallContext, name: object) -> Zone:
+    """The zone of a name, a numeric one as ISO 8601 has it: `+2` is two hours east of UTC. Unlike AT TIME ZONE, whose
+    numbers count west as POSIX has it (timestamp.c, parse_sane_timezone)."""
+    text = str(name)
+    if text[:1].isdigit():
+        message = f'invalid input syntax for type numeric time zone: "{text[:60]}"'
+        hint = 'Numeric time zones must have "-" or "+" as first character.'
+        raise fault.invalid(fault.INVALID_PARAMETER, message, context.position, hint)
+    match = _NUMERIC_ZONE.fullmatch(text)
+    if match is None:
+        return _zone(context, name)
+    hours, minutes, seconds = (int(part or 0) for part in match.groups()[1:])
+    total = hours * 3600 + minutes * 60 + seconds
+    if minutes > 59 or seconds > 59 or total > _MOST_SECONDS:
+        message = f'numeric time zone "{text}" out of range'
+        raise fault.invalid(fault.INVALID_PARAMETER, message, context.position)
+    return Zone(seconds=-total if match[1] == "-" else total)
 
 
 def _offset(context: CallContext, amount: object) -> Zone:
@@ -166,7 +190,7 @@ def make_instant(context: CallContext, *fields: pl.Expr) -> pl.Expr:
 def make_instant_in_zone(context: CallContext, *fields: pl.Expr) -> pl.Expr:
     *parts, zone = fields
     local = make_timestamp(context, *parts)
-    return shown_moment(context, _to_utc(context, local, _zone(context, zone)), context.result)
+    return shown_moment(context, _to_utc(context, local, _eastern(context, zone)), context.result)
 
 
 argument_names("make_timestamptz", "year, month, mday, hour, min, sec, timezone")

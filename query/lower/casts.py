@@ -9,12 +9,15 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.expr.checked_arithmetic import checked_int, rescale, to_float, to_numeric
+from query.expr.interval_fields import interval_parts
 from query.expr.row_errors import declare_row_error
 from query.expr.text_output import to_text
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
+from query.pg.intervals import cut_interval
 from query.pg.json_text import parse_json
+from query.pg.network import network_of
 from query.pg.text_input import read, read_numeric
-from query.pg.types import FLOATS, INTEGERS, NUMBERS, TIMESTAMPS, PgType
+from query.pg.types import FLOATS, INTEGERS, INTERVAL_TYPE, NUMBERS, TIMESTAMPS, PgType
 from query.plan.tree import Cast
 
 _OUT_OF_RANGE: Final = {"int2": "int2_range", "int4": "int4_range", "int8": "int8_range"}
@@ -35,7 +38,18 @@ def convert(context: CallContext, value: pl.Expr, cast: Cast) -> pl.Expr:
         return context.fail_where(result, result.abs() >= limit, "numeric_field") if cast.modifiers[0] < 38 else result
     if cast.modifiers and target.name in (*TIMESTAMPS, "time"):
         return _cut(result, target, cast.modifiers[0])
+    if cast.modifiers and target.name == "interval":
+        return _cut_interval(context, result, cast.modifiers)
     return result
+
+
+def _cut_interval(context: CallContext, value: pl.Expr, modifiers: tuple[int, ...]) -> pl.Expr:
+    """interval day, interval(p): without smaller fields, rounded to p digits of the second."""
+
+    def cut(months: int, days: int, us: int) -> object:
+        return to_stored(cut_interval((months, days, us), *modifiers), INTERVAL_TYPE)
+
+    return context.rowwise(cut, *interval_parts(value))
 
 
 def _to_tens(context: CallContext, value: pl.Expr, source: PgType, precision: int, scale: int) -> pl.Expr:
@@ -57,6 +71,10 @@ def _convert(context: CallContext, value: pl.Expr, source: PgType, target: PgTyp
         return to_text(context, value, source)
     if source.name in ("text", "bpchar"):
         return _from_text(context, value, target, cast.lenient)
+    if (source.name, target.name) == ("cidr", "inet"):
+        return value
+    if (source.name, target.name) == ("inet", "cidr"):
+        return context.rowwise(network_of, value)
     if source.name in NUMBERS and target.name in NUMBERS:
         return _number(context, value, source, target, cast.lenient)
     conversion = _OTHERS.get((source.name, target.name))

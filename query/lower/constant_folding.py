@@ -8,8 +8,10 @@ import polars as pl
 from errors import WeirError
 from query.expr.literals import constant_of
 from query.expr.row_errors import RowFault
+from query.functions.quotient_text import shown_scale
 from query.functions.registry import REGISTRY
 from query.lower.scalars import expression, is_null
+from query.pg.types import numeric
 from query.plan.traverse import children
 from query.plan.tree import ArrayOf, Call, Case, Cast, Coalesce, Column, Constant, IsNull, Logic, Not, Relation, Scalar
 
@@ -60,4 +62,15 @@ def fold_constants(scalar: Scalar) -> Scalar:
         value = pl.select(expression(scalar).alias("v")).item()
     except (pl.exceptions.PolarsError, RowFault, WeirError, ValueError, OverflowError, TypeError):
         return scalar
-    return constant_of(value, scalar.type)
+    constant = constant_of(value, scalar.type)
+    return _with_own_digits(constant, scalar) if isinstance(scalar, Call) else constant
+
+
+def _with_own_digits(constant: Constant, scalar: Call) -> Constant:
+    """A quotient of constants with the digits after the point that it has, which for a column no type tells."""
+    args = [arg for arg in scalar.args if isinstance(arg, Constant) and arg.type.exact and isinstance(arg.value, int)]
+    if scalar.function != "/(numeric, numeric)" or len(args) < 2 or not isinstance(constant.value, int):
+        return constant
+    left, right = ((int(str(arg.value)), arg.type.scale) for arg in args)
+    surplus = constant.type.scale - shown_scale(left, right)
+    return Constant(numeric(constant.type.scale - surplus), constant.value // 10**surplus) if surplus >= 0 else constant

@@ -4,7 +4,7 @@ from typing import Final
 
 import polars as pl
 
-from query.expr.aggregate_inputs import quotient
+from query.expr.aggregate_inputs import mean
 from query.expr.checked_arithmetic import LARGEST
 from query.expr.row_errors import fail_where
 from query.expr.window_columns import END, FIRST, PEER, ROW, START, argument
@@ -84,8 +84,8 @@ def _exact(frame: pl.LazyFrame, call: WindowCall, output: Field) -> pl.LazyFrame
         total = fail_where(total, size.abs() >= LARGEST, "numeric_range", call.position)
     if call.function == "sum":
         return frame.with_columns(pl.when(count > 0).then(total).cast(call.type.polars).alias(output.id))
-    scale = call.type.scale - call.args[0].type.scale
-    return frame.with_columns(quotient(total, count, scale).alias(output.id))
+    average = mean(total, count, call.args[0].type, call.type.scale)
+    return frame.with_columns(average.alias(output.id))
 
 
 def _growing(frame: pl.LazyFrame, call: WindowCall, output: Field) -> pl.LazyFrame:

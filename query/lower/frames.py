@@ -1,12 +1,15 @@
 """Window frames: each is a half-open range of row numbers, two columns over the sorted rows."""
 
+import math
+from typing import Final
+
 import polars as pl
 
 from query import fault
 from query.expr.window_columns import END, FIRST, LAST, NEW_PARTITION, NEW_PEERS, PEER, PEER_END, ROW, START
 from query.lower.scalars import expression
 from query.lower.window_specs import Spec
-from query.pg.types import INTEGERS, TIMESTAMP, TIMESTAMPS, PgType
+from query.pg.types import FLOATS, INTEGERS, TIMESTAMP, TIMESTAMPS, PgType
 from query.plan.tree import Bound, Call, Constant, Frame, SortKey
 
 
@@ -41,7 +44,11 @@ def _offset(bound: Bound) -> int:
     value = getattr(bound.offset, "value", None)
     if not isinstance(value, int):
         raise fault.unsupported("this frame offset")
-    return value
+    return min(value, _FAR)
+
+
+_FAR: Final = 2**48
+"""More rows than there are; a frame that ends so far away ends with its partition, and no sum overflows."""
 
 
 def _group_edge(groups: int, is_start: bool) -> pl.Expr:
@@ -57,7 +64,12 @@ def _value_edge(bound: Bound, spec: Spec, sign: int, is_start: bool) -> pl.Expr:
     key = spec.order[0]
     pg_type = key.value.type
     moved = _shift_value(key, bound, -sign if key.descending else sign)
-    physical, target = _whole(pl.col("w_o0"), pg_type), _whole(moved, TIMESTAMP if pg_type.name == "date" else pg_type)
+    whole_type = TIMESTAMP if pg_type.name == "date" else pg_type
+    physical, target = pl.col("w_o0"), moved
+    if pg_type.name not in _RANKED:
+        physical, target = _whole(physical, pg_type), _whole(target, whole_type)
+    if pg_type.name in _RANKED:
+        physical, target = _ranks(pl.col("w_o0"), moved)
     if key.descending:
         zero = pl.lit(0, dtype=pl.Int128)
         physical, target = zero - physical, zero - target
@@ -72,6 +84,32 @@ def _value_edge(bound: Bound, spec: Spec, sign: int, is_start: bool) -> pl.Expr:
     return pl.when(physical.is_null()).then(peer).otherwise(index)
 
 
+_RANKED: Final = ("numeric", "float4", "float8")
+"""Types whose values are too wide to be put behind the number of their partition: their ranks are."""
+
+
+def _ranks(value: pl.Expr, target: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """The ranks of values and targets among both, NaN the greatest."""
+    both = value.append(target).rank("dense").cast(pl.Int128)
+    return both.slice(0, pl.len()), both.slice(pl.len(), pl.len())
+
+
+def _float_offset(offset: Constant) -> float:
+    """The offset of a frame over floats as a float."""
+    if not isinstance(offset.value, int | float):
+        raise fault.unsupported("this frame offset")
+    return offset.value / 10**offset.type.scale if offset.type.name == "numeric" else float(offset.value)
+
+
+def _shift_float(value: pl.Expr, offset: float) -> pl.Expr:
+    """The value plus the offset. What would be no number, an infinity less another, reaches every value beyond it
+    (in_range_float8_float8)."""
+    if not math.isinf(offset):
+        return value + offset
+    opposite = value == -offset
+    return pl.when(opposite).then(pl.lit(offset)).otherwise(value + offset)
+
+
 def _shift_value(key: SortKey, bound: Bound, sign: int) -> pl.Expr:
     """The ordering value plus or minus the frame's offset."""
     pg_type, offset = key.value.type, bound.offset
@@ -82,6 +120,8 @@ def _shift_value(key: SortKey, bound: Bound, sign: int) -> pl.Expr:
     if pg_type.name == "numeric" and isinstance(offset.value, int) and pg_type.scale >= offset.type.scale:
         factor: int = 10 ** (pg_type.scale - offset.type.scale)
         return pl.col("w_o0") + sign * offset.value * factor
+    if pg_type.name in FLOATS:
+        return _shift_float(pl.col("w_o0"), _float_offset(offset) * sign)
     if pg_type.name in ("date", *TIMESTAMPS) and offset.type.name == "interval":
         name = f"{'+' if sign > 0 else '-'}({pg_type.name}, interval)"
         return expression(Call(TIMESTAMP if pg_type.name == "date" else pg_type, name, (key.value, offset)))

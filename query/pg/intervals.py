@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -33,16 +33,15 @@ _UNITS: Final = {
     **dict.fromkeys(("microsecond", "microseconds", "us", "usec", "usecs", "usecond", "useconds"), "us"),
 }
 _TOKEN: Final = re.compile(
-    r"[\s,]*(?:(?P<clock>[-+]?\d+:\d+(?::\d+(?:\.\d*)?)?)|(?P<years>[-+]?\d+-\d+)(?![\d.])"
+    r"[\s,]*(?:(?P<clock>[-+]?\d+:\d+(?:(?::\d+)?\.\d*|:\d+)?)|(?P<years>[-+]?\d+-\d+)(?![\d.])"
     r"|(?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+))\s*(?P<unit>[A-Za-z]*)|(?P<ago>ago)\b)[\s,]*",
     re.IGNORECASE,
 )
 _SIGN: Final = re.compile(r"([-+])\s+(?=[\d.])")
 _CLOCK: Final = re.compile(r"[-+]?\d+:\d+")
-_ISO: Final = re.compile(
-    r"P(?:(-?[\d.]+)Y)?(?:(-?[\d.]+)M)?(?:(-?[\d.]+)W)?(?:(-?[\d.]+)D)?"
-    r"(?:T(?:(-?[\d.]+)H)?(?:(-?[\d.]+)M)?(?:(-?[\d.]+)S)?)?$"
-)
+_ISO_NUMBER: Final = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)")
+_ISO_DATE: Final = {"Y": "y", "M": "mon", "W": "w", "D": "d"}
+_ISO_TIME: Final = {"H": "h", "M": "m", "S": "s"}
 
 
 _SECONDS: Final = ("s", "ms", "us")
@@ -56,8 +55,9 @@ class IntervalOutOfRange(BadInterval):
     """The form is right, a field is not."""
 
 
-def parse_interval(text: str, default_unit: str = "second") -> Interval:
-    """The interval that PostgreSQL reads. `default_unit` goes with a number that has none.
+def parse_interval(text: str, fields: str = "") -> Interval:
+    """The interval that PostgreSQL reads. `fields` are those that it is declared with, as `HOUR TO SECOND`: a number
+    without a unit has the last of them.
 
     >>> parse_interval("1 day 02:30:00")
     (0, 1, 9000000000)
@@ -65,6 +65,7 @@ def parse_interval(text: str, default_unit: str = "second") -> Interval:
     stripped = _SIGN.sub(r"\1", text.strip().removeprefix("@").strip())
     if stripped[:1] == "P":
         return _iso(stripped)
+    default_unit = fields.split()[-1].lower() if fields else "second"
     total = [Fraction(0), Fraction(0), Fraction(0)]
     position, ago, fields_found = 0, False, set[str]()
     while position < len(stripped):
@@ -78,7 +79,7 @@ def parse_interval(text: str, default_unit: str = "second") -> Interval:
         before_clock = _CLOCK.match(stripped, position)
         if match["number"] and not match["unit"] and not before_clock and position < len(stripped):
             raise BadInterval(text)
-        filled = _add(total, match, "day" if before_clock else default_unit, text)
+        filled = _add(total, match, "day" if before_clock else default_unit, fields)
         if filled & fields_found:
             raise BadInterval(text)
         fields_found |= filled
@@ -95,20 +96,20 @@ def _whole(total: list[Fraction]) -> Interval:
     return months, days, us
 
 
-def _add(total: list[Fraction], match: "re.Match[str]", default_unit: str, text: str) -> set[str]:
+def _add(total: list[Fraction], match: "re.Match[str]", default_unit: str, fields: str) -> set[str]:
     """The fields that this part of the text fills; each can be filled once."""
     if match["clock"]:
-        total[2] += _clock(match["clock"])
+        total[2] += _clock(match["clock"], fields == "MINUTE TO SECOND")
         return {"h", "m", *_SECONDS}
     if match["years"]:
         years, months = match["years"].lstrip("+-").split("-")
         if int(months) > 11:
-            raise IntervalOutOfRange(text)
+            raise IntervalOutOfRange(match["years"])
         total[0] += (int(years) * 12 + int(months)) * (-1 if match["years"][0] == "-" else 1)
         return {"mon"}
     unit = _UNITS.get((match["unit"] or default_unit).lower())
     if unit is None:
-        raise BadInterval(text)
+        raise BadInterval(match["unit"])
     amount = Fraction(match["number"])
     add_unit(total, unit, amount)
     return set(_SECONDS) if unit == "s" and amount.denominator > 1 else {unit}
@@ -138,8 +139,11 @@ def _round(value: Fraction) -> int:
     return round(value)
 
 
-def _clock(text: str) -> Fraction:
+def _clock(text: str, is_short: bool) -> Fraction:
+    """A clock: hours and minutes, or minutes and seconds where the interval has no other fields or a fraction."""
     parts = text.lstrip("+-").split(":")
+    if len(parts) == 2 and (is_short or "." in parts[1]):
+        parts = ["0", *parts]
     seconds = Fraction(parts[2]) if len(parts) > 2 else Fraction(0)
     if int(parts[1]) > 59 or seconds > 60:
         raise IntervalOutOfRange(text)
@@ -148,14 +152,85 @@ def _clock(text: str) -> Fraction:
 
 
 def _iso(text: str) -> Interval:
-    match = _ISO.match(text)
-    if match is None or not any(match.groups()):
+    """ISO 8601 with designators (`P1Y2M`), and its alternative forms, basic and extended (`P00010203T040506`,
+    `P0001-02-03T04:05:06`). datetime.c, DecodeISO8601Interval."""
+    if len(text) < 2:
         raise BadInterval(text)
     total = [Fraction(0), Fraction(0), Fraction(0)]
-    for unit, amount in zip(("y", "mon", "w", "d", "h", "m", "s"), match.groups(), strict=True):
-        if amount:
-            add_unit(total, unit, Fraction(amount))
+    date, has_time, time = text[1:].partition("T")
+    if date:
+        _iso_part(total, date, _ISO_DATE, "-", ("y", "mon", "d"), (4, 2, 2))
+    if has_time and time:
+        _iso_part(total, time, _ISO_TIME, ":", ("h", "m", "s"), (2, 2, 2))
+    if has_time and not date and not time:
+        return 0, 0, 0
     return _whole(total)
+
+
+def _iso_part(
+    total: list[Fraction],
+    text: str,
+    designators: Mapping[str, str],
+    separator: str,
+    units: Sequence[str],
+    widths: Sequence[int],
+) -> None:
+    """The date or the time of an ISO interval, in whichever form it is."""
+    if text[-1] in designators:
+        position = 0
+        while position < len(text):
+            number = _ISO_NUMBER.match(text, position)
+            if number is None or text[number.end() : number.end() + 1] not in designators:
+                raise BadInterval(text)
+            add_unit(total, designators[text[number.end()]], Fraction(number[0]))
+            position = number.end() + 1
+        return
+    whole = text.split(".")[0]
+    if whole.lstrip("-").isdigit() and len(whole.lstrip("-")) == sum(widths):
+        parts = [whole[: widths[0]], whole[widths[0] : -widths[2]], whole[-widths[2] :] + text[len(whole) :]]
+    else:
+        parts = _separated(text, separator)
+    for unit, part in zip(units, parts, strict=False):
+        add_unit(total, unit, Fraction(part))
+
+
+def _separated(text: str, separator: str) -> list[str]:
+    """Up to three numbers with the separator between them; a sign belongs to the number behind it."""
+    parts: list[str] = []
+    position = 0
+    while position <= len(text) and len(parts) < 3:
+        number = _ISO_NUMBER.match(text, position)
+        if number is None:
+            break
+        parts.append(number[0])
+        position = number.end()
+        if position == len(text):
+            return parts
+        if text[position] != separator:
+            break
+        position += 1
+    raise BadInterval(text)
+
+
+FIELDS: Final = ("SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR")
+"""The fields that an interval can be cut to, from the smallest."""
+
+
+def cut_interval(value: Interval, least: int, digits: int) -> Interval:
+    """The interval without the fields below the one of this number in FIELDS, its second rounded to so many digits.
+    timestamp.c, AdjustIntervalForTypmod.
+
+    >>> cut_interval((14, 3, 3_723_456_789), 1, 6), cut_interval((14, 3, 0), 5, 6)
+    ((14, 3, 3720000000), (12, 0, 0))
+    """
+    months, days, us = value
+    if least >= 4:
+        return (int(months / 12) * 12 if least == 5 else months), 0, 0
+    if least == 3:
+        return months, days, 0
+    unit = (10 ** (6 - digits), MINUTE, HOUR)[least]
+    rounded = (abs(us) + (unit // 2 if least == 0 else 0)) // unit * unit
+    return months, days, -rounded if us < 0 else rounded
 
 
 def _carry(large: int, small: int, unit: int) -> tuple[int, int]:

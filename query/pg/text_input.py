@@ -10,7 +10,9 @@ from query import fault
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.date_parts import BadMoment, MomentOutOfRange, UnsupportedMoment, ZoneOutOfRange
 from query.pg.intervals import BadInterval, IntervalOutOfRange, parse_interval
+from query.pg.json_path import parse_path
 from query.pg.json_text import BadJson, NoCharacter, normalise, parse_json
+from query.pg.network import read_cidr, read_inet
 from query.pg.time_zones import UnknownZone, UnsupportedZone
 from query.pg.timestamps import US_PER_DAY, parse_date, parse_moment, parse_time
 from query.pg.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType
@@ -64,11 +66,21 @@ def read(text: str, target: PgType) -> object:
         return _read_float(text, target)
     if target.name in ("date", "time", "timestamp", "timestamptz"):
         return _read_moment(text, target)
-    reader = {"bool": read_bool, "interval": _read_interval, "json": _read_json, "jsonb": _read_json}.get(target.name)
-    if reader is not None:
-        return reader(text, target)
+    if target.name == "bool":
+        return read_bool(text, target)
+    if target.name == "interval":
+        return read_interval(text, target)
+    if target.name in ("json", "jsonb"):
+        return _read_json(text, target)
     if target.name == "bytea":
         return _read_bytes(text, target)
+    if target.name in ("inet", "cidr"):
+        return read_inet(text) if target.name == "inet" else read_cidr(text)
+    if target.name == "uuid":
+        return _read_uuid(text, target)
+    if target.name == "jsonpath":
+        parse_path(text)
+        return text
     if target.name in ("text", "bpchar", "unknown"):
         return text
     raise UnsupportedLiteral(f"a literal of type {target.sql_name}")
@@ -167,9 +179,10 @@ def _read_moment(text: str, target: PgType) -> int:
         raise BadLiteral(fault.DATETIME_OVERFLOW, message) from error
 
 
-def _read_interval(text: str, target: PgType) -> tuple[int, int, int]:
+def read_interval(text: str, target: PgType, fields: str = "") -> tuple[int, int, int]:
+    """The interval that `text` spells."""
     try:
-        return parse_interval(text)
+        return parse_interval(text, fields)
     except IntervalOutOfRange as error:
         message = f'interval field value out of range: "{text[:100]}"'
         raise BadLiteral("22015", message) from error
@@ -187,6 +200,18 @@ def _read_json(text: str, target: PgType) -> str:
     except BadJson as error:
         raise BadLiteral(fault.INVALID_TEXT, f"invalid input syntax for type {target.name}") from error
     return text
+
+
+_UUID: Final = re.compile(r"[0-9a-fA-F]{4}(?:-?[0-9a-fA-F]{4}){7}")
+
+
+def _read_uuid(text: str, target: PgType) -> str:
+    """In small letters with four dashes; braces and other dashes between groups of four digits are allowed."""
+    inner = text[1:-1] if text[:1] == "{" and text[-1:] == "}" else text
+    if not _UUID.fullmatch(inner):
+        raise _bad(text, target)
+    digits = inner.replace("-", "").lower()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def _read_bytes(text: str, target: PgType) -> bytes:
@@ -227,9 +252,29 @@ def array_items(text: str) -> list[str | None]:
 _ITEM: Final = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^",{}\\]|\\.)+?))\s*([,}])', re.DOTALL)
 
 
+_BOUNDS: Final = re.compile(r"\[\s*([-+]?\d+)\s*(?::\s*([-+]?\d+)\s*)?\]\s*=\s*(?=\{)")
+
+
+def _without_bounds(text: str) -> str:
+    """The literal behind `[1:3]=`. An array that does not begin at 1 is refused."""
+    if text[:1] == "[" and re.match(r"(?:\[[^\[\]]*\]\s*){2,}=", text):
+        raise UnsupportedLiteral("an array of more than one dimension")
+    bounds = _BOUNDS.match(text)
+    if bounds is None:
+        return text
+    low, high = (int(bounds[1]), int(bounds[2])) if bounds[2] else (1, int(bounds[1]))
+    if high < low:
+        raise BadLiteral("2202E", "upper bound cannot be less than lower bound")
+    if low != 1:
+        raise UnsupportedLiteral("an array whose first subscript is not 1")
+    rest = text[bounds.end() :]
+    items = split_array(rest)
+    return rest if items is None or len(items) == high else "?"
+
+
 def split_array(text: str) -> list[str | None] | None:
     """The items of a one-dimensional array literal; None if it is none."""
-    stripped = text.strip()
+    stripped = _without_bounds(text.strip())
     if stripped[:1] != "{" or stripped[-1:] != "}":
         return None
     if not stripped[1:-1].strip():

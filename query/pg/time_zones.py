@@ -15,6 +15,9 @@ from zoneinfo import ZoneInfo, available_timezones
 
 _ABBREVIATIONS: Final = Path(__file__).with_name("zone_abbreviations.txt")
 _POSIX: Final = re.compile(r"(?:[A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)?([-+]?)(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?$")
+_POSIX_SUMMER: Final = re.compile(
+    r"(?:[A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)[-+]?\d{1,3}(?::\d{1,2}){0,2}(?:[A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)[-+:\d,./MJ]*$"
+)
 _MOST_HOURS: Final = 167
 
 
@@ -58,6 +61,8 @@ def zone_named(text: str) -> Zone:
     name = _names().get(word.lower())
     if name is not None:
         return Zone(name)
+    if _POSIX_SUMMER.match(word):
+        raise UnsupportedZone(f'the POSIX time zone "{word}", which has summer time')
     match = _POSIX.match(word)
     if match is None or int(match[2]) > _MOST_HOURS:
         raise UnknownZone(text)

@@ -88,6 +88,10 @@ _HOLDERS: Final[dict[str, pl.DataType]] = {
     "json": pl.String(),
     "jsonb": pl.String(),
     "void": pl.String(),
+    "uuid": pl.String(),
+    "jsonpath": pl.String(),
+    "inet": pl.Binary(),
+    "cidr": pl.Binary(),
 }
 _SQL_NAMES: Final = {
     "bool": "boolean",
@@ -117,6 +121,8 @@ _CATEGORIES: Final = {
     "time": "D",
     "interval": "T",
     "unknown": "X",
+    "inet": "I",
+    "cidr": "I",
     "record": "P",
 }
 
@@ -138,6 +144,10 @@ TIMESTAMPTZ: Final = PgType("timestamptz")
 INTERVAL_TYPE: Final = PgType("interval")
 JSON: Final = PgType("json")
 JSONB: Final = PgType("jsonb")
+UUID: Final = PgType("uuid")
+JSONPATH: Final = PgType("jsonpath")
+INET: Final = PgType("inet")
+CIDR: Final = PgType("cidr")
 
 INTEGERS: Final = ("int2", "int4", "int8")
 FLOATS: Final = ("float4", "float8")
@@ -167,6 +177,10 @@ SIMPLE: Final = {
         INTERVAL_TYPE,
         JSON,
         JSONB,
+        UUID,
+        JSONPATH,
+        INET,
+        CIDR,
     )
 }
 
@@ -181,6 +195,7 @@ IMPLICIT: Final[dict[str, tuple[str, ...]]] = {
     "timestamp": ("timestamptz",),
     "time": ("interval",),
     "bpchar": ("text",),
+    "cidr": ("inet",),
 }
 
 

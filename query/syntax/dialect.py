@@ -105,6 +105,10 @@ class WeirParser(PostgresParser):
         TokenType.QMARK_PIPE: _range("?|"),
         TokenType.HASH_DASH: _range("#-"),
         TokenType.CARET_AT: _range("^@"),
+        TokenType.AMP_LT: _range("<<="),
+        TokenType.AMP_GT: _range(">>="),
+        TokenType.AT_QMARK: _range("@?"),
+        TokenType.DAT: _range("@@"),
     }
 
     # Of those of other dialects IF goes back over all that follows it.
@@ -128,6 +132,7 @@ class WeirParser(PostgresParser):
     def __init__(self, *args: Any, **options: Any) -> None:
         self._types: dict[tuple[object, ...], tuple[exp.Expr | None, int]] = {}
         self._reread = 0
+        self._after_with = False
         super().__init__(*args, **options)
         for table in _BY_OPERATOR:
             setattr(self, table, Placing(getattr(type(self), table), self._operator))
@@ -148,9 +153,40 @@ class WeirParser(PostgresParser):
             parsed, index = self._types[key]
             self._retreat(index)
             return parsed and parsed.copy()
-        parsed = super()._parse_types(*args, **options)
+        parsed = self._parse_interval_type() or self._parse_named_type() or super()._parse_types(*args, **options)
         self._types[key] = (parsed and parsed.copy(), self._index)
         return parsed
+
+    def _parse_with(self, *args: Any, **options: Any) -> Any:
+        clause = super()._parse_with(*args, **options)
+        self._after_with = clause is not None and self._match(TokenType.VALUES, advance=False) is not None
+        return clause
+
+    def _parse_statement(self) -> Any:
+        """What WITH belongs to; of VALUES, to which sqlglot gives none, to a query of all its rows."""
+        values_follow, self._after_with = self._after_with, False
+        statement = super()._parse_statement()
+        if not values_follow or not isinstance(statement, exp.Values):
+            return statement
+        rows = self.expression(exp.Values(**{name: value for name, value in statement.args.items() if name != "alias"}))
+        rows.set("alias", exp.TableAlias(this=exp.to_identifier("values")))
+        return exp.Select(expressions=[exp.Star()], from_=exp.From(this=rows))
+
+    def _parse_interval_type(self) -> Any:
+        """`interval day to second(3)` as a type."""
+        index = self._index
+        if self._match(TokenType.INTERVAL) and (fields := self._interval_fields()) is not None:
+            return exp.DataType(this=exp.DType.INTERVAL, expressions=[fields])
+        self._retreat(index)
+        return None
+
+    def _parse_named_type(self) -> Any:
+        """`cidr` and `jsonpath`, which sqlglot does not know for types."""
+        is_text = self._next is not None and self._next.token_type == TokenType.STRING
+        is_cast = self._prev is not None and self._prev.token_type in (TokenType.DCOLON, TokenType.ALIAS)
+        if (is_text or is_cast) and self._match_texts(("CIDR", "JSONPATH")):
+            return exp.DataType(this=exp.DType.USERDEFINED, kind=str(self._prev.text).lower())
+        return None
 
     def _operator(self) -> Token:
         """The operator that was read last: of NOT LIKE and NOT IN the NOT."""
@@ -243,7 +279,17 @@ class WeirParser(PostgresParser):
             if not self._match_texts(INTERVAL_FIELDS):
                 self.raise_error("expected an interval field after TO")
             fields += f" TO {str(self._prev.text).upper()}"
-        return exp.Var(this=fields)
+        return exp.Var(this=fields + (self._digits() if fields.endswith("SECOND") else ""))
+
+    def _digits(self) -> str:
+        """The digits of a second, `(3)`."""
+        if not self._match(TokenType.L_PAREN):
+            return ""
+        if not self._match(TokenType.NUMBER):
+            self.raise_error("expected the digits of a second")
+        digits = str(self._prev.text)
+        self._match_r_paren()
+        return f"({digits})"
 
 
 class WeirPostgres(Postgres):

@@ -22,6 +22,7 @@ _BEFORE_SUBSCRIPT: Final = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.ID
 _NO_BRACKETS: Final = (TokenType.CURRENT_DATE, TokenType.CURRENT_TIMESTAMP, TokenType.CURRENT_TIME)
 _DOUBLED: Final = (TokenType.STAR, TokenType.SLASH)
 _IN_NAME: Final = re.compile(r"[-\w]+")
+_JSON_CONSTRUCTORS: Final = ("JSON_OBJECT", "JSON_OBJECTAGG")
 _NO_COMMA: Final = ("EXTRACT", "POSITION")
 TYPE_WORDS: Final = frozenset(
     (
@@ -159,9 +160,9 @@ def _adjoining(tokens: Sequence[Token], first: int) -> Iterator[Token]:
 def _check_place(tokens: Sequence[Token], index: int, open_brackets: Sequence[_Bracket]) -> None:
     """No comma in calls with keywords, and no text where a table's name belongs."""
     token, before = tokens[index], tokens[index - 1] if index else None
-    if open_brackets and open_brackets[-1].word == "SUBSTRING" and token.text.upper() == "SIMILAR":
-        raise unsupported("SUBSTRING with SIMILAR", token.start + 1, "use substring(text from regular_expression)")
     word = open_brackets[-1].word if open_brackets else ""
+    if word in _JSON_CONSTRUCTORS and (token.token_type == TokenType.COLON or token.text.upper() == "VALUE"):
+        raise unsupported(f"{word} (key : value)", token.start + 1, "use json_build_object")
     if token.token_type == TokenType.COMMA and word in _NO_COMMA:
         raise _near(token)
     if token.token_type == TokenType.COMMA and word == "TRIM":

@@ -98,7 +98,9 @@ def _tree(sql: str) -> exp.Expr:
         tokens = rewrite_tokens(tokenize(dialect, sql), sql)
         _check_tokens(tokens)
         check_strictness(tokens)
-        statements = [statement for statement in dialect.parser().parse(tokens, sql) if statement is not None]
+        statements = [
+            each for each in dialect.parser().parse(tokens, sql) if not isinstance(each, exp.Semicolon | None)
+        ]
     except TokenError as error:
         raise invalid(SYNTAX_ERROR, "unterminated quotation or comment", _opened(error, sql)) from error
     except SqlglotError as error:

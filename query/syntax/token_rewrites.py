@@ -5,7 +5,7 @@ keywords that may be labels.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -36,7 +36,7 @@ _SORTS: Final = {TokenType.LT: TokenType.ASC, TokenType.GT: TokenType.DESC}
 
 def rewrite_tokens(tokens: Sequence[Token], sql: str) -> list[Token]:
     """The tokens as the parser reads them."""
-    return _name_arguments(_sorts(_scales(_labels(_numbers(tokens, sql)))))
+    return _name_arguments(_substrings(_sorts(_scales(_labels(_numbers(tokens, sql))))))
 
 
 def _name_arguments(tokens: list[Token]) -> list[Token]:
@@ -47,6 +47,26 @@ def _name_arguments(tokens: list[Token]) -> list[Token]:
     ]
 
 
+def _substrings(tokens: list[Token]) -> list[Token]:
+    """`substring(a SIMILAR pattern ESCAPE '#')` as `substring(a FROM pattern FOR '#')`, its older form."""
+    rewritten: list[Token] = []
+    words: list[str] = []
+    for token in tokens:
+        before, upper = rewritten[-1] if rewritten else None, token.text.upper()
+        if token.token_type == TokenType.L_PAREN:
+            words.append(before.text.upper() if before is not None else "")
+        elif token.token_type == TokenType.R_PAREN and words:
+            words.pop()
+        elif words[-1:] == ["SUBSTRING"] and token.token_type != TokenType.STRING and upper in _SUBSTRING:
+            token = _new_token(*_SUBSTRING[upper], token, token.end)
+            words[-1] = "SUBSTRING" if upper == "SIMILAR" else ""
+        rewritten.append(token)
+    return rewritten
+
+
+_SUBSTRING: Final = {"SIMILAR": (TokenType.FROM, "FROM"), "ESCAPE": (TokenType.FOR, "FOR")}
+
+
 def _new_token(token_type: TokenType, text: str, first: Token, end: int) -> Token:
     return Token(token_type, text, first.line, first.col, first.start, end, first.comments)
 
@@ -55,7 +75,7 @@ def _numbers(tokens: Sequence[Token], sql: str) -> list[Token]:
     """0x1F, 0o17, 0b11 and 1_000 as plain numbers. Raises 42601 for a number that runs into a name."""
     rewritten: list[Token] = []
     end = -1
-    for token in tokens:
+    for token in _joined(tokens):
         if token.start <= end:
             continue
         match = _NUMBER.match(sql, token.start) if token.text and sql[token.start].isdigit() else None
@@ -68,6 +88,24 @@ def _numbers(tokens: Sequence[Token], sql: str) -> list[Token]:
         end = match.end() - 1
         rewritten.append(_new_token(TokenType.NUMBER, _decimal(match[0].replace("_", "")), token, end))
     return rewritten
+
+
+def _joined(tokens: Sequence[Token]) -> Iterator[Token]:
+    """`<<=` and `>>=`, which sqlglot reads as two operators, as one: as `&<` and `&>`, which have no meaning here."""
+    skipped = -1
+    for index, token in enumerate(tokens):
+        if token.start <= skipped:
+            continue
+        text = "".join(each.text for each in tokens[index : index + 3] if each.start <= token.start + 2)
+        kind = _CONTAINING.get(text[:3]) if token.text[:1] in ("<", ">") else None
+        if kind is not None and token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
+            skipped = token.start + 2
+            yield _new_token(kind, text[:3], token, skipped)
+        else:
+            yield token
+
+
+_CONTAINING: Final = {"<<=": TokenType.AMP_LT, ">>=": TokenType.AMP_GT}
 
 
 def _decimal(text: str) -> str:

@@ -13,6 +13,10 @@ class BadPattern(ValueError):
     """The pattern ends with its escape character."""
 
 
+class BadSeparators(ValueError):
+    """The pattern has more than two separators."""
+
+
 @dataclass(frozen=True, slots=True)
 class Like:
     """A LIKE pattern: literal pieces between `%`, when that is all there is; else None and `regex` alone counts.
@@ -106,16 +110,23 @@ def _rust(regex: str) -> str:
     )
 
 
-def similar(pattern: str, escape: str = "\\") -> str:
-    """A SIMILAR TO pattern as a PostgreSQL regular expression (what similar_to_escape gives)."""
-    result, position, in_brackets = "^(?:", 0, False
+def similar(pattern: str, escape: str = "\\", separates: bool = False) -> str:
+    """A SIMILAR TO pattern as a PostgreSQL regular expression (what similar_to_escape gives). `separates`: a quote
+    behind the escape character parts what is cut out from what stands around it, of which the first takes little."""
+    result, position, in_brackets, parts = "^(?:", 0, False, 0
     while position < len(pattern):
         letter = pattern[position]
         if escape and letter == escape:
             position += 1
             if position == len(pattern):
                 raise BadPattern("invalid escape string")
-            result += "\\" + pattern[position]
+            if separates and pattern[position] == '"' and not in_brackets:
+                parts += 1
+                if parts > 2:
+                    raise BadSeparators
+                result += "){1,1}?(" if parts == 1 else "){1,1}(?:"
+            else:
+                result += "\\" + pattern[position]
         elif in_brackets:
             in_brackets = letter != "]"
             result += "\\\\" if letter == "\\" else letter

@@ -7,7 +7,7 @@ an ordered set of states: if a lower-priority path could go on where a higher on
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from query.pg.patterns.tree import Any, Assertion, Chars, Choice, Group, Look, Node, Regex, Repeat, Sequence
@@ -38,13 +38,53 @@ class _Unknown(Exception):
 
 def same_match(regex: Regex) -> bool:
     """True if first and longest match are the same for every text. False also when that is not known."""
-    greedy = {node.greedy for node in _repeats(regex.root) if node.low != node.high}
+    greedy = {node.greedy for node in _repeats(regex.root) if _prefers(node)}
     if False in greedy:
         return _lazy(regex)
     try:
         return _is_ordered(regex)
     except _Unknown:
         return False
+
+
+def same_groups(regex: Regex) -> bool:
+    """True if the first match also divides itself among the groups as PostgreSQL does. Alternatives of which one begins
+    another could be chosen differently inside the same match."""
+    if not same_match(regex) or (regex.groups and any(map(_may_skip_a_group, _repeats(regex.root)))):
+        return False
+    orders = (order for node in _choices(regex.root) for order in (node, Choice(node.branches[::-1])))
+    return not regex.groups or all(same_match(replace(regex, root=order)) for order in orders)
+
+
+def _may_skip_a_group(node: Repeat) -> bool:
+    """True for rounds of which the last may leave a group out that an earlier one has set."""
+    return (node.high is None or node.high > 1) and _skips(node.inner)
+
+
+def _skips(node: Node) -> bool:
+    skippable = isinstance(node, Choice) or (isinstance(node, Repeat) and node.low == 0)
+    return any((skippable and _captures(inner)) or _skips(inner) for inner in _inner(node))
+
+
+def _captures(node: Node) -> bool:
+    return (isinstance(node, Group) and bool(node.number)) or any(map(_captures, _inner(node)))
+
+
+def is_lazy(regex: Regex) -> bool:
+    """True for an expression with a quantifier that is not greedy."""
+    return any(not node.greedy for node in _repeats(regex.root))
+
+
+def _choices(node: Node) -> Iterator[Choice]:
+    if isinstance(node, Choice):
+        yield node
+    for inner in _inner(node):
+        yield from _choices(inner)
+
+
+def _prefers(node: Repeat) -> bool:
+    """True for a quantifier with a preference: also `{1,1}?` makes a match short."""
+    return node.low != node.high or not node.is_exact
 
 
 def _repeats(node: Node) -> Iterator[Repeat]:
@@ -64,7 +104,7 @@ def _inner(node: Node) -> tuple[Node, ...]:
 
 def _lazy(regex: Regex) -> bool:
     """One non-greedy quantifier and no alternative: shortest is what both find."""
-    variable = [node for node in _repeats(regex.root) if node.low != node.high]
+    variable = [node for node in _repeats(regex.root) if _prefers(node)]
     return len(variable) == 1 and not _has_choice(regex.root)
 
 

@@ -19,6 +19,8 @@ _MEANINGS: Final = {
     **{field.lower(): field for field in (*_NUMBERS, *_OFFSETS)},
     **{field: field for field in (*_NUMBERS, *_OFFSETS, *_CASED)},
 }
+_NAMED: Final = ("MONTH", "MON", "DAY", "DY")
+"""Names, which TM leaves without padding; there are English ones only."""
 _SUFFIXES: Final = ("TH", "th", "SP")
 """SP, the number in words, does nothing; TH does nothing but to numbers."""
 _BY_LENGTH: Final = sorted(_MEANINGS, key=len, reverse=True)
@@ -52,7 +54,11 @@ def tokens(template: str) -> list[Token]:
         elif fill and template.startswith(("FM", "fm"), position):
             fill, position = False, position + 2
             continue
-        elif template.startswith(("TM", "tm", "FX", "fx"), position):
+        elif template.startswith(("TM", "tm"), position):
+            fill = fill and (_field(template, position + 2) or "").upper() not in _NAMED
+            position += 2
+            continue
+        elif template.startswith(("FX", "fx"), position):
             raise ValueError(template[position : position + 2])
         else:
             field = _field(template, position)

@@ -63,10 +63,13 @@ class Back(Node):
 
 @dataclass(frozen=True, slots=True)
 class Repeat(Node):
+    """`is_exact`: written `{m}`, which has no preference of its own, unlike `{m,m}`."""
+
     inner: Node
     low: int
     high: int | None
     greedy: bool
+    is_exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,7 @@ class _Parser:
         self.text = text
         self.place = 0
         self.groups = 0
+        self.looking = 0
 
     def _peek(self, count: int = 1) -> str:
         return self.text[self.place : self.place + count]
@@ -166,17 +170,19 @@ class _Parser:
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
     def _parse_quantifier(self, atom: Node) -> Node:
+        start = self.place
         bounds = self._bounds()
         if bounds is None:
             return atom
         if isinstance(atom, Assertion | Look):
             raise BadRegex("invalid regular expression: quantifier operand invalid")
+        quantifier = self.text[start : self.place]
         greedy = self._peek() != "?"
         if not greedy:
             self.place += 1
         if self._bounds() is not None:
             raise BadRegex("invalid regular expression: quantifier operand invalid")
-        return Repeat(atom, bounds[0], bounds[1], greedy)
+        return Repeat(atom, bounds[0], bounds[1], greedy, quantifier[0] == "{" and "," not in quantifier)
 
     def _bounds(self) -> tuple[int, int | None] | None:
         letter = self._peek()
@@ -221,10 +227,14 @@ class _Parser:
         for prefix, group_type in (("?:", ""), ("?=", "="), ("?!", "!"), ("?<=", "<="), ("?<!", "<!")):
             if self._peek(len(prefix)) == prefix:
                 self.place += len(prefix)
+                self.looking += bool(group_type)
                 inner = self._close_group()
+                self.looking -= bool(group_type)
                 return Look(inner, group_type) if group_type else Group(inner, 0)
         if self._peek() == "?":
             raise BadRegex("invalid regular expression: quantifier operand invalid")
+        if self.looking:
+            return Group(self._close_group(), 0)  # Nothing is captured by what only looks.
         self.groups += 1
         number = self.groups
         return Group(self._close_group(), number)
@@ -252,7 +262,7 @@ class _Parser:
         digits = first
         while self._peek() in _DIGITS and int(digits + self._peek()) <= self.groups:
             digits += self._take()
-        if int(digits) > self.groups:
+        if self.looking or int(digits) > self.groups:
             raise BadRegex("invalid regular expression: invalid backreference number")
         return Back(int(digits))
 

@@ -20,18 +20,24 @@ from tests.oracle.harness.verdict import Finding, Verdict, judge
 ROWS: Final = 40
 CONSTANT_SETS: Final = 60
 FLOAT_PRECISION: Final = 1e-13
-UNCALLABLE: Final = ("json_each values", "jsonb_each values", "json_each_text values", "jsonb_each_text values")
-"""Entries that stand for a part of a construct in FROM."""
+UNCALLABLE: Final = (
+    *("json_each values", "jsonb_each values", "json_each_text values", "jsonb_each_text values"),
+    *("json rows", "json row", "row to json", "numeric text", "quotient digits"),
+)
+"""Entries that stand for a part of a construct in FROM, or for what the binder makes of a numeric."""
 
 INEXACT: Final = (
     *("log", "log10", "ln", "exp", "power", "pow", "^", "sin", "cos", "tan", "cot", "asin", "acos", "atan", "atan2"),
-    *("sinh", "cosh", "tanh"),
+    *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc"),
+    *("sind", "cosd", "tand", "cotd", "asind", "acosd", "atand", "atan2d"),
 )
 """Functions of which the last digit depends on the library of the platform: their texts are not compared."""
 
 FORMS: Final = {
     "@": "(@ ({0}))",
     "array element": "({0})[{1}]",
+    "jsonb subscript": "({0})[{1}]",
+    "periods overlap": "(({0}, {1}) OVERLAPS ({2}, {3}))",
     "array slice": "({0})[{1}:{2}]",
     "is not distinct from": "({0} IS NOT DISTINCT FROM {1})",
     "~~": "({0} LIKE {1} ESCAPE {2:plain})",
@@ -120,7 +126,7 @@ def _arguments(function: Function, names: Sequence[str]) -> list[Argument]:
         if constant:
             values = edges.CONSTANTS.get((function.name, index), values)
         if function.name == "to_char" and index == 1:
-            values = edges.TIME_TEMPLATES if names[0].startswith("time") else edges.NUMBER_TEMPLATES
+            values = edges.TIME_TEMPLATES if names[0].startswith(("time", "interval")) else edges.NUMBER_TEMPLATES
         is_word = f"{{{index}:word}}" in FORMS.get(function.name, "")
         made.append(Argument(name, values if is_word else (*values, None), constant))
     if function.name == "generate_series":

@@ -1,5 +1,6 @@
 """The verdict on one query: what PostgreSQL said, what we said, and how far apart they are."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,6 +15,14 @@ TEXT_FAMILY = frozenset({"text", "varchar", "name", "unknown", "regtype"})
 
 
 _FAMILY_OF = {False: TEXT_FAMILY, True: frozenset(f"{name}[]" for name in TEXT_FAMILY)}
+
+
+ENGINE_WORDS = re.compile(
+    r"polars|rust|panick|lazyframe|dtype|supertype|ComputeError|SchemaError|InvalidOperation|ShapeError|ColumnNotFound"
+    r"|\b[iuf](?:8|16|32|64|128)\b|datetime\[|list\[|conversion from|\bc\d+\b|failed in column|sqlglot",
+    re.IGNORECASE,
+)
+"""What only the engine below would say, or the parser; no user may read it."""
 
 
 class Verdict(StrEnum):
@@ -35,6 +44,8 @@ class Finding:
 
 def judge(theirs: Outcome, ours: Outcome, ordered: bool) -> Finding:
     """How our outcome compares. `ordered`: the order of the rows is part of the answer."""
+    if isinstance(ours, Failure) and not ours.crash and ENGINE_WORDS.search(ours.message):
+        return Finding(Verdict.WRONG_ERROR, f"the engine's own words: {ours.message}")
     if isinstance(theirs, Failure):
         return _judge_error(theirs, ours)
     if isinstance(ours, Failure):

@@ -4,11 +4,13 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import query.bind
 import query.lower.relations  # noqa: F401
-from query.expr.row_errors import declare_row_error, declared_error
+from errors import InternalError
+from query.expr.row_errors import declare_row_error, declared_error, translate
 
 FILES = sorted((Path(__file__).parents[3] / "query").rglob("*.py"))
 
@@ -33,3 +35,21 @@ def test_every_error_that_is_raised_is_declared(path: Path) -> None:
 def test_an_error_is_declared_once() -> None:
     with pytest.raises(ValueError, match="declared twice"):
         declare_row_error("division_by_zero", "22012", "division by zero")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pl.exceptions.SchemaError("datatypes of join keys don't match - `lk0`: datetime[ns, UTC]"),
+        pl.exceptions.InvalidOperationError(
+            "conversion from `i64` to `u8` failed in column 'c1' for 1 out of 1 values: [300]"
+        ),
+        RuntimeError("PanicException"),
+    ],
+    ids=["schema", "conversion", "panic"],
+)
+def test_nobody_reads_the_words_of_the_engine(error: Exception) -> None:
+    translated = translate(error)
+
+    assert isinstance(translated, InternalError)
+    assert translated.message == "the query failed by an error on our side"
