@@ -26,7 +26,7 @@ from models.authored import Author
 from query.process.messages import Source
 from query.process.metric_messages import Expression
 from query.results.options import Options
-from query.service import EvaluationLimits, QueryService, Question
+from query.service import QueryService, Question, ReadOptions
 from schemas.alerts import PROMQL
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ NS_PER_MS: Final = 1_000_000
 LOOKBACK_MS: Final = 300_000
 # The column that is compared, beside those of labels.
 VALUE: Final = "value"
-DEFAULT_WANTED: Final = EvaluationLimits(50_000_000, 500_000)
+DEFAULT_OPTIONS: Final = ReadOptions(50_000_000, 500_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Evaluator:
     clock: Callable[[], datetime]
     writer: EvaluationWriter = field(default_factory=EvaluationWriter)
     answers: ResultCache = field(default_factory=ResultCache)
-    wanted: EvaluationLimits = DEFAULT_WANTED
+    wanted: ReadOptions = DEFAULT_OPTIONS
 
     def evaluate(self, group: Group) -> None:
         """Evaluate what was claimed, each for itself, and keep what comes of it, of each all or nothing.

@@ -15,12 +15,12 @@ from ingest.remote_write.plain import parsed
 from models import column, metric_metadata
 from promql.labels import METRIC_NAME
 from promql.tree import Matcher
-from query.metrics.lookups import LabelQuery
+from query.metrics.lookups import MetricQuestion
 from query.metrics.otlp_names import family_name, is_otlp
 from query.metrics.remote_read import ReadQuery
 from query.process.messages import Source
 from query.process.metric_messages import Expression
-from query.service import EvaluationLimits, Question
+from query.service import Question, ReadOptions
 from query.timerange import TimeRange
 from web import prometheus
 from web.authentication import protect
@@ -112,7 +112,7 @@ def query_exemplars(name: str | None = None) -> Response:
     start, end = time_ms("start", None), time_ms("end", None)
     if end < start:
         raise InvalidPromQL("end timestamp must not be before start timestamp")
-    return _find(name, LabelQuery("exemplars", (_text(),), start, end), EXEMPLAR_MARGIN_MS)
+    return _find(name, MetricQuestion("exemplars", (_text(),), start, end), EXEMPLAR_MARGIN_MS)
 
 
 def metadata(name: str | None = None) -> Response:
@@ -138,7 +138,7 @@ def read(name: str | None = None) -> Response:
         asked = parsed(ReadRequest, body)
     is_streamed = _is_streamed(list(asked.accepted_response_types))
     settings = services().settings
-    wanted = EvaluationLimits(settings.promql_samples, settings.promql_series, streamed=is_streamed)
+    wanted = ReadOptions(settings.promql_samples, settings.promql_series, streamed=is_streamed)
     queries = tuple(map(_read_query, asked.queries))
     result = services().queries.read(
         _question("remote read", "identity"), queries, wanted, _resolve(found), client_disconnected(request)
@@ -198,7 +198,7 @@ def tsdb(name: str | None = None) -> Response:
     """How many series there are, and by which metrics and labels."""
     limit = count("topN") or count("limit")
     day = _day(parameter("date"))
-    return _find(name, LabelQuery("tsdb", (), *day, parameter("focusLabel"), limit))
+    return _find(name, MetricQuestion("tsdb", (), *day, parameter("focusLabel"), limit))
 
 
 def cardinality_of_names(name: str | None = None) -> Response:
@@ -291,7 +291,7 @@ def _evaluate(name: str | None, expression: Expression) -> Response:
     found = dataset_name(name)
     settings = services().settings
     timeout = duration_ms("timeout") / 1000 if parameter("timeout") else None
-    wanted = EvaluationLimits(
+    wanted = ReadOptions(
         settings.promql_samples,
         settings.promql_series,
         count("limit"),
@@ -315,17 +315,17 @@ def _look_up(name: str | None, kind: str, label: str = "") -> Response:
         raise InvalidPromQL("end timestamp must not be before start timestamp")
     bounds = None if start == prometheus.FIRST_MS else start, None if end == prometheus.LAST_MS else end
     selectors = tuple(request.values.getlist("match[]"))
-    return _find(name, LabelQuery(kind, selectors, *bounds, label, count("limit")))
+    return _find(name, MetricQuestion(kind, selectors, *bounds, label, count("limit")))
 
 
 def _cardinality(name: str | None, kind: str) -> Response:
     now = _now_ms()
     lookback = (count("lookback") or _DEFAULT_LOOKBACK_SECONDS) * 1000
     selectors = tuple(filter(None, (*request.values.getlist("match[]"), parameter("selector"))))
-    return _find(name, LabelQuery(kind, selectors, now - lookback, now, parameter("label_name"), count("limit")))
+    return _find(name, MetricQuestion(kind, selectors, now - lookback, now, parameter("label_name"), count("limit")))
 
 
-def _find(name: str | None, lookup: LabelQuery, margin_ms: int = 0) -> Response:
+def _find(name: str | None, lookup: MetricQuestion, margin_ms: int = 0) -> Response:
     found = dataset_name(name)
     text = " ".join((lookup.kind, lookup.label, *lookup.selectors)).strip()
     try:
@@ -339,7 +339,7 @@ def _find(name: str | None, lookup: LabelQuery, margin_ms: int = 0) -> Response:
 
 def _metric_names(dataset: str) -> set[str]:
     """The metrics with a row that the caller may see."""
-    lookup = LabelQuery("values", (), None, None, METRIC_NAME)
+    lookup = MetricQuestion("values", (), None, None, METRIC_NAME)
     result = services().queries.find(
         _question("metadata", "identity"), lookup, _resolve(dataset), client_disconnected(request)
     )

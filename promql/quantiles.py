@@ -106,7 +106,7 @@ def _monotonic(buckets: Sequence[ClassicBucket]) -> tuple[list[ClassicBucket], F
         if each.count == previous or _almost_equal(previous, each.count):
             result.append(ClassicBucket(each.upper, previous))
         elif each.count < previous:
-            forced = _with_room(forced, each.upper, previous - each.count)
+            forced = _with_step(forced, each.upper, previous - each.count)
             result.append(ClassicBucket(each.upper, previous))
         else:
             result.append(each)
@@ -114,7 +114,7 @@ def _monotonic(buckets: Sequence[ClassicBucket]) -> tuple[list[ClassicBucket], F
     return result, forced
 
 
-def _with_room(forced: Forced | None, upper: float, difference: float) -> Forced:
+def _with_step(forced: Forced | None, upper: float, difference: float) -> Forced:
     if forced is None:
         return Forced(upper, upper, difference)
     return Forced(min(forced.least_bucket, upper), max(forced.greatest_bucket, upper), max(forced.most, difference))

@@ -11,7 +11,7 @@ from typing import Final
 from config import Settings
 from errors import InternalError, QueryNotFound, StorageUnavailable
 from query.fault import unsupported
-from query.metrics.lookups import LabelQuery
+from query.metrics.lookups import MetricQuestion
 from query.metrics.remote_read import ReadQuery
 from query.parameters import Parameter
 from query.process.messages import Execute, Listed, Look, Parse, Source
@@ -69,7 +69,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationLimits:
+class ReadOptions:
     """How an expression is to be answered: samples and series that it may read, series in the answer (0: all).
 
     `timeout_seconds` None: the service's own.
@@ -144,12 +144,7 @@ class QueryService:
         return Result(beginning, rest, question.coding, scanned, time.monotonic() - started, note)
 
     def evaluate(
-        self,
-        question: Question,
-        expression: Expression,
-        wanted: EvaluationLimits,
-        resolve: ResolveRange,
-        is_gone: IsGone,
+        self, question: Question, expression: Expression, wanted: ReadOptions, resolve: ResolveRange, is_gone: IsGone
     ) -> "Result":
         """The answer to a PromQL expression, whole JSON, which the caller must close.
 
@@ -170,7 +165,7 @@ class QueryService:
 
             return self._answer_metrics(stack, lease, question, request)
 
-    def find(self, question: Question, lookup: LabelQuery, resolve: ResolveRange, is_gone: IsGone) -> "Result":
+    def find(self, question: Question, lookup: MetricQuestion, resolve: ResolveRange, is_gone: IsGone) -> "Result":
         """The answer to a question about label sets or exemplars; otherwise as `evaluate`."""
         with ExitStack() as stack:
             lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone))
@@ -185,7 +180,7 @@ class QueryService:
         self,
         question: Question,
         queries: tuple[ReadQuery, ...],
-        wanted: EvaluationLimits,
+        wanted: ReadOptions,
         resolve: ResolveRange,
         is_gone: IsGone,
     ) -> "Result":

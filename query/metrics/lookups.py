@@ -12,7 +12,7 @@ _COUNT: Final = "\0count"
 
 
 @dataclass(frozen=True, slots=True)
-class LabelQuery:
+class MetricQuestion:
     """What is asked of label sets. `kind`: series, labels, values, label_names, label_values, active_series or tsdb.
 
     `selectors` are texts; `label` is the one that is asked for, or the focus of `tsdb`; `limit` 0: all.
@@ -26,7 +26,7 @@ class LabelQuery:
     limit: int = 0
 
 
-def answer(lookup: LabelQuery, sets: pl.DataFrame) -> tuple[Any, bool]:
+def answer(lookup: MetricQuestion, sets: pl.DataFrame) -> tuple[Any, bool]:
     """The member `data`, and whether the limit has left something out."""
     match lookup.kind:
         case "series":
@@ -89,7 +89,7 @@ def _entries(counts: dict[str, int]) -> list[dict[str, str | int]]:
     return [{"name": name, "value": count} for name, count in ordered]
 
 
-def _statistics(sets: pl.DataFrame, lookup: LabelQuery) -> dict[str, Any]:
+def _statistics(sets: pl.DataFrame, lookup: MetricQuestion) -> dict[str, Any]:
     """status/tsdb of Prometheus, with `totalSeries` and the counts of a label that is in focus."""
     limit = lookup.limit or 10
     names = _names(sets)

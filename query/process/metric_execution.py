@@ -21,7 +21,7 @@ from promql.tree_json import as_json
 from query.metrics.answers import data_of, is_truncated
 from query.metrics.exemplars import exemplars
 from query.metrics.label_columns import NAME_COLUMN
-from query.metrics.lookups import LabelQuery, answer
+from query.metrics.lookups import MetricQuestion, answer
 from query.metrics.otlp_names import is_otlp
 from query.metrics.otlp_series import OtlpSource, summarize_points
 from query.metrics.remote_read import query_result, read_response, streamed
@@ -133,7 +133,7 @@ class MetricExecution:
         writer.add(orjson.dumps(members))
         return writer.finish()
 
-    def _sets(self, source: Source, lookup: LabelQuery) -> pl.DataFrame:
+    def _sets(self, source: Source, lookup: MetricQuestion) -> pl.DataFrame:
         """The label sets of the range, out of the summaries of its files and of what is in no file yet."""
         snapshot = source.snapshot
         if not self._table(source).has_samples:
@@ -172,7 +172,7 @@ def _matchers(text: str) -> tuple[Matcher, ...]:
     return node.matchers
 
 
-def _selected(lookup: LabelQuery) -> list[tuple[Matcher, ...]]:
+def _selected(lookup: MetricQuestion) -> list[tuple[Matcher, ...]]:
     """The selectors of an expression, whose exemplars are asked for."""
     found = []
     for text in lookup.selectors:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from query.metrics.lookups import LabelQuery
+from query.metrics.lookups import MetricQuestion
 from query.metrics.remote_read import ReadQuery
 from query.process.messages import Source
 
@@ -57,7 +57,7 @@ class Find:
     """Answer a question about label sets, or (`kind` exemplars) about exemplars. Data and answer as for Evaluate."""
 
     source: Source
-    lookup: LabelQuery
+    lookup: MetricQuestion
     coding: str
     result_bytes: int
 
