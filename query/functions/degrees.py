@@ -68,9 +68,9 @@ def _cosd(angle: float) -> float:
 
 
 def _ratio(above: float, below: float, sign: int) -> float:
-    """A quotient of sides, exactly 1 for 45 degrees; never a negative zero."""
+    """A quotient of sides, exactly 1 for 45 degrees; never a negative zero, whose sign an infinity keeps."""
     if below == 0:
-        return sign * math.inf
+        return sign * math.copysign(math.inf, below)
     result = sign * (above / below)
     return 0.0 if result == 0 else result
 
