@@ -32,7 +32,8 @@ def promtail(name: str, line: bytes) -> bytes:
 
 @pytest.fixture(scope="module")
 def narrow_key(service: Service) -> str:
-    return service.make_key("loki-narrow", {"privilege": "ingestor", "resource": {"dataset": "loki_mine"}})
+    entries = [{"privilege": "ingestor", "resource": {"dataset": name}} for name in ("loki_mine", "loki_own")]
+    return service.make_key("loki-narrow", *entries)
 
 
 def test_entries_are_stored_by_their_own_time(service: Service):
@@ -70,10 +71,10 @@ def test_stream_of_a_dataset_without_privilege_refuses_the_request_before_anythi
     assert not {"loki_mine", "loki_theirs"} & set(names)
 
 
-def test_key_of_one_dataset_may_push_to_that_one(service: Service, narrow_key: str):
+def test_key_of_a_dataset_may_push_to_that_one(service: Service, narrow_key: str):
     headers = {"X-API-Key": narrow_key}
 
-    assert service.call("POST", PATH, json=push(loki_mine=["mine"]), headers=headers).status_code == 204
+    assert service.call("POST", PATH, json=push(loki_own=["mine"]), headers=headers).status_code == 204
     assert service.call("POST", PATH, json=push(), headers={**headers, "X-P-Stream": "loki_no"}).status_code == 403
 
 
