@@ -33,8 +33,8 @@ def instructions() -> list[tuple[str, str]]:
 
 def test_every_setting_that_a_deployment_file_sets_is_one():
     known = {variable(each.name) for each in fields(Settings)}
-    # These two are Grafana's own environment.
-    grafana = {"WEIR_URL", "WEIR_API_KEY", "WEIR_POSTGRESQL"}
+    # These are Grafana's own environment.
+    grafana = {"WEIR_URL", "WEIR_API_KEY", "WEIR_POSTGRESQL", "WEIR_METRICS"}
 
     for path in [path for path in DEPLOY.rglob("*") if path.is_file()]:
         named = set(re.findall(r"\bWEIR_[A-Z_]+", path.read_text("utf-8")))
@@ -66,7 +66,7 @@ def test_image_has_what_runs_and_nothing_else():
     packages = {name for name in MAY_IMPORT if (ROOT / name).is_dir()}
 
     assert lines[0] == "*"
-    assert {line[1:] for line in lines if line.startswith("!")} == packages | {"requirements.lock", "*.py"}
+    assert {line[1:] for line in lines if line.startswith("!")} == packages | {"requirements.lock", "*.py", "console"}
     # What comes last wins.
     assert lines.index("**/.env") > max(index for index, line in enumerate(lines) if line.startswith("!"))
 
