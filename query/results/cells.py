@@ -73,6 +73,8 @@ def binary_bytes(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
             return pl.lit(b"\x01") + value.cast(pl.Binary)
         case "bytea":
             return value
+        case "uuid":
+            return value.cast(pl.String).str.replace_all("-", "", literal=True).str.decode("hex")
         case "record":
             raise unsupported("a record in binary format", None, "ask for it in text")
         case _:

@@ -74,11 +74,18 @@ def value(cell: object, kind: str) -> object:
         return None
     text = cell.decode() if isinstance(cell, bytes) else str(cell)
     if kind in ("json", "jsonb"):
-        return json.dumps(json.loads(text, parse_int=float), sort_keys=True)
+        return json.dumps(json.loads(text, parse_int=number, parse_float=number), sort_keys=True)
+    if kind == "numeric[]":
+        return [each if each == "NULL" else number(each) for each in text.strip("{}").split(",") if each]
     try:
-        return float(f"{float(text):.12g}") + 0.0
+        return float(f"{number(text):.12g}")
     except ValueError:
         return text
+
+
+def number(text: str) -> float:
+    """Negative zero is zero: whose sign is shown differs."""
+    return float(text) + 0.0
 
 
 def ordered(found: list[list[object]], query: Query) -> list[str]:
@@ -115,7 +122,9 @@ def test_rows_are_written_as_postgresql_writes_them(session: Session, query: Que
 
 
 def as_texts(types: Sequence[str]) -> list[str]:
-    return [TOLD_AS_TEXT.get(kind, kind) for kind in types]
+    """The types, those of texts under one name, also in arrays."""
+    plain = [(kind.removesuffix("[]"), kind.endswith("[]")) for kind in types]
+    return [TOLD_AS_TEXT.get(kind, kind) + "[]" * is_array for kind, is_array in plain]
 
 
 def load(transformer: Transformer, cell: bytes, kind: str, form: Wire) -> object:
