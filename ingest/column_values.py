@@ -6,7 +6,6 @@ the same column whatever it was batched with; the one exception is a list withou
 
 import json
 from collections.abc import Mapping, Sequence, Set
-from enum import Enum
 from itertools import chain
 from types import MappingProxyType, NoneType
 from typing import Any, Final, NamedTuple
@@ -25,14 +24,7 @@ EXACT_IN_FLOAT64: Final = 2**53
 EMPTY_LIST: Final = None
 """The kind of `[]` and `[null]`: a list that says nothing of its elements' type. See `ingest.batch_builder`."""
 
-
-class Oversized(Enum):
-    """The kind of integers outside int64. They are stored as text, beside the column of their name."""
-
-    INTEGER = "decimal text"
-
-
-Kind = ColumnType | Oversized | None
+Kind = ColumnType | None
 
 _NONE: Final = frozenset({NoneType})
 
@@ -76,20 +68,13 @@ class NestedTooDeep(ValueError):
     """A value nests deeper than `JSON_DEPTH_LIMIT`."""
 
 
-def column_type(kind: Kind) -> ColumnType:
-    """The type that values of a kind are stored as."""
-    if isinstance(kind, Oversized):
-        return ColumnType.UTF8
-    return kind or ColumnType.LIST_UTF8
-
-
 def series(name: str, values: Sequence[Any], kind: Kind) -> pl.Series:
     """`values` under the Polars type of `kind`. A scalar of another type raises TypeError or OverflowError.
 
     Lists are handed over as JSON, a fourteenth of the time in which Polars takes Python lists (bench/json_decode.py).
     Both ends write and read the nearest float64, so nothing changes on the way.
     """
-    dtype = POLARS_TYPES[column_type(kind)]
+    dtype = POLARS_TYPES[kind or ColumnType.LIST_UTF8]
     if not isinstance(dtype, pl.List) or len(values) <= FEW_ROWS:
         return pl.Series(name, values, dtype=dtype, strict=True)
     text = orjson.dumps(values).decode()
@@ -170,11 +155,11 @@ def classify(value: Any) -> tuple[Kind, Any]:
     """The type of one value that is not None, and the value as that type stores it.
 
     >>> classify(2**64)
-    (<Oversized.INTEGER: 'decimal text'>, '18446744073709551616')
+    (<ColumnType.UTF8: 'utf8'>, '18446744073709551616')
     """
     kind = _SCALARS.get(type(value))
     if kind is ColumnType.INT64 and not INT64_MIN <= value <= INT64_MAX:
-        return Oversized.INTEGER, str(value)
+        return ColumnType.UTF8, str(value)
     if kind is not None:
         return kind, value
     if isinstance(value, list):

@@ -39,7 +39,7 @@ class Wire:
         self.between = lambda: None
 
     @contextmanager
-    def ask(self, peer: Host, known: dict[str, int]) -> Iterator[Offer]:
+    def ask(self, peer: Host, known: dict[str, int], after: str | None = None) -> Iterator[Offer]:
         if peer.name not in self.layouts:
             raise Unreachable("connection refused")
         parts = offer(self.layouts[peer.name], known)
@@ -202,7 +202,7 @@ def test_host_that_left_while_it_was_asked_is_not_missing(pair: tuple[HostBench,
     here.append(x=[1])
 
     @contextmanager
-    def leave(peer: Host, known: dict[str, int]) -> Iterator[Offer]:
+    def leave(peer: Host, known: dict[str, int], after: str | None = None) -> Iterator[Offer]:
         host.stop("b", has_nothing_left=True)
         raise Unreachable("connection refused")
         yield
