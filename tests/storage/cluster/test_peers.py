@@ -274,7 +274,9 @@ def test_offer_that_was_not_asked_for_is_refused(pair: tuple[HostBench, HostBenc
     for offered in (Offered("../../x", 1, 0), Offered("0" * 26, 5, 4)):
 
         @contextmanager
-        def give(peer: Host, known: dict[str, int], offered: Offered = offered) -> Iterator[Offer]:
+        def give(
+            peer: Host, known: dict[str, int], after: str | None = None, offered: Offered = offered
+        ) -> Iterator[Offer]:
             try:
                 yield Offer((offered,), io.BytesIO(b"x"))  # type: ignore[arg-type]
             except ValueError as error:
