@@ -17,7 +17,7 @@ pytestmark = pytest.mark.service
 
 READERS = Path(__file__).parent / "iceberg_readers.py"
 # A Python that has DuckDB with its Iceberg extension, and PySpark: packages that do not go with those of the tests.
-READERS_PYTHON = os.environ.get("WEIR_TEST_READERS")
+READERS_PYTHON = os.environ.get("ICEBERG_READERS_PYTHON")
 ROWS = [
     {"n": number, "level": ["info", "error"][number % 2], "ratio": number / 4, "tags": ["a"]} for number in range(40)
 ]
@@ -245,7 +245,7 @@ def test_pyiceberg_and_polars_read_what_weir_answers(published: Service, catalog
 @pytest.mark.parametrize("engine", ["duckdb", "spark"])
 def test_other_engines_read_what_weir_answers(published: Service, key: str, engine: str) -> None:
     if READERS_PYTHON is None:
-        pytest.skip("WEIR_TEST_READERS names no Python with DuckDB's Iceberg extension and PySpark")
+        pytest.skip("ICEBERG_READERS_PYTHON names no Python with DuckDB's Iceberg extension and PySpark")
     expected = published.query(
         "SELECT level, count(*) AS k, sum(n) AS s, sum(ratio) AS r FROM lake GROUP BY 1 ORDER BY 1"
     )

@@ -72,7 +72,7 @@ def test_key_is_made_and_its_secret_works(visit: Callable[..., Visit], service: 
     service.call("PUT", "/api/v1/role/console-maker", json=[{"privilege": "reader"}]).raise_for_status()
     page = visit().sign_in(path="/#/access")
 
-    page.get_by_label("Name").fill("console-made")
+    page.get_by_label("Name", exact=True).fill("console-made")
     page.get_by_label("console-maker").check()
     page.get_by_role("button", name="Create").click()
     secret = page.get_by_role("dialog").locator("code").first.inner_text()
@@ -88,7 +88,7 @@ def test_refusal_is_shown_as_the_server_says_it(visit: Callable[..., Visit], ser
     service.call("POST", "/api/console/v1/apikeys", json={"keyName": "console-twice", "roles": []})
     page = visit().sign_in(path="/#/access")
 
-    page.get_by_label("Name").fill("console-twice")
+    page.get_by_label("Name", exact=True).fill("console-twice")
     page.get_by_role("button", name="Create").click()
 
     expect(page.get_by_role("alert")).to_contain_text("key_name_taken")

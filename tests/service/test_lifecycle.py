@@ -12,15 +12,16 @@ PATIENT = {"GUNICORN_CMD_ARGS": "--graceful-timeout 600"}
 
 def test_a_stop_does_not_wait_for_idle_connections_and_seals_what_was_written(start_service):
     """A killed worker would leave its segment unsealed and its lock file behind."""
-    # Whoever waited for the connections would wait for longer than `stop` does.
-    service: Service = start_service(WEIR_FLUSH_SECONDS="600", **PATIENT)
+    # Whoever waited for the connections would wait for longer than `stop` does. One worker: a second may still be
+    # starting, and then has nothing to say at its end.
+    service: Service = start_service(workers=1, WEIR_FLUSH_SECONDS="600", **PATIENT)
     idle = [requests.Session() for _ in range(4)]
     for session in idle:
         session.post(f"{service.url}/api/v1/ingest", json=[{"a": 1}], headers={"X-P-Stream": "app"}, auth=ADMIN)
 
     service.stop()
 
-    assert service.log.read_text().count("Worker exiting") == 2
+    assert service.log.read_text().count("Worker exiting") == 1
     service.start()
     assert service.query("SELECT count(*) FROM app") == [{"count": 4}]
 
