@@ -16,7 +16,7 @@ from query.plan.conditions import Conditions, file_conditions
 from query.plan.environment import Schema, schema_of
 from query.plan.text_search import text_conditions
 from query.plan.tree import Relation
-from query.process import information_schema, newest_files, worker
+from query.process import information_schema, newest_files, whole_files, worker
 from query.process.dataset_view import DatasetView, scan_size
 from query.process.description import SELF_DESCRIBED, description
 from query.process.messages import Execute, Listed, Look, Parse, Source
@@ -148,6 +148,8 @@ class Execution:
                 views[name] = self._narrow(replace(views[name], conditions=tuple(conditions)), texts[name])
         if not statement.explain and request.options.format is not Format.DESCRIPTION:
             views = self._narrow_to_first(views, query.relation)
+        known = whole_files.known_parts(query, views)
+        query, views = known.query, known.views
         output.is_repeatable = query.repeatable
         output.note(
             scan_size([view.snapshot for view in views.values()])
@@ -157,7 +159,7 @@ class Execution:
         if request.options.format is Format.DESCRIPTION:
             return {"expired": False, "coding": "identity", "repeatable": query.repeatable}
         tables = {name: self._table(view, is_explained=statement.explain) for name, view in views.items()}
-        tables |= catalog
+        tables |= catalog | known.tables
         compiled = engine.lower_statement(statement, query, tables)
         rows = formats.stream(compiled.frame, compiled.fields, request.options, sink)
         output(coded.finish())
