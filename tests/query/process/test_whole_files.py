@@ -65,7 +65,7 @@ def events(number: int) -> pl.DataFrame:
             "t": [
                 None
                 if draw.random() < 0.3
-                else draw.choice((letter * 33, "z") if number == 9 else [letter * each for each in (1, 31, 32, 33)])
+                else draw.choice((letter * 33, "z") if number == 10 else [letter * each for each in (1, 31, 32, 33)])
                 for _ in minutes
             ],
             "b": [draw.random() < 0.5 for _ in minutes],
