@@ -22,9 +22,9 @@ DEFAULT_TELEMETRY_TYPE: Final = "logs"
 class IngestRequest:
     """The body of an authorized request on its way to its dataset, decoded when somebody first asks what is in it.
 
-    `dataset` is "" where the events name theirs. `target`: where it was sent to, path and query, which may say something
-    of the events. `idempotency_key`: None, unless the sender gave one. `decode` raises what the protocol's decoder
-    raises.
+    `dataset` is "" where the events name theirs. `target`: where it was sent to, path and query, which may say
+    something of the events. `idempotency_key`: None, unless the sender gave one. `decode` raises what the decoder
+    of the protocol raises.
     """
 
     protocol: Protocol
