@@ -107,7 +107,7 @@ class Receiver:
     def _stored(self, received: IngestRequest, admitted: Admitted) -> Stored[Any]:
         if received.endpoint.names_datasets:
             return self._parts.store(received, admitted.identity)
-        receipt = received.receipt(received.dataset, self._writer.find(received.tenant, received.dataset))
+        receipt = received.receipt_for(received.dataset, self._writer.find(received.tenant, received.dataset))
         answer = self._writer.storage.once.store(receipt, partial(self._store, received))
         if not answer.is_duplicate:
             self._meters.ingested(received.tenant, received.dataset, answer.events, len(received.body))

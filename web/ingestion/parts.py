@@ -48,7 +48,7 @@ class PartsStore:
         return Stored(received.dataset, events, is_duplicate, received.media_type, received.decoded, refused)
 
     def _store_once(self, received: IngestRequest, part: Part, body_bytes: int) -> StoredAnswer:
-        receipt = received.receipt(part.dataset, self._writer.find(received.tenant, part.dataset))
+        receipt = received.receipt_for(part.dataset, self._writer.find(received.tenant, part.dataset))
         answer = self._writer.storage.once.store(receipt, partial(self._store, received, part, body_bytes))
         if not answer.is_duplicate:
             self._meters.ingested(received.tenant, part.dataset, answer.events, body_bytes)

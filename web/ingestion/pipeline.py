@@ -107,7 +107,7 @@ class Pipeline:
 
         Before decoding: a duplicate costs none of it, and what became of the first request is told in any case.
         """
-        receipt = received.receipt(received.dataset, self._writer.find(received.tenant, received.dataset))
+        receipt = received.receipt_for(received.dataset, self._writer.find(received.tenant, received.dataset))
         answer = self._once.store(receipt, partial(self._store, received))
         if not answer.is_duplicate:
             self._meters.ingested(received.tenant, received.dataset, answer.events, len(received.body))

@@ -47,7 +47,7 @@ class IngestRequest:
             self._decoded = self.decode()
         return self._decoded
 
-    def receipt(self, dataset: str, found: Dataset | None) -> RequestReceipt | None:
+    def receipt_for(self, dataset: str, found: Dataset | None) -> RequestReceipt | None:
         """What a repetition of this request, as far as it is for the dataset, is recognised by; None: none is.
 
         A sender's key counts before what the dataset says. `found` is None for a dataset that does not exist yet.
