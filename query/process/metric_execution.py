@@ -243,11 +243,13 @@ def _write_result(writer: _Writer, result: Result, expression: Expression, reque
     if is_truncated(result, request.limit):
         warnings.append("results truncated due to limit")
     writer.add(b'{"status":"success","data":')
-    pieces = list(data_of(result, is_range=expression.is_range, limit=request.limit))
+    last = b""
+    for piece in data_of(result, is_range=expression.is_range, limit=request.limit):
+        writer.add(last)
+        last = piece
     if request.stats:
-        pieces[-1] = pieces[-1].removesuffix(b"}") + b',"stats":' + orjson.dumps(_stats(result)) + b"}"
-    for piece in pieces:
-        writer.add(piece)
+        last = last.removesuffix(b"}") + b',"stats":' + orjson.dumps(_stats(result)) + b"}"
+    writer.add(last)
     for name, texts in (("warnings", warnings), ("infos", infos)):
         if texts:
             writer.add(f',"{name}":'.encode() + orjson.dumps(texts))
