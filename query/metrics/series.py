@@ -134,24 +134,45 @@ class MetricSource:
         self._table, self._most_samples, self._most_series = table, most_samples, most_series
 
     def select(self, matchers: tuple[Matcher, ...], start_ms: int, end_ms: int) -> Samples:
+        """As a Source of the evaluator."""
         if not self._table.has_samples:
             return nothing()
+        time = exactly(self._table.stored[TIME_COLUMN])
+        rows = self._table.rows(matchers).filter(
+            matching_rows(self._table.labels, matchers) & between(time, start_ms, end_ms)
+        )
+        return self.checked(self._read(rows))
+
+    def all_samples(self, matchers: tuple[Matcher, ...]) -> Samples:
+        """The same at all times, however many there are."""
+        return self._read(self._table.rows(matchers).filter(matching_rows(self._table.labels, matchers)))
+
+    def count(self, matchers: tuple[Matcher, ...]) -> int:
+        """How many rows that is."""
+        rows = self._table.rows(matchers).filter(matching_rows(self._table.labels, matchers))
+        return int(rows.select(pl.len()).collect().item())
+
+    def _read(self, rows: pl.LazyFrame) -> Samples:
         columns, stored = self._table.labels, self._table.stored
-        time = exactly(stored[TIME_COLUMN])
-        wanted = matching_rows(columns, matchers) & between(time, start_ms, end_ms)
-        rows = self._table.rows(matchers).filter(wanted)
         native = [name for name in _HISTOGRAM if name in stored]
         frame = rows.select(
             *label_texts(columns),
-            (time.dt.epoch("ns") // NS_PER_MS).alias(TIME),
+            (exactly(stored[TIME_COLUMN]).dt.epoch("ns") // NS_PER_MS).alias(TIME),
             _column(stored, VALUE_COLUMN, pl.Float64()).alias(VALUE),
             _column(stored, "is_stale", pl.Boolean()).fill_null(False).alias(STALE),
             exactly(stored[ARRIVAL_COLUMN]).to_physical().alias(ARRIVAL),
             *(exactly(stored[name]).alias(f"\0{name}") for name in native),
         ).collect()
-        if frame.height > self._most_samples:
+        self._check_rows(frame.height)
+        return samples_of_rows(frame, list(dict.fromkeys(column.label for column in columns)), native)
+
+    def _check_rows(self, count: int) -> None:
+        if count > self._most_samples:
             raise PromQLFailed("query processing would load too many samples into memory in query execution")
-        found = samples_of_rows(frame, list(dict.fromkeys(column.label for column in columns)), native)
+
+    def checked(self, found: Samples) -> Samples:
+        """The same samples. Raises PromQLFailed if a query may not read so many."""
+        self._check_rows(len(found.times))
         if len(found.labels) > self._most_series:
             raise PromQLFailed(f"a selector matches {len(found.labels)} series, at most {self._most_series} are read")
         return found

@@ -17,7 +17,7 @@ from storage.exactly import exactly
 from storage.read.snapshot import Column
 
 # What a process keeps beyond its queries must stay well below what it may retain (query/process/pool.py).
-MOST_BYTES: Final = 128 * 1024 * 1024
+MOST_BYTES: Final = 96 * 1024 * 1024
 FIRST: Final = "\0first"
 LAST: Final = "\0last"
 

@@ -10,16 +10,19 @@ import orjson
 import polars as pl
 
 from errors import InvalidPromQL, QueryTooLarge
+from models.file import File
 from promql import tree
 from promql.evaluate import Limits, Result, evaluate
 from promql.format import formatted
 from promql.parse import nodes, parse
 from promql.selecting import reference_times
-from promql.series import Steps
+from promql.series import Samples, Steps
 from promql.tree import Matcher, Node, Range, Selector, Subquery
 from promql.tree_json import as_json
 from query.metrics.answers import data_of, is_truncated
 from query.metrics.exemplars import exemplars
+from query.metrics.kept_samples import MOST_ROWS, KeptSamples
+from query.metrics.kept_source import KeptSource
 from query.metrics.label_columns import NAME_COLUMN
 from query.metrics.lookups import MetricQuestion, answer
 from query.metrics.otlp_names import is_otlp
@@ -47,12 +50,14 @@ REQUESTS: Final = (ParseExpression, Evaluate, Find, Read, Describe)
 
 class MetricExecution:
     """The current expression, and the summaries of files. `view` gives a source's rows in its range that may satisfy
-    conditions, `scan` those of a part of its snapshot, `visible` the columns that its reader may see."""
+    conditions, `scan` those of a part of its snapshot, `visible` the columns that its reader may see, `has_unconverted`
+    whether some of its rows may be in no file yet."""
 
-    def __init__(self, view: View, scan: Scan, visible: Visible) -> None:
-        self._view, self._scan, self._visible = view, scan, visible
+    def __init__(self, view: View, scan: Scan, visible: Visible, has_unconverted: Callable[[Source], bool]) -> None:
+        self._view, self._scan, self._visible, self._has_unconverted = view, scan, visible, has_unconverted
         self._parsed: tuple[Expression, Node] | None = None
         self._summaries = LabelSummaries()
+        self._kept = KeptSamples()
 
     def handle(self, request: Request, output: Output) -> Answer:
         match request:
@@ -88,9 +93,32 @@ class MetricExecution:
         _write_result(writer, result, expression, request)
         return writer.finish()
 
-    def _source(self, source: Source, limits: MetricLimits) -> MetricSource | OtlpSource:
+    def _source(self, source: Source, limits: MetricLimits) -> MetricSource | KeptSource | OtlpSource:
         table = self._table(source)
-        return OtlpSource(table) if is_otlp(table.stored) else MetricSource(table, *limits.read)
+        if is_otlp(table.stored):
+            return OtlpSource(table)
+        plain = MetricSource(table, *limits.read)
+        snapshot = source.snapshot
+        # What a narrowed reader may see differs from reader to reader; files without times cannot be cut to a range.
+        if source.permitted_tags is not None or snapshot.times_from is not None or not table.has_samples:
+            return plain
+        unconverted = None
+        if self._has_unconverted(source):
+            unconverted = MetricSource(self._part(source, replace(snapshot, files=())), *limits.read)
+        load = partial(self._load, source)
+        return KeptSource(plain, unconverted, self._kept, snapshot, partial(_relevant_files, source), load)
+
+    def _part(self, source: Source, part: Snapshot) -> MetricTable:
+        return MetricTable(self._visible(source), lambda _: self._scan(source, part))
+
+    def _load(self, source: Source, matchers: tuple[Matcher, ...], files: tuple[File, ...]) -> Samples | None:
+        """All samples of files; None if they are not to be kept."""
+        part = replace(source.snapshot, start=None, end=None, files=files, segments=())
+        rows = MetricSource(self._part(source, part), MOST_ROWS, MOST_ROWS)
+        if sum(each.rows for each in files) > MOST_ROWS and rows.count(matchers) > MOST_ROWS:
+            return None
+        samples = rows.all_samples(matchers)
+        return samples if samples.histograms is None else None
 
     def _read(self, request: Read, output: Output) -> Answer:
         source = self._source(request.source, request.limits)
@@ -152,6 +180,10 @@ class MetricExecution:
     def _summarize(self, source: Source, part: Snapshot) -> pl.DataFrame:
         make = summarize_points if is_otlp(columns_by_name(source)) else summarize
         return make(self._scan(source, part), part.schema.columns)
+
+
+def _relevant_files(source: Source, matchers: tuple[Matcher, ...]) -> tuple[File, ...]:
+    return source.snapshot.relevant(_conditions(columns_by_name(source), matchers)).files
 
 
 def columns_by_name(source: Source) -> dict[str, str]:
