@@ -12,6 +12,7 @@ from typing import Final
 from models.file import File
 from promql.merging import merged
 from promql.series import Samples
+from query.metrics.series import nothing
 
 MIB: Final = 1024 * 1024
 # What a process keeps beyond its queries must stay well below what it may retain (query/process/pool.py).
@@ -58,6 +59,8 @@ class KeptSamples:
         A selection is kept from the second time on that it is asked for. `load` reads those of some files.
         """
         by_path = {each.path: each for each in files}
+        if not by_path:
+            return nothing()
         if key not in self._kept:
             if not self._is_known(key):
                 return None

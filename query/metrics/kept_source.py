@@ -17,8 +17,11 @@ Matchers = tuple[Matcher, ...]
 
 @dataclass(frozen=True)
 class KeptSource:
-    """For readers of all rows. `plain` reads everything anew, and `unconverted` what is in no file yet (None: nothing
-    is). `files` are those that may have rows for the matchers; `load` reads all samples of some of them."""
+    """For readers of all rows, of a snapshot whose range, if it has one, is of the samples' times.
+
+    `plain` reads everything anew, `unconverted` what is in no file yet (None: nothing is). `files` are those that may
+    have rows for the matchers; `load` reads all samples of some of them.
+    """
 
     plain: MetricSource
     unconverted: MetricSource | None

@@ -23,7 +23,7 @@ from query.metrics.answers import data_of, is_truncated
 from query.metrics.exemplars import exemplars
 from query.metrics.kept_samples import MOST_ROWS, KeptSamples
 from query.metrics.kept_source import KeptSource
-from query.metrics.label_columns import NAME_COLUMN
+from query.metrics.label_columns import NAME_COLUMN, TIME_COLUMN
 from query.metrics.lookups import MetricQuestion, answer
 from query.metrics.otlp_names import is_otlp
 from query.metrics.otlp_series import OtlpSource, summarize_points
@@ -99,8 +99,7 @@ class MetricExecution:
             return OtlpSource(table)
         plain = MetricSource(table, *limits.read)
         snapshot = source.snapshot
-        # What a narrowed reader may see differs from reader to reader; files without times cannot be cut to a range.
-        if source.permitted_tags is not None or snapshot.times_from is not None or not table.has_samples:
+        if not table.has_samples or not _may_be_kept(source, table.stored[TIME_COLUMN]):
             return plain
         unconverted = None
         if self._has_unconverted(source):
@@ -180,6 +179,14 @@ class MetricExecution:
     def _summarize(self, source: Source, part: Snapshot) -> pl.DataFrame:
         make = summarize_points if is_otlp(columns_by_name(source)) else summarize
         return make(self._scan(source, part), part.schema.columns)
+
+
+def _may_be_kept(source: Source, time_column: str) -> bool:
+    """What a narrowed reader may see differs from reader to reader; other times than samples' do not cut samples."""
+    snapshot = source.snapshot
+    is_bounded = snapshot.start is not None or snapshot.end is not None
+    has_times = snapshot.times_from is None and (snapshot.time_column == time_column or not is_bounded)
+    return source.permitted_tags is None and has_times
 
 
 def _relevant_files(source: Source, matchers: tuple[Matcher, ...]) -> tuple[File, ...]:
