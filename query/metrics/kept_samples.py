@@ -21,7 +21,7 @@ MOST_BYTES: Final = 96 * MIB
 MOST_GROUPS: Final = 4
 MOST_SEEN: Final = 1024
 # A selection of more rows is read anew each time, in its range alone.
-MOST_ROWS: Final = 2_000_000
+MOST_ROWS: Final = 1_000_000
 # About what a series takes: its label set, whose pairs it shares with others, and its numbers.
 _SERIES_BYTES: Final = 512
 

@@ -29,7 +29,7 @@ from query.metrics.otlp_names import is_otlp
 from query.metrics.otlp_series import OtlpSource, summarize_points
 from query.metrics.remote_read import query_result, read_response, streamed
 from query.metrics.series import MetricSource, MetricTable, is_metric_name
-from query.metrics.summaries import LabelSummaries, label_sets, matched, summarize
+from query.metrics.summaries import LabelSummaries, label_sets, summarize
 from query.plan.conditions import Conditions
 from query.process.messages import Source
 from query.process.metric_messages import Describe, Evaluate, Expression, Find, MetricLimits, ParseExpression, Read
@@ -152,8 +152,7 @@ class MetricExecution:
             )
         else:
             selectors = [_matchers(text) for text in lookup.selectors]
-            sets = matched(self._sets(request.source, lookup), selectors)
-            data, is_cut = answer(lookup, sets)
+            data, is_cut = answer(lookup, self._sets(request.source, lookup, selectors))
         members: dict[str, Any] = {"status": "success", "data": data}
         warnings = _gap_warnings(request.source) + (["results truncated due to limit"] if is_cut else [])
         if warnings:
@@ -161,8 +160,8 @@ class MetricExecution:
         writer.add(orjson.dumps(members))
         return writer.finish()
 
-    def _sets(self, source: Source, lookup: MetricQuestion) -> pl.DataFrame:
-        """The label sets of the range, out of the summaries of its files and of what is in no file yet."""
+    def _sets(self, source: Source, lookup: MetricQuestion, selectors: list[tuple[Matcher, ...]]) -> pl.DataFrame:
+        """The label sets of range and selectors, out of the summaries of its files and of what is in no file yet."""
         snapshot = source.snapshot
         if not self._table(source).has_samples:
             return pl.DataFrame()
@@ -173,9 +172,10 @@ class MetricExecution:
             part = replace(whole, files=(file,), segments=())
             key = snapshot.schema.dataset_id, file.path, tags, len(columns)
             found.append(self._summaries.of(key, partial(self._summarize, source, part)))
-        if snapshot.segments:
-            found.append(self._summarize(source, replace(whole, files=())))
-        return label_sets(found, lookup.start_ms, lookup.end_ms)
+        unconverted = replace(whole, files=())
+        if self._has_unconverted(replace(source, snapshot=unconverted)):
+            found.append(self._summarize(source, unconverted))
+        return label_sets(found, lookup.start_ms, lookup.end_ms, selectors)
 
     def _summarize(self, source: Source, part: Snapshot) -> pl.DataFrame:
         make = summarize_points if is_otlp(columns_by_name(source)) else summarize
