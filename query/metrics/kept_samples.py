@@ -9,10 +9,10 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from models.file import File
 from promql.merging import merged
 from promql.series import Samples
 from query.metrics.series import nothing
+from storage.read.snapshot import File
 
 MIB: Final = 1024 * 1024
 # What a process keeps beyond its queries must stay well below what it may retain (query/process/pool.py).

@@ -4,13 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from models.file import File
 from promql.merging import merged
 from promql.series import Samples
 from promql.tree import Matcher
 from query.metrics.kept_samples import KeptSamples
 from query.metrics.series import NS_PER_MS, MetricSource
-from storage.read.snapshot import Snapshot
+from storage.read.snapshot import File, Snapshot
 
 Matchers = tuple[Matcher, ...]
 

@@ -10,7 +10,6 @@ import orjson
 import polars as pl
 
 from errors import InvalidPromQL, QueryTooLarge
-from models.file import File
 from promql import tree
 from promql.evaluate import Limits, Result, evaluate
 from promql.format import formatted
@@ -37,7 +36,7 @@ from query.process.protocol import Answer
 from query.process.worker import Output
 from query.results.content_coding import Coded
 from storage.files.statistics import Condition
-from storage.read.snapshot import Column, Snapshot
+from storage.read.snapshot import Column, File, Snapshot
 
 # How many warnings and infos an answer has (web/api/v1/api.go).
 MOST_NOTES: Final = 10
