@@ -56,7 +56,9 @@ class Execution:
         self._statement_cache = StatementCache()
         self._source_cache = SourceCache()
         self._text_search = TextSearch()
-        self._metrics = MetricExecution(self._metric_rows, self._metric_part, self._metric_columns)
+        self._metrics = MetricExecution(
+            self._metric_rows, self._metric_part, self._metric_columns, self._has_unconverted
+        )
         # The sources of the current request, by the identity of the object.
         self._current_sources: dict[int, CachedSource] = {}
 
@@ -98,6 +100,15 @@ class Execution:
         if source.permitted_tags is None:
             return scan(part, self._unconverted_rows)
         return self._row_level_security.scan(part, source.permitted_tags)
+
+    def _has_unconverted(self, source: Source) -> bool:
+        """Whether segments hold rows of the dataset that may be in the snapshot's range. Raises FileNotFoundError."""
+        snapshot = source.snapshot
+        bounds = (None, None) if snapshot.times_from else (snapshot.start, snapshot.end)
+        found = self._unconverted_rows.read(
+            snapshot.schema.dataset_id, snapshot.segments, *bounds, {snapshot.time_column}
+        )
+        return any(rows.height for rows in found)
 
     def _look(self, source: Source) -> Answer:
         try:
