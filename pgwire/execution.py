@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from auth.identity import Identity
@@ -18,6 +19,7 @@ from pgwire.catalogue.backend import Reply, Values
 from pgwire.catalogue.content import Tables
 from pgwire.catalogue.databases import Databases, Viewer
 from pgwire.catalogue.rewriting import rewritten
+from pgwire.catalogue.visible import VisibleTables
 from pgwire.errors import PgError, from_weir
 from pgwire.messages import Column, data_row
 from pgwire.portal import Answer
@@ -73,6 +75,7 @@ class Execution:
 
     def __init__(self, services: Services, databases: Databases) -> None:
         self._services, self._databases = services, databases
+        self._visible = VisibleTables()
 
     # --- datasets ----------------------------------------------------------------------------------------------
 
@@ -150,16 +153,19 @@ class Execution:
 
     def _ask(self, asker: Asker, use: Callable[..., Reply]) -> Reply:
         rights = _rights(asker.identity)
-        viewer = Viewer(rights, asker.identity.name, asker.database, asker.process, asker.search_path)
-        return self._databases.run(viewer, self._tables(asker), use)
+        session = asker.database, asker.process, asker.search_path, asker.tag, asker.timeout_seconds
+        viewer = Viewer(rights, asker.identity.name, *session)
+        tables = self._visible.of(asker.identity.tenant, rights, partial(self._tables, asker))
+        return self._databases.run(viewer, tables, use)
 
-    def _tables(self, asker: Asker) -> Tables:
-        """What the asker may see now, as information_schema tells it over HTTP."""
+    def _tables(self, asker: Asker) -> tuple[Tables, bool]:
+        """What the asker may see now, as information_schema tells it over HTTP, and whether columns alone decide it."""
         listed = Sources(self._services.storage, asker.identity, ALL_TIME, None).listed(LISTED)
         if any(each.narrowed is not None for each in listed):
             # Which columns narrowed readers see, their rows decide.
-            return self._ask_for_tables(replace(asker, timeout_seconds=None))
-        return {each.name: tuple((column.name, TYPES[column.type]) for column in each.columns) for each in listed}
+            return self._ask_for_tables(replace(asker, timeout_seconds=None)), False
+        tables = {each.name: [(column.name, TYPES[column.type]) for column in each.columns] for each in listed}
+        return Tables(tables), True
 
     def _ask_for_tables(self, asker: Asker) -> Tables:
         options = Options(Format.JSON)
@@ -169,7 +175,7 @@ class Execution:
             columns = tables.setdefault(row["t"], [])
             if row["c"] is not None:
                 columns.append((row["c"], row["u"]))
-        return {name: tuple(columns) for name, columns in tables.items()}
+        return Tables(tables)
 
 
 def _rights(identity: Identity) -> str:

@@ -7,6 +7,7 @@ from auth.identity import Identity
 from auth.privileges import Action, may, require, row_predicates
 from errors import DatasetNotFound, Forbidden, InvalidRequest
 from models import column, dataset
+from models.column import Schema
 from models.dataset import Dataset
 from query.fault import nearest
 from query.process.messages import Listed, Source, Tags
@@ -49,13 +50,15 @@ class Sources:
 
     def listed(self, relations: tuple[str, ...]) -> tuple[Listed, ...]:
         """The datasets that the caller may query, for information_schema; their columns only if those are read."""
-        with_columns = "information_schema.columns" in relations
-        return tuple(self._listed(each) if with_columns else Listed(each.name, ()) for each in self._visible())
+        if "information_schema.columns" not in relations:
+            return tuple(Listed(each.name, ()) for each in self._visible())
+        visible, schemas = self._visible(), column.schemas(self.identity.tenant)
+        return tuple(self._listed(each, schemas) for each in visible)
 
-    def _listed(self, found: Dataset) -> Listed:
+    def _listed(self, found: Dataset, schemas: Mapping[int, Schema]) -> Listed:
         only = self._only(found.name)
         if only is None:
-            return Listed(found.name, column.schema(found.id).columns)
+            return Listed(found.name, schemas[found.id].columns if found.id in schemas else ())
         snapshot = take_snapshot(self.storage.layout, found)
         return Listed(found.name, snapshot.schema.columns, Source(snapshot, None, None, only))
 

@@ -8,7 +8,7 @@ import math
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -174,8 +174,8 @@ def _arrays(column: pl.Series, type_name: str) -> list[bytes | None]:
 def _framed(values: Cells) -> list[bytes]:
     """Each value behind its length."""
     rows, starts = rows_of_cells(b"D", [values])
-    content, ends = rows.tobytes(), [*starts[1:].tolist(), rows.size]
-    return [content[start + HEAD_BYTES + COUNT_BYTES : end] for start, end in zip(starts.tolist(), ends, strict=True)]
+    content, bounds = rows.tobytes(), [*starts.tolist(), rows.size]
+    return [content[start + HEAD_BYTES + COUNT_BYTES : end] for start, end in pairwise(bounds)]
 
 
 def _array(value: list[Any], cells: Iterator[bytes], element: int) -> bytes:
