@@ -23,6 +23,7 @@ from pgwire.catalogue.visible import VisibleTables
 from pgwire.errors import PgError, from_weir
 from pgwire.messages import Column, data_row
 from pgwire.portal import Answer
+from pgwire.qualified_names import without_database
 from pgwire.rows import HeldRows, QueryRows
 from pgwire.statement import Description, Parsed, PreparedStatement
 from query.parameters import Open, Parameter, Typed
@@ -121,7 +122,7 @@ class Execution:
             question = Question(
                 tenant=identity.tenant,
                 identity=name_of(identity),
-                sql=statement.sql,
+                sql=without_database(statement.sql, statement.node, asker.database, statement.tree_offset),
                 now_ns=asker.now_ns or time.time_ns(),
                 parameters=parameters,
                 options=options,
@@ -129,7 +130,8 @@ class Execution:
                 id_prefix=asker.tag,
                 timeout_seconds=asker.timeout_seconds,
             )
-            sources = Sources(self._services.storage, identity, ALL_TIME, None)
+            needs_range = self._services.settings.query_time_range == "required"
+            sources = Sources(self._services.storage, identity, ALL_TIME, None, needs_range)
             result = self._services.queries.run(question, sources.resolve, is_gone, sources.listed)
         except WeirError as error:
             self._services.meters.refused(error.code)
@@ -141,13 +143,13 @@ class Execution:
 
     def describe_catalogue(self, prepared: PreparedStatement, asker: Asker) -> Description:
         """Raises PgError."""
-        sql = _rewritten(prepared.statement)
+        sql = _rewritten(prepared.statement, asker.database)
         reply = self._ask(asker, lambda backend: backend.describe(sql, prepared.types))
         return Description(reply.parameters, _described(reply), reply.description)
 
     def run_catalogue(self, prepared: PreparedStatement, values: Values, asker: Asker) -> Answer:
         """Raises PgError."""
-        sql = _rewritten(prepared.statement)
+        sql = _rewritten(prepared.statement, asker.database)
         reply = self._ask(asker, lambda backend: backend.run(sql, prepared.types, values))
         return Answer("SELECT", _described(reply), HeldRows(reply.rows), reply.description, is_counted=True)
 
@@ -183,8 +185,10 @@ def _rights(identity: Identity) -> str:
     return f"{identity.tenant} {sorted(map(repr, set(identity.entries)))}"
 
 
-def _rewritten(statement: Parsed) -> str:
-    return rewritten(statement.sql, statement.node, statement.tree_offset)
+def _rewritten(statement: Parsed, database: str) -> str:
+    """Blanks for the name of the database move nothing that the tree has a place of."""
+    sql = without_database(statement.sql, statement.node, database, statement.tree_offset)
+    return rewritten(sql, statement.node, statement.tree_offset)
 
 
 def _columns(result: Result) -> tuple[Column, ...]:

@@ -18,12 +18,16 @@ from storage.write.engine import Storage
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What a caller may read of the datasets of a statement. `named` is the request's `streamName`."""
+    """What a caller may read of the datasets of a statement. `named` is the request's `streamName`.
+
+    `needs_range`: the statement itself has to say from when on it wants rows.
+    """
 
     storage: Storage
     identity: Identity
     range: TimeRange
     named: str | None
+    needs_range: bool = False
 
     def resolve(self, datasets: tuple[str, ...], columns: tuple[str, ...]) -> Mapping[str, Source]:
         """A source for every dataset of the statement, with the statistics of `columns`.
@@ -70,9 +74,10 @@ class Sources:
         found = self._find(name)
         only = self._only(name)
         start, end = (None, None) if found.is_lookup else (self.range.start_ns, self.range.end_ns)
-        if only is None:
-            return Source(take_snapshot(self.storage.layout, found, start, end, columns), start, end)
-        return Source(take_snapshot(self.storage.layout, found, columns=columns), start, end, only)
+        needs_range = self.needs_range and not found.is_lookup
+        # Row-level security needs all of the dataset (query/process/messages.py).
+        read = (start, end) if only is None else (None, None)
+        return Source(take_snapshot(self.storage.layout, found, *read, columns), start, end, only, needs_range)
 
     def _only(self, name: str) -> Tags | None:
         """The tags of which a row must bear one to be the caller's; None: every row is."""

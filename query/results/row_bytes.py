@@ -113,8 +113,8 @@ def rows_of_cells(kind: bytes, cells: Sequence[Cells]) -> tuple[Buffer, Integers
     head = kind.decode() + "\0" * (LENGTH_BYTES + COUNT_BYTES + LENGTH_BYTES - len(SEPARATOR))
     out = _written(head, "\0" * (LENGTH_BYTES - 2 * len(SEPARATOR)), [each.texts for each in cells])
     sizes = [byte_sizes(each.texts) for each in cells]
-    whole = np.sum(sizes, axis=0, dtype=np.int64) + HEAD_BYTES + COUNT_BYTES + LENGTH_BYTES * len(cells)
-    starts = _framed(out, whole)
+    fixed = HEAD_BYTES + COUNT_BYTES + LENGTH_BYTES * len(cells)
+    starts = _framed(out, np.add.reduce(sizes) + np.full(len(sizes[0]), fixed))
     put(out, starts + HEAD_BYTES, np.full(len(starts), len(cells), ">u2"))
     at = starts + HEAD_BYTES + COUNT_BYTES
     for each, size in zip(cells, sizes, strict=True):

@@ -10,6 +10,7 @@ import pytest
 from psycopg import sql
 
 from tests.pgwire.conftest import EVENTS, Door
+from tests.running import ADMIN
 
 pytestmark = pytest.mark.service
 SLOW = "SELECT count(*) FROM app a, app b, app c WHERE a.took + b.took * c.took > 3"
@@ -153,6 +154,20 @@ def test_names_with_schema_and_database(connection: psycopg.Connection):
     asked = 'SELECT "public"."app"."level", public.app.took FROM "weir"."public"."app" ORDER BY 2 LIMIT 1'
 
     assert connection.execute(asked).fetchone() == ("info", 0.0)
+
+
+def test_names_with_the_sessions_own_database(door: Door):
+    """With several tenants a database is a tenant; with one it may have the user's name."""
+    with door.connect(dbname=ADMIN[0]) as connection:
+        asked = f'SELECT count(*) FROM "{ADMIN[0]}".public.app WHERE {ADMIN[0]} . public . app.took >= 0'
+        assert connection.execute(asked).fetchone() == (1000,)
+        listed = f"SELECT count(*) FROM {ADMIN[0]}.information_schema.tables WHERE table_name = 'app'"
+        assert connection.execute(listed).fetchone() == (1,)
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            connection.execute("SELECT count(*) FROM other.public.app")
+        with pytest.raises(psycopg.errors.UndefinedColumn) as caught:
+            connection.execute(f"SELECT nope FROM {ADMIN[0]}.public.app")
+    assert caught.value.diag.statement_position == "8"
 
 
 def test_a_with_does_not_hide_a_dataset_that_is_named_with_its_schema(connection: psycopg.Connection):
