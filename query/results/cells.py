@@ -1,7 +1,7 @@
 """Values in the text and the binary format of the PostgreSQL protocol, whole columns at a time.
 
-No value passes through Python but intervals, numerics, bytea, uuid and arrays in binary. Source: the send functions of
-PostgreSQL's types, and "Message Formats" of its manual.
+No value passes through Python but intervals, numerics, bytea, uuid, addresses and arrays in binary. Source: the send
+functions of PostgreSQL's types, and "Message Formats" of its manual.
 """
 
 import math
@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from query.fault import unsupported
+from query.pg.network import parts, read_inet, width_of
 from query.pg.oids import oid
 from query.pg.text_input import read
 from query.pg.types import INTERVAL_TYPE
@@ -31,6 +32,8 @@ DAYS: Final = 10_957
 NS_PER_US: Final = 1_000
 BASE: Final = 10_000
 BASE_DIGITS: Final = 4
+# PGSQL_AF_INET and PGSQL_AF_INET6 (utils/inet.h).
+_FAMILIES: Final = {4: 2, 6: 3}
 _NUMBERS: Final = {"int2": ">i2", "int4": ">i4", "int8": ">i8", "float4": ">f4", "float8": ">f8"}
 
 
@@ -79,6 +82,8 @@ def binary_cells(column: pl.Series, type_name: str) -> Cells:
             return Bytes.of(_each(column.cast(pl.String), numeric_bytes))
         case "interval":
             return Bytes.of(_each(column.cast(pl.String), interval_bytes))
+        case "inet" | "cidr":
+            return Bytes.of(_each(column, lambda text: inet_bytes(text, is_cidr=type_name == "cidr")))
         case "uuid":
             return Bytes.of(_each(column.cast(pl.String), lambda text: bytes.fromhex(text.replace("-", ""))))
         case "bytea":
@@ -159,6 +164,17 @@ def interval_bytes(text: str) -> bytes:
         raise TypeError("not an interval")
     months, days, microseconds = value
     return struct.pack("!qii", microseconds, days, months)
+
+
+def inet_bytes(text: str, *, is_cidr: bool) -> bytes:
+    """An address: family, bits of the mask, whether it is a cidr, size, bytes (network_send).
+
+    >>> inet_bytes("10.0.0.1/8", is_cidr=False).hex()
+    '020800040a000001'
+    """
+    family, address, bits = parts(read_inet(text))
+    size = width_of(family) // 8
+    return struct.pack("!BBBB", _FAMILIES[family], bits, is_cidr, size) + address.to_bytes(size)
 
 
 def _arrays(column: pl.Series, type_name: str) -> list[bytes | None]:

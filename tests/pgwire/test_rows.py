@@ -117,6 +117,8 @@ def test_nanoseconds_end_at_microseconds():
         (pl.Series([b"\x00\xff", None, b""]), "bytea", ["00ff", None, ""]),
         (pl.Series(['{"a":1}', None]), "jsonb", ["017b2261223a317d", None]),
         (pl.Series(["a", None]), "text", ["61", None]),
+        (pl.Series(["10.0.0.1/8", None, "1.2.3.4"]), "inet", ["020800040a000001", None, "0220000401020304"]),
+        (pl.Series(["::/0"]), "cidr", ["03000110" + "00" * 16]),
         (pl.Series([[[1, 2], [3, None]]]), "int4[][]", [
             "00000002" "00000001" "00000017" "0000000200000001" "0000000200000001"
             "0000000400000001" "0000000400000002" "0000000400000003" "ffffffff"
@@ -128,7 +130,7 @@ def test_nanoseconds_end_at_microseconds():
     ],
 )  # fmt: skip
 def test_binary_format(values: pl.Series, kind: str, expected: list[str | None]):
-    """int8send, int2send, boolsend, float4send, byteasend, jsonb_send, textsend, array_send."""
+    """int8send, int2send, boolsend, float4send, byteasend, jsonb_send, textsend, network_send, array_send."""
     rows = read_rows(DataRows([kind], (True,)).rows(pl.DataFrame({"v": values})))
 
     assert rows == [[None if each is None else bytes.fromhex(each)] for each in expected]

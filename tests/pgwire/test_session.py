@@ -1,6 +1,7 @@
 """Statements of a session: what clients of PostgreSQL rely on, and what they are told when something is wrong."""
 
 import datetime as dt
+import ipaddress
 import threading
 import time
 from decimal import Decimal
@@ -77,6 +78,17 @@ def test_parameters_have_the_type_that_their_place_wants(
     connection: psycopg.Connection, asked: str, values: tuple, expected: object, form: str
 ):
     assert connection.execute(asked.replace("%s", form), values).fetchone()[0] == expected
+
+
+def test_addresses_are_addresses(connection: psycopg.Connection):
+    """Text and binary; as a parameter as well."""
+    given = ipaddress.ip_interface("10.1.2.3/8")
+    asked = "SELECT %s::inet AS a, '10.0.0.0/8'::cidr AS b, ARRAY['::1'::inet] AS c, host(%s::inet) AS d"
+    expected = (given, ipaddress.ip_network("10.0.0.0/8"), [ipaddress.ip_address("::1")], "10.1.2.3")
+    for binary in (False, True):
+        cursor = connection.cursor(binary=binary)
+        assert cursor.execute(asked, (given, given)).fetchone() == expected
+        assert [column.type_code for column in cursor.description or ()] == [869, 650, 1041, 25]
 
 
 def test_a_statement_is_described_before_its_values_are_known(connection: psycopg.Connection):
