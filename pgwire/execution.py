@@ -131,7 +131,7 @@ class Execution:
                 timeout_seconds=asker.timeout_seconds,
             )
             needs_range = self._services.settings.query_time_range == "required"
-            sources = Sources(self._services.storage, identity, ALL_TIME, None, needs_range)
+            sources = Sources(self._services.storage, identity, ALL_TIME, None, needs_range=needs_range)
             result = self._services.queries.run(question, sources.resolve, is_gone, sources.listed)
         except WeirError as error:
             self._services.meters.refused(error.code)

@@ -1,7 +1,7 @@
 """What a caller may read: the datasets of a statement as sources of a query."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from auth.identity import Identity
 from auth.privileges import Action, may, require, row_predicates
@@ -12,6 +12,7 @@ from models.dataset import Dataset
 from query.fault import nearest
 from query.process.messages import Listed, Source, Tags
 from query.timerange import TimeRange
+from storage.context import Layout
 from storage.read.snapshot import take_snapshot
 from storage.write.engine import Storage
 
@@ -21,12 +22,14 @@ class Sources:
     """What a caller may read of the datasets of a statement. `named` is the request's `streamName`.
 
     `needs_range`: the statement itself has to say from when on it wants rows.
+    `names_gaps`: the answer tells which hosts could not be asked; otherwise there is none without them.
     """
 
     storage: Storage
     identity: Identity
     range: TimeRange
     named: str | None
+    names_gaps: bool = False
     needs_range: bool = False
 
     def resolve(self, datasets: tuple[str, ...], columns: tuple[str, ...]) -> Mapping[str, Source]:
@@ -43,6 +46,10 @@ class Sources:
             if datasets and name not in datasets:
                 raise InvalidRequest(f"streamName is {name!r}, which the query does not read", field="streamName")
         return {name: self._source(name, columns) for name in datasets}
+
+    @property
+    def _layout(self) -> Layout:
+        return replace(self.storage.layout, names_gaps=True) if self.names_gaps else self.storage.layout
 
     def followed(self, name: str) -> tuple[Dataset, Tags | None]:
         """The dataset of a live tail, and of its rows the tags of those that the caller may see; None: all.
@@ -63,7 +70,7 @@ class Sources:
         only = self._only(found.name)
         if only is None:
             return Listed(found.name, schemas[found.id].columns if found.id in schemas else ())
-        snapshot = take_snapshot(self.storage.layout, found)
+        snapshot = take_snapshot(self._layout, found)
         return Listed(found.name, snapshot.schema.columns, Source(snapshot, None, None, only))
 
     def _visible(self) -> list[Dataset]:
@@ -77,7 +84,7 @@ class Sources:
         needs_range = self.needs_range and not found.is_lookup
         # Row-level security needs all of the dataset (query/process/messages.py).
         read = (start, end) if only is None else (None, None)
-        return Source(take_snapshot(self.storage.layout, found, *read, columns), start, end, only, needs_range)
+        return Source(take_snapshot(self._layout, found, *read, columns), start, end, only, needs_range)
 
     def _only(self, name: str) -> Tags | None:
         """The tags of which a row must bear one to be the caller's; None: every row is."""
