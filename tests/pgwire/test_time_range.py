@@ -1,22 +1,38 @@
 """WEIR_QUERY_TIME_RANGE=required over this protocol: the condition on time is the range (docs/postgres.md)."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
 
+from tests.conftest import NewDatabase, service_environment
 from tests.pgwire.conftest import EVENTS, Door
+from tests.running import Service, free_port
 
 pytestmark = pytest.mark.service
 LATE = "p_timestamp >= now() - interval '1 day'"
 
 
+@pytest.fixture(scope="module")
+def strict(new_database: NewDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    """A service that demands time ranges, with ten events in `app` and one in `timed`."""
+    port = free_port()
+    with new_database() as url:
+        told = {"WEIR_PG_BIND": f"127.0.0.1:{port}", "WEIR_QUERY_TIME_RANGE": "required"}
+        service = Service(tmp_path_factory.mktemp("strict"), service_environment(url) | told, workers=1).start()
+        try:
+            service.ingest("app", EVENTS[:10]).raise_for_status()
+            timed = service.ingest("timed", [{"at": "2026-11-20T01:00:00Z"}], **{"X-P-Time-Partition": "at"})
+            timed.raise_for_status()
+            yield Door(service, port, Path())
+        finally:
+            service.stop()
+
+
 @pytest.fixture
-def connection(start_door: Callable[..., Door]):
-    door = start_door(WEIR_QUERY_TIME_RANGE="required")
-    door.service.ingest("app", EVENTS[:10]).raise_for_status()
-    door.service.ingest("timed", [{"at": "2026-11-20T01:00:00Z"}], **{"X-P-Time-Partition": "at"}).raise_for_status()
-    with door.connect() as opened:
+def connection(strict: Door) -> Iterator[psycopg.Connection]:
+    with strict.connect() as opened:
         yield opened
 
 
