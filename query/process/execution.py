@@ -22,6 +22,7 @@ from query.process.description import SELF_DESCRIBED, description
 from query.process.messages import Execute, Listed, Look, Parse, Source
 from query.process.metric_execution import REQUESTS, MetricExecution, Request
 from query.process.protocol import Answer
+from query.process.required_range import require_ranges
 from query.process.result_cache import RecordingOutput, ResultCache, key_of
 from query.process.row_level_security import RowLevelSecurity
 from query.process.source_cache import CachedSource, SourceCache
@@ -153,8 +154,10 @@ class Execution:
         schemas = {name: self._schema(view) for name, view in views.items()}
         schemas |= {name: engine.table_schema(table) for name, table in catalog.items()}
         query = prepared.bind(schemas, _moment(request.now_ns))
-        texts = text_conditions(query.relation)
-        for name, conditions in file_conditions(query.relation).items():
+        texts, of_files = text_conditions(query.relation), file_conditions(query.relation)
+        if request.options.format is not Format.DESCRIPTION:
+            require_ranges(request.sources, of_files)
+        for name, conditions in of_files.items():
             if name in views:
                 views[name] = self._narrow(replace(views[name], conditions=tuple(conditions)), texts[name])
         if not statement.explain and request.options.format is not Format.DESCRIPTION:
