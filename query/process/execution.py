@@ -9,20 +9,21 @@ import polars as pl
 from columns import POLARS_TYPES, ColumnType
 from errors import InternalError, QueryTooLarge, WeirError
 from query import engine
-from query.engine import Table
+from query.engine import Compiled, Table
 from query.lower.first_by_time import first_by_time
 from query.pg.types import PgType
 from query.plan.conditions import Conditions, file_conditions
 from query.plan.environment import Schema, schema_of
 from query.plan.text_search import text_conditions
-from query.plan.tree import Relation
-from query.process import information_schema, newest_files, worker
+from query.plan.tree import Query, Relation
+from query.process import information_schema, newest_files, routing, worker
 from query.process.dataset_view import DatasetView, scan_size
 from query.process.description import SELF_DESCRIBED, description
 from query.process.messages import Execute, Listed, Look, Parse, Source
 from query.process.metric_execution import REQUESTS, MetricExecution, Request
 from query.process.protocol import Answer
 from query.process.result_cache import RecordingOutput, ResultCache, key_of
+from query.process.routing import ClusterRun
 from query.process.row_level_security import RowLevelSecurity
 from query.process.source_cache import CachedSource, SourceCache
 from query.process.statement_cache import PreparedStatement, StatementCache
@@ -156,14 +157,27 @@ class Execution:
         )
         if request.options.format is Format.DESCRIPTION:
             return {"expired": False, "coding": "identity", "repeatable": query.repeatable}
-        tables = {name: self._table(view, is_explained=statement.explain) for name, view in views.items()}
-        tables |= catalog
-        compiled = engine.lower_statement(statement, query, tables)
+        compiled = self._compile(prepared, request, query, views, catalog)
         rows = formats.stream(compiled.frame, compiled.fields, request.options, sink)
         output(coded.finish())
         # What the catalog lists is not among the rows of which somebody may think that they have not changed.
         is_repeatable = query.repeatable and not statement.catalog
         return {"expired": False, "coding": coded.coding, "repeatable": is_repeatable, "rows": rows}
+
+    def _compile(
+        self,
+        prepared: PreparedStatement,
+        request: Execute,
+        query: Query,
+        views: dict[str, DatasetView],
+        catalog: Mapping[str, Table],
+    ) -> Compiled:
+        statement = prepared.statement
+        choice = routing.choose(request.route, statement, views)
+        if choice.is_cluster:
+            return ClusterRun(statement, query, views, self._unconverted_rows).compile(request.route, choice)
+        tables = {name: self._table(view, is_explained=statement.explain) for name, view in views.items()}
+        return engine.lower_statement(statement, query, {**tables, **catalog}, choice.lines)
 
     def _catalog(self, listed: Iterable[Listed]) -> dict[str, Table]:
         """information_schema of the datasets and columns that whoever asks may know of. Raises SnapshotExpired."""
