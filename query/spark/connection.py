@@ -7,39 +7,21 @@ what the server does for it.
 import io
 import re
 import socket
-import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
 
 import polars as pl
 
 from errors import ClusterFailed, ClusterUnavailable, WeirError
 from query.fault import DIVISION_BY_ZERO, NUMERIC_OUT_OF_RANGE, invalid
 from query.spark import messages
+from query.spark.owner_watch import watched
+from query.spark.session import Session, address
 from storage.read.scan import SnapshotExpired
 
-PORT: Final = 15002
 CONNECT_SECONDS: Final = 5.0
-_CLOSE_SECONDS: Final = 2.0
-_OPTIONS: Final = [("grpc.max_receive_message_length", 256 * 1024 * 1024), ("grpc.max_send_message_length", -1)]
-# What every answer rests on, whatever the server's own settings are.
-SESSION: Final = {
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.caseSensitive": "true",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.files.ignoreCorruptFiles": "false",
-    "spark.sql.files.ignoreMissingFiles": "false",
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
-    # Comparisons with NaN are not what statistics of row groups know of.
-    "spark.sql.parquet.filterPushdown": "false",
-    "spark.sql.parquet.fieldId.read.enabled": "false",
-    "spark.sql.parquet.inferTimestampNTZ.enabled": "false",
-    "spark.sql.sources.ignoreDataLocality": "true",
-}
 _CONDITION: Final = re.compile(r"\[([A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
 
@@ -60,40 +42,16 @@ class Cluster:
         return pl.concat(batches) if batches else pl.DataFrame()
 
     @contextmanager
-    def _session(self) -> Iterator["_Session"]:
-        host, port, parameters = address(self.url)
+    def _session(self) -> Iterator[Session]:
+        host, port, _ = address(self.url)
         _require_listener(host, port)
-        token = parameters.get("token")
-        with _channel(f"{host}:{port}", is_secure=_is_secure(parameters)) as channel:
-            bearer = (("authorization", f"Bearer {token}"),) if token else ()
-            session = _Session(channel, bearer, parameters.get("user_id", "weir"), self.timeout_seconds)
-            try:
+        session = Session(self.url, self.timeout_seconds)
+        try:
+            with watched(self.url, session.id):
                 session.configure()
                 yield session
-            finally:
-                session.close()
-
-
-def address(url: str) -> tuple[str, int, dict[str, str]]:
-    """Host, port and parameters of a URL.
-
-    >>> address("sc://spark:15003/;token=abc;use_ssl=true")
-    ('spark', 15003, {'token': 'abc', 'use_ssl': 'true'})
-    """
-    parts = urlsplit(url)
-    pairs = (each.partition("=") for each in parts.path.lstrip("/").split(";") if each)
-    return parts.hostname or "", parts.port or PORT, {name: unquote(value) for name, _, value in pairs}
-
-
-def _is_secure(parameters: dict[str, str]) -> bool:
-    return parameters.get("use_ssl", "true" if "token" in parameters else "false").lower() == "true"
-
-
-def _channel(target: str, *, is_secure: bool) -> Any:
-    grpc = messages.transport()
-    if is_secure:
-        return grpc.secure_channel(target, grpc.ssl_channel_credentials(), _OPTIONS)
-    return grpc.insecure_channel(target, _OPTIONS)
+        finally:
+            session.close()
 
 
 def _require_listener(host: str, port: int) -> None:
@@ -102,38 +60,6 @@ def _require_listener(host: str, port: int) -> None:
         socket.create_connection((host, port), CONNECT_SECONDS).close()
     except OSError as error:
         raise ClusterUnavailable(f"the cluster at {host}:{port} cannot be reached: {error}") from error
-
-
-class _Session:
-    def __init__(self, channel: Any, metadata: tuple[tuple[str, str], ...], user: str, timeout: float) -> None:
-        proto = messages.proto()
-        self._metadata, self._timeout = metadata, timeout
-        self._stub = proto.SparkConnectServiceStub(channel)
-        self._who = {
-            "session_id": str(uuid.uuid4()),
-            "user_context": proto.UserContext(user_id=user, user_name=user),
-            "client_type": "weir",
-        }
-
-    def configure(self) -> None:
-        proto = messages.proto()
-        pairs = [proto.KeyValue(key=key, value=value) for key, value in SESSION.items()]
-        operation = proto.ConfigRequest.Operation(set=proto.ConfigRequest.Set(pairs=pairs))
-        request = proto.ConfigRequest(operation=operation, **self._who)
-        self._stub.Config(request, metadata=self._metadata, timeout=self._timeout)
-
-    def batches(self, plan: Any) -> Iterator[bytes]:
-        proto = messages.proto()
-        request = proto.ExecutePlanRequest(plan=proto.Plan(root=plan), **self._who)
-        for answer in self._stub.ExecutePlan(request, metadata=self._metadata, timeout=self._timeout):
-            if answer.HasField("arrow_batch"):
-                yield answer.arrow_batch.data
-
-    def close(self) -> None:
-        """Ends what still runs in the session, too."""
-        with suppress(messages.transport().RpcError):
-            request = messages.proto().ReleaseSessionRequest(**self._who)
-            self._stub.ReleaseSession(request, metadata=self._metadata, timeout=_CLOSE_SECONDS)
 
 
 def _translated(error: Any) -> WeirError:

@@ -51,6 +51,8 @@ class Part:
 
     def frame(self, rows: pl.DataFrame) -> pl.LazyFrame:
         """The rows as the local engine holds them."""
+        if not rows.width:
+            return self.empty()
         return rows.lazy().select(
             (self.means[each.id](each) if each.id in self.means else types.received(rows, each.id, each.type)).alias(
                 each.id
