@@ -132,6 +132,12 @@ class Settings:
         None,
         "where the other hosts of the deployment reach this one, as `http://10.0.0.5:8000`; unset: there are no others",
     )
+    lost_hosts: str = setting(
+        _one_of("refuse", "answer"),
+        "refuse",
+        "with several hosts: whether questions are refused while one cannot be asked; `answer`: SQL and PromQL are"
+        " answered without what only that host has, and say so in the header `X-Weir-Gap`",
+    )
     admin_username: str = setting(str, "admin", "name of the first administrator")
     admin_password: str | None = setting(
         str, None, "password of the first administrator; unset: generated and printed once", secret=True

@@ -1,7 +1,7 @@
 """What a caller may read: the datasets of a statement as sources of a query."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from auth.identity import Identity
 from auth.privileges import Action, may, require, row_predicates
@@ -11,18 +11,23 @@ from models.dataset import Dataset
 from query.fault import nearest
 from query.process.messages import Listed, Source, Tags
 from query.timerange import TimeRange
+from storage.context import Layout
 from storage.read.snapshot import take_snapshot
 from storage.write.engine import Storage
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What a caller may read of the datasets of a statement. `named` is the request's `streamName`."""
+    """What a caller may read of the datasets of a statement. `named` is the request's `streamName`.
+
+    `names_gaps`: the answer tells which hosts could not be asked; otherwise there is none without them.
+    """
 
     storage: Storage
     identity: Identity
     range: TimeRange
     named: str | None
+    names_gaps: bool = False
 
     def resolve(self, datasets: tuple[str, ...], columns: tuple[str, ...]) -> Mapping[str, Source]:
         """A source for every dataset of the statement, with the statistics of `columns`.
@@ -38,6 +43,10 @@ class Sources:
             if datasets and name not in datasets:
                 raise InvalidRequest(f"streamName is {name!r}, which the query does not read", field="streamName")
         return {name: self._source(name, columns) for name in datasets}
+
+    @property
+    def _layout(self) -> Layout:
+        return replace(self.storage.layout, names_gaps=True) if self.names_gaps else self.storage.layout
 
     def followed(self, name: str) -> tuple[Dataset, Tags | None]:
         """The dataset of a live tail, and of its rows the tags of those that the caller may see; None: all.
@@ -56,7 +65,7 @@ class Sources:
         only = self._only(found.name)
         if only is None:
             return Listed(found.name, column.schema(found.id).columns)
-        snapshot = take_snapshot(self.storage.layout, found)
+        snapshot = take_snapshot(self._layout, found)
         return Listed(found.name, snapshot.schema.columns, Source(snapshot, None, None, only))
 
     def _visible(self) -> list[Dataset]:
@@ -68,8 +77,8 @@ class Sources:
         only = self._only(name)
         start, end = (None, None) if found.is_lookup else (self.range.start_ns, self.range.end_ns)
         if only is None:
-            return Source(take_snapshot(self.storage.layout, found, start, end, columns), start, end)
-        return Source(take_snapshot(self.storage.layout, found, columns=columns), start, end, only)
+            return Source(take_snapshot(self._layout, found, start, end, columns), start, end)
+        return Source(take_snapshot(self._layout, found, columns=columns), start, end, only)
 
     def _only(self, name: str) -> Tags | None:
         """The tags of which a row must bear one to be the caller's; None: every row is."""

@@ -128,8 +128,9 @@ class MetricExecution:
             sets = matched(self._sets(request.source, lookup), selectors)
             data, is_cut = answer(lookup, sets)
         members: dict[str, Any] = {"status": "success", "data": data}
-        if is_cut:
-            members["warnings"] = ["results truncated due to limit"]
+        warnings = _gap_warnings(request.source) + (["results truncated due to limit"] if is_cut else [])
+        if warnings:
+            members["warnings"] = warnings
         writer.add(orjson.dumps(members))
         return writer.finish()
 
@@ -240,6 +241,7 @@ class _Writer:
 
 def _write_result(writer: _Writer, result: Result, expression: Expression, request: Evaluate) -> None:
     warnings, infos = result.notes.texts(expression.text, MOST_NOTES)
+    warnings += _gap_warnings(request.source)
     if is_truncated(result, request.limit):
         warnings.append("results truncated due to limit")
     writer.add(b'{"status":"success","data":')
@@ -252,6 +254,10 @@ def _write_result(writer: _Writer, result: Result, expression: Expression, reque
         if texts:
             writer.add(f',"{name}":'.encode() + orjson.dumps(texts))
     writer.add(b"}")
+
+
+def _gap_warnings(source: Source) -> list[str]:
+    return [f"gap: what host {each.host} has stored last cannot be read" for each in source.snapshot.gaps]
 
 
 def _stats(result: Result) -> dict[str, Any]:
