@@ -28,14 +28,19 @@ def bind(node: exp.Expr, block: Block) -> Scalar:
 def _column(node: exp.Expr, block: Block) -> Scalar:
     if not isinstance(node, exp.Column):
         raise fault.invalid(fault.SYNTAX_ERROR, "* is not an expression", position_of(node))
-    if node.args.get("table") is None and node.sql().lower() in _RESERVED:
+    if _is_session_value(node, block):
         return SYNTAX[node.name.lower()].bind(node, block)
     column = block.scope.column(node)
     return replace(column, position=position_of(node)) if isinstance(column, Column) else column
 
 
-_RESERVED = ("current_role",)
-"""Words that sqlglot takes for names, and that no name of PostgreSQL can be."""
+def _is_session_value(node: exp.Column, block: Block) -> bool:
+    """True for the words that sqlglot takes for names, and that no name of PostgreSQL can be. `user` is a column for us
+    where there is one: events have it, and nobody means the database's user then (docs/decisions/sql-engine.md)."""
+    word = node.name.lower()
+    if word not in ("current_role", "user") or node.args.get("table") is not None or node.this.args.get("quoted"):
+        return False
+    return word != "user" or not block.scope.has_column(node)
 
 
 @syntax(exp.Paren)
