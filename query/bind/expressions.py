@@ -8,10 +8,10 @@ from query import fault
 from query.bind import operators
 from query.bind.block import Block
 from query.bind.quotient_display import shown_quotient
-from query.bind.type_names import type_name
+from query.bind.type_names import TypeName, type_name
 from query.bind.type_resolution import call
 from query.functions.registry import SYNTAX, syntax
-from query.plan.tree import Column, Constant, Scalar
+from query.plan.tree import ArrayOf, Column, Constant, Scalar
 from query.syntax.construct_names import node_name
 from query.syntax.positions import operator_of, position_of
 
@@ -58,10 +58,27 @@ def _cast(node: exp.Expr, block: Block) -> Scalar:
     target = type_name(node.args["to"])
     if isinstance(node.this, exp.Array) and not node.this.expressions:
         return Constant(target.type, ())
+    element = target.type.element
+    if element is not None and element.name != "numeric" and _has_untyped_items(node.this, target):
+        return _cast_items(node, target, replace(target, type=element), block)
     value = block.bind(node.this)
     if target.type.name == "text":
         value = shown_quotient(value, block)
     return operators.cast(value, target, operator_of(node), isinstance(node, exp.TryCast))
+
+
+def _has_untyped_items(node: exp.Expr, target: TypeName) -> bool:
+    """True for `ARRAY['NaN', 1]` where the cast decides what its literals are."""
+    if not isinstance(node, exp.Array) or target.modifiers or target.character:
+        return False
+    return any(isinstance(item, exp.Literal) and item.is_string for item in node.expressions)
+
+
+def _cast_items(node: exp.Expr, target: TypeName, element: TypeName, block: Block) -> Scalar:
+    """A cast of `ARRAY[...]` is one of each item (transformArrayExpr)."""
+    lenient = isinstance(node, exp.TryCast)
+    items = (operators.cast(block.bind(item), element, operator_of(node), lenient) for item in node.this.expressions)
+    return ArrayOf(target.type, tuple(items))
 
 
 @syntax(exp.DPipe)
