@@ -445,7 +445,8 @@ class StorageUnavailable(Overloaded):
 
 
 class HostMissing(Overloaded):
-    """`host` holds events that are nowhere else yet and cannot be asked; so no query is answered without them."""
+    """`host` holds events that are nowhere else yet and cannot be asked; so nothing is answered without them, unless
+    the operator wants it and the answer says so."""
 
     code = "host_missing"
 

@@ -4,7 +4,6 @@ It may be killed at any moment and started again, and several hosts may run one 
 database under a claim, and its outcome is kept in one transaction or not at all.
 """
 
-import argparse
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -16,7 +15,6 @@ from typing import Final, TypeVar
 
 from ulid import ULID
 
-import logs
 from alerting import schedule
 from alerting.addresses import Policy
 from alerting.connections import TOTAL_SECONDS
@@ -33,7 +31,8 @@ from models import alert, alert_event, delivery, target
 from models.alert import Alert
 from models.base import bind
 from models.delivery import Delivery
-from processes.child import Wait, end_with_parent
+from processes.background import start
+from processes.child import Wait
 from query.service import QueryService
 from storage.cluster import host
 from storage.files import object_cache
@@ -196,17 +195,8 @@ def bounded(settings: Settings) -> Settings:
 
 def main() -> None:
     """Serve until SIGTERM or SIGINT. Settings come from the environment."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--parent", type=int, metavar="PID", help="end when this process, our parent, has ended")
-    parser.add_argument("--log-to", type=int, metavar="FD", help="an inherited socket for the log lines")
-    options = parser.parse_args()
-    settings = bounded(Settings.from_env())
-    logs.configure(settings.log_format, settings.log_level)
-    logs.withhold()
-    if options.log_to is not None:
-        logs.relay(options.log_to)
-    # Before any thread starts, so that all of them leave the signals to this one.
-    wait = end_with_parent(options.parent)
+    settings, wait = start(main.__doc__)
+    settings = bounded(settings)
     bind(server.url(settings.database_url, settings.data_dir), max_connections=EVALUATIONS + DELIVERIES + 2)
     queries = QueryService(settings)
     rounds = build(settings, queries)

@@ -14,6 +14,7 @@ import threading
 import time
 from argparse import Namespace
 from collections import Counter
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
@@ -26,6 +27,7 @@ from tests.running import ADMIN, Service
 
 DATASET: Final = "bench_tail"
 EVENTS: Final = 100
+WARM_UP_SECONDS: Final = 4.0
 # One event of each request is followed; its number says which request that was.
 SQL: Final = f"SELECT number FROM {DATASET} WHERE number >= 0 AND level <> 'FATAL'"
 
@@ -113,34 +115,52 @@ def send_steadily(service: Service, key: str, arguments: Namespace, acknowledged
 def full_load(service: Service, key: str, arguments: Namespace) -> None:
     """Print what tails cost ingestion that takes all it can get."""
     ingest(service, key, arguments)
-    ratios, rates = [], []
+    with Readers(service, key, arguments.tails) as readers:
+        # The tail processes start, and others take their places among the query processes.
+        time.sleep(WARM_UP_SECONDS)
+        readers.finish()
+    ratios, rounds = [], []
     for number in range(arguments.rounds):
         pair = [
             round_of(service, key, arguments, with_tails=with_tails) for with_tails in (False, True)[:: (-1) ** number]
         ]
         alone, beside = pair[:: (-1) ** number]
-        ratios.append(beside / alone)
-        rates.append(alone)
-    print(f"full load: {median(rates):,.0f} events/s alone; with {arguments.tails} tails {median(ratios):.3f} of that")
+        ratios.append(beside.rate / alone.rate)
+        rounds.append((alone, beside))
+    rate = median(alone.rate for alone, _ in rounds)
+    print(f"full load: {rate:,.0f} events/s alone; with {arguments.tails} tails {median(ratios):.3f} of that")
     print(f"rounds: {', '.join(f'{ratio:.3f}' for ratio in ratios)}")
+    for name, each in (("alone", [alone for alone, _ in rounds]), ("with tails", [beside for _, beside in rounds])):
+        groups = {group: median(round.us_per_event[group] for round in each) for group in ("workers", "others")}
+        print(f"{name}, processor time per event: {', '.join(f'{group} {us:.1f} us' for group, us in groups.items())}")
 
 
-def round_of(service: Service, key: str, arguments: Namespace, *, with_tails: bool) -> float:
+@dataclass(frozen=True)
+class Round:
+    """Events per second, and the processor time that each took, in microseconds by what the processes do."""
+
+    rate: float
+    us_per_event: dict[str, float]
+
+
+def round_of(service: Service, key: str, arguments: Namespace, *, with_tails: bool) -> Round:
     if not with_tails:
         return ingest(service, key, arguments)
     with Readers(service, key, arguments.tails) as readers:
-        rate = ingest(service, key, arguments)
+        done = ingest(service, key, arguments)
         readers.finish()
-    return rate
+    return done
 
 
-def ingest(service: Service, key: str, arguments: Namespace) -> float:
+def ingest(service: Service, key: str, arguments: Namespace) -> Round:
     headers = {"Content-Type": "application/json", "X-API-Key": key, "X-P-Stream": DATASET}
     url = f"{service.url}/api/v1/ingest"
     prepared = [load.request(url, headers, body(number)) for number in range(4)]
-    seconds = arguments.seconds / 2
+    seconds, before = arguments.seconds / 2, cpu(service)
     done = load.run(url, prepared, connections=arguments.connections, seconds=seconds)
-    return done.requests_per_second * EVENTS
+    rate = done.requests_per_second * EVENTS
+    spent = {group: value - before.get(group, 0.0) for group, value in cpu(service).items()}
+    return Round(rate, {group: 1e6 * value / (rate * seconds) for group, value in spent.items()})
 
 
 class Readers:
@@ -169,17 +189,18 @@ class Readers:
 
 def read(url: str, key: str, count: int, pipe: Connection) -> None:
     """Follow with so many clients until told to stop."""
-    found: list[list[tuple[int, float]]] = [[] for _ in range(count)]
+    found: list[list[tuple[bytes, float]]] = [[] for _ in range(count)]
     ready = threading.Barrier(count + 1)
     for rows in found:
         threading.Thread(target=follow, args=(url, key, rows, ready), daemon=True).start()
     ready.wait()
     pipe.send("ready")
     pipe.recv()
-    pipe.send(found)
+    pipe.send([[(json.loads(line[6:])["number"], at) for line, at in rows] for rows in found])
 
 
-def follow(url: str, key: str, rows: list[tuple[int, float]], ready: threading.Barrier) -> None:
+def follow(url: str, key: str, rows: list[tuple[bytes, float]], ready: threading.Barrier) -> None:
+    """Note the lines and when they came; they are parsed when nobody measures any more."""
     parts = urlsplit(url)
     headers = {"X-API-Key": key, "Content-Type": "application/json"}
     connection = socket.create_connection((parts.hostname, parts.port))
@@ -190,7 +211,7 @@ def follow(url: str, key: str, rows: list[tuple[int, float]], ready: threading.B
     ready.wait()
     for line in stream:
         if line.startswith(b"data: "):
-            rows.append((json.loads(line[6:])["number"], time.time()))
+            rows.append((line, time.time()))
 
 
 def cpu(service: Service) -> dict[str, float]:

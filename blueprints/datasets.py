@@ -17,6 +17,8 @@ from models.dataset import Dataset, Retention
 from query.results.options import Options
 from query.timerange import TimeRange
 from schemas.dataset import (
+    DEDUPLICATION_SECONDS,
+    DeduplicationSchema,
     EventTimeSchema,
     RetentionSchema,
     StaticSchemaSchema,
@@ -193,6 +195,24 @@ def set_text_index(name: str) -> Response:
     wanted = cast(list[str] | None, load(TextIndexSchema(), json_body())["columns"])
     dataset.set_indexed_columns(services().storage.find(caller().tenant, name).id, wanted)
     return jsonify({"dataset": name, "message": f"text index of dataset {name} set"})
+
+
+@blueprint.get("/<name>/deduplication")
+def get_deduplication(name: str) -> Response:
+    """Whether, and for how long, a body that its sender repeats is recognised."""
+    require(caller(), Action.ADMINISTER, name)
+    seconds = services().storage.find(caller().tenant, name).deduplication_seconds
+    return jsonify({"enabled": seconds is not None, "windowSeconds": seconds or DEDUPLICATION_SECONDS})
+
+
+@blueprint.put("/<name>/deduplication")
+def set_deduplication(name: str) -> Response:
+    """Answer a body that its sender repeats within the window as a duplicate, from now on, or store it again."""
+    require(caller(), Action.ADMINISTER, name)
+    wanted = load(DeduplicationSchema(), json_body())
+    seconds = cast(int, wanted["window_seconds"]) if wanted["enabled"] else None
+    services().storage.set_deduplication(caller().tenant, name, seconds)
+    return jsonify({"dataset": name, "message": f"deduplication of dataset {name} set"})
 
 
 def _as_column(found: Column) -> dict[str, object]:

@@ -300,7 +300,7 @@ def _evaluate(name: str | None, expression: Expression) -> Response:
     )
     try:
         result = services().queries.evaluate(
-            _question(expression.text), expression, wanted, _resolve(found), client_disconnected(request)
+            _question(expression.text), expression, wanted, _resolve_named(found), client_disconnected(request)
         )
     except InvalidPromQL as error:
         raise prometheus.with_name(error, "query") from error
@@ -330,7 +330,7 @@ def _find(name: str | None, lookup: MetricQuestion, margin_ms: int = 0) -> Respo
     text = " ".join((lookup.kind, lookup.label, *lookup.selectors)).strip()
     try:
         result = services().queries.find(
-            _question(text), lookup, _resolve(found, margin_ms), client_disconnected(request)
+            _question(text), lookup, _resolve_named(found, margin_ms), client_disconnected(request)
         )
     except InvalidPromQL as error:
         raise prometheus.with_name(error, "query" if lookup.kind == "exemplars" else "match[]") from error
@@ -365,7 +365,12 @@ def _question(text: str, coding: str = "") -> Question:
     )
 
 
-def _resolve(name: str, margin_ms: int = 0) -> Callable[[int | None, int | None], Source]:
+def _resolve_named(name: str, margin_ms: int = 0) -> Callable[[int | None, int | None], Source]:
+    """As `_resolve`, for answers with warnings: if the operator wants it so, without hosts that cannot be asked."""
+    return _resolve(name, margin_ms, services().settings.lost_hosts == "answer")
+
+
+def _resolve(name: str, margin_ms: int = 0, names_gaps: bool = False) -> Callable[[int | None, int | None], Source]:
     """What to read of the dataset from one ms to another. Where ranges go by arrival they say nothing of samples."""
 
     def resolve(start_ms: int | None, end_ms: int | None) -> Source:
@@ -373,7 +378,7 @@ def _resolve(name: str, margin_ms: int = 0) -> Callable[[int | None, int | None]
         start = None if start_ms is None else max((start_ms - margin_ms) * NS_PER_MS, -(2**63))
         end = None if end_ms is None else min((end_ms + margin_ms + 1) * NS_PER_MS, 2**63 - 1)
         bounds = TimeRange(start, end) if found.time_column == _TIME_COLUMN else TimeRange()
-        sources = Sources(services().storage, caller(), bounds, None)
+        sources = Sources(services().storage, caller(), bounds, None, names_gaps)
         return sources.resolve((name,), ("metric_name",))[name]
 
     return resolve

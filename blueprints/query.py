@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from datetime import UTC
 from typing import Any, Final, cast
 
 from flask import Blueprint, Response, jsonify, request
@@ -14,6 +15,7 @@ from query.service import Question, Result
 from query.timerange import TimeRange
 from schemas.query import QuerySchema, RunningQuerySchema, known_members
 from schemas.reading import load
+from storage.context import Gap
 from web.authentication import protect
 from web.caller import caller
 from web.client_connection import client_disconnected
@@ -42,7 +44,9 @@ def query() -> Response:
     now_ns = time.time_ns()
     members, ignored = known_members(json_body(), request.args)
     asked = load(QuerySchema(), members)
-    sources = Sources(services().storage, caller(), _time_range(asked, now_ns), cast(str | None, asked["dataset"]))
+    named = cast(str | None, asked["dataset"])
+    names_gaps = services().settings.lost_hosts == "answer"
+    sources = Sources(services().storage, caller(), _time_range(asked, now_ns), named, names_gaps)
     question = _question(asked, now_ns)
     result = services().queries.run(question, sources.resolve, client_disconnected(request), sources.listed)
     services().meters.queried(result.elapsed_seconds)
@@ -92,6 +96,8 @@ def _answer(result: Result, format: Format, ignored: Sequence[str]) -> Response:
     answer.headers["X-Content-Type-Options"] = "nosniff"
     if ignored:
         answer.headers["X-Weir-Ignored"] = ", ".join(ignored)
+    if result.gaps:
+        answer.headers["X-Weir-Gap"] = ", ".join(map(_gap_text, result.gaps))
     answer.headers["X-Weir-Elapsed-Ms"] = f"{result.elapsed_seconds * 1000:.3f}"
     if result.scanned is not None:
         answer.headers["X-Weir-Files-Scanned"] = str(result.scanned.files)
@@ -103,6 +109,12 @@ def _answer(result: Result, format: Format, ignored: Sequence[str]) -> Response:
     if result.length is not None:
         answer.headers["Content-Length"] = str(result.length)
     return answer
+
+
+def _gap_text(gap: Gap) -> str:
+    """A host that the answer lacks, and its last sign of life; nothing it had converted by then is missing."""
+    seen = "" if gap.seen_at is None else f";seen={gap.seen_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return f"{gap.host}{seen}"
 
 
 def _content_type(format: Format) -> str:

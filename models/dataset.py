@@ -42,6 +42,7 @@ class DatasetRow(Table):
     time_stored = TextField(null=True)
     times_from = TextField(null=True)
     indexed_columns = ArrayField(TextField, index=False, null=True)
+    deduplication_seconds = IntegerField(null=True)
 
     class Meta:
         table_name = "dataset"
@@ -56,6 +57,7 @@ class Dataset:
     `time_stored`: what files call the time column. `times_from`: where they have the times of rows that were stored
     before the dataset had a time column of its own (storage/write/event_time.py).
     `indexed_columns`: those whose texts are indexed; None: they are chosen by their texts.
+    `deduplication_seconds`: for how long a body that its sender repeats is recognised; None: not at all.
     """
 
     id: int
@@ -71,6 +73,7 @@ class Dataset:
     time_stored: str = ""
     times_from: str | None = None
     indexed_columns: tuple[str, ...] | None = None
+    deduplication_seconds: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "time_stored", self.time_stored or self.time_column)
@@ -225,6 +228,17 @@ def set_indexed_columns(dataset_id: int, names: Sequence[str] | None) -> None:
         raise DatasetNotFound("the dataset was deleted meanwhile")
 
 
+def set_deduplication(dataset_id: int, seconds: int | None) -> None:
+    """From now on a body that its sender repeats is recognised for so long; None: not at all.
+
+    Raises DatasetNotFound.
+    """
+    with changing():
+        changed = DatasetRow.update(deduplication_seconds=seconds).where(DatasetRow.id == dataset_id).execute()
+    if not changed:
+        raise DatasetNotFound("the dataset was deleted meanwhile")
+
+
 def retained() -> list[tuple[int, int]]:
     """The id of every dataset that has a retention, and its days."""
     with connection():
@@ -263,4 +277,5 @@ def _dataset(row: DatasetRow) -> Dataset:
         row.time_stored or "",
         row.times_from,
         None if row.indexed_columns is None else tuple(row.indexed_columns),
+        row.deduplication_seconds,
     )

@@ -103,9 +103,12 @@ def changed() -> list[int]:
 
 
 def has_outdated_files(dataset_id: int) -> bool:
-    """Whether the dataset has files that other engines cannot read as today's."""
+    """Whether the dataset has files that other engines cannot read as today's, or without the times of their rows."""
     rows = database.execute_sql(
-        f"SELECT EXISTS (SELECT 1 FROM file WHERE dataset_id = %s AND path IN ({OUTDATED}))", (dataset_id,)
+        f"SELECT EXISTS (SELECT 1 FROM file WHERE dataset_id = %s AND path IN ({OUTDATED}))"
+        " OR EXISTS (SELECT 1 FROM file JOIN dataset ON dataset.id = dataset_id WHERE dataset_id = %s"
+        "  AND times_from IS NOT NULL AND removed_at IS NULL AND NOT jsonb_exists(stats, time_stored))",
+        (dataset_id, dataset_id),
     )
     return bool(rows.fetchone()[0])
 
@@ -152,14 +155,17 @@ def find(dataset_id: int) -> Table | None:
 
 
 def is_current(dataset_id: int) -> bool:
-    """Whether the table has all files that the manifest has."""
+    """Whether the table has all files that the manifest has, and its dataset goes by the same time and columns."""
     with connection():
         rows = database.execute_sql(
             "SELECT NOT EXISTS (SELECT 1 FROM file WHERE dataset_id = %s AND added_snapshot IS NULL"
             "  AND removed_snapshot IS NULL)"
             " AND NOT EXISTS (SELECT 1 FROM file WHERE dataset_id = %s AND removed_at IS NOT NULL"
-            "  AND added_snapshot IS NOT NULL AND removed_snapshot IS NULL)",
-            (dataset_id, dataset_id),
+            "  AND added_snapshot IS NOT NULL AND removed_snapshot IS NULL)"
+            " AND EXISTS (SELECT 1 FROM dataset JOIN lake_table ON dataset.id = dataset_id WHERE dataset_id = %s"
+            "  AND dataset.time_column = lake_table.time_column"
+            "  AND dataset.columns_dropped = lake_table.columns_dropped)",
+            (dataset_id, dataset_id, dataset_id),
         )
         return bool(rows.fetchone()[0])
 

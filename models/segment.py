@@ -42,12 +42,11 @@ def switch(
     node: str,
     files: Sequence[file.File],
     ingested: Sequence[Ingested],
-    receipts: Mapping[bytes, int] = MappingProxyType({}),
+    claims: Mapping[bytes, int] = MappingProxyType({}),
 ) -> list[str] | None:
     """Replace the segment with the files, in one transaction.
 
-    `receipts`: the receipts of the requests that brought the events, each with its number of events. Their idempotency
-    records are completed.
+    `claims`: those of the requests that brought the events, each with its number of events. They are completed.
 
     Returns the paths of files whose dataset was deleted meanwhile, which are not made live; None if the segment
     had been converted before, and then nothing has changed.
@@ -60,7 +59,7 @@ def switch(
         file.insert(live, datetime.now(UTC))
         for each in ingested:
             _count(each)
-        idempotency_record.complete(receipts)
+        idempotency_record.complete(claims)
         return [each.path for each in files if each.dataset_id not in alive]
 
 

@@ -15,7 +15,7 @@ from openapi import answers
 from schemas.alerts import AlertListSchema, AlertSchema, LogSchema, MutingSchema
 from schemas.api_keys import NewApiKeySchema
 from schemas.dashboards import DashboardListSchema, DashboardSchema, TileSchema
-from schemas.dataset import EventTimeSchema, RetentionSchema, TextIndexSchema
+from schemas.dataset import DeduplicationSchema, EventTimeSchema, RetentionSchema, TextIndexSchema
 from schemas.filters import FilterSchema
 from schemas.query import QuerySchema, RunningQuerySchema
 from schemas.saved_queries import SavedQuerySchema
@@ -363,6 +363,14 @@ DATASETS: Final = {
     "datasets.set_text_index": Operation(
         "Index the texts of these columns from now on; null: they are chosen by their texts.",
         body=_json(TextIndexSchema),
+        answer=_json(answers.Message),
+    ),
+    "datasets.get_deduplication": Operation(
+        "Whether, and how long, a body that its sender repeats is recognised.", answer=_json(DeduplicationSchema)
+    ),
+    "datasets.set_deduplication": Operation(
+        "Answer a body that its sender repeats within the window as a duplicate, from now on.",
+        body=_json(DeduplicationSchema),
         answer=_json(answers.Message),
     ),
     "datasets.set_retention": Operation(

@@ -3,7 +3,6 @@
 It may be killed at any moment and started again: what it answered is on stable storage.
 """
 
-import argparse
 import asyncio
 import logging
 from collections.abc import Callable
@@ -16,7 +15,6 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as grpc_health
 
-import logs
 from auth import access
 from auth.access import AccessOptions
 from auth.passwords import Passwords
@@ -32,7 +30,8 @@ from otlp_grpc.call import Call
 from otlp_grpc.caller import Callers
 from otlp_grpc.receiver import Limits, Receiver
 from otlp_grpc.service import ExportService
-from processes.child import Wait, end_with_parent
+from processes.background import start
+from processes.child import Wait
 from serving import shared_counters
 from storage.cluster import host
 from storage.files import object_cache
@@ -182,17 +181,7 @@ async def _told_to_stop(wait: Wait) -> None:
 
 def main() -> None:
     """Serve until SIGTERM or SIGINT. Settings come from the environment."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--parent", type=int, metavar="PID", help="end when this process, our parent, has ended")
-    parser.add_argument("--log-to", type=int, metavar="FD", help="an inherited socket for the log lines")
-    options = parser.parse_args()
-    settings = Settings.from_env()
-    logs.configure(settings.log_format, settings.log_level)
-    logs.withhold()
-    if options.log_to is not None:
-        logs.relay(options.log_to)
-    # Before any thread starts, so that all of them leave the signals to this one.
-    wait = end_with_parent(options.parent)
+    settings, wait = start(main.__doc__)
     bind(server.url(settings.database_url, settings.data_dir), max_connections=THREADS + 2)
     # The library's numbers, which take a lock: calls count from several threads.
     shared_counters.share(settings.data_dir / shared_counters.DIRECTORY_NAME, "stock")

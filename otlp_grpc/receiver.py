@@ -20,7 +20,7 @@ from web.ingestion.decoding import Decoder
 from web.ingestion.headers import IngestHeaders
 from web.ingestion.parts import PartsStore
 from web.ingestion.protocol import Endpoint, Protocol
-from web.ingestion.received import IngestRequest, arrival_of, declared_by, request_digest
+from web.ingestion.received import IngestRequest, arrival_of, declared_by
 from web.ingestion.writer import Writer
 
 GZIP: Final = b"\x1f\x8b"
@@ -90,7 +90,6 @@ class Receiver:
 
     def _received(self, admitted: Admitted, body: bytes, require_present: Callable[[], None]) -> IngestRequest:
         call, identity, sent, endpoint, dataset = admitted
-        digest = request_digest(identity, dataset, sent.idempotency_key)
         return IngestRequest(
             self._protocol,
             endpoint,
@@ -99,22 +98,25 @@ class Receiver:
             declared_by(endpoint, sent),
             PROTOBUF,
             body,
-            arrival_of(call.src_ip, call.user_agent, identity, sent, len(body), digest),
+            arrival_of(call.src_ip, call.user_agent, identity, sent, len(body)),
+            call.path,
+            sent.idempotency_key,
             partial(self._decoder.decode, endpoint, body, PROTOBUF, require_present),
         )
 
     def _stored(self, received: IngestRequest, admitted: Admitted) -> Stored[Any]:
         if received.endpoint.names_datasets:
-            return self._parts.store(received, admitted.identity, admitted.sent.idempotency_key)
-        store = partial(self._store, received)
-        answer = self._writer.storage.once.store(received.arrival.receipt, received.body, store)
+            return self._parts.store(received, admitted.identity)
+        receipt = received.receipt_for(received.dataset, self._writer.find(received.tenant, received.dataset))
+        answer = self._writer.storage.once.store(receipt, partial(self._store, received))
         if not answer.is_duplicate:
             self._meters.ingested(received.tenant, received.dataset, answer.events, len(received.body))
         return Stored(received.dataset, answer.events, answer.is_duplicate, PROTOBUF, received.decoded)
 
-    def _store(self, received: IngestRequest) -> int:
+    def _store(self, received: IngestRequest, claim_id: bytes) -> int:
         decoded = received.decoded()
-        self._writer.store(received.tenant, received.dataset, decoded.batch, received.arrival, received.declared)
+        arrival = received.arrival_of_claim(claim_id)
+        self._writer.store(received.tenant, received.dataset, decoded.batch, arrival, received.declared)
         self._writer.describe(received.tenant, received.dataset, decoded.metadata)
         self._meters.rejected(received.protocol.name, decoded.reasons)
         return decoded.batch.height

@@ -13,6 +13,8 @@ LIST_COLUMNS: Final = (
     "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = '...' lists the columns"
 )
 
+PIPELINE: Final = "this is SQL: conditions go in WHERE, counts with GROUP BY"
+
 COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(
@@ -40,6 +42,7 @@ _COMMANDS_ELSEWHERE: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(("DESCRIBE", "DESC"), LIST_COLUMNS),
         "\\": f"{LIST_DATASETS}; {LIST_COLUMNS}",
+        "{": "this is SQL; PromQL is asked at /prometheus/api/v1/query",
         "USE": "datasets have no schema and no database: name the dataset in FROM",
     }
 )
@@ -165,6 +168,18 @@ def instead_of_function(name: str) -> str | None:
 def instead_of_command(word: str) -> str | None:
     """What to do instead of a statement of another database or of psql; None for a word that begins none."""
     return _COMMANDS_ELSEWHERE.get(word.upper())
+
+
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def instead_of_duration(number: str, unit: str) -> str | None:
+    """What to write for a number with a unit close behind it, as in `1h`; None for another word.
+
+    >>> instead_of_duration("5", "m")
+    "write interval '5 minutes'"
+    """
+    return f"write interval '{number} {_UNITS[unit]}'" if unit in _UNITS else None
 
 
 def examples() -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from query.process.protocol import Answer
 from query.process.query_process import QueryProcess
 from query.process.slot_table import Query, SlotTable
 from query.results.options import Options
+from storage.context import Gap
 
 KIB: Final = 1024
 # A result up to this size is complete before its status goes out: its errors are proper answers, and it has a length.
@@ -141,7 +142,9 @@ class QueryService:
             scanned = _scan_size(sources, lease.note)
             note = lease.note
             rest = (lease, stack.pop_all()) if beginning.coding is None else None
-        return Result(beginning, rest, question.coding, scanned, time.monotonic() - started, note)
+        return Result(
+            beginning, rest, question.coding, scanned, time.monotonic() - started, note, _gaps(sources.values())
+        )
 
     def evaluate(
         self, question: Question, expression: Expression, wanted: ReadOptions, resolve: ResolveRange, is_gone: IsGone
@@ -299,7 +302,7 @@ class _Beginning:
 
 class Result:
     """The bytes of a result, once, in `coding`. `length` is None while the query is still running, and so is `rows`.
-    `note` is what the query process told of the result ahead of its data.
+    `note` is what the query process told of the result ahead of its data, `gaps` the hosts that it lacks.
 
     `repeatable`: over the same rows the statement gives the same, at any time; False while that is not known.
     """
@@ -312,6 +315,7 @@ class Result:
         scanned: Scanned | None,
         elapsed_seconds: float,
         note: Answer,
+        gaps: tuple[Gap, ...] = (),
     ) -> None:
         self._held, self._rest = beginning.data, rest
         self.coding = beginning.coding or coding
@@ -319,7 +323,7 @@ class Result:
         self.scanned = scanned
         self.elapsed_seconds = elapsed_seconds
         self.length = len(beginning.data) if rest is None else None
-        self.rows, self.note = beginning.rows, note
+        self.rows, self.note, self.gaps = beginning.rows, note, gaps
 
     def __iter__(self) -> Iterator[bytes]:
         """The pieces in order. Raises what ended the query half-way; then the result is not whole."""
@@ -389,6 +393,12 @@ def _receive_beginning(lease: Lease) -> _Beginning | None:
     if reply["expired"]:
         return None
     return _Beginning(bytes(data), str(reply["coding"]), reply["repeatable"] is True, _rows(reply))
+
+
+def _gaps(sources: Iterable[Source]) -> tuple[Gap, ...]:
+    """The hosts that could not be asked for one of the sources, each once."""
+    found = {each.host: each for source in sources for each in source.snapshot.gaps}
+    return tuple(found[name] for name in sorted(found))
 
 
 def _rows(answer: Answer) -> int | None:

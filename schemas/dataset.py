@@ -41,6 +41,10 @@ DECLARED: Final = {
 }
 # About a hundred years: a longer retention is a mistake, or none.
 MOST_RETENTION_DAYS: Final = 36_500
+# For how long a repeated body is recognised, unless a request says another time: forwarders repeat one after seconds or
+# minutes. A receipt is kept for a day at the most.
+DEDUPLICATION_SECONDS: Final = 600
+MOST_DEDUPLICATION_SECONDS: Final = 24 * 3600
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -94,6 +98,18 @@ class RetentionSchema(Schema):
     description = fields.String(load_default="", validate=validate.Length(max=1000))
     action = fields.String(required=True, validate=validate.OneOf(["delete"]))
     days = _Days(required=True, data_key="duration")
+
+
+class DeduplicationSchema(Schema):
+    """`{"enabled": true, "windowSeconds": 600}`."""
+
+    enabled = fields.Boolean(required=True, truthy={True}, falsy={False})
+    window_seconds = fields.Integer(
+        load_default=DEDUPLICATION_SECONDS,
+        data_key="windowSeconds",
+        strict=True,
+        validate=validate.Range(1, MOST_DEDUPLICATION_SECONDS),
+    )
 
 
 class EventTimeSchema(Schema):

@@ -14,11 +14,20 @@ MOST_CONVERTED: Final = 16_384
 
 
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """A host that cannot be asked: what it had not converted is not in the answer. `seen_at`: its last sign of life."""
+
+    host: str
+    seen_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
-    """The unconverted segments of all other hosts. `begun_at`: by the database's clock."""
+    """The unconverted segments of all other hosts but those of `gaps`. `begun_at`: by the database's clock."""
 
     segments: tuple[SegmentRef, ...]
     begun_at: datetime
+    gaps: tuple[Gap, ...] = ()
 
 
 class Peers(Protocol):
@@ -26,6 +35,9 @@ class Peers(Protocol):
 
     def listing(self) -> Listing:
         """What the other hosts have had unconverted at some moment after the call. Raises HostMissing."""
+
+    def listing_with_gaps(self) -> Listing:
+        """The same of the hosts that can be asked; the others are its gaps."""
 
     def survey(self, after: Callable[[str], str | None]) -> Mapping[str, Sequence[SegmentRef] | str]:
         """By each other host what it has, or why it cannot be asked."""
@@ -68,7 +80,8 @@ class Layout:
 
     `cached`: how much of the object store this process may keep copies of; None: it keeps none. Whoever reads by a
     layout reads all there is, so `peers` is in it and not beside it, where it could be forgotten. `converted`: what its
-    readers have found out.
+    readers have found out. `names_gaps`: its reader tells whoever asks which hosts could not be asked; no other reader
+    may go on without them.
     """
 
     root: Path
@@ -77,6 +90,7 @@ class Layout:
     cached: CacheLimits | None = None
     peers: Peers | None = field(default=None, compare=False, repr=False)
     converted: Converted = field(default_factory=Converted, compare=False, repr=False)
+    names_gaps: bool = False
 
     @property
     def staging(self) -> Path:

@@ -104,6 +104,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     **{("GET", f"/api/v1/logstream/<name>/{part}"): READ for part in ("schema", "stats", "info", "retention")},
     ("PUT", "/api/v1/logstream/<name>/retention"): ADMIN,
     **{(method, "/api/v1/logstream/<name>/text-index"): ADMIN for method in ("GET", "PUT")},
+    **{(method, "/api/v1/logstream/<name>/deduplication"): ADMIN for method in ("GET", "PUT")},
     ("PUT", "/api/v1/logstream/<name>/event-time"): ADMIN,
     ("GET", "/api/v1/logstream/<name>/columns"): ADMIN,
     ("DELETE", "/api/v1/logstream/<name>/columns/<column_id>"): ADMIN,

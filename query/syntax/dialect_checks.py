@@ -11,7 +11,7 @@ from typing import Final
 from sqlglot.tokenizer_core import Token, TokenType
 
 from errors import InvalidSQL, WeirError
-from query.advice import COMMANDS, instead_of_command
+from query.advice import COMMANDS, instead_of_command, instead_of_function
 from query.fault import AMBIGUOUS_FUNCTION, SYNTAX_ERROR, UNDEFINED_FUNCTION, UNDEFINED_OBJECT, invalid, unsupported
 
 _STARTS: Final = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN)
@@ -27,55 +27,13 @@ _IN_NAME: Final = re.compile(r"[-\w]+")
 _JSON_CONSTRUCTORS: Final = ("JSON_OBJECT", "JSON_OBJECTAGG")
 _NO_COMMA: Final = ("EXTRACT", "POSITION")
 TYPE_WORDS: Final = frozenset(
-    (
-        *(
-            "bool",
-            "boolean",
-            "smallint",
-            "int",
-            "integer",
-            "bigint",
-            "int2",
-            "int4",
-            "int8",
-            "numeric",
-            "decimal",
-            "dec",
-        ),
-        *(
-            "real",
-            "float",
-            "float4",
-            "float8",
-            "double",
-            "text",
-            "varchar",
-            "char",
-            "character",
-            "bpchar",
-            "name",
-            "bytea",
-        ),
-        *("date", "time", "timetz", "timestamp", "timestamptz", "interval", "json", "jsonb", "uuid", "inet", "cidr"),
-        *(
-            "macaddr",
-            "money",
-            "bit",
-            "varbit",
-            "xml",
-            "oid",
-            "regclass",
-            "regtype",
-            "point",
-            "box",
-            "tsvector",
-            "tsquery",
-        ),
-        *("int4range", "int8range", "numrange", "tsrange", "tstzrange", "daterange", "national", "record", "serial"),
-        *("void", "jsonpath", "regproc", "cstring", "anyelement"),
-    )
+    """
+    bool boolean smallint int integer bigint int2 int4 int8 numeric decimal dec real float float4 float8 double text
+    varchar char character bpchar name bytea date time timetz timestamp timestamptz interval json jsonb uuid inet
+    cidr macaddr money bit varbit xml oid regclass regtype point box tsvector tsquery int4range int8range numrange
+    tsrange tstzrange daterange national record serial void jsonpath regproc cstring anyelement
+    """.split()
 )
-
 
 TRY_CAST_TYPES: Final = ("double", "string", "datetime")
 OTHER_NAMES: Final = {
@@ -115,6 +73,7 @@ def check_strictness(tokens: Sequence[Token]) -> None:
         _check_name(tokens, index)
         _check_place(tokens, index, open_brackets)
         if token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET):
+            _check_call(token, before, closed)
             inside = bool(open_brackets) and open_brackets[-1].array
             if token.token_type == TokenType.L_BRACKET and not inside:
                 _check_subscript(token, before, closed)
@@ -207,6 +166,8 @@ def _check_pair(before: Token, token: Token, after: Token | None) -> None:
     directions = (TokenType.ASC, TokenType.DESC)
     if before.token_type in directions and token.token_type in directions:
         raise _near(token)
+    if before.text.upper() == "TOP" and token.token_type == TokenType.NUMBER:
+        raise _near(token, f"write LIMIT {token.text} at the end")
     if before.token_type in (TokenType.FROM, TokenType.JOIN) and token.token_type == TokenType.VALUES:
         raise _near(after or token)
     if before.token_type == TokenType.FETCH and token.text.upper() not in ("FIRST", "NEXT"):
@@ -224,6 +185,18 @@ def _check_pair(before: Token, token: Token, after: Token | None) -> None:
         raise invalid(UNDEFINED_FUNCTION, f"operator does not exist: {symbol}", before.start + 1)
     if before.token_type == TokenType.LIMIT and after is not None and after.token_type == TokenType.COMMA:
         raise invalid(SYNTAX_ERROR, "LIMIT #,# syntax is not supported", before.start + 1, "use LIMIT and OFFSET")
+
+
+def _check_call(token: Token, before: Token | None, closed: _Bracket | None) -> None:
+    """No second brackets after a call of another database: `quantile(0.9)(x)`."""
+    if (
+        closed is None
+        or before is None
+        or (before.token_type, token.token_type) != (TokenType.R_PAREN, TokenType.L_PAREN)
+    ):
+        return
+    if hint := instead_of_function(closed.word.lower()):
+        raise _near(token, hint)
 
 
 def _check_subscript(token: Token, before: Token | None, closed: _Bracket | None) -> None:

@@ -14,6 +14,7 @@ from sqlglot.errors import SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from errors import WeirError
+from query.advice import PIPELINE
 from query.fault import SYNTAX_ERROR, invalid, unsupported
 from query.limits import MAX_CHAIN, MAX_NESTING, MAX_TOKENS, check_text, too_complex
 from query.parameters import Open, Parameter
@@ -154,7 +155,7 @@ def _syntax_error(error: SqlglotError, sql: str) -> WeirError:
         lines = sql.splitlines(keepends=True)
         position = max(1, sum(map(len, lines[: line - 1])) + column - len(near) + 1)
     message = f'syntax error at or near "{near}"' if near else "syntax error"
-    return invalid(SYNTAX_ERROR, message, position)
+    return invalid(SYNTAX_ERROR, message, position, PIPELINE if near == "|" else None)
 
 
 def _datasets(node: exp.Expr, shadowed: frozenset[str]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from query.advice import instead_of_duration
 from query.fault import SYNTAX_ERROR, invalid
 
 _NUMBER: Final = re.compile(
@@ -86,7 +87,7 @@ def _numbers(tokens: Sequence[Token], sql: str) -> list[Token]:
         match = _NUMBER.match(sql, token.start) if token.text and sql[token.start].isdigit() else None
         if match is not None and (junk := _WORD.match(sql, match.end())):
             message = f'trailing junk after numeric literal at or near "{match[0]}{junk[0]}"'
-            raise invalid(SYNTAX_ERROR, message, token.start + 1)
+            raise invalid(SYNTAX_ERROR, message, token.start + 1, instead_of_duration(match[0], junk[0]))
         if match is None or (match.end() - 1 <= token.end and token.token_type == TokenType.NUMBER):
             rewritten.append(token)
             continue

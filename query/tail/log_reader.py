@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from query.tail.position import Range
@@ -274,8 +275,9 @@ def _read_range(
 
 def _numbered(rows: pl.DataFrame, records: Sequence[tuple[int, int]]) -> pl.DataFrame:
     """The rows with the number of their record, given how many rows each record has."""
-    numbers = pl.DataFrame(records, schema={"number": pl.UInt32, "rows": pl.UInt32}, orient="row")
-    return rows.with_columns(numbers.select(pl.col("number").repeat_by("rows").explode()).to_series().alias(ORDINAL))
+    numbers, rows_each = zip(*records, strict=True)
+    ordinals = np.repeat(np.array(numbers, np.uint32), rows_each)
+    return rows.with_columns(pl.Series(ORDINAL, ordinals))
 
 
 def _fitting(locations: Sequence[RecordLocation], room: int, at_least: int) -> Sequence[RecordLocation]:

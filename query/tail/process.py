@@ -28,8 +28,12 @@ from query.tail.view_rows import Stale
 
 logger = logging.getLogger(__name__)
 
-# From an acknowledgement to this process it takes half of this on average, and no look costs more than it is long.
-LOOK_SECONDS: Final = 0.15
+# From an acknowledgement to this process it takes half of this on average. An idle log costs one listing per look.
+SHORTEST_LOOK_SECONDS: Final = 0.1
+# Half of what people notice as late, and of what docs/tail.md promises.
+LONGEST_LOOK_SECONDS: Final = 0.25
+# A look and what follows from it takes one part of so many of a core, as long as looks are not the longest.
+LOOK_COST: Final = 40
 
 
 class TailProcess:
@@ -41,6 +45,7 @@ class TailProcess:
         self._log = Log(begun, reader, sealer, Surveyed(frozenset(), {}, ()), Evaluations())
         self._followers: dict[int, Follower] = {}
         self._look_at = 0.0
+        self._looked_cpu = time.process_time()
 
     def run(self) -> None:
         """Serve until the owner is gone. Raises ConnectionLost."""
@@ -61,9 +66,13 @@ class TailProcess:
         return max(0.0, self._look_at - time.monotonic())
 
     def _look(self) -> None:
+        """List what is new, if it is time. Under load looks are rarer: many rows at once cost less than few often."""
         if time.monotonic() >= self._look_at:
+            begun_cpu = time.process_time()
+            pause = look_seconds(begun_cpu - self._looked_cpu)
+            self._looked_cpu = begun_cpu
             self._log.refresh(time.time_ns() // 1_000_000)
-            self._look_at = time.monotonic() + LOOK_SECONDS
+            self._look_at = time.monotonic() + pause
 
     def _handle(self, message: object) -> None:
         match message:
@@ -139,6 +148,15 @@ class TailProcess:
 
     def _say(self, tail: int, said: Said, content: bytes, position: str = "") -> None:
         protocol.send(self._connection, protocol.frame(Kind.DATA, reply(tail, said, content, position)))
+
+
+def look_seconds(cost_seconds: float) -> float:
+    """From one look to the next, given what the last one and its rows took of a core.
+
+    >>> look_seconds(0.0), look_seconds(0.005), look_seconds(1.0)
+    (0.1, 0.2, 0.25)
+    """
+    return min(LONGEST_LOOK_SECONDS, max(SHORTEST_LOOK_SECONDS, LOOK_COST * cost_seconds))
 
 
 def serve(connection: socket.socket, content: object) -> None:

@@ -113,7 +113,7 @@ def _require_apart(layout: Layout, target: Path) -> None:
 
 
 def _look(layout: Layout, target: Path) -> _Moment:
-    with list_unconverted(layout) as segments:
+    with list_unconverted(layout) as unconverted:
         dump.speak_plainly()
         live = dataset_sizes.live()
         migrations = dump.migrations()
@@ -123,7 +123,7 @@ def _look(layout: Layout, target: Path) -> _Moment:
             tables.append(Table(shape.name, shape.columns, rows))
             dumped.append(member)
         counters = dump.counters()
-    return _Moment(live, segments, migrations, tables, counters, dumped)
+    return _Moment(live, unconverted.segments, migrations, tables, counters, dumped)
 
 
 def _dump(target: Path, shape: dump.Shape) -> tuple[int, Member]:

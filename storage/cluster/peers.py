@@ -20,7 +20,7 @@ from errors import HostMissing
 from models import host
 from models.host import Host
 from storage.cluster.peer_client import Offer, Offered, PeerClient, Signer, Unreachable
-from storage.context import Listing
+from storage.context import Gap, Listing
 from storage.names import SEGMENT_SUFFIX, directory
 from storage.wal.segments import SegmentRef, list_segments
 
@@ -30,6 +30,9 @@ PIECE_BYTES: Final = 1024 * 1024
 # So long a host that was seen lately is waited for: an orderly stop, or a new start, takes about that.
 RESTART_SECONDS: Final = 3.0
 LOOK_SECONDS: Final = 0.2
+# A host that gives no sign of life and did not answer is not asked again for so long by who can do without it: each
+# attempt at an address where nothing is takes seconds. A sign of life has it asked at once.
+SILENT_SECONDS: Final = 10.0
 # A mirror may be removed between being counted and being continued.
 MOST_ATTEMPTS: Final = 3
 NAME: Final = re.compile(r"[0-9A-Z]{26}")
@@ -60,6 +63,8 @@ class Peers:
         self._node = node
         self._mirrors = mirrors
         self._client = PeerClient(signer)
+        # When hosts did not answer, by their names; replaced and read by any number of threads.
+        self._silent_since: dict[str, float] = {}
 
     def listing(self) -> Listing:
         """What the other hosts have had unconverted at some moment after the call.
@@ -67,19 +72,38 @@ class Peers:
         Raises HostMissing when one of them cannot be asked, StorageUnavailable.
         """
         begun_at = host.clock()
+        found, missing = self._wait_for(self._others)
+        if missing:
+            raise _missing(missing)
+        return Listing(found, begun_at)
+
+    def listing_with_gaps(self) -> Listing:
+        """The same of the hosts that can be asked; the others are its gaps. Raises StorageUnavailable."""
+        begun_at = host.clock()
+        silent = [each for each in self._others() if self._is_silent(each)]
+        names = {each.name for each in silent}
+        found, missing = self._wait_for(lambda: [each for each in self._others() if each.name not in names])
+        for each in missing:
+            self._silent_since[each.host.name] = monotonic()
+        lost = [*silent, *(each.host for each in missing)]
+        return Listing(found, begun_at, tuple(Gap(each.name, each.seen_at) for each in lost))
+
+    def _is_silent(self, peer: Host) -> bool:
+        since = self._silent_since.get(peer.name)
+        return not peer.is_living and since is not None and monotonic() - since < SILENT_SECONDS
+
+    def _wait_for(self, wanted: Callable[[], Sequence[Host]]) -> tuple[tuple[SegmentRef, ...], "Sequence[_Absence]"]:
+        """What the wanted hosts have, and which of them cannot be asked, also after a start in order would be over."""
         deadline = monotonic() + RESTART_SECONDS
         while True:
-            outcomes = self._ask_all(self._others())
+            outcomes = self._ask_all(wanted())
             absent = [each for each in outcomes if isinstance(each, _Absence)]
             # Whoever has left since it was to be asked had nothing unconverted any more.
-            present = {each.name: each for each in self._others()} if absent else {}
+            present = {each.name: each for each in wanted()} if absent else {}
             missing = [each for each in absent if each.host.name in present]
-            if not missing:
-                return Listing(
-                    tuple(one for each in outcomes if not isinstance(each, _Absence) for one in each), begun_at
-                )
-            if monotonic() > deadline or not all(present[each.host.name].is_living for each in missing):
-                raise _missing(missing)
+            is_over = monotonic() > deadline or not all(present[each.host.name].is_living for each in missing)
+            if not missing or is_over:
+                return tuple(one for each in outcomes if not isinstance(each, _Absence) for one in each), missing
             sleep(LOOK_SECONDS)
 
     def survey(self, after: After) -> Mapping[str, Sequence[SegmentRef] | str]:

@@ -73,10 +73,10 @@ def _count(
 ) -> R:
     """Call `add` with the manifest's totals and the records that the manifest lacks, both of one moment."""
     for _ in range(MOST_ATTEMPTS):
-        with list_unconverted(layout) as segments:
+        with list_unconverted(layout) as unconverted:
             totals = read_totals()
         try:
-            return add(totals, _list_records(segments, target.id))
+            return add(totals, _list_records(unconverted.segments, target.id))
         except FileNotFoundError:
             continue
     raise StorageUnavailable("segments were converted faster than they could be counted")

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
 from errors import StorageUnavailable
 from models import host, segment
 from models.base import snapshot_transaction
-from storage.context import Layout
+from storage.context import Gap, Layout, Listing
 from storage.wal.segments import SegmentRef, list_segments
 
 # From the listing of other hosts' segments to the manifest. Whoever is slower might find neither the segment nor the
@@ -16,8 +17,16 @@ from storage.wal.segments import SegmentRef, list_segments
 LONGEST_LISTING: Final = timedelta(seconds=30)
 
 
+@dataclass(frozen=True, slots=True)
+class Unconverted:
+    """The segments whose events are not in the manifest, but for those of hosts that could not be asked."""
+
+    segments: tuple[SegmentRef, ...]
+    gaps: tuple[Gap, ...] = ()
+
+
 @contextmanager
-def list_unconverted(layout: Layout) -> Iterator[tuple[SegmentRef, ...]]:
+def list_unconverted(layout: Layout) -> Iterator[Unconverted]:
     """The segments of all hosts whose events are not in the manifest that the block reads.
 
     Staging is listed before the manifest is read: a segment that is converted in between is then known as both
@@ -26,7 +35,7 @@ def list_unconverted(layout: Layout) -> Iterator[tuple[SegmentRef, ...]]:
     Raises StorageUnavailable, HostMissing.
     """
     remembered = layout.converted
-    listing = None if layout.peers is None else layout.peers.listing()
+    listing = _listing(layout)
     others = listing.segments if listing is not None else ()
     segments = (
         *list_segments(layout.staging, remembered.names),
@@ -37,4 +46,11 @@ def list_unconverted(layout: Layout) -> Iterator[tuple[SegmentRef, ...]]:
         if listing is not None and host.clock() - listing.begun_at > LONGEST_LISTING:
             raise StorageUnavailable("asking the other hosts took too long; try again")
         remembered.add(converted)
-        yield tuple(each for each in segments if each.size and each.name not in converted)
+        unconverted = tuple(each for each in segments if each.size and each.name not in converted)
+        yield Unconverted(unconverted, listing.gaps if listing is not None else ())
+
+
+def _listing(layout: Layout) -> Listing | None:
+    if layout.peers is None:
+        return None
+    return layout.peers.listing_with_gaps() if layout.names_gaps else layout.peers.listing()

@@ -9,7 +9,7 @@ from models.column import Column as Column
 from models.column import Schema as Schema
 from models.dataset import Dataset
 from models.file import File as File
-from storage.context import Layout
+from storage.context import Gap, Layout
 from storage.files.object_cache import Cache
 from storage.files.row_range import RowRange
 from storage.files.statistics import Condition, choose
@@ -24,7 +24,7 @@ class Snapshot:
     whose statistics the files carry, as stored. `has_files_outside`: the dataset has files, and none of them in the
     range. `time_conditions`: alternatives, one of which each row has to satisfy that anybody wants, as far as they are
     about columns of nanoseconds. `times_from`: as of `Dataset`. `ranges`: of these files, by path, only these rows are
-    needed."""
+    needed. `gaps`: hosts whose unconverted events are in no segment of it."""
 
     root: str
     schema: Schema
@@ -39,10 +39,17 @@ class Snapshot:
     time_conditions: tuple[tuple[Condition, ...], ...] = ()
     times_from: str | None = None
     ranges: Mapping[str, tuple[RowRange, ...]] = field(default_factory=dict, hash=False)
+    gaps: tuple[Gap, ...] = ()
 
     def has_times(self, file: File) -> bool:
         """Whether the file's times are those of the time column. Others are not known before its rows are read."""
         return self.times_from is None or self.time_column in file.stats
+
+    def is_whole(self, file: File) -> bool:
+        """Whether all rows of the file are in the range and needed."""
+        if not self.has_times(file) or file.path in self.ranges:
+            return False
+        return (self.start is None or file.tmin >= self.start) and (self.end is None or file.tmax < self.end)
 
     def rows_of(self, file: File) -> int:
         """How many rows of the file are needed."""
@@ -97,7 +104,7 @@ def take_snapshot(
     """
     if dataset.is_lookup:
         start = end = None
-    with list_unconverted(layout) as segments:
+    with list_unconverted(layout) as unconverted:
         schema = column.schema(dataset.id)
         names = set(columns)
         stored_names = {each.stored for each in schema.columns if each.name in names}
@@ -114,9 +121,10 @@ def take_snapshot(
         start=start,
         end=end,
         files=tuple(files),
-        segments=segments,
+        segments=unconverted.segments,
         columns=frozenset(stored_names),
         cache=Cache.of(layout),
         has_files_outside=has_files_outside,
         times_from=dataset.times_from,
+        gaps=unconverted.gaps,
     )

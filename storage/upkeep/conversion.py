@@ -77,7 +77,7 @@ def convert(layout: Layout, ref: SegmentRef) -> bool:
         for target in targets:
             files += _write(layout, target, [record for record in records if record.dataset_id == target.id])
         dead = segment.switch(
-            ref.name, layout.node, files, [_ingested(each, records) for each in ids], _receipts(records)
+            ref.name, layout.node, files, [_ingested(each, records) for each in ids], _claims(records)
         )
     except BaseException:
         # The manifest may have the files, if the commit succeeded after all, and then they have to stay. The sweep
@@ -154,8 +154,8 @@ def unify(parts: Sequence[pl.DataFrame], schema: Schema) -> pl.DataFrame:
     return pl.concat(conformed, how="diagonal").select(exactly(name) for name in dtypes)
 
 
-def _receipts(records: Sequence[Record]) -> dict[bytes, int]:
-    return {receipt: events for record in records for receipt, events in decode_records(record.notes).items()}
+def _claims(records: Sequence[Record]) -> dict[bytes, int]:
+    return {claim_id: events for record in records for claim_id, events in decode_records(record.notes).items()}
 
 
 def _ingested(dataset_id: int, records: Sequence[Record]) -> Ingested:

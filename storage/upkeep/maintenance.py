@@ -4,7 +4,6 @@ Tasks for all hosts together, such as compaction, are performed by the host that
 The process may be killed at any moment and started again: every step is either invisible or one transaction.
 """
 
-import argparse
 import logging
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,13 +12,13 @@ from functools import partial
 from time import monotonic
 from typing import Final
 
-import logs
 from config import Settings
 from embedded_postgres import server
 from errors import InternalError, StorageUnavailable, WeirError
 from models import idempotency_record
 from models.base import bind
-from processes.child import Wait, end_with_parent
+from processes.background import start
+from processes.child import Wait
 from processes.locks import try_lock
 from storage.cluster import host, peers
 from storage.cluster.leadership import Leadership
@@ -206,15 +205,7 @@ def leader_tasks(layout: Layout) -> tuple[PeriodicTask, ...]:
 
 def main() -> None:
     """Serve until SIGTERM or SIGINT. Settings come from the environment."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--parent", type=int, metavar="PID", help="end when this process, our parent, has ended")
-    parser.add_argument("--log-to", type=int, metavar="FD", help="an inherited socket for the log lines")
-    options = parser.parse_args()
-    settings = Settings.from_env()
-    logs.configure(settings.log_format, settings.log_level)
-    logs.withhold()
-    if options.log_to is not None:
-        logs.relay(options.log_to)
+    settings, wait = start(main.__doc__)
     bind(server.url(settings.database_url, settings.data_dir), max_connections=2)
     grace = settings.query_timeout_seconds + GRACE_MARGIN_SECONDS
     layout = replace(host.layout(settings.data_dir, settings.storage_url), cached=object_cache.limits(settings))
@@ -227,7 +218,7 @@ def main() -> None:
         (*lake_tasks(layout, grace, settings.iceberg_seconds), *leader_tasks(layout)),
         leads=leadership.holds,
     )
-    run(tasks, end_with_parent(options.parent))
+    run(tasks, wait)
     with suppress(StorageUnavailable):
         leadership.release()
 

@@ -35,8 +35,8 @@ class Arrival:
     user_agent: str | None = None
     extra: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     body_bytes: int = 0
-    # The digest of the request's Idempotency-Key (storage.write.idempotency); it is stored with the events.
-    receipt: bytes = b""
+    # The request's claim, if it made one (storage.write.idempotency); it is stored with the events.
+    claim_id: bytes = b""
     # New columns count as this sender's for `Limits.own`; None: Weir itself, whose columns are not counted.
     sender: str | None = None
 

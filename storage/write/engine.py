@@ -119,6 +119,14 @@ class Storage:
         with self._generation.changing():
             set_event_time(dataset.find(tenant, name), field)
 
+    def set_deduplication(self, tenant: str, name: str, seconds: int | None) -> None:
+        """Recognise bodies that their senders repeat, for so long; on return every request that begins is judged so.
+
+        Raises DatasetNotFound.
+        """
+        with self._generation.changing():
+            dataset.set_deduplication(dataset.find(tenant, name).id, seconds)
+
     def append(self, target: Dataset, batch: Batch, arrival: Arrival) -> None:
         """Return when the batch's events, which arrived together, are on stable storage. Raises as append_shared."""
         self.append_shared(target, batch, (Share(arrival, batch.height),))
@@ -142,7 +150,7 @@ class Storage:
         routes = self._plan(target, (stamped.fields, facts), senders).routes
         rows = self._run(stamped, lambda: apply(routes, stamped.columns))
         tmin, tmax = span(rows, target.time_stored)
-        notes = b"".join(encode_record(each.arrival.receipt, each.rows) for each in shares)
+        notes = b"".join(encode_record(each.arrival.claim_id, each.rows) for each in shares)
         body_bytes = sum(each.arrival.body_bytes for each in shares)
         self._committer.append(Rows(target.id, rows, tmin, tmax, body_bytes, notes))
 

@@ -229,6 +229,46 @@ def test_unusable_text_index_is_refused(service: Service, name: str, sent: objec
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
 
 
+def test_deduplication_is_off_until_it_is_set_and_comes_back_as_sent(service: Service, name: str):
+    put(service, name)
+    path = f"/api/v1/logstream/{name}/deduplication"
+    answers = [service.call("GET", path).json()]
+
+    for wanted in ({"enabled": True}, {"enabled": True, "windowSeconds": 60}, {"enabled": False}):
+        assert service.call("PUT", path, json=wanted).status_code == 200
+        answers.append(service.call("GET", path).json())
+
+    assert [(each["enabled"], each["windowSeconds"]) for each in answers] == [
+        (False, 600),
+        (True, 600),
+        (True, 60),
+        (False, 600),
+    ]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {},
+        [],
+        {"enabled": "yes"},
+        {"enabled": None},
+        {"windowSeconds": 60},
+        {"enabled": True, "windowSeconds": 0},
+        {"enabled": True, "windowSeconds": 86_401},
+        {"enabled": True, "windowSeconds": 1.5},
+        {"enabled": True, "more": 1},
+    ],
+    ids=str,
+)
+def test_unusable_deduplication_is_refused(service: Service, name: str, sent: object):
+    put(service, name)
+
+    answer = service.call("PUT", f"/api/v1/logstream/{name}/deduplication", json=sent)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+
+
 UNUSABLE_RETENTIONS = (
     {},
     [1],

@@ -14,6 +14,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData, ResourceLogs, ScopeLogs
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from tests.otlp_grpc.conftest import BODY_BYTES, DECODED_BYTES, METHODS, Door, attribute, logs_of
 from tests.running import ADMIN
@@ -324,3 +326,34 @@ def test_too_much_at_once_asks_for_another_attempt(start_door: Any):
     assert all(retry_seconds(each) >= 1 for each in refused)
     assert count(door, "crowd") == (100 - len(refused)) * 40
     assert refused
+
+
+def one_of(signal: str, service: str) -> bytes:
+    """An export request of one record, point or span of the service."""
+    if signal == "logs":
+        return logs_of(**{service: ["x"]})
+    request = MetricsData() if signal == "metrics" else TracesData()
+    group = (request.resource_metrics if signal == "metrics" else request.resource_spans).add()
+    group.resource.attributes.append(attribute("service.name", service))
+    if signal == "metrics":
+        group.scope_metrics.add().metrics.add(name="m").gauge.data_points.add(time_unix_nano=10**18, as_int=1)
+    else:
+        group.scope_spans.add().spans.add(trace_id=b"1" * 16, span_id=b"1" * 8, start_time_unix_nano=10**18)
+    return request.SerializeToString()
+
+
+@SIGNALS
+def test_a_repeated_message_is_stored_once_where_the_dataset_says_so(door: Door, signal: str):
+    """By its service's name, too."""
+    path = f"/api/v1/logstream/again_{signal}"
+    door.service.call("PUT", path).raise_for_status()
+    door.service.call("PUT", f"{path}/deduplication", json={"enabled": True}).raise_for_status()
+    message = one_of(signal, f"again_{signal}")
+    other = door.service.make_key(f"grpc-other-{signal}", {"privilege": "ingestor"})
+
+    for metadata in (door.metadata(f"again_{signal}"), door.metadata(), [("x-api-key", other)]):
+        for _ in range(2):
+            door.call(signal, message, metadata)
+
+    # One with the dataset's name in metadata, which is the same as without; and one of the other key.
+    assert count(door, f"again_{signal}") == 2

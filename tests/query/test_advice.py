@@ -105,6 +105,10 @@ def test_statements_that_are_no_queries_are_unsupported(sql: str, word: str, hin
         ("DESCRIBE app", "DESCRIBE", "information_schema.columns"),
         ("\\d app", "\\", "information_schema.tables"),
         ("USE db", "USE", "FROM"),
+        ('{app="x"}', "{", "/prometheus/api/v1/query"),
+        ("SELECT TOP 5 * FROM app", "5", "LIMIT 5"),
+        ("SELECT * FROM app | WHERE x > 1", "|", "conditions go in WHERE"),
+        ("SELECT * FROM app | stats count()", "|", "conditions go in WHERE"),
         ("SELECT * FROM `app`", "`", "double quotes"),
         ("SELECT `x` FROM app", "`", "double quotes"),
         ("SELECT * FROM my-app", "-", 'write "my-app"'),
@@ -131,6 +135,17 @@ def test_text_in_double_quotes_is_told_from_a_column(condition: str) -> None:
 
     assert (error.message, error.details["sqlstate"]) == ('column "web-1" does not exist', "42703")
     assert error.details["hint"] == "text is written with single quotes: 'web-1'"
+
+
+def test_second_brackets_of_a_call_elsewhere() -> None:
+    error = refusal("SELECT quantile(0.9)(x) FROM app")
+
+    assert (error.details["position"], "percentile_cont(0.95)" in str(error.details["hint"])) == (21, True)
+
+
+def test_duration_that_is_no_number_is_an_interval() -> None:
+    assert refusal("SELECT now() - 1h").details["hint"] == "write interval '1 hours'"
+    assert "hint" not in refusal("SELECT 1hour").details
 
 
 def test_a_column_that_is_not_compared_is_no_text() -> None:

@@ -271,6 +271,31 @@ def test_host_is_missed_by_name_while_it_is_dead_and_not_after_it_was_dropped_or
     assert deployment.sql("SELECT host FROM leader") == []
 
 
+def test_operator_may_choose_answers_that_name_the_host_they_lack(deploy: Callable[[], Deployment]) -> None:
+    """SQL says it in a header, PromQL in its warnings; what cannot say it is refused as ever."""
+    deployment = deploy()
+    alive, dead = (deployment.host(name, WEIR_LOST_HOSTS="answer").start() for name in "ab")
+    alive.ingest("app", [{"n": 1}]).raise_for_status()
+    dead.ingest("app", [{"n": 2}]).raise_for_status()
+    asked = {"json": {"query": "SELECT n FROM app ORDER BY n"}}
+    whole = alive.call("POST", "/api/v1/query", **asked)
+    assert (whole.json(), whole.headers.get("X-Weir-Gap")) == ([{"n": 1}, {"n": 2}], None)
+
+    dead.kill()
+    partial = alive.call("POST", "/api/v1/query", **asked)
+    metric = alive.call("GET", "/prometheus/app/api/v1/query?query=up").json()
+
+    assert (partial.status_code, partial.json()) == (200, [{"n": 1}])
+    assert partial.headers["X-Weir-Gap"].startswith(f"{node(dead)};seen=")
+    assert [node(dead) in each for each in metric["warnings"]] == [True]
+    assert_refused(alive, dead, "GET", "/api/v1/logstream/app/stats")
+    dead.start()
+    again = alive.call("POST", "/api/v1/query", **asked)
+    assert (again.json(), again.headers.get("X-Weir-Gap")) == ([{"n": 1}, {"n": 2}], None)
+    alive.stop()
+    dead.stop()
+
+
 def numbers(service: Service) -> list[int]:
     return [int(row["n"]) for row in service.query("SELECT n FROM app ORDER BY n")]
 

@@ -10,11 +10,10 @@ from errors import WeirError
 from ingest.dataset_naming import require_few
 from ingest.decoded import Decoded, Divided, Part, RefusedPart, Stored
 from metrics.meters import Meters
-from storage.write.arrival import Arrival
 from storage.write.idempotency import StoredAnswer
 from web.errors import status_of
 from web.ingestion.headers import checked_dataset_name
-from web.ingestion.received import IngestRequest, request_digest
+from web.ingestion.received import IngestRequest
 from web.ingestion.writer import Writer
 
 
@@ -25,7 +24,7 @@ class PartsStore:
         self._writer = writer
         self._meters = meters
 
-    def store(self, received: IngestRequest, identity: Identity, key: str | None) -> Stored[Decoded]:
+    def store(self, received: IngestRequest, identity: Identity) -> Stored[Decoded]:
         """Return when the events of all parts are durable, but for those that the endpoint may refuse by themselves.
 
         Raises Forbidden, InvalidName, InvalidRequest (too many datasets), and what decoding and storing raise.
@@ -38,9 +37,8 @@ class PartsStore:
         for part in decoded.parts:
             if part.dataset in refused:
                 continue
-            arrival = _arrival_of_part(received.arrival, part, rows, request_digest(identity, part.dataset, key))
             try:
-                answers.append(self._store_once(received, part, arrival))
+                answers.append(self._store_once(received, part, _bytes_of_part(received, part, rows)))
             except WeirError as error:
                 _require_told_by_part(received, error, stored_before=bool(answers))
                 refused[part.dataset] = RefusedPart(status_of(error), error)
@@ -49,14 +47,15 @@ class PartsStore:
         events = sum(answer.events for answer in answers)
         return Stored(received.dataset, events, is_duplicate, received.media_type, received.decoded, refused)
 
-    def _store_once(self, received: IngestRequest, part: Part, arrival: Arrival) -> StoredAnswer:
-        store = partial(self._store, received, part, arrival)
-        answer = self._writer.storage.once.store(arrival.receipt, received.body, store)
+    def _store_once(self, received: IngestRequest, part: Part, body_bytes: int) -> StoredAnswer:
+        receipt = received.receipt_for(part.dataset, self._writer.find(received.tenant, part.dataset))
+        answer = self._writer.storage.once.store(receipt, partial(self._store, received, part, body_bytes))
         if not answer.is_duplicate:
-            self._meters.ingested(received.tenant, part.dataset, answer.events, arrival.body_bytes)
+            self._meters.ingested(received.tenant, part.dataset, answer.events, body_bytes)
         return answer
 
-    def _store(self, received: IngestRequest, part: Part, arrival: Arrival) -> int:
+    def _store(self, received: IngestRequest, part: Part, body_bytes: int, claim_id: bytes) -> int:
+        arrival = replace(received.arrival, body_bytes=body_bytes, claim_id=claim_id)
         self._writer.store(received.tenant, part.dataset, part.batch, arrival, received.declared)
         self._writer.describe(received.tenant, part.dataset, part.metadata)
         return part.batch.height
@@ -94,7 +93,6 @@ def _require_told_by_part(received: IngestRequest, error: WeirError, *, stored_b
         raise error
 
 
-def _arrival_of_part(arrival: Arrival, part: Part, rows: int, part_receipt: bytes) -> Arrival:
-    """The arrival with the part's share of the body's bytes."""
-    body_bytes = arrival.body_bytes * part.batch.height // max(rows, 1)
-    return replace(arrival, body_bytes=body_bytes, receipt=part_receipt)
+def _bytes_of_part(received: IngestRequest, part: Part, rows: int) -> int:
+    """The part's share of the body's bytes."""
+    return received.arrival.body_bytes * part.batch.height // max(rows, 1)

@@ -22,7 +22,7 @@ from web.ingestion.decoding import Decoder
 from web.ingestion.headers import IngestHeaders
 from web.ingestion.parts import PartsStore
 from web.ingestion.protocol import DecodeTogether, Endpoint, Protocol
-from web.ingestion.received import IngestRequest, arrival_of, declared_by, request_digest
+from web.ingestion.received import IngestRequest, arrival_of, declared_by
 from web.ingestion.writer import Writer
 
 # Below this, requests are batched: 100-event bodies of 40 kB then cost 0.7 of the processor time they cost alone.
@@ -77,12 +77,13 @@ class Pipeline:
                     identity,
                     sent,
                     len(body),
-                    request_digest(identity, dataset, sent.idempotency_key),
                 ),
+                f"{request.environ['PATH_INFO']}?{request.environ.get('QUERY_STRING', '')}",
+                sent.idempotency_key,
                 partial(self._decoder.decode, endpoint, body, media_type, partial(require_present, request)),
             )
             if endpoint.names_datasets:
-                return endpoint.success(self._parts.store(received, identity, sent.idempotency_key))
+                return endpoint.success(self._parts.store(received, identity))
             stored = self._store_once(received)
             return endpoint.success(Stored(dataset, stored.events, stored.is_duplicate, media_type, received.decoded))
 
@@ -106,21 +107,23 @@ class Pipeline:
 
         Before decoding: a duplicate costs none of it, and what became of the first request is told in any case.
         """
-        answer = self._once.store(received.arrival.receipt, received.body, partial(self._store, received))
+        receipt = received.receipt_for(received.dataset, self._writer.find(received.tenant, received.dataset))
+        answer = self._once.store(receipt, partial(self._store, received))
         if not answer.is_duplicate:
             self._meters.ingested(received.tenant, received.dataset, answer.events, len(received.body))
         return answer
 
-    def _store(self, received: IngestRequest) -> int:
+    def _store(self, received: IngestRequest, claim_id: bytes) -> int:
         """Store the events of a body, a small one together with others that wait; their number."""
+        arrival = received.arrival_of_claim(claim_id)
         together = received.endpoint.decode_together
         if together is not None and len(received.body) < SMALL_BYTES:
             target = self._writer.find(received.tenant, received.dataset)
             if target is not None:
                 received.declared.check(target)
-                return self._batchers[together].store(PendingRequest(target, received.body, received.arrival))
+                return self._batchers[together].store(PendingRequest(target, received.body, arrival))
         decoded = received.decoded()
-        self._writer.store(received.tenant, received.dataset, decoded.batch, received.arrival, received.declared)
+        self._writer.store(received.tenant, received.dataset, decoded.batch, arrival, received.declared)
         self._writer.describe(received.tenant, received.dataset, decoded.metadata)
         self._meters.rejected(received.protocol.name, decoded.reasons)
         return decoded.batch.height

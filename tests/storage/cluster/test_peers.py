@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -286,3 +287,56 @@ def test_offer_that_was_not_asked_for_is_refused(pair: tuple[HostBench, HostBenc
         with pytest.raises(HostMissing, match="not asked for"):
             here.values()
     assert not (here.layout.mirrors / "x.wal").exists()
+
+
+def test_a_reader_that_names_gaps_goes_on_without_a_lost_host_and_no_other_reader_does(
+    pair: tuple[HostBench, HostBench], wire: Wire
+) -> None:
+    here, there = pair
+    here.append(x=[1])
+    there.append(x=[2])
+    convert_all(there.layout)
+    there.append(x=[3])
+    del wire.layouts["b"]
+
+    snapshot = take_snapshot(replace(here.layout, names_gaps=True), here.app)
+
+    assert [each.host for each in snapshot.gaps] == ["b"]
+    found = scan(snapshot).collect()["x"].to_list()
+    assert 1 in found
+    assert 3 not in found
+    with pytest.raises(HostMissing):
+        take_snapshot(here.layout, here.app)
+    with pytest.raises(HostMissing):
+        dataset_stats(here.layout, here.app)
+
+
+def test_a_host_that_returns_is_no_gap_and_each_of_its_events_is_there_once(
+    pair: tuple[HostBench, HostBench], wire: Wire
+) -> None:
+    here, there = pair
+    there.append(x=[1, 2])
+    lost = wire.layouts.pop("b")
+    naming = replace(here.layout, names_gaps=True)
+    assert take_snapshot(naming, here.app).gaps != ()
+
+    wire.layouts["b"] = lost
+
+    returned = take_snapshot(naming, here.app)
+    assert returned.gaps == ()
+    assert sorted(scan(returned).collect()["x"]) == [1, 2]
+
+
+def test_a_silent_host_is_asked_again_from_its_next_sign_of_life_on(
+    pair: tuple[HostBench, HostBench], wire: Wire
+) -> None:
+    here, _ = pair
+    naming = replace(here.layout, names_gaps=True)
+    lost = wire.layouts.pop("b")
+    host.stop("b", has_nothing_left=False)
+    assert [each.host for each in take_snapshot(naming, here.app).gaps] == ["b"]
+    wire.layouts["b"] = lost
+
+    assert [each.host for each in take_snapshot(naming, here.app).gaps] == ["b"]
+    host.beat("b", "http://b")
+    assert take_snapshot(naming, here.app).gaps == ()

@@ -14,8 +14,12 @@ from columns import POLARS_TYPES, Batch, ColumnType, Field
 from models import column, dataset, file, lake
 from models.base import database as connected
 from storage.lake import publication
+from storage.lake.catalog import load
 from storage.lake.publication import publish_all, sweep_metadata, tend, withdraw_all
+from storage.read.scan import scan
+from storage.read.snapshot import take_snapshot
 from storage.upkeep.compaction import compact, remove_replaced
+from storage.upkeep.event_times import rewrite_times
 from storage.upkeep.rewriting import rewrite
 from storage.write.arrival import Arrival
 from tests.storage.lake.conftest import GRACE_SECONDS, Publish
@@ -24,6 +28,7 @@ from tests.storage.workbench import NOON, Bench
 pyiceberg = pytest.importorskip("pyiceberg.table", reason="PyIceberg is not installed")
 
 HOUR = timedelta(hours=1)
+NS = 1_000_000_000
 
 
 def table(bench: Bench) -> Any:
@@ -409,6 +414,30 @@ def test_a_dataset_by_its_own_time_has_no_partitions(bench: Bench, publish: Publ
 
     assert metadata["partition-specs"] == [{"spec-id": 0, "fields": []}]
     assert values(bench, "at") == [1_767_323_045_678_901_234]
+
+
+def test_a_dataset_that_gets_its_own_time_waits_until_every_row_has_one(bench: Bench, publish: Publish) -> None:
+    """The old table is withdrawn: its partitions are of another time. A file without times would read as NULL."""
+    bench.append(created=["2025-05-05T10:00:00Z"], n=[1])
+    bench.convert()
+    bench.append(created=["2025-06-06T10:00:00Z"], n=[2])
+    before = publish()
+    bench.storage.set_event_time("default", "app", "created")
+    bench.app = bench.storage.find("default", "app")
+    assert not lake.is_current(bench.app.id)
+    bench.convert()
+
+    publish_all(bench.layout, GRACE_SECONDS)
+    assert lake.find(bench.app.id) is None
+    assert load(bench.layout, bench.app, NOON) is None
+
+    assert rewrite_times(bench.layout) == 1
+    after = publish()
+    assert (before["partition-specs"] == after["partition-specs"], after["partition-specs"][0]["fields"]) == (False, [])
+    answered = scan(take_snapshot(bench.layout, bench.app)).select(bench.app.time_stored, "n").collect()
+    assert sorted((row["n"], row["created"]) for row in rows(bench)) == [
+        (n, at.timestamp() * NS) for at, n in answered.iter_rows()
+    ]
 
 
 def test_publication_that_dies_before_its_commit_leaves_the_table_as_it_was(

@@ -52,7 +52,7 @@ def test_a_segment_that_another_process_converts_is_seen_from_its_commit_on(benc
         assert convert_all(other) == 1
         assert sorted(bench.rows()["x"]) == list(range(number + 1))
     with list_unconverted(bench.layout) as staged:
-        assert staged == ()
+        assert staged.segments == ()
     assert bench.layout.converted.names == {each.name for each in list_segments(bench.layout.staging)}
 
 
