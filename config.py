@@ -179,7 +179,9 @@ class Settings:
     query_queue_seconds: float = setting(_seconds, 30.0, "longest wait of a query for its turn before 503")
     query_result_bytes: int = setting(_bytes, 16 * GIB, "largest result of one query, before compression")
     query_time_range: str = setting(
-        _one_of("optional", "required"), "optional", "`required`: startTime and endTime are mandatory"
+        _one_of("optional", "required"),
+        "optional",
+        "`required`: startTime and endTime are mandatory; of clients of PostgreSQL a lower bound in WHERE",
     )
     promql_points: int = setting(_positive, 11_000, "steps of one PromQL range query")
     promql_samples: int = setting(_positive, 50_000_000, "samples that one PromQL expression may read or hold")
@@ -239,7 +241,7 @@ class Settings:
         "on",
         "`off`: clients of PostgreSQL on other hosts need no TLS, as behind a proxy that has it",
     )
-    pg_connections: int = setting(_positive, 200, "connections of clients of PostgreSQL in each worker")
+    pg_connections: int = setting(_positive, 200, "connections of clients of PostgreSQL that each worker takes")
     pg_identity_connections: int = setting(_positive, 100, "of those, connections of one user or API key")
     pg_idle_seconds: float = setting(_seconds, 3600.0, "how long such a connection may ask nothing")
     http_stack: str = setting(

@@ -15,6 +15,7 @@ class DatasetView:
     """A dataset as one statement sees it: the `visible` columns of `source`, and the `conditions` of its scans.
 
     `narrowed`: what text indexes and the order of rows leave of the snapshot, once that is known.
+    `answered_files`: so many files are not read because the manifest knows what is asked of them.
 
     Above the binder a column has the name that it was sent under; here, in conditions and below, the stored one.
     """
@@ -23,6 +24,7 @@ class DatasetView:
     visible: frozenset[str]
     conditions: tuple[Conditions, ...] = ()
     narrowed: Snapshot | None = None
+    answered_files: int = 0
 
     @property
     def schema(self) -> Schema:
@@ -68,7 +70,9 @@ class DatasetView:
             parts.append(f"{_count_text(len(selected.segments), 'segment')} not yet converted")
         parts.append(_count_text(scan_size([selected])["bytes"], "byte"))
         names = {condition.column for conditions in self.conditions for condition in conditions}
-        if len(selected.files) < len(whole.files):
+        if self.answered_files:
+            parts.append(f"{_count_text(self.answered_files, 'file')} answered by the manifest")
+        if len(selected.files) + self.answered_files < len(whole.files):
             chosen = sorted(column.name for column in self._columns if column.stored in names & selected.columns)
             parts.append(f"chosen by {', '.join(chosen)}")
         if selected.ranges:

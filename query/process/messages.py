@@ -30,20 +30,23 @@ class Source:
     """One dataset of the statement. Of its rows those with one of the `permitted_tags` may be read; None: all.
 
     `snapshot` covers the query's time range. Under row-level security it covers all time, because the visible columns
-    follow from it, and `start_ns`, `end_ns` are the range to read.
+    follow from it, and `start_ns`, `end_ns` are the range to read. `needs_range`: the statement's own conditions have
+    to say from when on.
     """
 
     snapshot: Snapshot
     start_ns: int | None
     end_ns: int | None
     permitted_tags: Tags | None = None
+    needs_range: bool = False
 
     def __reduce__(self) -> tuple[Callable[[bytes], "Source"], tuple[bytes]]:
         return _unpickle, (self._pickled,)
 
     @cached_property
     def _pickled(self) -> bytes:
-        return pickle.dumps((self.snapshot, self.start_ns, self.end_ns, self.permitted_tags), pickle.HIGHEST_PROTOCOL)
+        members = self.snapshot, self.start_ns, self.end_ns, self.permitted_tags, self.needs_range
+        return pickle.dumps(members, pickle.HIGHEST_PROTOCOL)
 
 
 @lru_cache(maxsize=8)

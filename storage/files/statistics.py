@@ -5,7 +5,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import polars as pl
 
@@ -14,6 +14,8 @@ from models.file import Bounds, File, Value
 # Longer texts are cut: the manifest is read whole, and a prefix rules out nearly as much.
 MOST_CHARACTERS: Final = 32
 LAST_CHARACTER: Final = "\U0010ffff"
+# The least and the greatest value.
+Extremes = tuple[Value, Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,34 @@ def may_match(file: File, condition: Condition) -> bool:
     least, most, _ = bounds
     name, value = condition.operation, condition.value
     return _may(_LEAST.get(name), least, value) and _may(_MOST.get(name), *_shortened(most, value))
+
+
+def exact_bounds(file: File, name: str, dtype: pl.DataType) -> Extremes | None:
+    """The least and greatest value of the column in the file, as `summarize` has them; None if they are not known.
+
+    Both are null where all values are.
+    """
+    bounds = file.stats.get(name)
+    if bounds is None:
+        return None
+    least, most, nulls = bounds
+    if nulls == file.rows:
+        return None, None
+    if dtype == pl.String():
+        return (least, most) if _is_whole(least, MOST_CHARACTERS - 1) and _is_whole(most, MOST_CHARACTERS) else None
+    if dtype.is_float():
+        # jsonb has no negative zero, and writes a large float as an integer.
+        return (float(least), float(most)) if _is_nonzero(least) and _is_nonzero(most) else None
+    return (least, most) if isinstance(least, int) and isinstance(most, int) else None
+
+
+def _is_whole(bound: Value, longest: int) -> TypeGuard[str]:
+    """True for a text that was not cut."""
+    return isinstance(bound, str) and len(bound) <= longest
+
+
+def _is_nonzero(bound: Value) -> TypeGuard[int | float]:
+    return isinstance(bound, int | float) and bound != 0
 
 
 def _shortened(most: Value, value: Value) -> tuple[Value, Value]:

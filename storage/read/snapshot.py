@@ -45,6 +45,12 @@ class Snapshot:
         """Whether the file's times are those of the time column. Others are not known before its rows are read."""
         return self.times_from is None or self.time_column in file.stats
 
+    def is_whole(self, file: File) -> bool:
+        """Whether all rows of the file are in the range and needed."""
+        if not self.has_times(file) or file.path in self.ranges:
+            return False
+        return (self.start is None or file.tmin >= self.start) and (self.end is None or file.tmax < self.end)
+
     def rows_of(self, file: File) -> int:
         """How many rows of the file are needed."""
         ranges = self.ranges.get(file.path)

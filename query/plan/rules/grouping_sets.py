@@ -44,7 +44,7 @@ def _regroup(relation: Relation, finest: Aggregate, groups: Materialized) -> Rel
     if not isinstance(relation, Project) or not isinstance(relation.input, Aggregate):
         return relation
     is_finest = relation.input is finest
-    return replace(relation, input=groups if is_finest else _from_groups(relation.input, finest, groups))
+    return replace(relation, input=groups if is_finest else from_groups(relation.input, finest, groups))
 
 
 def _branches(relation: Relation) -> Iterator[Relation]:
@@ -78,14 +78,15 @@ def _is_decomposable(call: AggregateCall) -> bool:
     return call.function == "count" or (call.function in _ITSELF and not is_keyed(call.args[0].type))
 
 
-def _from_groups(part: Aggregate, finest: Aggregate, groups: Relation) -> Relation:
+def from_groups(part: Aggregate, finest: Aggregate, groups: Relation) -> Relation:
     """The groups of `part` from those of `finest`. Without any group a count is 0, and a sum NULL."""
     grouping = _aggregate_fields(finest)
     calls = tuple(
         AggregateCall(field.type, "sum" if call.function == "count" else call.function, (field.ref(),))
         for call, field in zip(finest.calls, grouping, strict=True)
     )
-    values = (*part.keys, *(_value(call, field) for call, field in zip(finest.calls, grouping, strict=True)))
+    totals = zip(part.calls, _aggregate_fields(part), strict=True)
+    values = (*part.keys, *(_value(call, field) for call, field in totals))
     return Project(part.fields, Aggregate(part.fields, groups, part.keys, calls), values)
 
 

@@ -153,7 +153,7 @@ QUERIES: Final = {
     "SELECT n FROM (SELECT n FROM t ORDER BY n LIMIT 3) q WHERE n = 104": 5,
     "SELECT n FROM t WHERE EXISTS (SELECT 1 FROM t u WHERE u.n = 104 AND u.n = t.n)": 5,
     "SELECT t FROM t WHERE t.t > 'zzz'": 5,
-    "SELECT count(*) FROM t WHERE p_timestamp >= '2026-01-01T06:00:00Z'": 1,
+    "SELECT n FROM t WHERE p_timestamp >= '2026-01-01T06:00:00Z'": 1,
     "SELECT count(*) FROM t WHERE doc = '3'": 5,
 }
 

@@ -1,0 +1,147 @@
+"""Aggregations answered from the manifest as far as it knows: files all of whose rows are in one group are not read."""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
+
+import polars as pl
+
+from columns import POLARS_TYPES
+from query.engine import Table
+from query.lower.relations import Lowering
+from query.lower.scalars import with_values
+from query.lower.statements import Statements
+from query.plan.tree import Query, Scalar
+from query.plan.whole_files import KnownCall, WholeFiles, of_whole_files, with_known_parts
+from query.process.dataset_view import DatasetView
+from storage.files.statistics import Extremes, exact_bounds
+from storage.read.snapshot import File, Snapshot
+from storage.times import UNIT_NS
+
+
+@dataclass(frozen=True, slots=True)
+class KnownParts:
+    """A query that takes parts of its answer from `tables`, and what is left to read of its datasets."""
+
+    query: Query
+    views: dict[str, DatasetView]
+    tables: dict[str, Table]
+
+
+def known_parts(query: Query, views: Mapping[str, DatasetView]) -> KnownParts:
+    """The query with what the manifest knows of its answer.
+
+    Not of readers under row-level security, whose rows are not all of a file.
+    """
+    whole = {name: view for name, view in views.items() if view.source.permitted_tags is None}
+    times = {name: view.source.snapshot.time_column for name, view in whole.items()}
+    found = KnownParts(query, dict(views), {})
+    for question in of_whole_files(query.relation, times):
+        found = _with_parts(found, question)
+    return found
+
+
+def _with_parts(known: KnownParts, question: WholeFiles) -> KnownParts:
+    name = question.scan.dataset
+    view = known.views[name]
+    snapshot = view.snapshot
+    answered, parts = _answered(snapshot, question)
+    if not answered:
+        return known
+    # No dataset has such a name.
+    source = f"{name}\0manifest"
+    paths = {file.path for file in answered}
+    rest = replace(snapshot, files=tuple(file for file in snapshot.files if file.path not in paths))
+    view = replace(view, narrowed=rest, answered_files=len(answered))
+    relation = with_known_parts(known.query.relation, question, source)
+    return KnownParts(
+        replace(known.query, relation=relation),
+        {**known.views, name: view},
+        {**known.tables, source: Table(parts.lazy())},
+    )
+
+
+def _answered(snapshot: Snapshot, question: WholeFiles) -> tuple[list[File], pl.DataFrame]:
+    """The files that need not be read, and a row for each of them: the columns are `question.parts`."""
+    extremes, counted = _names(question, ("min", "max")), _names(question, ("count",))
+    if not (extremes | counted) - {snapshot.time_column} <= snapshot.columns:
+        return [], pl.DataFrame()
+    bounded = _BoundedFiles(snapshot, sorted(extremes - {snapshot.time_column}), counted - {snapshot.time_column})
+    files = bounded.files
+    if not files:
+        return [], pl.DataFrame()
+    tests = {f"p{number}": predicate for number, predicate in enumerate(question.predicates)}
+    keys = {f"k{number}": key for number, key in enumerate(question.keys)}
+    edges = _computed(bounded.rows(), question, tests | keys) if tests or keys or extremes else pl.DataFrame()
+    first, last = edges.head(len(files)), edges.tail(len(files))
+    holds = [rows.get_column(name).fill_null(False) for rows in (first, last) for name in tests]
+    alike = [first.get_column(name).eq_missing(last.get_column(name)) for name in keys]
+    is_answered = reduce(and_, holds + alike, pl.repeat(True, len(files), eager=True))
+    columns = [first.get_column(name) for name in keys]
+    columns += [_values(call, question, files, first, last) for call in question.calls]
+    pairs = zip(question.parts, columns, strict=True)
+    parts = pl.DataFrame([column.cast(field.type.polars).alias(field.id) for field, column in pairs])
+    return [file for file, each in zip(files, is_answered, strict=True) if each], parts.filter(is_answered)
+
+
+def _names(question: WholeFiles, functions: Sequence[str]) -> set[str]:
+    """The columns, as stored, that calls of these functions are about."""
+    columns = (call.column for call in question.calls if call.function in functions)
+    return {question.stored(column) for column in columns if column is not None}
+
+
+class _BoundedFiles:
+    """The files of a snapshot that are all in its range, and of which the manifest knows all that is asked for."""
+
+    def __init__(self, snapshot: Snapshot, extremes: Sequence[str], counted: Set[str]) -> None:
+        self._time = snapshot.time_column
+        self._dtypes = {each.stored: POLARS_TYPES[each.type] for each in snapshot.schema.columns}
+        self._extremes = extremes
+        known = ((file, self._bounds(file)) for file in snapshot.files if snapshot.is_whole(file))
+        self._known = [(file, bounds) for file, bounds in known if bounds is not None and counted <= file.stats.keys()]
+
+    @property
+    def files(self) -> list[File]:
+        return [file for file, _ in self._known]
+
+    def rows(self) -> pl.DataFrame:
+        """The first time and the least values of each file; then the last time and the greatest values of each."""
+        times = [file.tmin for file in self.files] + [file.tmax for file in self.files]
+        dtype = self._dtypes[self._time]
+        if not isinstance(dtype, pl.Datetime):
+            raise TypeError(f"the time column {self._time!r} is {dtype}")
+        columns = [(pl.Series(self._time, times, pl.Int64()) // UNIT_NS[dtype.time_unit]).cast(dtype)]
+        for number, name in enumerate(self._extremes):
+            values = [bounds[number][side] for side in (0, 1) for _, bounds in self._known]
+            columns.append(_series(name, values, self._dtypes[name]))
+        return pl.DataFrame(columns)
+
+    def _bounds(self, file: File) -> list[Extremes] | None:
+        bounds = [exact_bounds(file, name, self._dtypes[name]) for name in self._extremes]
+        return None if None in bounds else [each for each in bounds if each is not None]
+
+
+def _series(name: str, values: Sequence[object], dtype: pl.DataType) -> pl.Series:
+    """Values as statistics have them, times as integers, in the column's type."""
+    return pl.Series(name, values, pl.Int64()).cast(dtype) if dtype.is_temporal() else pl.Series(name, values, dtype)
+
+
+def _computed(rows: pl.DataFrame, question: WholeFiles, values: Mapping[str, Scalar]) -> pl.DataFrame:
+    """The rows as the engine reads them, columns by identifier, with these values."""
+    scan = question.scan
+    read = [(name, field) for name, field in zip(scan.names, scan.fields, strict=True) if name in rows.columns]
+    part = replace(scan, names=tuple(name for name, _ in read), fields=tuple(field for _, field in read))
+    frame = Lowering({scan.dataset: rows.lazy()}, Statements(), {}, {}).frame(part)
+    return with_values(frame, values).collect()
+
+
+def _values(
+    call: KnownCall, question: WholeFiles, files: Sequence[File], first: pl.DataFrame, last: pl.DataFrame
+) -> pl.Series:
+    """What the call gives for each file."""
+    column = call.column
+    if column is not None and call.function != "count":
+        return (first if call.function == "min" else last).get_column(column.id)
+    name = None if column is None or column == question.time else question.stored(column)
+    return pl.Series([file.rows - (0 if name is None else file.stats[name][2]) for file in files], dtype=pl.Int64())
