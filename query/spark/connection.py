@@ -34,12 +34,8 @@ class Cluster:
 
     def rows(self, plan: Any) -> pl.DataFrame:
         """The answer to a plan. Raises ClusterUnavailable, ClusterFailed, InvalidSQL, SnapshotExpired."""
-        try:
-            with self._session() as session:
-                batches = [pl.read_ipc_stream(io.BytesIO(data)) for data in session.batches(plan)]
-        except messages.transport().RpcError as error:
-            raise _translated(error) from error
-        return pl.concat(batches) if batches else pl.DataFrame()
+        with self._session() as session:
+            return answer(session, plan)
 
     @contextmanager
     def _session(self) -> Iterator[Session]:
@@ -48,10 +44,26 @@ class Cluster:
         session = Session(self.url, self.timeout_seconds)
         try:
             with watched(self.url, session.id):
-                session.configure()
+                with _translating():
+                    session.configure()
                 yield session
         finally:
             session.close()
+
+
+def answer(session: Session, plan: Any) -> pl.DataFrame:
+    """The answer to a plan in this session. Raises as `Cluster.rows`."""
+    with _translating():
+        batches = [pl.read_ipc_stream(io.BytesIO(data)) for data in session.batches(plan)]
+    return pl.concat(batches) if batches else pl.DataFrame()
+
+
+@contextmanager
+def _translating() -> Iterator[None]:
+    try:
+        yield
+    except messages.transport().RpcError as error:
+        raise _translated(error) from error
 
 
 def _require_listener(host: str, port: int) -> None:

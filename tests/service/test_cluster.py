@@ -112,8 +112,7 @@ def test_explain_says_which_engine_and_why(weir: Service) -> None:
 
 def test_a_narrowed_reader_is_answered_here_without_hidden_rows(weir: Service) -> None:
     """Spark might compute their condition first, and its errors would tell of rows that are not theirs."""
-    weir.ingest("tagged", [{"n": 1}], **{"X-P-TAG-team": "a"}).raise_for_status()
-    weir.ingest("tagged", [{"n": 0}], **{"X-P-TAG-team": "b"}).raise_for_status()
+    weir.ingest("tagged", [{"n": 1, "team": "a"}, {"n": 0, "team": "b"}]).raise_for_status()
     secret = weir.make_key("narrowed", {"privilege": "reader", "resource": {"dataset": "tagged", "tag": "team=a"}})
     headers = {"X-API-Key": secret}
 

@@ -11,8 +11,9 @@ from errors import WeirError
 from query import engine
 from query.plan.tree import Field
 from query.spark import messages, types
-from query.spark.connection import Cluster
+from query.spark.connection import answer
 from query.spark.placement import place
+from query.spark.session import Session
 from query.syntax import parse
 from tests.oracle.harness import tables
 from tests.oracle.harness.answer import Answer, Failure, Outcome
@@ -27,7 +28,8 @@ class ClusterSubject:
         self._schemas = {
             each.name: engine.table_schema(engine.Table(each.frame.lazy(), each.json_columns)) for each in loaded
         }
-        self._cluster = Cluster(url, 120.0)
+        self._session = Session(url, 120.0)
+        self._session.configure()
         self.asked = 0
 
     def run(self, query: str) -> Outcome:
@@ -37,7 +39,7 @@ class ClusterSubject:
             bound = engine.bind_statement(statement, self._schemas, NOW)
             placed = place(bound.relation, bound.outputs, self._input)
             self.asked += bool(placed.parts)
-            parts = {each.name: engine.Table(each.frame(self._cluster.rows(each.plan))) for each in placed.parts}
+            parts = {each.name: engine.Table(each.frame(answer(self._session, each.plan))) for each in placed.parts}
             compiled = engine.lower_statement(statement, replace(bound, relation=placed.relation), parts)
             rows = _rows(_collected(compiled.frame))
         except (KeyboardInterrupt, SystemExit):
