@@ -179,13 +179,24 @@ class Settings:
     query_queue_seconds: float = setting(_seconds, 30.0, "longest wait of a query for its turn before 503")
     query_result_bytes: int = setting(_bytes, 16 * GIB, "largest result of one query, before compression")
     query_time_range: str = setting(
-        _one_of("optional", "required"), "optional", "`required`: startTime and endTime are mandatory"
+        _one_of("optional", "required"),
+        "optional",
+        "`required`: startTime and endTime are mandatory; of clients of PostgreSQL a lower bound in WHERE",
     )
     promql_points: int = setting(_positive, 11_000, "steps of one PromQL range query")
     promql_samples: int = setting(_positive, 50_000_000, "samples that one PromQL expression may read or hold")
     promql_series: int = setting(_positive, 500_000, "series that one selector of a PromQL expression may match")
     promql_experimental: bool = setting(
         _boolean, False, "also what Prometheus has behind `--enable-feature=promql-experimental-functions`"
+    )
+    spark_url: str | None = setting(
+        _url("sc"),
+        None,
+        "Spark Connect of an existing cluster for large queries, as `sc://host:15002/;token=...`; unset: none",
+        secret=True,
+    )
+    spark_bytes: int = setting(
+        _size, 8 * GIB, "bytes of files after pruning above which a query runs on that cluster, unless it says where"
     )
     flush_seconds: float = setting(_seconds, 5.0, "age at which a segment with data is sealed for conversion")
     iceberg_seconds: float = setting(
@@ -230,7 +241,7 @@ class Settings:
         "on",
         "`off`: clients of PostgreSQL on other hosts need no TLS, as behind a proxy that has it",
     )
-    pg_connections: int = setting(_positive, 200, "connections of clients of PostgreSQL in each worker")
+    pg_connections: int = setting(_positive, 200, "connections of clients of PostgreSQL that each worker takes")
     pg_identity_connections: int = setting(_positive, 100, "of those, connections of one user or API key")
     pg_idle_seconds: float = setting(_seconds, 3600.0, "how long such a connection may ask nothing")
     http_stack: str = setting(

@@ -30,6 +30,8 @@ from tests.promql.prometheus_server import program, prometheus
 from tests.running import ADMIN, Service
 
 METRICS, SERIES, STEPS, STEP_S = 100, 40, 240, 15
+# Of one sample each, to look labels up among them.
+MANY, MANY_METRICS, MANY_SERIES = "bench_labels", 100, 1_000
 ROUNDS = 9
 DATASET = "bench_metrics"
 EXPRESSIONS = {
@@ -56,6 +58,19 @@ def bodies(start_s: int) -> Iterator[bytes]:
             for name, value in labels(number):
                 series.labels.add(name=name, value=value)
             series.samples.add(value=values[number, step], timestamp=(start_s + step * STEP_S) * 1000)
+        yield bytes(cramjam.snappy.compress_raw(request.SerializeToString()))
+
+
+def many_series(start_s: int) -> Iterator[bytes]:
+    """A sample of each of many series, a request for each metric."""
+    for metric in range(MANY_METRICS):
+        request = WriteRequest()
+        for number in range(MANY_SERIES):
+            series = request.timeseries.add()
+            own = {"instance": f"host-{number}:9100", "pod": f"pod-{number}"}
+            for name, value in sorted((dict(labels(metric * SERIES)) | own).items()):
+                series.labels.add(name=name, value=value)
+            series.samples.add(value=1.0, timestamp=start_s * 1000)
         yield bytes(cramjam.snappy.compress_raw(request.SerializeToString()))
 
 
@@ -149,8 +164,10 @@ def main() -> None:
             write(f"{other}/api/v1/write", packed, {"X-Prometheus-Remote-Write-Version": "0.1.0"}) if other else 0.0
         )
         print(f"remote write of {METRICS * SERIES * STEPS:,} samples: {ours:.1f} s" + _beside(ours, theirs))
+        write(f"{service.url}/v1/prometheus/write", list(many_series(start)), headers | {"X-P-Stream": MANY})
         time.sleep(20)
         compare(f"{service.url}/prometheus/{DATASET}", other, start)
+        label_values(f"{service.url}/prometheus/{MANY}", f"{MANY_METRICS * MANY_SERIES:,}")
 
 
 def _beside(ours: float, theirs: float) -> str:
@@ -175,12 +192,15 @@ def compare(base: str, other: str | None, start: int) -> None:
         )
     if cold:
         print(f"geometric mean: cold {statistics.geometric_mean(cold):.2f}, warm {statistics.geometric_mean(warm):.2f}")
+    label_values(base, f"{METRICS * SERIES:,}")
+
+
+def label_values(base: str, series: str) -> None:
     values = requests.Session()
     values.auth = ADMIN
-    taken = median_ms(
-        lambda: values.get(f"{base}/api/v1/label/instance/values", params={"match[]": "metric_7"}).raise_for_status()
-    )
-    print(f"label values of a metric: {taken:.1f} ms")
+    address, wanted = f"{base}/api/v1/label/instance/values", {"match[]": "metric_7"}
+    taken = median_ms(lambda: values.get(address, params=wanted).raise_for_status())
+    print(f"label values of a metric in {series} series: {taken:.1f} ms")
 
 
 if __name__ == "__main__":

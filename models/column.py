@@ -124,6 +124,33 @@ def schema(dataset_id: int) -> Schema:
         return Schema(dataset_id, arrange(found))
 
 
+def schemas(tenant: str) -> dict[int, Schema]:
+    """The schemas of all datasets of the tenant, by their ids, as of one moment."""
+    with connection():
+        rows = database.execute_sql(
+            "SELECT dataset_id, c.name, type, holds_large, stored, c.id, added_by, widened"
+            " FROM dataset_column c JOIN dataset d ON d.id = c.dataset_id"
+            " WHERE d.tenant = %s ORDER BY dataset_id, c.id",
+            (tenant,),
+        )
+        found: dict[int, list[Column]] = {}
+        for dataset_id, name, kind, *rest in rows.fetchall():
+            found.setdefault(dataset_id, []).append(Column(name, ColumnType(kind), *rest))
+        return {dataset_id: Schema(dataset_id, arrange(columns)) for dataset_id, columns in found.items()}
+
+
+def schemas_version(tenant: str) -> str:
+    """Another one whenever a dataset of the tenant comes or goes or its columns change, and only then."""
+    with connection():
+        row = database.execute_sql(
+            "SELECT md5(string_agg(concat_ws(' ', id, columns_made, columns_widened, columns_dropped), ','"
+            " ORDER BY id))"
+            " FROM dataset WHERE tenant = %s",
+            (tenant,),
+        ).fetchone()
+        return str(row[0])
+
+
 def dropped(dataset_id: int) -> dict[int, str]:
     """The columns that were dropped, by id, as files made before call them."""
     with connection():

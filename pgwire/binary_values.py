@@ -3,6 +3,7 @@
 Source: the receive functions of PostgreSQL's types.
 """
 
+import ipaddress
 import struct
 import uuid
 from collections.abc import Callable
@@ -93,6 +94,13 @@ def _jsonb(value: bytes) -> str:
     return value[1:].decode()
 
 
+def _address(value: bytes) -> str:
+    _, bits, _, size = struct.unpack_from("!BBBB", value)
+    if len(value) != 4 + size:
+        raise ValueError("an address of another size")
+    return f"{ipaddress.ip_address(value[4:])}/{bits}"
+
+
 def _array(value: bytes) -> str:
     """`{"a",NULL}`, of several dimensions too."""
     dimensions, _, element = struct.unpack_from("!iiI", value)
@@ -139,6 +147,8 @@ _READERS: Final[dict[str, Callable[[bytes], str]]] = {
     "bytea": lambda value: "\\x" + value.hex(),
     "uuid": lambda value: str(uuid.UUID(bytes=value)),
     "jsonb": _jsonb,
+    "inet": _address,
+    "cidr": _address,
 }
 # The engine's type of a parameter that a client declares; what is not here its place decides.
 OF_ENGINE: Final = {

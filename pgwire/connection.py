@@ -108,6 +108,10 @@ class Connection:
 
     def send(self, content: bytes | memoryview) -> None:
         """Send soon; now, if much has gathered. Raises Gone."""
+        if len(content) >= FLUSH_BYTES:
+            self.flush()
+            self._send_all(content)
+            return
         self.out += content
         if len(self.out) >= FLUSH_BYTES:
             self.flush()
@@ -117,6 +121,9 @@ class Connection:
         if not self.out:
             return
         content, self.out = self.out, bytearray()
+        self._send_all(content)
+
+    def _send_all(self, content: bytes | bytearray | memoryview) -> None:
         try:
             self._socket.sendall(content)
         except OSError as error:

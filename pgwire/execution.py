@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from auth.identity import Identity
@@ -18,9 +19,11 @@ from pgwire.catalogue.backend import Reply, Values
 from pgwire.catalogue.content import Tables
 from pgwire.catalogue.databases import Databases, Viewer
 from pgwire.catalogue.rewriting import rewritten
+from pgwire.catalogue.visible import VisibleTables
 from pgwire.errors import PgError, from_weir
 from pgwire.messages import Column, data_row
 from pgwire.portal import Answer
+from pgwire.qualified_names import without_database
 from pgwire.rows import HeldRows, QueryRows
 from pgwire.statement import Description, Parsed, PreparedStatement
 from query.parameters import Open, Parameter, Typed
@@ -73,6 +76,7 @@ class Execution:
 
     def __init__(self, services: Services, databases: Databases) -> None:
         self._services, self._databases = services, databases
+        self._visible = VisibleTables()
 
     # --- datasets ----------------------------------------------------------------------------------------------
 
@@ -118,7 +122,7 @@ class Execution:
             question = Question(
                 tenant=identity.tenant,
                 identity=name_of(identity),
-                sql=statement.sql,
+                sql=without_database(statement.sql, statement.node, asker.database, statement.tree_offset),
                 now_ns=asker.now_ns or time.time_ns(),
                 parameters=parameters,
                 options=options,
@@ -126,7 +130,8 @@ class Execution:
                 id_prefix=asker.tag,
                 timeout_seconds=asker.timeout_seconds,
             )
-            sources = Sources(self._services.storage, identity, ALL_TIME, None)
+            needs_range = self._services.settings.query_time_range == "required"
+            sources = Sources(self._services.storage, identity, ALL_TIME, None, needs_range=needs_range)
             result = self._services.queries.run(question, sources.resolve, is_gone, sources.listed)
         except WeirError as error:
             self._services.meters.refused(error.code)
@@ -138,28 +143,31 @@ class Execution:
 
     def describe_catalogue(self, prepared: PreparedStatement, asker: Asker) -> Description:
         """Raises PgError."""
-        sql = _rewritten(prepared.statement)
+        sql = _rewritten(prepared.statement, asker.database)
         reply = self._ask(asker, lambda backend: backend.describe(sql, prepared.types))
         return Description(reply.parameters, _described(reply), reply.description)
 
     def run_catalogue(self, prepared: PreparedStatement, values: Values, asker: Asker) -> Answer:
         """Raises PgError."""
-        sql = _rewritten(prepared.statement)
+        sql = _rewritten(prepared.statement, asker.database)
         reply = self._ask(asker, lambda backend: backend.run(sql, prepared.types, values))
         return Answer("SELECT", _described(reply), HeldRows(reply.rows), reply.description, is_counted=True)
 
     def _ask(self, asker: Asker, use: Callable[..., Reply]) -> Reply:
         rights = _rights(asker.identity)
-        viewer = Viewer(rights, asker.identity.name, asker.database, asker.process, asker.search_path)
-        return self._databases.run(viewer, self._tables(asker), use)
+        session = asker.database, asker.process, asker.search_path, asker.tag, asker.timeout_seconds
+        viewer = Viewer(rights, asker.identity.name, *session)
+        tables = self._visible.of(asker.identity.tenant, rights, partial(self._tables, asker))
+        return self._databases.run(viewer, tables, use)
 
-    def _tables(self, asker: Asker) -> Tables:
-        """What the asker may see now, as information_schema tells it over HTTP."""
+    def _tables(self, asker: Asker) -> tuple[Tables, bool]:
+        """What the asker may see now, as information_schema tells it over HTTP, and whether columns alone decide it."""
         listed = Sources(self._services.storage, asker.identity, ALL_TIME, None).listed(LISTED)
         if any(each.narrowed is not None for each in listed):
             # Which columns narrowed readers see, their rows decide.
-            return self._ask_for_tables(replace(asker, timeout_seconds=None))
-        return {each.name: tuple((column.name, TYPES[column.type]) for column in each.columns) for each in listed}
+            return self._ask_for_tables(replace(asker, timeout_seconds=None)), False
+        tables = {each.name: [(column.name, TYPES[column.type]) for column in each.columns] for each in listed}
+        return Tables(tables), True
 
     def _ask_for_tables(self, asker: Asker) -> Tables:
         options = Options(Format.JSON)
@@ -169,7 +177,7 @@ class Execution:
             columns = tables.setdefault(row["t"], [])
             if row["c"] is not None:
                 columns.append((row["c"], row["u"]))
-        return {name: tuple(columns) for name, columns in tables.items()}
+        return Tables(tables)
 
 
 def _rights(identity: Identity) -> str:
@@ -177,8 +185,10 @@ def _rights(identity: Identity) -> str:
     return f"{identity.tenant} {sorted(map(repr, set(identity.entries)))}"
 
 
-def _rewritten(statement: Parsed) -> str:
-    return rewritten(statement.sql, statement.node, statement.tree_offset)
+def _rewritten(statement: Parsed, database: str) -> str:
+    """Blanks for the name of the database move nothing that the tree has a place of."""
+    sql = without_database(statement.sql, statement.node, database, statement.tree_offset)
+    return rewritten(sql, statement.node, statement.tree_offset)
 
 
 def _columns(result: Result) -> tuple[Column, ...]:

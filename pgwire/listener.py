@@ -125,13 +125,17 @@ class Listener:
             connection.set_patience(LOGIN_SECONDS)
             first = open_connection(connection, self._door(connection))
             if isinstance(first, CancelRequest):
-                self._services.queries.cancel_by_prefix(_tag(first.process, first.secret))
+                self._cancel(_tag(first.process, first.secret))
                 return
             beginning = self._log_in(connection, first)
         finally:
             self._strangers -= 1
         with self._counted(beginning):
             self._run(connection, beginning)
+
+    def _cancel(self, tag: str) -> None:
+        self._services.queries.cancel_by_prefix(tag)
+        self._databases.cancel(tag)
 
     def _log_in(self, connection: Connection, first: Startup) -> Beginning:
         try:

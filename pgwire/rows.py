@@ -147,17 +147,20 @@ def _blocks(pieces: Iterator[bytes]) -> Iterator[tuple[int, memoryview]]:
     held = bytearray()
     for piece in pieces:
         held += piece
-        start = 0
-        while len(held) - start >= HEAD_BYTES:
-            length = int.from_bytes(held[start : start + 4], "little")
-            end = start + HEAD_BYTES + length
-            if end > len(held):
-                break
-            yield (
-                int.from_bytes(held[start + 4 : start + HEAD_BYTES], "little"),
-                memoryview(bytes(held[start + HEAD_BYTES : end])),
-            )
+        if _block_end(held, 0) > len(held):
+            continue
+        content, start = memoryview(bytes(held)), 0
+        while (end := _block_end(content, start)) <= len(content):
+            yield int.from_bytes(content[start + 4 : start + HEAD_BYTES], "little"), content[start + HEAD_BYTES : end]
             start = end
-        del held[:start]
+        held = bytearray(content[start:])
     if held:
         raise InternalError("a query process ended within a block of rows")
+
+
+def _block_end(content: bytearray | memoryview, start: int) -> int:
+    """Where the block that begins there ends; its head has to be there to know."""
+    head_end = start + HEAD_BYTES
+    if head_end > len(content):
+        return head_end
+    return head_end + int.from_bytes(content[start : start + 4], "little")

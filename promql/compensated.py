@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from promql.arrays import Floats
+from promql.arrays import Floats, Ints
 
 LARGEST = sys.float_info.max
 
@@ -46,3 +46,29 @@ def add_arrays(terms: Floats, totals: Floats, compensations: Floats) -> tuple[Fl
         smaller = np.where(is_larger, terms, totals)
         lost = compensations + ((larger - results) + smaller)
         return results, np.where(np.isinf(results), 0.0, lost)
+
+
+def paired_sums(terms: Floats, sizes: Ints) -> tuple[Floats, Floats]:
+    """Sums of groups of neighbouring rows (the first `sizes[0]` and so on) in pairs, pairs of pairs and so on, and what
+    they have lost: what each addition loses is exact (Knuth's two-sum), so the sum is as good as that term by term.
+
+    The terms are finite, and so is every sum; each group has a term.
+
+    >>> paired_sums(np.array([[1e100], [1.0], [-1e100], [5.0]]), np.array([3, 1]))[1].ravel().tolist()
+    [1.0, 0.0]
+    """
+    lost = np.zeros_like(terms)
+    while sizes.max(initial=0) > 1:
+        position = np.arange(len(terms)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        is_left = position % 2 == 0
+        has_right = (is_left & (position + 1 < np.repeat(sizes, sizes)))[is_left]
+        left = np.flatnonzero(is_left)
+        right = left[has_right] + 1
+        totals, errors = terms[left], lost[left]
+        first, second = totals[has_right], terms[right]
+        added = first + second
+        part = added - first
+        errors[has_right] += lost[right] + ((first - (added - part)) + (second - part))
+        totals[has_right] = added
+        terms, lost, sizes = totals, errors, (sizes + 1) // 2
+    return terms, lost

@@ -1,7 +1,7 @@
 """topk, bottomk, limitk and limit_ratio: aggregations that keep series as they are (promql/engine.go, aggregationK)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -62,9 +62,14 @@ def _rows(groups: Groups) -> list[Ints]:
 def _by_value(matrix: Matrix, groups: Groups, parameter: Floats, *, is_top: bool) -> Matrix:
     kept = np.zeros(matrix.present.shape, dtype=np.bool_)
     order: list[int] = []
+    steps: Iterable[int]
     sign = 1.0 if is_top else -1.0
     for rows in _rows(groups):
-        for step in range(matrix.steps):
+        steps = range(matrix.steps)
+        if matrix.steps > 1:
+            kept[rows], is_settled = _clearly_best(matrix.floats[rows], sign * matrix.values[rows], parameter)
+            steps = np.flatnonzero(~is_settled).tolist()
+        for step in steps:
             k = min(int(parameter[step]), len(matrix.labels))
             there = rows[matrix.floats[rows, step]]
             best = _best(there, sign * matrix.values[there, step], k) if k >= 1 else []
@@ -72,6 +77,17 @@ def _by_value(matrix: Matrix, groups: Groups, parameter: Floats, *, is_top: bool
             order += best if matrix.steps == 1 else ()
     numbers = Matrix(matrix.labels, matrix.values, kept)
     return numbers.rows(order) if matrix.steps == 1 else numbers.without_empty()
+
+
+def _clearly_best(there: Bools, values: Floats, parameter: Floats) -> tuple[Bools, Bools]:
+    """Of series x steps those with the k greatest values, and at which steps no tie and no NaN leaves them open."""
+    k = np.clip(np.trunc(parameter), 0, len(values)).astype(np.int64)
+    keys = np.where(there & ~np.isnan(values), values, -np.inf)
+    border = np.take_along_axis(np.sort(keys, axis=0)[::-1], np.maximum(k - 1, 0)[None, :], axis=0)
+    is_best = there & (keys >= border) & (k > 0)
+    takes_all = there.sum(axis=0) <= k
+    is_settled = takes_all | (k == 0) | (~np.isneginf(border[0]) & (np.count_nonzero(is_best, axis=0) == k))
+    return np.where(takes_all, there, is_best & is_settled), is_settled
 
 
 def _best(rows: Ints, values: Floats, k: int) -> list[int]:

@@ -77,6 +77,18 @@ class Samples:
             None if self.histograms is None else self.histograms[kept],
         )
 
+    def between(self, start_ms: int, end_ms: int) -> "Samples":
+        """The samples from the first to the last ms, both included, and the series that have any."""
+        kept = (self.times >= start_ms) & (self.times <= end_ms)
+        if kept.all():
+            return self
+        cut = self.where(kept)
+        filled_series = np.diff(cut.starts) > 0
+        if filled_series.all():
+            return cut
+        labels = [self.labels[row] for row in np.flatnonzero(filled_series).tolist()]
+        return replace(cut, labels=labels, starts=np.append(cut.starts[:-1][filled_series], cut.starts[-1]))
+
     @cached_property
     def has_histogram(self) -> Bools | None:
         if self.histograms is None:

@@ -1,16 +1,29 @@
 """docs/sql.md: what the engine supports, written from the registry that the compiler uses.
 
-`python -m query.reference` writes the page; a test compares it with the registry.
+`python -m query.reference` writes the page; a test compares it with the registry. Examples stand in
+docs/sql-examples.jsonl with their answers, which tests hold against the engine and PostgreSQL.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 import query.bind  # noqa: F401
-from query.functions.registry import AGGREGATES, SYNTAX, WINDOW_FUNCTIONS, Aggregate, Function, by_family
+from query.functions.registry import (
+    AGGREGATES,
+    SYNTAX,
+    WINDOW_FUNCTIONS,
+    Aggregate,
+    Function,
+    WindowFunction,
+    by_family,
+)
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "sql.md"
+EXAMPLES: Final = PAGE.with_name("sql-examples.jsonl")
 _INTRODUCTION: Final = """# SQL
 
 A query is PostgreSQL: same results, types, names, NULL rules, integer division, ordering and errors (SQLSTATE
@@ -49,20 +62,62 @@ Text is ordered by code point (`COLLATE "C"`).
 
 {topics}
 
-`!` marks an argument that has to be a constant, `...` one that repeats.
+`!` marks an argument that has to be a constant, `...` one that repeats. Every example is run by tests, here and by
+PostgreSQL where it has the function; answers are in PostgreSQL's text form, several rows behind each other.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table of the page: a construct's form, or those forms of the function `name` that do the same."""
+
+    name: str
+    forms: tuple[str, ...]
+    results: tuple[str, ...]
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An expression or a statement, and the rows of its answer as PostgreSQL's texts."""
+
+    form: str
+    sql: str
+    rows: tuple[tuple[str | None, ...], ...]
+
+    @property
+    def statement(self) -> str:
+        return self.sql if self.sql.startswith("SELECT ") else f"SELECT {self.sql}"
 
 
 def page() -> str:
     """The whole page as Markdown."""
     introduction = _INTRODUCTION.replace("{topics}", _topics())
-    return "\n".join([introduction, *_syntax(), *_functions(), *_aggregates(), *_windows()]).rstrip() + "\n"
+    lines = (line for title, rows in tables().items() for line in _table(title, rows))
+    return "\n".join([introduction, *lines]).rstrip() + "\n"
+
+
+def tables() -> dict[str, list[Row]]:
+    """The rows of each table, by topic."""
+    functions = {family: _function_rows(each) for family, each in sorted(_shown().items())}
+    return {"Syntax": _syntax(), **functions, "Aggregates": _aggregates(), "Window functions": _windows()}
+
+
+@cache
+def examples() -> Mapping[str, Example]:
+    """The examples by the form that each stands for."""
+    read = map(json.loads, EXAMPLES.read_text("utf-8").splitlines())
+    return {each["form"]: Example(each["form"], each["sql"], tuple(map(tuple, each["rows"]))) for each in read}
+
+
+def example_of(row: Row) -> Example | None:
+    """The example of one of the row's forms."""
+    return next((examples()[form] for form in row.forms if form in examples()), None)
 
 
 def _topics() -> str:
     """Links to the tables."""
-    titles = ("Syntax", *sorted(_shown()), "Aggregates", "Window functions")
-    return ", ".join(f"[{title}](#{title.lower().replace(' ', '-')})" for title in titles) + "."
+    return ", ".join(f"[{title}](#{title.lower().replace(' ', '-')})" for title in tables()) + "."
 
 
 def _shown() -> dict[str, list[Function]]:
@@ -79,7 +134,7 @@ def _is_behind_syntax(function: Function) -> bool:
     return " " in function.name or function.name in _BEHIND_SYNTAX
 
 
-_BEHIND_SYNTAX: Final = ("sampled", "extract")
+_BEHIND_SYNTAX: Final = ("sampled", "extract", "~~", "~~*", "like", "ilike", "is_normalized")
 
 
 def completions() -> list[tuple[str, str, str, str]]:
@@ -90,29 +145,67 @@ def completions() -> list[tuple[str, str, str, str]]:
         (each.name, _aggregate_form(each), each.result_text, each.summary) for of in AGGREGATES.values() for each in of
     ]
     windows = [each for forms in WINDOW_FUNCTIONS.values() for each in forms]
-    offered += [
-        (each.name, f"{each.name}({', '.join(each.parameters)})", each.result, each.summary) for each in windows
-    ]
+    offered += [(each.name, _window_form(each), each.result, each.summary) for each in windows]
     return sorted(set(offered))
 
 
-def _syntax() -> Iterator[str]:
-    yield "## Syntax\n"
-    yield "| form | meaning |\n|---|---|"
-    forms = {construct.form: construct.summary for construct in SYNTAX.values() if construct.form}
-    for form in sorted(forms, key=str.lower):
-        yield f"| `{_escaped(form)}` | {_escaped(forms[form])} |"
+def _table(title: str, rows: list[Row]) -> Iterator[str]:
+    results = any(row.results for row in rows)
+    yield f"## {title}\n"
+    yield (
+        "| form | result | meaning | example |\n|---|---|---|---|"
+        if results
+        else "| form | meaning | example |\n|---|---|---|"
+    )
+    for row in rows:
+        cells = [
+            _code(row.forms),
+            *([_code(row.results)] if results else []),
+            _escaped(row.summary),
+            _shown_example(row),
+        ]
+        yield f"| {' | '.join(cells)} |"
     yield ""
 
 
-def _functions() -> Iterator[str]:
-    for family, functions in sorted(_shown().items()):
-        yield f"## {family}\n"
-        yield "| form | result | meaning |\n|---|---|---|"
-        for function in sorted(functions, key=lambda entry: entry.key):
-            form, result = _escaped(_form(function)), _escaped(function.result_text)
-            yield f"| `{form}` | `{result}` | {_escaped(function.summary)} |"
-        yield ""
+def _code(texts: tuple[str, ...]) -> str:
+    return "<br>".join(f"`{_escaped(text)}`" for text in texts)
+
+
+def _shown_example(row: Row) -> str:
+    example = example_of(row)
+    if example is None:
+        return ""
+    answer = " ".join(f"`{_escaped(', '.join(_cell(cell) for cell in each))}`" for each in example.rows)
+    return f"{_code(tuple(example.sql.splitlines()))} → {answer}"
+
+
+def _cell(text: str | None) -> str:
+    if text is None:
+        return "NULL"
+    # Markdown has no empty code, and cuts a blank at its ends.
+    return text if text.strip() == text and text else f"'{text}'"
+
+
+def _syntax() -> list[Row]:
+    forms = {construct.form: construct.summary for construct in SYNTAX.values() if construct.form}
+    return [Row("", (form,), (), forms[form]) for form in sorted(forms, key=str.lower)]
+
+
+def _function_rows(functions: list[Function]) -> list[Row]:
+    entries = sorted(functions, key=lambda entry: entry.key)
+    return _merged([(each.name, _form(each), each.result_text, each.summary) for each in entries])
+
+
+def _merged(entries: list[tuple[str, str, str, str]]) -> list[Row]:
+    """A row for each name and meaning, of entries of name, form, result and meaning."""
+    rows: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for name, form, result, summary in entries:
+        rows.setdefault((name, summary), []).append((form, result))
+    return [
+        Row(name, tuple(form for form, _ in found), tuple(result for _, result in found), summary)
+        for (name, summary), found in rows.items()
+    ]
 
 
 def _form(function: Function) -> str:
@@ -126,13 +219,9 @@ def _form(function: Function) -> str:
     return f"{function.name} {words[0]}" if operator and len(words) == 1 else f"{function.name}({', '.join(words)})"
 
 
-def _aggregates() -> Iterator[str]:
-    yield "## Aggregates\n"
-    yield "| form | result | meaning |\n|---|---|---|"
-    for name in sorted(AGGREGATES):
-        for entry in AGGREGATES[name]:
-            yield f"| `{_aggregate_form(entry)}` | `{entry.result_text}` | {_escaped(entry.summary)} |"
-    yield ""
+def _aggregates() -> list[Row]:
+    entries = [each for name in sorted(AGGREGATES) for each in AGGREGATES[name]]
+    return _merged([(each.name, _aggregate_form(each), each.result_text, each.summary) for each in entries])
 
 
 def _aggregate_form(entry: Aggregate) -> str:
@@ -142,12 +231,13 @@ def _aggregate_form(entry: Aggregate) -> str:
     return f"{entry.name}({parameters or '*'})"
 
 
-def _windows() -> Iterator[str]:
-    yield "## Window functions\n"
-    yield "| form | result | meaning |\n|---|---|---|"
-    for forms in WINDOW_FUNCTIONS.values():
-        for form in forms:
-            yield f"| `{form.name}({', '.join(form.parameters)})` | `{form.result}` | {_escaped(form.summary)} |"
+def _windows() -> list[Row]:
+    forms = [form for forms in WINDOW_FUNCTIONS.values() for form in forms]
+    return _merged([(each.name, _window_form(each), each.result, each.summary) for each in forms])
+
+
+def _window_form(form: WindowFunction) -> str:
+    return f"{form.name}({', '.join(form.parameters)})"
 
 
 def _escaped(text: str) -> str:

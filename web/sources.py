@@ -7,6 +7,7 @@ from auth.identity import Identity
 from auth.privileges import Action, may, require, row_predicates
 from errors import DatasetNotFound, Forbidden, InvalidRequest
 from models import column, dataset
+from models.column import Schema
 from models.dataset import Dataset
 from query.fault import nearest
 from query.process.messages import Listed, Source, Tags
@@ -20,6 +21,7 @@ from storage.write.engine import Storage
 class Sources:
     """What a caller may read of the datasets of a statement. `named` is the request's `streamName`.
 
+    `needs_range`: the statement itself has to say from when on it wants rows.
     `names_gaps`: the answer tells which hosts could not be asked; otherwise there is none without them.
     """
 
@@ -28,6 +30,7 @@ class Sources:
     range: TimeRange
     named: str | None
     names_gaps: bool = False
+    needs_range: bool = False
 
     def resolve(self, datasets: tuple[str, ...], columns: tuple[str, ...]) -> Mapping[str, Source]:
         """A source for every dataset of the statement, with the statistics of `columns`.
@@ -58,13 +61,15 @@ class Sources:
 
     def listed(self, relations: tuple[str, ...]) -> tuple[Listed, ...]:
         """The datasets that the caller may query, for information_schema; their columns only if those are read."""
-        with_columns = "information_schema.columns" in relations
-        return tuple(self._listed(each) if with_columns else Listed(each.name, ()) for each in self._visible())
+        if "information_schema.columns" not in relations:
+            return tuple(Listed(each.name, ()) for each in self._visible())
+        visible, schemas = self._visible(), column.schemas(self.identity.tenant)
+        return tuple(self._listed(each, schemas) for each in visible)
 
-    def _listed(self, found: Dataset) -> Listed:
+    def _listed(self, found: Dataset, schemas: Mapping[int, Schema]) -> Listed:
         only = self._only(found.name)
         if only is None:
-            return Listed(found.name, column.schema(found.id).columns)
+            return Listed(found.name, schemas[found.id].columns if found.id in schemas else ())
         snapshot = take_snapshot(self._layout, found)
         return Listed(found.name, snapshot.schema.columns, Source(snapshot, None, None, only))
 
@@ -76,9 +81,10 @@ class Sources:
         found = self._find(name)
         only = self._only(name)
         start, end = (None, None) if found.is_lookup else (self.range.start_ns, self.range.end_ns)
-        if only is None:
-            return Source(take_snapshot(self._layout, found, start, end, columns), start, end)
-        return Source(take_snapshot(self._layout, found, columns=columns), start, end, only)
+        needs_range = self.needs_range and not found.is_lookup
+        # Row-level security needs all of the dataset (query/process/messages.py).
+        read = (start, end) if only is None else (None, None)
+        return Source(take_snapshot(self._layout, found, *read, columns), start, end, only, needs_range)
 
     def _only(self, name: str) -> Tags | None:
         """The tags of which a row must bear one to be the caller's; None: every row is."""

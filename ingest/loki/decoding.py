@@ -102,7 +102,9 @@ def _add_protobuf(request: _Request, body: bytes) -> None:
         stamps = [entry.timestamp for entry in entries]
         times = [stamp.seconds * 1_000_000_000 + stamp.nanos for stamp in stamps]
         first = rows.add_stream(named, times, [_text(entry.line) for entry in entries])
-        rows.add_metadata_columns(first, columns_of([list(entry.structuredMetadata) for entry in entries], _pair))
+        rows.add_metadata_columns(
+            first, columns_of([list(entry.structuredMetadata) for entry in entries], _pair, bytes((_VALUE_TAG,)))
+        )
 
 
 def _pair(encoded: bytes) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 
 from errors import InvalidBody
 from ingest.encoded_pairs import columns_of
+from ingest.encoded_texts import TextHeaders, texts_of
 from ingest.otlp.messages import IntegerRange, Messages
 from ingest.otlp.values import Value, base64_text, json_text
 from ingest.proto.otlp import AnyValue, KeyValue
@@ -16,6 +17,7 @@ from ingest.sparse_column import Sparse
 
 _STRING_TAG: Final = 0x0A  # field 1, length-delimited: `key` of KeyValue, `string_value` of AnyValue
 _VALUE_TAG: Final = 0x12  # field 2, length-delimited: `value` of KeyValue
+_TEXT_TAGS: Final = bytes((_VALUE_TAG, _STRING_TAG))
 
 
 def parse(body: bytes, message_class: Any) -> Messages:
@@ -72,10 +74,12 @@ class ProtobufReader:
         return list(map(list, _all(messages, name)))
 
     def values(self, messages: Messages, name: str) -> list[Value | None]:
-        return list(map(_value_of, _all(messages, name)))
+        encoded = _all(messages, name)
+        texts = texts_of(encoded, TextHeaders(b"", _TEXT_TAGS[-1:]))
+        return list(map(_value_of, encoded)) if texts is None else list(texts)
 
     def attributes(self, messages: Messages, name: str) -> dict[str, Sparse]:
-        return columns_of(list(map(list, map(attrgetter(name), messages.items))), _pair)
+        return columns_of(list(map(list, map(attrgetter(name), messages.items))), _pair, _TEXT_TAGS)
 
     def attribute_objects(self, messages: Messages, name: str) -> list[dict[str, Any]]:
         return [_object(_parsed(KeyValue, encoded) for encoded in getattr(item, name)) for item in messages.items]

@@ -28,21 +28,36 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 START_SECONDS: Final = 120.0
 # Connections of one worker: statements take milliseconds, and others wait their turn.
 AT_ONCE: Final = 4
-LONGEST_WAIT_SECONDS: Final = 15.0
+LONGEST_WAIT_SECONDS: Final = 30.0
+# Questions take milliseconds; on a machine that is busy the first one, whose PostgreSQL has only just started, takes
+# seconds. A client may ask for less.
+STATEMENT_SECONDS: Final = 15.0
+# How long the first question waits for a PostgreSQL that starts, or for a database that another worker is making.
+START_PATIENCE_SECONDS: Final = 60.0
+PAUSE_SECONDS: Final = 0.2
 # Sets of rights are few. Beyond this many, databases that nobody is connected to go.
 MOST_DATABASES: Final = 64
 PREFIX: Final = f"set_{template.VERSION}_"
+# A connection bears the tag of the session that uses it now.
+CANCEL: Final = """
+SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = %s AND state = 'active'
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who asks: the set of rights, and what the session calls itself. `settings` are SQL's: search_path."""
+    """Who asks: the set of rights, and what the session calls itself. `search_path` is SQL.
+
+    `tag` is what its questions are cancelled by.
+    """
 
     rights: str
     user: str
     database: str
     process: int
     search_path: str
+    tag: str
+    timeout_seconds: float | None = None
 
     @property
     def name(self) -> str:
@@ -57,13 +72,31 @@ class Viewer:
             "weir.database": self.database,
             "weir.process": str(self.process),
             "weir.here": self.name,
+            "application_name": self.tag,
+            "statement_timeout": f"{self._timeout_ms}ms",
         }
         return "; ".join(f"SET {name} = {_literal(value)}" for name, value in told.items()) + (
             f"; SET search_path = {self.search_path}"
         )
 
+    @property
+    def _timeout_ms(self) -> int:
+        """At least one: 0 would be no limit."""
+        return max(1, round(min(self.timeout_seconds or STATEMENT_SECONDS, STATEMENT_SECONDS) * 1000))
+
 
 Use = Callable[[Backend], Reply]
+
+
+class Interrupted(BackendLost):
+    """The connection was lost while a statement ran."""
+
+
+def _used(backend: Backend, use: Use) -> Reply:
+    try:
+        return use(backend)
+    except BackendLost as error:
+        raise Interrupted(str(error)) from error
 
 
 class Databases:
@@ -72,7 +105,7 @@ class Databases:
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
         self._slots = threading.BoundedSemaphore(AT_ONCE)
-        self._starting = threading.Lock()
+        self._starting, self._cancelling = threading.Lock(), threading.Lock()
         self._idle: list[tuple[str, Backend]] = []
         self._started_at = 0.0
         self._is_prepared = False
@@ -81,18 +114,32 @@ class Databases:
     def run(self, viewer: Viewer, tables: Tables, use: Use) -> Reply:
         """What `use` gets from a connection to a database with just these tables. Raises PgError.
 
-        Tried twice: a connection that was idle may have been closed meanwhile.
+        Tried again while PostgreSQL starts; once if it was lost over the statement, which may be why, or which may
+        have had a connection that was closed while it was idle.
         """
+        deadline, interrupted = time.monotonic() + START_PATIENCE_SECONDS, 0
         with self._slot():
-            try:
-                return self._run(viewer, tables, use)
-            except BackendLost:
+            while True:
+                try:
+                    return self._run(viewer, tables, use)
+                except BackendLost as error:
+                    interrupted += isinstance(error, Interrupted)
+                    if interrupted > 1 or time.monotonic() > deadline:
+                        raise PgError("58000", "the catalogue cannot be asked now; try again") from error
                 self._drop_idle()
                 self._start()
-            try:
-                return self._run(viewer, tables, use)
-            except BackendLost as error:
-                raise PgError("58000", "the catalogue cannot be asked now; try again") from error
+                time.sleep(PAUSE_SECONDS)
+
+    def cancel(self, tag: str) -> None:
+        """End the question that the session of this tag asks, in whichever worker; none is fine."""
+        if not (self._cluster.sockets / SOCKET).exists():
+            return
+        try:
+            # Whoever knows the address may send requests to cancel: one connection at a time for all of them.
+            with self._cancelling, self._administrator("postgres") as connection:
+                connection.execute(CANCEL, (tag,))
+        except psycopg.Error as error:
+            logger.warning("a question about the catalogue could not be cancelled: %s", error)
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
@@ -108,7 +155,7 @@ class Databases:
         is_usable = False
         try:
             self._prepare(backend, viewer, tables)
-            reply = use(backend)
+            reply = _used(backend, use)
             is_usable = True
             return reply
         except PgError as error:
@@ -144,7 +191,7 @@ class Databases:
             backend.simple(prelude)
             backend.settings = prelude
         reply = backend.simple("SELECT hash FROM pg_catalog.weir_content")
-        if content.digest(tables).encode() not in b"".join(reply.rows):
+        if tables.digest.encode() not in b"".join(reply.rows):
             with self._administrator(viewer.name) as connection:
                 content.bring_up_to_date(connection, tables)
 
@@ -171,7 +218,7 @@ class Databases:
 
     @contextmanager
     def _administrator(self, database: str) -> Iterator[psycopg.Connection]:
-        with psycopg.connect(self._cluster.url, dbname=database, autocommit=True, connect_timeout=5) as connection:
+        with psycopg.connect(self._cluster.url, dbname=database, autocommit=True, connect_timeout=15) as connection:
             yield connection
 
     def _start(self) -> None:

@@ -13,13 +13,13 @@ from hashlib import blake2b
 from typing import Final
 
 READER: Final = "reader"
-# Limits that a client cannot lift, as it cannot set anything here.
+# Limits that a client cannot lift, as it cannot set anything here. Sessions set a shorter one (databases.py).
 ROLE: Final = f"""
 CREATE ROLE {READER} LOGIN CONNECTION LIMIT 40;
-ALTER ROLE {READER} SET statement_timeout = '5s';
-ALTER ROLE {READER} SET lock_timeout = '3s';
+ALTER ROLE {READER} SET statement_timeout = '20s';
+ALTER ROLE {READER} SET lock_timeout = '15s';
 ALTER ROLE {READER} SET default_transaction_read_only = on;
-ALTER ROLE {READER} SET idle_in_transaction_session_timeout = '10s';
+ALTER ROLE {READER} SET idle_in_transaction_session_timeout = '30s';
 """
 CONTENT: Final = """
 SET allow_system_table_mods = on;

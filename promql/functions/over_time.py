@@ -32,7 +32,9 @@ def avg_over_time(data: RangeInput, _: Sequence[Floats]) -> RangeOutput:
     count = fold.per_window(data.floats.count.astype(np.float64))
     with np.errstate(all="ignore"):
         result = total / count + lost / count
-    result = np.where(np.isfinite(total), result, _incremental_mean(data.floats))
+    is_finite = np.isfinite(total)
+    if not is_finite.all():
+        result = np.where(is_finite, result, _incremental_mean(data.floats))
     return _with_native(data, fold.result(result), NativeMean)
 
 

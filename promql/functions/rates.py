@@ -34,8 +34,7 @@ def extrapolated(data: RangeInput, _: Sequence[Floats], *, is_counter: bool, is_
 
 
 def _note_names(data: RangeInput, present: Bools) -> None:
-    for row in np.flatnonzero(present.any(axis=1)):
-        name = data.metric(int(row))
+    for name in dict.fromkeys(data.metric(row) for row in np.flatnonzero(present.any(axis=1)).tolist()):
         if name and not name.endswith(_COUNTER_ENDINGS):
             data.notes.possible_non_counter(name, data.at)
 
@@ -58,10 +57,14 @@ def _difference(windows: Windows, present: Bools, *, is_counter: bool) -> Floats
 def _with_resets(windows: Windows, result: Floats, present: Bools) -> Floats:
     """Add what the counter had reached at each reset, one after another as Prometheus does."""
     values = windows.values
-    positions = np.flatnonzero(values[1:] < values[:-1]) + 1
+    is_reset = values[1:] < values[:-1]
+    # What another series has before the first sample of one is no reset.
+    begins = windows.samples.starts[1:-1]
+    is_reset[begins[(begins > 0) & (begins < len(values))] - 1] = False
+    positions = np.flatnonzero(is_reset) + 1
     if len(positions) == 0:
         return result
-    before = np.concatenate(([0], np.cumsum(values[1:] < values[:-1], dtype=np.int64)))
+    before = np.concatenate(([0], np.cumsum(is_reset, dtype=np.int64)))
     first, end = before[windows.first_or_any], before[windows.last_or_any]
     end = np.where(present, end, first)
     fold = Fold(first, end)

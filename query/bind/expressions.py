@@ -8,10 +8,10 @@ from query import fault
 from query.bind import operators
 from query.bind.block import Block
 from query.bind.quotient_display import shown_quotient
-from query.bind.type_names import type_name
+from query.bind.type_names import TypeName, type_name
 from query.bind.type_resolution import call
 from query.functions.registry import SYNTAX, syntax
-from query.plan.tree import Column, Constant, Scalar
+from query.plan.tree import ArrayOf, Column, Constant, Scalar
 from query.syntax.construct_names import node_name
 from query.syntax.positions import operator_of, position_of
 
@@ -28,14 +28,19 @@ def bind(node: exp.Expr, block: Block) -> Scalar:
 def _column(node: exp.Expr, block: Block) -> Scalar:
     if not isinstance(node, exp.Column):
         raise fault.invalid(fault.SYNTAX_ERROR, "* is not an expression", position_of(node))
-    if node.args.get("table") is None and node.sql().lower() in _RESERVED:
+    if _is_session_value(node, block):
         return SYNTAX[node.name.lower()].bind(node, block)
     column = block.scope.column(node)
     return replace(column, position=position_of(node)) if isinstance(column, Column) else column
 
 
-_RESERVED = ("current_role",)
-"""Words that sqlglot takes for names, and that no name of PostgreSQL can be."""
+def _is_session_value(node: exp.Column, block: Block) -> bool:
+    """True for the words that sqlglot takes for names, and that no name of PostgreSQL can be. `user` is a column for us
+    where there is one: events have it, and nobody means the database's user then (docs/decisions/sql-engine.md)."""
+    word = node.name.lower()
+    if word not in ("current_role", "user") or node.args.get("table") is not None or node.this.args.get("quoted"):
+        return False
+    return word != "user" or not block.scope.has_column(node)
 
 
 @syntax(exp.Paren)
@@ -53,10 +58,27 @@ def _cast(node: exp.Expr, block: Block) -> Scalar:
     target = type_name(node.args["to"])
     if isinstance(node.this, exp.Array) and not node.this.expressions:
         return Constant(target.type, ())
+    element = target.type.element
+    if element is not None and element.name != "numeric" and _has_untyped_items(node.this, target):
+        return _cast_items(node, target, replace(target, type=element), block)
     value = block.bind(node.this)
     if target.type.name == "text":
         value = shown_quotient(value, block)
     return operators.cast(value, target, operator_of(node), isinstance(node, exp.TryCast))
+
+
+def _has_untyped_items(node: exp.Expr, target: TypeName) -> bool:
+    """True for `ARRAY['NaN', 1]` where the cast decides what its literals are."""
+    if not isinstance(node, exp.Array) or target.modifiers or target.character:
+        return False
+    return any(isinstance(item, exp.Literal) and item.is_string for item in node.expressions)
+
+
+def _cast_items(node: exp.Expr, target: TypeName, element: TypeName, block: Block) -> Scalar:
+    """A cast of `ARRAY[...]` is one of each item (transformArrayExpr)."""
+    lenient = isinstance(node, exp.TryCast)
+    items = (operators.cast(block.bind(item), element, operator_of(node), lenient) for item in node.this.expressions)
+    return ArrayOf(target.type, tuple(items))
 
 
 @syntax(exp.DPipe)

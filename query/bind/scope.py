@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from sqlglot import exp
 
@@ -63,13 +64,20 @@ class Scope:
         if node.args.get("table") is not None:
             return self._find_qualified(node)
         name, position = fold(node.this), position_of(node)
-        for pick in (_exact, _whole_row, _nearly):
-            for scope in self._chain():
-                column = pick(scope.item, node)
-                if column is not None:
-                    return column
+        column = self._found(node)
+        if column is not None:
+            return column
+        _refuse_system_column(name, position)
         hint = _near(name, (source for scope in self._chain() for source in scope.item.sources)) or _quoted(node)
         raise fault.invalid(fault.UNDEFINED_COLUMN, f'column "{name}" does not exist', position, hint)
+
+    def has_column(self, node: exp.Column) -> bool:
+        """Whether the name means something here."""
+        return self._found(node) is not None
+
+    def _found(self, node: exp.Column) -> Scalar | None:
+        picked = (pick(scope.item, node) for pick in (_exact, _whole_row, _nearly) for scope in self._chain())
+        return next((column for column in picked if column is not None), None)
 
     def level_of(self, call: AggregateCall | Call) -> "Scope":
         """The block whose rows an aggregate is over: the innermost one that its arguments name columns of."""
@@ -95,6 +103,7 @@ class Scope:
         column = _pick(source.columns, node) or _pick(source.columns, node, by_case=False)
         if column is not None:
             return column
+        _refuse_system_column(name, position_of(node))
         message, hint = f"column {table}.{name} does not exist", _near(name, [source])
         raise fault.invalid(fault.UNDEFINED_COLUMN, message, position_of(node), hint)
 
@@ -107,6 +116,15 @@ class Scope:
         message = f'missing FROM-clause entry for table "{alias}"'
         hint = fault.nearest("table", alias, (source.alias for source in sources))
         raise fault.invalid(fault.UNDEFINED_TABLE, message, position, hint)
+
+
+_SYSTEM_COLUMNS: Final = ("cmax", "cmin", "ctid", "tableoid", "xmax", "xmin")
+
+
+def _refuse_system_column(name: str, position: int | None) -> None:
+    """Raises 0A000 for what every table of PostgreSQL has beside its columns, and no dataset."""
+    if name in _SYSTEM_COLUMNS:
+        raise fault.unsupported(f"the system column {name}", position)
 
 
 def _exact(item: FromItem, node: exp.Column) -> Scalar | None:

@@ -14,6 +14,7 @@ from query.pg.types import TEXT, PgType, array_of
 declare_row_error("null_dimensions", "22004", "dimension array or low bound array cannot be null")
 declare_row_error("null_dimension", "22004", "dimension values cannot be null")
 declare_row_error("array_size", fault.PROGRAM_LIMIT, "array size exceeds the maximum allowed")
+declare_row_error("trimmed_elements", "2202E", "number of elements to trim must be between 0 and the array's length")
 declare_row_error("several_dimensions", fault.FEATURE_NOT_SUPPORTED, "an array of several dimensions is not supported")
 declare_row_error("filled_size", fault.FEATURE_NOT_SUPPORTED, "array_fill with so many elements is not supported")
 
@@ -51,6 +52,17 @@ def cardinality(context: CallContext, array: pl.Expr) -> pl.Expr:
 @define("array_upper(anyarray, int4!) -> int4", "Last index.", family=_FAMILY)
 def array_upper(context: CallContext, array: pl.Expr, dimension: object) -> pl.Expr:
     return array_length(context, array, dimension)
+
+
+@define("array_ndims(anyarray) -> int4", "Number of dimensions: 1; NULL of an empty array.", family=_FAMILY)
+def array_ndims(context: CallContext, array: pl.Expr) -> pl.Expr:
+    return pl.when(array.list.len() > 0).then(pl.lit(1, dtype=pl.Int32))
+
+
+@define("array_dims(anyarray) -> text", "First and last index as text; NULL of an empty array.", family=_FAMILY)
+def array_dims(context: CallContext, array: pl.Expr) -> pl.Expr:
+    size = array.list.len()
+    return pl.when(size > 0).then(pl.format("[1:{}]", size))
 
 
 @define("array_lower(anyarray, int4!) -> int4", "First index.", family=_FAMILY)
@@ -107,6 +119,38 @@ def _texts(context: CallContext, array: pl.Expr) -> pl.Expr:
     if inner is None or inner.name in ("array", "record"):
         raise fault.unsupported(f"array_to_string of {context.types[0].sql_name}", context.position)
     return array.list.eval(output_text(CallContext((inner,), TEXT, context.position), pl.element(), inner))
+
+
+@define("array_reverse(anyarray) -> anyarray", "Elements in reverse order.", family=_FAMILY)
+def array_reverse(context: CallContext, array: pl.Expr) -> pl.Expr:
+    return array.list.reverse()
+
+
+@define("trim_array(anyarray, int4) -> anyarray", "Without so many elements at the end.", family=_FAMILY)
+def trim_array(context: CallContext, array: pl.Expr, count: pl.Expr) -> pl.Expr:
+    size, count = array.list.len().cast(pl.Int64), count.cast(pl.Int64)
+    kept = context.fail_where(size - count, (count < 0) | (count > size), "trimmed_elements")
+    return array.list.slice(pl.lit(0, dtype=pl.Int64), kept)
+
+
+_SORTED: Final = frozenset(
+    {"int2", "int4", "int8", "numeric", "float4", "float8", "text", "bool", "date", "timestamp", "timestamptz"}
+)
+"""Elements whose order is that of the values that hold them."""
+
+
+@define(
+    "array_sort(anyarray) -> anyarray; array_sort(anyarray, bool!) -> anyarray; "
+    "array_sort(anyarray, bool!, bool!) -> anyarray",
+    "Elements in order: descending if the second argument is true, NULLs first if the third is.",
+    family=_FAMILY,
+)
+def array_sort(context: CallContext, array: pl.Expr, descending: object = False, nulls: object = None) -> pl.Expr:
+    element_type = context.types[0].element
+    if element_type is None or element_type.name not in _SORTED:
+        raise fault.unsupported(f"array_sort of {context.types[0].sql_name}", context.position)
+    nulls_first = descending if nulls is None else nulls
+    return array.list.sort(descending=bool(descending), nulls_last=not nulls_first)
 
 
 def _array_kind(types: tuple[PgType, ...]) -> PgType:

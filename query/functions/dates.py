@@ -164,6 +164,16 @@ def subtract_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> 
     return _shift(context, value, amount, -1, context.types[0])
 
 
+@define("date_add(timestamptz, interval) -> timestamptz", "Later by an interval, in UTC.", family=_FAMILY)
+def later_moment(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
+    return add_interval(context, value, amount)
+
+
+@define("date_subtract(timestamptz, interval) -> timestamptz", "Earlier by an interval, in UTC.", family=_FAMILY)
+def earlier_moment(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
+    return subtract_interval(context, value, amount)
+
+
 @define("+(date, interval) -> timestamp", "Later by an interval.", family=_FAMILY, mirrored="+")
 def date_add_interval(context: CallContext, value: pl.Expr, amount: pl.Expr) -> pl.Expr:
     return _shift(context, value.cast(pl.Datetime("us")), amount, 1, context.result)

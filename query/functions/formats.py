@@ -53,7 +53,8 @@ def template_tokens(context: CallContext, template: object) -> list[Token]:
     family=_FAMILY,
 )
 def to_char_time(context: CallContext, value: pl.Expr, template: object) -> pl.Expr:
-    parsed = template_tokens(context, template)
+    # FX matters to reading alone.
+    parsed = template_tokens(context, str(template).removeprefix("FX"))
     if not parsed:
         return pl.when(value.is_null() & value.is_not_null()).then(pl.lit(""))
     if all(not token.field or (token.field in _NATIVE and token.fill and not token.ordinal) for token in parsed):

@@ -13,6 +13,7 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
+from query.functions.notations import other_notation
 from query.functions.registry import define
 from query.pg.bad_values import UnsupportedLiteral
 
@@ -53,10 +54,13 @@ def parse_template(text: str) -> Template | None:
 @define(
     "to_char(int4, text!) -> text; to_char(int8, text!) -> text; to_char(numeric, text!) -> text; "
     "to_char(float8, text!) -> text",
-    "A number by template: FM, 0, 9, comma, G, point, D, S, MI, PR, %.",
+    "A number by template: FM, 0, 9, comma, G, point, D, S, MI, PR, %, RN, 9.99EEEE.",
     family="Formatting",
 )
 def to_char_number(context: CallContext, value: pl.Expr, template: object) -> pl.Expr:
+    special = other_notation(str(template), context.types[0])
+    if special is not None:
+        return context.rowwise(special, value)
     form = parse_template(str(template))
     if form is None:
         hint = "use FM, 0, 9, comma, point, S, MI, PR"

@@ -8,6 +8,7 @@ last one when it repeats. An operator is a function whose name is the operator i
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final, Protocol
 
 import polars as pl
@@ -181,6 +182,7 @@ def _parse_signature(signature: str, build: Builder, summary: str, family: str) 
     return Function(key, name, parameters, variadic, returned, returned, build, summary, family)
 
 
+@cache
 def type_named(name: str) -> PgType:
     """The type of a signature's word: `int4`, `text[]`."""
     if name.endswith("[]"):

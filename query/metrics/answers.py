@@ -1,5 +1,6 @@
 """Results of PromQL as Prometheus' API writes them (web/api/v1/json_codec.go, util/jsonutil)."""
 
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -7,7 +8,7 @@ import numpy as np
 import orjson
 import polars as pl
 
-from promql.arrays import Bools, Floats, Ints, Objects
+from promql.arrays import Bools, Floats, Ints, Objects, filled
 from promql.evaluate import Result
 from promql.histogram import Bucket, Histogram
 from promql.labels import Labels
@@ -16,6 +17,8 @@ from promql.series import Matrix, Samples
 from promql.tree import Type
 
 _MS_PER_SECOND: Final = 1_000
+# How many values become text at once: many, since each conversion has a cost of its own, and not all of an answer.
+_TEXTS_AT_ONCE: Final = 65_536
 
 
 def time_text(ms: int) -> str:
@@ -35,7 +38,7 @@ def value_texts(values: Floats) -> list[str]:
     size = np.abs(values)
     # Polars' shortest digits are Go's as well, but not its exponents.
     special = ~np.isfinite(values) | ((size != 0) & (size < 1e-4)) | (size >= 1e15)
-    for index in np.flatnonzero(special):
+    for index in np.flatnonzero(special).tolist():
         texts[index] = format_sample(float(values[index]))
     return texts
 
@@ -90,11 +93,39 @@ def _vector(matrix: Matrix, at: int, limit: int) -> Iterator[str]:
 
 def _step_series(matrix: Matrix, times: Ints, limit: int) -> Iterator[str]:
     """In the order of labels, as Prometheus sorts ranges."""
-    openings = [f'[{time_text(int(ms))},"' for ms in times]
-    order = sorted(range(len(matrix.labels)), key=matrix.labels.__getitem__)
-    for row in order[: limit or None]:
-        histograms = None if matrix.histograms is None else matrix.histograms[row]
-        yield _series_text(matrix.labels[row], openings, matrix.values[row], matrix.present[row], histograms)
+    openings = _openings(times)
+    order = sorted(range(len(matrix.labels)), key=matrix.labels.__getitem__)[: limit or None]
+    for first in range(0, len(order), _rows_at_once(len(openings))):
+        rows = order[first : first + _rows_at_once(len(openings))]
+        block = matrix.rows(rows)
+        floats = block.floats
+        texts = value_texts(block.values[floats])
+        ends = np.cumsum(floats.sum(axis=1)).tolist()
+        for row, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
+            chosen = _where(openings, floats[row], end - begin)
+            native = (
+                []
+                if block.histograms is None or block.native is None
+                else _native_points(openings, block.histograms[row], block.native[row])
+            )
+            yield _series_text(block.labels[row], chosen, texts[begin:end], native)
+
+
+def _rows_at_once(steps: int) -> int:
+    return max(_TEXTS_AT_ONCE // max(steps, 1), 1)
+
+
+def _openings(times: Ints) -> list[str]:
+    return [f'[{time_text(ms)},"' for ms in times.tolist()]
+
+
+def _where(openings: list[str], present: Bools, count: int) -> list[str]:
+    return openings if count == len(openings) else [openings[at] for at in np.flatnonzero(present).tolist()]
+
+
+def _native_points(openings: Sequence[str], histograms: Objects, present: Bools) -> list[str]:
+    found = zip(openings, histograms, present, strict=True)
+    return [f"{opening[:-1]}{histogram_text(each)}]" for opening, each, is_there in found if is_there]
 
 
 def _sample_series(samples: Samples | None, limit: int) -> Iterator[str]:
@@ -103,27 +134,22 @@ def _sample_series(samples: Samples | None, limit: int) -> Iterator[str]:
     order = [row for row in range(len(samples.labels)) if samples.starts[row] < samples.starts[row + 1]]
     for row in order[: limit or None]:
         chosen = slice(int(samples.starts[row]), int(samples.starts[row + 1]))
-        openings = [f'[{time_text(int(ms))},"' for ms in samples.times[chosen]]
+        openings = _openings(samples.times[chosen])
         histograms = None if samples.histograms is None else samples.histograms[chosen]
-        present = np.ones(len(openings), dtype=np.bool_)
-        yield _series_text(samples.labels[row], openings, samples.values[chosen], present, histograms)
+        is_native = np.zeros(len(openings), dtype=np.bool_) if histograms is None else filled(histograms)
+        texts = value_texts(samples.values[chosen][~is_native])
+        native = [] if histograms is None else _native_points(openings, histograms, is_native)
+        yield _series_text(samples.labels[row], _where(openings, ~is_native, len(texts)), texts, native)
 
 
-def _series_text(
-    labels: Labels, openings: Sequence[str], values: Floats, present: Bools, histograms: Objects | None
-) -> str:
+def _series_text(labels: Labels, openings: Sequence[str], texts: Sequence[str], native: Sequence[str]) -> str:
+    """A series with its floats, each of which an opening and a text make, and its points of histograms."""
     parts = [f'{{"metric":{metric_text(labels)}']
-    native = [] if histograms is None else [i for i, each in enumerate(histograms) if isinstance(each, Histogram)]
-    are_floats = present.copy()
-    are_floats[native] = False
-    chosen = np.flatnonzero(are_floats)
-    if len(chosen):
-        texts = value_texts(values[chosen])
-        points = '"],'.join(f"{openings[i]}{text}" for i, text in zip(chosen.tolist(), texts, strict=True))
+    if texts:
+        points = '"],'.join(map(operator.add, openings, texts))
         parts.append(f',"values":[{points}"]]')
-    if histograms is not None and native:
-        points = ",".join(f"{openings[i][:-1]}{histogram_text(histograms[i])}]" for i in native if present[i])
-        parts.append(f',"histograms":[{points}]')
+    if native:
+        parts.append(f',"histograms":[{",".join(native)}]')
     return "".join(parts) + "}"
 
 

@@ -17,7 +17,7 @@ from storage.exactly import exactly
 from storage.read.snapshot import Column
 
 # What a process keeps beyond its queries must stay well below what it may retain (query/process/pool.py).
-MOST_BYTES: Final = 128 * 1024 * 1024
+MOST_BYTES: Final = 96 * 1024 * 1024
 FIRST: Final = "\0first"
 LAST: Final = "\0last"
 
@@ -59,16 +59,26 @@ def summarize(rows: pl.LazyFrame, columns: Sequence[Column]) -> pl.DataFrame:
     )
 
 
-def label_sets(summaries: Sequence[pl.DataFrame], start_ms: int | None, end_ms: int | None) -> pl.DataFrame:
-    """The distinct label sets that have a sample in the range, both ends included."""
-    found = (
-        pl.concat(summaries, how="diagonal") if summaries else pl.DataFrame(schema={FIRST: pl.Int64, LAST: pl.Int64})
-    )
+def label_sets(
+    summaries: Sequence[pl.DataFrame],
+    start_ms: int | None,
+    end_ms: int | None,
+    selectors: Sequence[Sequence[Matcher]] = (),
+) -> pl.DataFrame:
+    """The distinct label sets that have a sample in the range, both ends included, and that a selector takes; all where
+    there is no selector."""
+    # Each summary by itself first: of a selector's few series it is cheap to say which are the same.
+    chosen = [matched(_in_range(each, start_ms, end_ms), selectors) for each in summaries]
+    found = pl.concat(chosen, how="diagonal") if chosen else pl.DataFrame()
+    return found.unique() if len(chosen) > 1 else found
+
+
+def _in_range(summary: pl.DataFrame, start_ms: int | None, end_ms: int | None) -> pl.DataFrame:
     if start_ms is not None:
-        found = found.filter(pl.col(LAST) >= start_ms)
+        summary = summary.filter(pl.col(LAST) >= start_ms)
     if end_ms is not None:
-        found = found.filter(pl.col(FIRST) <= end_ms)
-    return found.drop(FIRST, LAST).unique() if len(summaries) > 1 else found.drop(FIRST, LAST)
+        summary = summary.filter(pl.col(FIRST) <= end_ms)
+    return summary.drop(FIRST, LAST)
 
 
 def matched(sets: pl.DataFrame, selectors: Sequence[Sequence[Matcher]]) -> pl.DataFrame:

@@ -60,24 +60,20 @@ def rewrite(node: Node, change: Callable[[Scalar], Scalar | None]) -> Node:
         changed = change(node)
         if changed is not None:
             return cast(Node, changed)
-    if not is_dataclass(node) or isinstance(node, type):
-        return node
     updates: dict[str, object] = {}
-    for slot in fields(node):
-        value = getattr(node, slot.name)
+    for name in _SLOTS.get(type(node), ()):
+        value = getattr(node, name)
         new = _rewrite_part(value, change)
         if new is not value:
-            updates[slot.name] = new
-    return cast(Node, replace(node, **updates)) if updates else node
+            updates[name] = new
+    return replace(node, **updates) if updates else node  # type: ignore[type-var]
 
 
 def _rewrite_part(value: object, change: Callable[[Scalar], Scalar | None]) -> object:
     if isinstance(value, tuple):
         items = [_rewrite_part(item, change) for item in value]
         return tuple(items) if any(new is not old for new, old in zip(items, value, strict=True)) else value
-    if is_dataclass(value) and type(value).__module__ == "query.plan.tree":
-        return rewrite(value, change)
-    return value
+    return rewrite(value, change)
 
 
 def substitute_columns(node: Node, mapping: Mapping[str, Scalar]) -> Node:

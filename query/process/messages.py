@@ -4,6 +4,7 @@ import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Final
 
 from query.parameters import Parameter
 from query.results.options import Options
@@ -29,20 +30,23 @@ class Source:
     """One dataset of the statement. Of its rows those with one of the `permitted_tags` may be read; None: all.
 
     `snapshot` covers the query's time range. Under row-level security it covers all time, because the visible columns
-    follow from it, and `start_ns`, `end_ns` are the range to read.
+    follow from it, and `start_ns`, `end_ns` are the range to read. `needs_range`: the statement's own conditions have
+    to say from when on.
     """
 
     snapshot: Snapshot
     start_ns: int | None
     end_ns: int | None
     permitted_tags: Tags | None = None
+    needs_range: bool = False
 
     def __reduce__(self) -> tuple[Callable[[bytes], "Source"], tuple[bytes]]:
         return _unpickle, (self._pickled,)
 
     @cached_property
     def _pickled(self) -> bytes:
-        return pickle.dumps((self.snapshot, self.start_ns, self.end_ns, self.permitted_tags), pickle.HIGHEST_PROTOCOL)
+        members = self.snapshot, self.start_ns, self.end_ns, self.permitted_tags, self.needs_range
+        return pickle.dumps(members, pickle.HIGHEST_PROTOCOL)
 
 
 @lru_cache(maxsize=8)
@@ -70,6 +74,20 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
+class Route:
+    """Where a statement may run: on the cluster at `url`, if there is one, when it has more than `bytes` to read, or
+    where it was `asked` to, `local` or `spark`. The cluster has `timeout_seconds` for each part of it."""
+
+    url: str | None = None
+    bytes: int = 0
+    timeout_seconds: float = 0.0
+    asked: str | None = None
+
+
+LOCAL: Final = Route()
+
+
+@dataclass(frozen=True, slots=True)
 class Execute:
     """Run the parsed statement over `sources`, by dataset name, and over `listed` if it reads the catalog.
 
@@ -90,3 +108,4 @@ class Execute:
     coding: str
     largest_result_bytes: int
     listed: tuple[Listed, ...] = ()
+    route: Route = LOCAL

@@ -15,18 +15,20 @@ from promql.evaluate import Limits, Result, evaluate
 from promql.format import formatted
 from promql.parse import nodes, parse
 from promql.selecting import reference_times
-from promql.series import Steps
+from promql.series import Samples, Steps
 from promql.tree import Matcher, Node, Range, Selector, Subquery
 from promql.tree_json import as_json
 from query.metrics.answers import data_of, is_truncated
 from query.metrics.exemplars import exemplars
-from query.metrics.label_columns import NAME_COLUMN
+from query.metrics.kept_samples import MOST_ROWS, KeptSamples
+from query.metrics.kept_source import KeptSource
+from query.metrics.label_columns import NAME_COLUMN, TIME_COLUMN
 from query.metrics.lookups import MetricQuestion, answer
 from query.metrics.otlp_names import is_otlp
 from query.metrics.otlp_series import OtlpSource, summarize_points
 from query.metrics.remote_read import query_result, read_response, streamed
 from query.metrics.series import MetricSource, MetricTable, is_metric_name
-from query.metrics.summaries import LabelSummaries, label_sets, matched, summarize
+from query.metrics.summaries import LabelSummaries, label_sets, summarize
 from query.plan.conditions import Conditions
 from query.process.messages import Source
 from query.process.metric_messages import Describe, Evaluate, Expression, Find, MetricLimits, ParseExpression, Read
@@ -34,7 +36,7 @@ from query.process.protocol import Answer
 from query.process.worker import Output
 from query.results.content_coding import Coded
 from storage.files.statistics import Condition
-from storage.read.snapshot import Column, Snapshot
+from storage.read.snapshot import Column, File, Snapshot
 
 # How many warnings and infos an answer has (web/api/v1/api.go).
 MOST_NOTES: Final = 10
@@ -47,12 +49,14 @@ REQUESTS: Final = (ParseExpression, Evaluate, Find, Read, Describe)
 
 class MetricExecution:
     """The current expression, and the summaries of files. `view` gives a source's rows in its range that may satisfy
-    conditions, `scan` those of a part of its snapshot, `visible` the columns that its reader may see."""
+    conditions, `scan` those of a part of its snapshot, `visible` the columns that its reader may see, `has_unconverted`
+    whether some of its rows may be in no file yet."""
 
-    def __init__(self, view: View, scan: Scan, visible: Visible) -> None:
-        self._view, self._scan, self._visible = view, scan, visible
+    def __init__(self, view: View, scan: Scan, visible: Visible, has_unconverted: Callable[[Source], bool]) -> None:
+        self._view, self._scan, self._visible, self._has_unconverted = view, scan, visible, has_unconverted
         self._parsed: tuple[Expression, Node] | None = None
         self._summaries = LabelSummaries()
+        self._kept = KeptSamples()
 
     def handle(self, request: Request, output: Output) -> Answer:
         match request:
@@ -88,9 +92,31 @@ class MetricExecution:
         _write_result(writer, result, expression, request)
         return writer.finish()
 
-    def _source(self, source: Source, limits: MetricLimits) -> MetricSource | OtlpSource:
+    def _source(self, source: Source, limits: MetricLimits) -> MetricSource | KeptSource | OtlpSource:
         table = self._table(source)
-        return OtlpSource(table) if is_otlp(table.stored) else MetricSource(table, *limits.read)
+        if is_otlp(table.stored):
+            return OtlpSource(table)
+        plain = MetricSource(table, *limits.read)
+        snapshot = source.snapshot
+        if not table.has_samples or not _may_be_kept(source, table.stored[TIME_COLUMN]):
+            return plain
+        unconverted = None
+        if self._has_unconverted(source):
+            unconverted = MetricSource(self._part(source, replace(snapshot, files=())), *limits.read)
+        load = partial(self._load, source)
+        return KeptSource(plain, unconverted, self._kept, snapshot, partial(_relevant_files, source), load)
+
+    def _part(self, source: Source, part: Snapshot) -> MetricTable:
+        return MetricTable(self._visible(source), lambda _: self._scan(source, part))
+
+    def _load(self, source: Source, matchers: tuple[Matcher, ...], files: tuple[File, ...]) -> Samples | None:
+        """All samples of files; None if they are not to be kept."""
+        part = replace(source.snapshot, start=None, end=None, files=files, segments=())
+        rows = MetricSource(self._part(source, part), MOST_ROWS, MOST_ROWS)
+        if sum(each.rows for each in files) > MOST_ROWS and rows.count(matchers) > MOST_ROWS:
+            return None
+        samples = rows.all_samples(matchers)
+        return samples if samples.histograms is None else None
 
     def _read(self, request: Read, output: Output) -> Answer:
         source = self._source(request.source, request.limits)
@@ -125,8 +151,7 @@ class MetricExecution:
             )
         else:
             selectors = [_matchers(text) for text in lookup.selectors]
-            sets = matched(self._sets(request.source, lookup), selectors)
-            data, is_cut = answer(lookup, sets)
+            data, is_cut = answer(lookup, self._sets(request.source, lookup, selectors))
         members: dict[str, Any] = {"status": "success", "data": data}
         warnings = _gap_warnings(request.source) + (["results truncated due to limit"] if is_cut else [])
         if warnings:
@@ -134,8 +159,8 @@ class MetricExecution:
         writer.add(orjson.dumps(members))
         return writer.finish()
 
-    def _sets(self, source: Source, lookup: MetricQuestion) -> pl.DataFrame:
-        """The label sets of the range, out of the summaries of its files and of what is in no file yet."""
+    def _sets(self, source: Source, lookup: MetricQuestion, selectors: list[tuple[Matcher, ...]]) -> pl.DataFrame:
+        """The label sets of range and selectors, out of the summaries of its files and of what is in no file yet."""
         snapshot = source.snapshot
         if not self._table(source).has_samples:
             return pl.DataFrame()
@@ -146,13 +171,26 @@ class MetricExecution:
             part = replace(whole, files=(file,), segments=())
             key = snapshot.schema.dataset_id, file.path, tags, len(columns)
             found.append(self._summaries.of(key, partial(self._summarize, source, part)))
-        if snapshot.segments:
-            found.append(self._summarize(source, replace(whole, files=())))
-        return label_sets(found, lookup.start_ms, lookup.end_ms)
+        unconverted = replace(whole, files=())
+        if self._has_unconverted(replace(source, snapshot=unconverted)):
+            found.append(self._summarize(source, unconverted))
+        return label_sets(found, lookup.start_ms, lookup.end_ms, selectors)
 
     def _summarize(self, source: Source, part: Snapshot) -> pl.DataFrame:
         make = summarize_points if is_otlp(columns_by_name(source)) else summarize
         return make(self._scan(source, part), part.schema.columns)
+
+
+def _may_be_kept(source: Source, time_column: str) -> bool:
+    """What a narrowed reader may see differs from reader to reader; other times than samples' do not cut samples."""
+    snapshot = source.snapshot
+    is_bounded = snapshot.start is not None or snapshot.end is not None
+    has_times = snapshot.times_from is None and (snapshot.time_column == time_column or not is_bounded)
+    return source.permitted_tags is None and has_times
+
+
+def _relevant_files(source: Source, matchers: tuple[Matcher, ...]) -> tuple[File, ...]:
+    return source.snapshot.relevant(_conditions(columns_by_name(source), matchers)).files
 
 
 def columns_by_name(source: Source) -> dict[str, str]:
@@ -245,11 +283,13 @@ def _write_result(writer: _Writer, result: Result, expression: Expression, reque
     if is_truncated(result, request.limit):
         warnings.append("results truncated due to limit")
     writer.add(b'{"status":"success","data":')
-    pieces = list(data_of(result, is_range=expression.is_range, limit=request.limit))
+    last = b""
+    for piece in data_of(result, is_range=expression.is_range, limit=request.limit):
+        writer.add(last)
+        last = piece
     if request.stats:
-        pieces[-1] = pieces[-1].removesuffix(b"}") + b',"stats":' + orjson.dumps(_stats(result)) + b"}"
-    for piece in pieces:
-        writer.add(piece)
+        last = last.removesuffix(b"}") + b',"stats":' + orjson.dumps(_stats(result)) + b"}"
+    writer.add(last)
     for name, texts in (("warnings", warnings), ("infos", infos)):
         if texts:
             writer.add(f',"{name}":'.encode() + orjson.dumps(texts))

@@ -1,20 +1,29 @@
 """Values in the text and the binary format of the PostgreSQL protocol, whole columns at a time.
 
-Polars joins bytes (`+` of two binary expressions), so that no value passes through Python, except for intervals,
-numerics and arrays in binary. Source: the send functions of PostgreSQL's types, and "Message Formats" of its manual.
+No value passes through Python but intervals, numerics, bytea, uuid, addresses and arrays in binary. Source: the send
+functions of PostgreSQL's types, and "Message Formats" of its manual.
 """
 
+import math
 import struct
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
-from typing import Final
+from itertools import islice, pairwise
+from typing import Any, Final
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from query.fault import unsupported
+from query.pg.network import parts, read_inet, width_of
 from query.pg.oids import oid
 from query.pg.text_input import read
 from query.pg.types import INTERVAL_TYPE
 from query.results.csv_rows import value_text
+from query.results.row_bytes import COUNT_BYTES, HEAD_BYTES, Bytes, Cells, Fixed, Texts, rows_of_cells
+from query.results.time_text import time_texts
+from storage.exactly import exactly
 
 NULL: Final = b"\xff\xff\xff\xff"
 # Seconds and days from 1970 to 2000, where PostgreSQL counts from.
@@ -23,16 +32,9 @@ DAYS: Final = 10_957
 NS_PER_US: Final = 1_000
 BASE: Final = 10_000
 BASE_DIGITS: Final = 4
-HALF: Final = 65_536
-_HALVES: Final = pl.Series([struct.pack("!H", number) for number in range(HALF)], dtype=pl.Binary)
-_INTEGERS: Final = {
-    pl.Int8: (pl.UInt16, 2),
-    pl.UInt8: (pl.UInt16, 2),
-    pl.Int16: (pl.UInt16, 2),
-    pl.Int32: (pl.UInt32, 4),
-    pl.Int64: (pl.UInt64, 8),
-}
-_INTEGER_BYTES: Final = {"int2": 2, "int4": 4, "int8": 8}
+# PGSQL_AF_INET and PGSQL_AF_INET6 (utils/inet.h).
+_FAMILIES: Final = {4: 2, 6: 3}
+_NUMBERS: Final = {"int2": ">i2", "int4": ">i4", "int8": ">i8", "float4": ">f4", "float8": ">f8"}
 
 
 def text_cell(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
@@ -42,69 +44,82 @@ def text_cell(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
     return value_text(value, dtype, type_name)
 
 
-def text_bytes(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
-    """The same as bytes."""
-    return text_cell(value, dtype, type_name).cast(pl.Binary)
+def cells_of(frame: pl.DataFrame, types: Sequence[str], binary: Sequence[bool]) -> list[Cells]:
+    """The cells of each column, in the binary format where `binary` says so."""
+    texts = frame.select(
+        text_cell(exactly(name), dtype, type_name).alias(str(at))
+        for at, ((name, dtype), type_name, is_binary) in enumerate(
+            zip(frame.schema.items(), types, binary, strict=True)
+        )
+        if not (is_binary or isinstance(dtype, pl.Datetime))
+    )
+    columns = zip(frame.get_columns(), types, binary, strict=True)
+    return [
+        Texts(texts[str(at)])
+        if str(at) in texts.columns
+        else (binary_cells(column, type_name) if is_binary else _times(column, type_name))
+        for at, (column, type_name, is_binary) in enumerate(columns)
+    ]
 
 
-def binary_bytes(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
-    """The binary form of each value; null stays null. Raises UnsupportedSQL for a type that has none here."""
-    if isinstance(dtype, pl.List):
-        return _array(value, dtype, type_name)
+def _times(column: pl.Series, type_name: str) -> Cells:
+    return time_texts(column) or _texts(column, type_name)
+
+
+def _texts(column: pl.Series, type_name: str) -> Texts:
+    return Texts(column.to_frame().select(text_cell(exactly(column.name), column.dtype, type_name)).to_series())
+
+
+def binary_cells(column: pl.Series, type_name: str) -> Cells:
+    """The binary form of each value. Raises UnsupportedSQL for a type that has none here."""
+    if isinstance(column.dtype, pl.List):
+        return Bytes.of(_arrays(column, type_name))
+    numbers = _numbers(column, type_name)
+    if numbers is not None:
+        return Fixed.of(numbers, column.is_null())
     match type_name:
-        case "bool":
-            return pl.when(value).then(pl.lit(b"\x01")).when(~value).then(pl.lit(b"\x00"))
-        case "int2" | "int4" | "int8":
-            return big_endian(value.cast(pl.Int64), _INTEGER_BYTES[type_name])
-        case "float4" | "float8":
-            form = "!f" if type_name == "float4" else "!d"
-            return _each(value, struct.Struct(form).pack)
-        case "timestamp" | "timestamptz":
-            return big_endian(value.dt.epoch("us") - SECONDS * 1_000_000, 8)
-        case "date":
-            return big_endian(value.to_physical().cast(pl.Int64) - DAYS, 4)
-        case "time":
-            return big_endian(value.to_physical() // NS_PER_US, 8)
         case "numeric":
-            return _each(value.cast(pl.String), numeric_bytes)
+            return Bytes.of(_each(column.cast(pl.String), numeric_bytes))
         case "interval":
-            return _each(value.cast(pl.String), interval_bytes)
-        case "jsonb":
-            return pl.lit(b"\x01") + value.cast(pl.Binary)
-        case "bytea":
-            return value
+            return Bytes.of(_each(column.cast(pl.String), interval_bytes))
+        case "inet" | "cidr":
+            return Bytes.of(_each(column, lambda text: inet_bytes(text, is_cidr=type_name == "cidr")))
         case "uuid":
-            return value.cast(pl.String).str.replace_all("-", "", literal=True).str.decode("hex")
+            return Bytes.of(_each(column.cast(pl.String), lambda text: bytes.fromhex(text.replace("-", ""))))
+        case "bytea":
+            return Bytes.of(column.to_list())
+        case "jsonb":
+            return Texts(column.to_frame("v").select(pl.concat_str(pl.lit("\x01"), pl.col("v"))).to_series())
         case "record":
             raise unsupported("a record in binary format", None, "ask for it in text")
         case _:
-            return text_bytes(value, dtype, type_name)
+            return _texts(column, type_name)
 
 
-def with_length(value: pl.Expr) -> pl.Expr:
-    """Each value behind its length, null as -1: a cell of a row."""
-    framed = unsigned(value.bin.size().fill_null(0), 4) + value
-    return pl.when(value.is_null()).then(pl.lit(NULL)).otherwise(framed)
+def _numbers(column: pl.Series, type_name: str) -> NDArray[Any] | None:
+    """Values of a fixed size, big-endian, with anything for null; None for other types."""
+    if type_name in _NUMBERS:
+        return _filled(column).astype(_NUMBERS[type_name])
+    match type_name:
+        case "bool":
+            return column.fill_null(value=False).to_numpy().astype(np.uint8)
+        case "timestamp" | "timestamptz":
+            return (_filled(column.dt.epoch("us")) - SECONDS * 1_000_000).astype(">i8")
+        case "date":
+            return (_filled(column.to_physical()) - DAYS).astype(">i4")
+        case "time":
+            return (_filled(column.to_physical()) // NS_PER_US).astype(">i8")
+        case _:
+            return None
 
 
-def big_endian(value: pl.Expr, size: int) -> pl.Expr:
-    """A signed number in so many bytes; its bits as an unsigned one's, whose high ones are left out."""
-    return unsigned(value.cast(pl.UInt64, wrap_numerical=True), size)
+def _filled(column: pl.Series) -> NDArray[Any]:
+    kind = pl.Float64 if column.dtype.is_float() else pl.Int64
+    return column.cast(kind).fill_null(0).to_numpy()
 
 
-def unsigned(value: pl.Expr, size: int) -> pl.Expr:
-    """An unsigned number in so many bytes, most significant first, two at a time from a table."""
-    table = pl.lit(_HALVES)
-    steps = [pl.lit(1 << 16 * place, dtype=pl.UInt64) for place in reversed(range(size // 2))]
-    halves = [table.gather(value.cast(pl.UInt64) // step % HALF) for step in steps]
-    joined = halves[0]
-    for half in halves[1:]:
-        joined = joined + half
-    return joined
-
-
-def _each(value: pl.Expr, write: object) -> pl.Expr:
-    return value.map_elements(write, return_dtype=pl.Binary)  # type: ignore[arg-type]
+def _each(texts: pl.Series, write: Callable[[str], bytes]) -> list[bytes | None]:
+    return [None if text is None else write(text) for text in texts.to_list()]
 
 
 def numeric_bytes(text: str) -> bytes:
@@ -151,19 +166,52 @@ def interval_bytes(text: str) -> bytes:
     return struct.pack("!qii", microseconds, days, months)
 
 
-def _array(value: pl.Expr, dtype: pl.List, type_name: str) -> pl.Expr:
-    """array_send: dimensions, whether nulls are inside, the elements' type, and the elements as cells."""
-    inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
-    if isinstance(inner, pl.List):
-        raise unsupported("an array of several dimensions in binary format", None, "ask for it in text")
-    element = type_name.removesuffix("[]")
-    number = oid(element)
-    cells = value.list.eval(with_length(binary_bytes(pl.element(), inner, element)))
-    return cells.map_elements(lambda items: _array_bytes(items.to_list(), number), return_dtype=pl.Binary)
+def inet_bytes(text: str, *, is_cidr: bool) -> bytes:
+    """An address: family, bits of the mask, whether it is a cidr, size, bytes (network_send).
+
+    >>> inet_bytes("10.0.0.1/8", is_cidr=False).hex()
+    '020800040a000001'
+    """
+    family, address, bits = parts(read_inet(text))
+    size = width_of(family) // 8
+    return struct.pack("!BBBB", _FAMILIES[family], bits, is_cidr, size) + address.to_bytes(size)
 
 
-def _array_bytes(items: list[bytes], element: int) -> bytes:
-    if not items:
+def _arrays(column: pl.Series, type_name: str) -> list[bytes | None]:
+    """array_send of each value."""
+    element = type_name.rstrip("[]")
+    flat = column
+    while isinstance(flat.dtype, pl.List):
+        flat = flat.filter(flat.list.len() > 0).explode()
+    cells = iter(_framed(binary_cells(flat, element)))
+    return [None if value is None else _array(value, cells, oid(element)) for value in column.to_list()]
+
+
+def _framed(values: Cells) -> list[bytes]:
+    """Each value behind its length."""
+    rows, starts = rows_of_cells(b"D", [values])
+    content, bounds = rows.tobytes(), [*starts.tolist(), rows.size]
+    return [content[start + HEAD_BYTES + COUNT_BYTES : end] for start, end in pairwise(bounds)]
+
+
+def _array(value: list[Any], cells: Iterator[bytes], element: int) -> bytes:
+    """Dimensions, whether nulls are inside, the elements' type, size and lower bound of each dimension, the elements.
+
+    Raises UnsupportedSQL for what is no array of PostgreSQL's, where all of a dimension have the same size.
+    """
+    shape, count = _shape(value), _leaves(value)
+    if count == 0:
         return struct.pack("!iii", 0, 0, element)
-    head = struct.pack("!iiiii", 1, NULL in items, element, len(items), 1)
-    return head + b"".join(items)
+    if math.prod(shape) != count:
+        raise unsupported("an array of arrays of different lengths in binary format", None, "ask for it in text")
+    items = list(islice(cells, count))
+    head = struct.pack("!iii", len(shape), NULL in items, element)
+    return head + b"".join(struct.pack("!ii", size, 1) for size in shape) + b"".join(items)
+
+
+def _shape(value: object) -> list[int]:
+    return [len(value), *_shape(value[0] if value else None)] if isinstance(value, list) else []
+
+
+def _leaves(value: list[Any]) -> int:
+    return sum(_leaves(each) if isinstance(each, list) else 1 for each in value)

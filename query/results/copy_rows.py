@@ -8,9 +8,10 @@ from typing import Final
 
 import polars as pl
 
-from query.results.cells import text_cell
-from query.results.data_rows import block, joined_cells, messages
+from query.results.cells import cells_of, text_cell
+from query.results.data_rows import BLOCK, block, blocks
 from query.results.options import Copy
+from query.results.row_bytes import HEAD_BYTES, LENGTH_BYTES, Buffer, Integers, rows_of_cells, rows_of_lines
 from storage.exactly import exactly
 
 SIGNATURE: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
@@ -31,29 +32,37 @@ class CopyRows:
             return b""
         names = pl.DataFrame([pl.Series(str(at), [name]) for at, name in enumerate(self._names)])
         header = names.select(self._line([self._header_cell(pl.col(name)) for name in names.columns]).alias("row"))
-        return block(messages(b"d", header.to_series()), 0)
+        return block(_message(header.item().encode()))
 
     def rows(self, frame: pl.DataFrame) -> bytes:
         if self._copy.format == "binary":
-            bodies = joined_cells(frame, self._types, [True] * frame.width)
-            first = bodies.head(1).to_frame().select(pl.lit(self._signature) + pl.col("row")).to_series().alias("row")
-            self._signature = b""
-            return block(messages(b"d", first.append(bodies.slice(1))), frame.height)
+            return self._binary_rows(frame)
         columns = zip(self._names, frame.schema.items(), self._types, strict=True)
         cells = [
             self._cell(text_cell(exactly(name), dtype, type_name), is_forced=self._is_forced(shown))
             for shown, (name, dtype), type_name in columns
         ]
         lines = frame.select(self._line(cells).alias("row"))
-        return block(messages(b"d", lines.to_series()), frame.height)
+        return blocks(*rows_of_lines(b"d", lines.to_series()))
+
+    def _binary_rows(self, frame: pl.DataFrame) -> bytes:
+        messages, starts = rows_of_cells(b"d", cells_of(frame, self._types, [True] * frame.width))
+        return self._signed(messages, starts) if self._signature else blocks(messages, starts)
+
+    def _signed(self, messages: Buffer, starts: Integers) -> bytes:
+        """The rows, the first of them behind the signature."""
+        end = int(starts[1]) if len(starts) > 1 else len(messages)
+        first = _message(self._signature + messages[HEAD_BYTES:end].tobytes())
+        self._signature = b""
+        return BLOCK.pack(len(first), 1) + first + blocks(messages[end:], starts[1:] - end)
 
     def end(self) -> bytes:
         if self._copy.format != "binary":
             return b""
-        return block(messages(b"d", pl.Series("row", [self._signature + TRAILER])), 0)
+        return block(_message(self._signature + TRAILER))
 
     def _line(self, cells: Sequence[pl.Expr]) -> pl.Expr:
-        return pl.concat_str(pl.concat_str(*cells, separator=self._copy.delimiter), pl.lit("\n")).cast(pl.Binary)
+        return pl.concat_str(pl.concat_str(*cells, separator=self._copy.delimiter), pl.lit("\n"))
 
     def _is_forced(self, name: str) -> bool:
         return "*" in self._copy.quoted or name in self._copy.quoted
@@ -84,3 +93,8 @@ class CopyRows:
         for character in (copy.delimiter, copy.quote, "\n", "\r"):
             special = special | text.str.contains(character, literal=True)
         return pl.when(special).then(quoted).otherwise(text)
+
+
+def _message(body: bytes) -> bytes:
+    """A CopyData message."""
+    return b"d" + (len(body) + LENGTH_BYTES).to_bytes(LENGTH_BYTES) + body

@@ -6,17 +6,18 @@ never stands in the middle of one when a query is ended. What was measured: docs
 
 import struct
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
+import numpy as np
 import polars as pl
 
-from query.results.cells import binary_bytes, text_bytes, unsigned, with_length
-from storage.exactly import exactly
+from query.results.cells import cells_of
+from query.results.row_bytes import Buffer, Integers, rows_of_cells
 
 BLOCK: Final = struct.Struct("<II")
-COUNT: Final = struct.Struct("!h")
-# The length of a message counts itself.
-LENGTH_BYTES: Final = 4
+# A worker sends a block when it has all of it: small enough that the client reads while the next ones are made.
+BLOCK_BYTES: Final = 128 * 1024
 
 
 class DataRows:
@@ -30,34 +31,24 @@ class DataRows:
         return b""
 
     def rows(self, frame: pl.DataFrame) -> bytes:
-        return block(messages(b"D", joined_cells(frame, self._types, self._binary)), frame.height)
+        return blocks(*rows_of_cells(b"D", cells_of(frame, self._types, self._binary)))
 
     def end(self) -> bytes:
         return b""
 
 
-def joined_cells(frame: pl.DataFrame, types: Sequence[str], binary: Sequence[bool]) -> pl.Series:
-    """Each row as the number of its columns and their cells, as DataRow and binary COPY have it."""
-    columns = zip(frame.schema.items(), types, binary, strict=True)
-    # Step by step: within one select the bytes of a value would be made once for each use of them.
-    values = frame.select(
-        (binary_bytes if is_binary else text_bytes)(exactly(name), dtype, type_name).alias(str(position))
-        for position, ((name, dtype), type_name, is_binary) in enumerate(columns)
-    )
-    cells = values.select(with_length(pl.col(name)).alias(name) for name in values.columns)
-    rows = pl.lit(COUNT.pack(frame.width)) + pl.col("0")
-    for position in range(1, frame.width):
-        rows = rows + pl.col(str(position))
-    return cells.select(rows.alias("row")).to_series()
+def blocks(messages: Buffer, starts: Integers) -> bytes:
+    """Messages of one row each, which begin at `starts`, in blocks."""
+    size = len(messages)
+    firsts = np.unique(np.searchsorted(starts, np.arange(0, size, BLOCK_BYTES))).tolist()
+    pieces: list[bytes | memoryview] = []
+    for first, last in pairwise([*firsts, len(starts)]):
+        if first < last:
+            content = messages[starts[first] : starts[last] if last < len(starts) else size].data
+            pieces += [BLOCK.pack(len(content), last - first), content]
+    return b"".join(pieces)
 
 
-def messages(kind: bytes, bodies: pl.Series) -> bytes:
-    """Messages of one kind with these bodies."""
-    body = pl.col(bodies.name)
-    framed = pl.lit(kind) + unsigned(body.bin.size() + LENGTH_BYTES, 4) + body
-    return b"".join(bodies.to_frame().select(framed).to_series().to_list())
-
-
-def block(content: bytes, rows: int) -> bytes:
-    """A block of whole messages; of no rows if they are about something else."""
-    return BLOCK.pack(len(content), rows) + content
+def block(content: bytes) -> bytes:
+    """A block of whole messages that are not about rows."""
+    return BLOCK.pack(len(content), 0) + content

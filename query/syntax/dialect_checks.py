@@ -16,6 +16,8 @@ from query.fault import AMBIGUOUS_FUNCTION, SYNTAX_ERROR, UNDEFINED_FUNCTION, UN
 
 _STARTS: Final = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN)
 _OPERATORS: Final = ("==", "<=>", "!")
+# Of every kind, E'!' among them.
+_QUOTED: Final = (TokenType.IDENTIFIER, *(kind for kind in TokenType if kind.name.endswith("STRING")))
 _WORDS: Final = ("RLIKE", "REGEXP", "GLOB", "DIV", "QUALIFY", "PREWHERE", "SEMI", "ANTI", "ASOF", "PIVOT", "UNPIVOT")
 _AFTER_COMMA: Final = (TokenType.COMMA, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.FROM, TokenType.WHERE)
 _BEFORE_SUBSCRIPT: Final = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.IDENTIFIER, TokenType.VAR)
@@ -137,7 +139,7 @@ def _check_place(tokens: Sequence[Token], index: int, open_brackets: Sequence[_B
 def _check_words(token: Token, before: Token | None, after: Token | None) -> None:
     token_type, upper = token.token_type, token.text.upper()
     negation = token.text == "!" and after is not None and after.text.startswith("~")
-    if token.text in _OPERATORS and not negation and token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
+    if token.text in _OPERATORS and not negation and token_type not in _QUOTED:
         raise invalid(UNDEFINED_FUNCTION, f"operator does not exist: {token.text}", token.start + 1)
     if token_type == TokenType.RLIKE and upper in _WORDS:
         raise _near(token)

@@ -50,7 +50,10 @@ def outcome(read: Any, encoded: list[list[bytes]]) -> Any:
 
 
 def by_place(encoded: list[list[bytes]]) -> dict[str, dict[int, Any]]:
-    return {name: column.by_row() for name, column in columns_of(encoded, protobuf_reader._pair).items()}
+    return {
+        name: column.by_row()
+        for name, column in columns_of(encoded, protobuf_reader._pair, protobuf_reader._TEXT_TAGS).items()
+    }
 
 
 @given(st.lists(st.lists(PAIRS, max_size=4), max_size=8))

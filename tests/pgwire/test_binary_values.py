@@ -1,6 +1,7 @@
 """Parameters in binary format say what psycopg, asyncpg and pgx mean by them: psycopg's dumpers against our reader."""
 
 import datetime as dt
+import ipaddress
 import uuid
 from decimal import Decimal
 
@@ -35,6 +36,8 @@ NOON = dt.datetime(2026, 1, 2, 12, 30, 15, 250000, tzinfo=dt.UTC)
         (dt.date(1999, 12, 31), "1999-12-31"),
         (dt.time(1, 2, 3, 4), "01:02:03.000004"),
         (dt.timedelta(days=2, seconds=1), "0 months 2 days 1000000 microseconds"),
+        (ipaddress.ip_interface("10.0.0.1/8"), "10.0.0.1/8"),
+        (ipaddress.ip_network("2001:db8::/32"), "2001:db8::/32"),
         (uuid.UUID(int=5), "00000000-0000-0000-0000-000000000005"),
         (Jsonb({"a": 1}), '{"a": 1}'),
         ([Int8(1), None, Int8(3)], '{"1",NULL,"3"}'),

@@ -1,11 +1,14 @@
 """The catalogue as clients see it: exactly what their login may see, by a PostgreSQL that they cannot harm."""
 
+import threading
+
 import psycopg
 import pytest
 
 from embedded_postgres import server
 from pgwire.catalogue import template
 from pgwire.catalogue.cluster import KIND
+from pgwire.catalogue.databases import Viewer
 from tests.pgwire.conftest import Door
 
 pytestmark = pytest.mark.service
@@ -122,14 +125,83 @@ def test_settings_of_the_server_are_out_of_sight(connection: psycopg.Connection)
         connection.execute("SELECT current_setting('data_directory')")
 
 
+ENDLESS = (
+    "SELECT count(*) FROM pg_attribute a, pg_attribute b, pg_attribute c, pg_attribute d WHERE a.attnum > b.attnum"
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "limit"), [(None, "15000ms"), (100.0, "15000ms"), (0.25, "250ms"), (0.0001, "1ms")], ids=str
+)
+def test_a_question_has_a_time_limit_that_a_session_can_only_shorten(asked: float | None, limit: str):
+    viewer = Viewer("rights", "ann", "weir", 1, "public", "tag", asked)
+
+    assert f"SET statement_timeout = '{limit}'" in viewer.prelude
+
+
 def test_a_long_question_ends(connection: psycopg.Connection):
-    endless = (
-        "SELECT count(*) FROM pg_attribute a, pg_attribute b, pg_attribute c, pg_attribute d WHERE a.attnum > b.attnum"
-    )
+    connection.execute("SET statement_timeout = '700ms'")
 
     with pytest.raises(psycopg.errors.QueryCanceled):
-        connection.execute(endless)
+        connection.execute(ENDLESS)
+    connection.execute("RESET statement_timeout")
     assert connection.execute("SELECT count(*) FROM pg_class WHERE relname = 'app'").fetchone() == (1,)
+
+
+def test_a_question_can_be_cancelled(connection: psycopg.Connection):
+    """Whichever worker the request comes to. Each second, since the question may not have begun."""
+    is_over = threading.Event()
+
+    def cancel() -> None:
+        while not is_over.wait(1):
+            connection.cancel_safe()
+
+    canceller = threading.Thread(target=cancel)
+    canceller.start()
+    with pytest.raises(psycopg.errors.QueryCanceled, match="user request"):
+        connection.execute(ENDLESS)
+    is_over.set()
+    canceller.join()
+    assert connection.execute("SELECT count(*) FROM pg_class WHERE relname = 'app'").fetchone() == (1,)
+
+
+def test_a_request_to_cancel_ends_no_other_session(door: Door, connection: psycopg.Connection):
+    with door.connect() as other:
+        timer = threading.Timer(0.5, other.cancel_safe)
+        timer.start()
+        connection.execute("SET statement_timeout = '3s'")
+        with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
+            connection.execute(ENDLESS)
+        timer.join()
+
+
+def reads(*datasets: str) -> list[dict[str, object]]:
+    return [{"privilege": "reader", "resource": {"stream": name}} for name in datasets]
+
+
+def test_rights_that_change_change_the_catalogue_of_open_sessions(door: Door):
+    """What is kept of the tables that somebody sees belongs to the rights, and to the version of the schemas."""
+    door.service.ingest("pg-later", [{"a": 1}])
+    with door.connect("pg-changed", door.service.make_key("pg-changed", *reads("app"))) as reader:
+        assert reader.execute(TABLES).fetchall() == [("app",)]
+
+        door.service.call("PUT", "/api/v1/role/pg-changed", json=reads("app", "pg-later")).raise_for_status()
+
+        assert reader.execute(TABLES).fetchall() == [("app",), ("pg-later",)]
+        door.service.call("PUT", "/api/v1/role/pg-changed", json=reads("pg-later")).raise_for_status()
+        assert reader.execute(TABLES).fetchall() == [("pg-later",)]
+
+
+def test_a_dropped_column_is_gone_at_once(door: Door, connection: psycopg.Connection):
+    door.service.ingest("pg-shrinks", [{"a": 1, "b": 2}])
+    asked = "SELECT attname FROM pg_attribute WHERE attrelid = '\"pg-shrinks\"'::regclass AND attnum > 0"
+    assert ("b",) in connection.execute(asked).fetchall()
+    listed = door.service.call("GET", "/api/v1/logstream/pg-shrinks/columns").json()
+    number = next(each["id"] for each in listed if each["name"] == "b")
+
+    door.service.call("DELETE", f"/api/v1/logstream/pg-shrinks/columns/{number}").raise_for_status()
+
+    assert ("b",) not in connection.execute(asked).fetchall()
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Statements of a session: what clients of PostgreSQL rely on, and what they are told when something is wrong."""
 
 import datetime as dt
+import ipaddress
 import threading
 import time
 from decimal import Decimal
@@ -10,6 +11,7 @@ import pytest
 from psycopg import sql
 
 from tests.pgwire.conftest import EVENTS, Door
+from tests.running import ADMIN
 
 pytestmark = pytest.mark.service
 SLOW = "SELECT count(*) FROM app a, app b, app c WHERE a.took + b.took * c.took > 3"
@@ -76,6 +78,17 @@ def test_parameters_have_the_type_that_their_place_wants(
     connection: psycopg.Connection, asked: str, values: tuple, expected: object, form: str
 ):
     assert connection.execute(asked.replace("%s", form), values).fetchone()[0] == expected
+
+
+def test_addresses_are_addresses(connection: psycopg.Connection):
+    """Text and binary; as a parameter as well."""
+    given = ipaddress.ip_interface("10.1.2.3/8")
+    asked = "SELECT %s::inet AS a, '10.0.0.0/8'::cidr AS b, ARRAY['::1'::inet] AS c, host(%s::inet) AS d"
+    expected = (given, ipaddress.ip_network("10.0.0.0/8"), [ipaddress.ip_address("::1")], "10.1.2.3")
+    for binary in (False, True):
+        cursor = connection.cursor(binary=binary)
+        assert cursor.execute(asked, (given, given)).fetchone() == expected
+        assert [column.type_code for column in cursor.description or ()] == [869, 650, 1041, 25]
 
 
 def test_a_statement_is_described_before_its_values_are_known(connection: psycopg.Connection):
@@ -153,6 +166,20 @@ def test_names_with_schema_and_database(connection: psycopg.Connection):
     asked = 'SELECT "public"."app"."level", public.app.took FROM "weir"."public"."app" ORDER BY 2 LIMIT 1'
 
     assert connection.execute(asked).fetchone() == ("info", 0.0)
+
+
+def test_names_with_the_sessions_own_database(door: Door):
+    """With several tenants a database is a tenant; with one it may have the user's name."""
+    with door.connect(dbname=ADMIN[0]) as connection:
+        asked = f'SELECT count(*) FROM "{ADMIN[0]}".public.app WHERE {ADMIN[0]} . public . app.took >= 0'
+        assert connection.execute(asked).fetchone() == (1000,)
+        listed = f"SELECT count(*) FROM {ADMIN[0]}.information_schema.tables WHERE table_name = 'app'"
+        assert connection.execute(listed).fetchone() == (1,)
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            connection.execute("SELECT count(*) FROM other.public.app")
+        with pytest.raises(psycopg.errors.UndefinedColumn) as caught:
+            connection.execute(f"SELECT nope FROM {ADMIN[0]}.public.app")
+    assert caught.value.diag.statement_position == "8"
 
 
 def test_a_with_does_not_hide_a_dataset_that_is_named_with_its_schema(connection: psycopg.Connection):

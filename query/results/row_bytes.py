@@ -1,0 +1,161 @@
+"""Rows as messages of the PostgreSQL protocol, a frame at a time: lengths and values into the bytes that Polars wrote.
+
+Polars' CSV writer joins the texts of all columns faster than anything else at hand; between them it leaves room for
+lengths, which NumPy fills in, as it does values that are no text. What was measured: docs/decisions/pgwire.md.
+"""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from errors import InternalError
+
+Integers = NDArray[np.int64]
+Buffer = NDArray[np.uint8]
+
+LENGTH_BYTES: Final = 4
+COUNT_BYTES: Final = 2
+KIND_BYTES: Final = 1
+# The writer wants a separator; it is one byte of the room for a length.
+SEPARATOR: Final = "\0"
+HEAD_BYTES: Final = KIND_BYTES + LENGTH_BYTES
+NULL_LENGTH: Final = -1
+# Values that are longer on average are copied one by one: all at once, each byte takes 24 more for its place.
+LONG_BYTES: Final = 64
+_ROOMS: Final = pl.Series("rooms", ["\0" * size for size in range(64)])
+
+
+class Cells(Protocol):
+    """The values of a column. `texts`: what is written, null for null; zeros where `place` puts something else."""
+
+    @property
+    def texts(self) -> pl.Series: ...
+    def place(self, out: Buffer, at: Integers) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Values that are text."""
+
+    texts: pl.Series
+
+    def place(self, out: Buffer, at: Integers) -> None:
+        """They are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Values of one size, big-endian: whatever stands at the place of a null is left out."""
+
+    texts: pl.Series
+    values: NDArray[Any]
+
+    @classmethod
+    def of(cls, values: NDArray[Any], is_null: pl.Series) -> "Fixed":
+        return cls(room(np.full(len(values), values.dtype.itemsize), is_null), values)
+
+    def place(self, out: Buffer, at: Integers) -> None:
+        is_valid = self.texts.is_not_null().to_numpy()
+        put(out, at[is_valid], self.values[is_valid])
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Values of any bytes, one after another in `content`."""
+
+    texts: pl.Series
+    content: Buffer
+
+    @classmethod
+    def of(cls, values: Sequence[bytes | None]) -> "Bytes":
+        given = [b"" if value is None else value for value in values]
+        is_null = pl.Series([value is None for value in values], dtype=pl.Boolean)
+        sizes = np.fromiter(map(len, given), np.int64, len(given))
+        return cls(room(sizes, is_null), np.frombuffer(b"".join(given), np.uint8))
+
+    def place(self, out: Buffer, at: Integers) -> None:
+        sizes = byte_sizes(self.texts)
+        before = np.cumsum(sizes) - sizes
+        if self.content.size > LONG_BYTES * len(sizes):
+            for start, first, size in zip(at.tolist(), before.tolist(), sizes.tolist(), strict=True):
+                out[start : start + size] = self.content[first : first + size]
+            return
+        out[np.repeat(at - before, sizes) + np.arange(self.content.size)] = self.content
+
+
+def room(sizes: NDArray[Any], is_null: pl.Series) -> pl.Series:
+    """As many zero bytes for each value."""
+    longest = int(sizes.max(initial=0))
+    table = _ROOMS if longest < len(_ROOMS) else None
+    if table is None:
+        made = pl.Series(["\0" * int(size) for size in sizes], dtype=pl.String)
+    else:
+        made = table.gather(pl.Series(sizes, dtype=pl.UInt32))
+    return pl.select(pl.when(~is_null).then(made)).to_series()
+
+
+def byte_sizes(texts: pl.Series) -> Integers:
+    """The bytes of each text; 0 for null."""
+    sizes: Integers = texts.str.len_bytes().fill_null(0).to_numpy().astype(np.int64)
+    return sizes
+
+
+def put(out: Buffer, at: Integers, values: NDArray[Any]) -> None:
+    """Copy each value's bytes to its place. Places need no alignment: every byte begins a window."""
+    if at.size:
+        size = values.dtype.itemsize
+        window: NDArray[Any] = np.ndarray((out.size - size + 1,), values.dtype, buffer=out.data, strides=(1,))
+        window[at] = values
+
+
+def rows_of_cells(kind: bytes, cells: Sequence[Cells]) -> tuple[Buffer, Integers]:
+    """A message for each row, of the number of its columns and each value behind its length (null: -1), as DataRow and
+    binary COPY have it; and where each message begins."""
+    head = kind.decode() + "\0" * (LENGTH_BYTES + COUNT_BYTES + LENGTH_BYTES - len(SEPARATOR))
+    out = _written(head, "\0" * (LENGTH_BYTES - 2 * len(SEPARATOR)), [each.texts for each in cells])
+    sizes = [byte_sizes(each.texts) for each in cells]
+    fixed = HEAD_BYTES + COUNT_BYTES + LENGTH_BYTES * len(cells)
+    starts = _framed(out, np.add.reduce(sizes) + np.full(len(sizes[0]), fixed))
+    put(out, starts + HEAD_BYTES, np.full(len(starts), len(cells), ">u2"))
+    at = starts + HEAD_BYTES + COUNT_BYTES
+    for each, size in zip(cells, sizes, strict=True):
+        shown = np.where(each.texts.is_null().to_numpy(), NULL_LENGTH, size)
+        put(out, at, shown.astype(">i4"))
+        each.place(out, at + LENGTH_BYTES)
+        at = at + LENGTH_BYTES + size
+    return out, starts
+
+
+def rows_of_lines(kind: bytes, lines: pl.Series) -> tuple[Buffer, Integers]:
+    """A message for each line, and where each begins."""
+    out = _written(kind.decode() + "\0" * (LENGTH_BYTES - len(SEPARATOR)), "", [lines])
+    return out, _framed(out, byte_sizes(lines) + HEAD_BYTES)
+
+
+def _framed(out: Buffer, sizes: Integers) -> Integers:
+    """Where each message of these sizes begins, with its length put in, which does not count the kind."""
+    ends = np.cumsum(sizes)
+    if out.size != (ends[-1] if ends.size else 0):
+        raise InternalError("rows were written with other lengths than their values have")
+    starts = ends - sizes
+    put(out, starts + KIND_BYTES, (sizes - KIND_BYTES).astype(">u4"))
+    return starts
+
+
+def _written(head: str, gap: str, columns: Sequence[pl.Series]) -> Buffer:
+    """`head` and the columns' texts of each row, one after another; between columns `gap` within two separators."""
+    height = len(columns[0])
+    parts = [pl.repeat(head, height, eager=True)]
+    for column in columns:
+        parts += [column] if len(parts) == 1 else [pl.repeat(gap, height, eager=True), column]
+    frame = pl.DataFrame([part.alias(str(at)) for at, part in enumerate(parts)])
+    written = io.BytesIO()
+    frame.write_csv(
+        written, include_header=False, separator=SEPARATOR, line_terminator="", quote_style="never", null_value=""
+    )
+    return np.frombuffer(written.getbuffer(), np.uint8)
