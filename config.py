@@ -189,6 +189,15 @@ class Settings:
     promql_experimental: bool = setting(
         _boolean, False, "also what Prometheus has behind `--enable-feature=promql-experimental-functions`"
     )
+    spark_url: str | None = setting(
+        _url("sc"),
+        None,
+        "Spark Connect of an existing cluster for large queries, as `sc://host:15002/;token=...`; unset: none",
+        secret=True,
+    )
+    spark_bytes: int = setting(
+        _size, 8 * GIB, "bytes of files after pruning above which a query runs on that cluster, unless it says where"
+    )
     flush_seconds: float = setting(_seconds, 5.0, "age at which a segment with data is sealed for conversion")
     iceberg_seconds: float = setting(
         _seconds_or_never, 10.0, "most seconds from a Parquet file to its being in the Iceberg table; 0: no tables"

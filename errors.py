@@ -104,6 +104,12 @@ class UnsupportedSQL(InvalidRequest):
     code = "unsupported_sql"
 
 
+class UnsupportedOnCluster(UnsupportedSQL):
+    """The statement has to run on the cluster, which cannot do so exactly as PostgreSQL would; `engine` chooses."""
+
+    code = "unsupported_on_cluster"
+
+
 class InvalidPromQL(InvalidRequest):
     """The expression is not PromQL: syntax, unknown function, wrong types. The text says where."""
 
@@ -444,11 +450,23 @@ class StorageUnavailable(Overloaded):
     code = "storage_unavailable"
 
 
+class ClusterUnavailable(Overloaded):
+    """The cluster that the statement has to run on is not there, or cannot take it now."""
+
+    code = "cluster_unavailable"
+
+
 class HostMissing(Overloaded):
     """`host` holds events that are nowhere else yet and cannot be asked; so nothing is answered without them, unless
     the operator wants it and the answer says so."""
 
     code = "host_missing"
+
+
+class ClusterFailed(WeirError):
+    """The cluster gave up on a statement for a reason of its own, which its log tells."""
+
+    code = "cluster_failed"
 
 
 class InternalError(WeirError):

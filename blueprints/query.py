@@ -86,6 +86,7 @@ def _question(members: Mapping[str, Any], now_ns: int) -> Question:
         options=Options(format, members["fields_form"], members["send_null"], members["escape_formulas"]),
         coding="identity" if format is Format.PARQUET else accepted_coding(),
         privileged=may(caller(), Action.ADMINISTER),
+        engine=members["engine"],
     )
 
 

@@ -6,7 +6,7 @@ while it was collected.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -98,8 +98,10 @@ def bind_statement(statement: Statement, schemas: Mapping[str, Schema], now: dat
     return Query(query.relation, outputs, environment.timeless and not is_volatile(query.relation))
 
 
-def lower_statement(statement: Statement, query: Query, tables: Mapping[str, Table]) -> Compiled:
-    """The bound statement over its tables. Raises UnsupportedSQL."""
+def lower_statement(
+    statement: Statement, query: Query, tables: Mapping[str, Table], route: Sequence[str] = ()
+) -> Compiled:
+    """The bound statement over its tables; EXPLAIN begins with `route`. Raises UnsupportedSQL."""
     statements = Statements()
     frames = {name: table.frame for name, table in tables.items()}
     try:
@@ -111,7 +113,7 @@ def lower_statement(statement: Statement, query: Query, tables: Mapping[str, Tab
         ResultField(name, output.field.type.output_name) for name, output in zip(names, query.outputs, strict=True)
     )
     compiled = Compiled(answer(frame, query.outputs, names), fields, tuple(statements.log))
-    return explain(statement, tables, compiled) if statement.explain else compiled
+    return explain(statement, tables, compiled, route) if statement.explain else compiled
 
 
 def table_schema(table: Table) -> Schema:
@@ -119,10 +121,13 @@ def table_schema(table: Table) -> Schema:
     return schema_of(table.frame.collect_schema().items(), table.json_columns)
 
 
-def explain(statement: Statement, tables: Mapping[str, Table], compiled: Compiled) -> Compiled:
+def explain(
+    statement: Statement, tables: Mapping[str, Table], compiled: Compiled, route: Sequence[str] = ()
+) -> Compiled:
     """What EXPLAIN answers: one row of text per line, and nothing is read."""
     row_level_security = any(tables[name].row_level_security for name in statement.datasets if name in tables)
     lines = [
+        *route,
         *(f"Dataset {name}: {tables[name].source or 'all rows'}" for name in statement.datasets if name in tables),
         *(f"Reads {line}" for line in ([] if row_level_security else pushed_down(compiled.frame))),
         *(f"Step {number}: {step}" for number, step in enumerate(compiled.steps, 1)),

@@ -4,7 +4,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -14,7 +14,7 @@ from query.fault import unsupported
 from query.metrics.lookups import MetricQuestion
 from query.metrics.remote_read import ReadQuery
 from query.parameters import Parameter
-from query.process.messages import Execute, Listed, Look, Parse, Source
+from query.process.messages import Execute, Listed, Look, Parse, Route, Source
 from query.process.metric_messages import Describe, Evaluate, Expression, Find, MetricLimits, ParseExpression, Read
 from query.process.pool import Lease, Limits, OnWait, Pool, ignore
 from query.process.protocol import Answer
@@ -54,7 +54,8 @@ class Question:
     """One query as it was asked. `tenant` and `identity` (kind and name) say by whom; `now_ns` is its `now()`.
 
     `privileged`: it may take the slot that is kept for administrators and alerts. `id_prefix` begins the query's id,
-    by which the session that asks can end it. `timeout_seconds`: less time than others have.
+    by which the session that asks can end it. `timeout_seconds`: less time than others have. `engine`: where it has to
+    run, `local` or `spark`; None: where it fits.
     """
 
     tenant: str
@@ -67,6 +68,7 @@ class Question:
     privileged: bool = False
     id_prefix: str = ""
     timeout_seconds: float | None = None
+    engine: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ class QueryService:
             waiting_seconds=settings.query_queue_seconds,
         )
         self._largest_result_bytes = settings.query_result_bytes
+        self._route = Route(settings.spark_url, settings.spark_bytes, settings.query_timeout_seconds)
         self._host = SlotTable(settings.data_dir / "queries", settings.query_concurrency)
         self._pool = Pool(self._host, limits, module, on_wait)
 
@@ -258,7 +261,8 @@ class QueryService:
 
     def _execute(self, question: Question, sources: Mapping[str, Source], listed: tuple[Listed, ...]) -> Execute:
         limit = self._largest_result_bytes
-        return Execute(sources, question.now_ns, question.options, question.coding, limit, listed)
+        route = replace(self._route, asked=question.engine)
+        return Execute(sources, question.now_ns, question.options, question.coding, limit, listed, route)
 
     def queries(self, tenant: str) -> list[Query]:
         """The queries of the tenant that wait or run on this host."""

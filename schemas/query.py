@@ -8,6 +8,7 @@ from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
 from schemas.member_names import MemberNames
 
 MOST_PARAMETERS: Final = 1000
+ENGINES: Final = ("local", "spark")
 SCALARS: Final = (str, int, float, bool, type(None))
 
 
@@ -42,6 +43,7 @@ class QuerySchema(Schema):
         load_default=(),
         validate=validate.Length(max=MOST_PARAMETERS),
     )
+    engine = fields.String(load_default=None, allow_none=True, validate=validate.OneOf(ENGINES))
     fields_form = fields.Boolean(data_key="fields", load_default=False)
     send_null = fields.Boolean(data_key="sendNull", load_default=True)
     escape_formulas = fields.Boolean(data_key="escapeFormulas", load_default=False)

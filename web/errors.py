@@ -29,6 +29,7 @@ STATUSES: Final[Mapping[type[WeirError], int]] = {
     errors.TooManyAttempts: 429,
     errors.TooManyTails: 429,
     errors.InternalError: 500,
+    errors.ClusterFailed: 502,
     errors.Overloaded: 503,
     errors.TimedOut: 504,
 }

@@ -1,10 +1,11 @@
 // Dashboards: the list, and how one comes to be: drawn here, or brought from Grafana.
 import { html, useState } from "../vendor/core.js";
 import { get, post, session } from "../lib/api.js";
+import { datasets, loadDatasets } from "../lib/datasets.js";
 import { formatAgo } from "../lib/format.js";
 import { importGrafana } from "../lib/grafana.js";
 import { go, route, routeTo } from "../lib/route.js";
-import { Dialog, Field } from "../parts/controls.js";
+import { Dialog, Field, Select } from "../parts/controls.js";
 import { Empty, Fault, Wait, useAction, useAsync } from "../parts/states.js";
 import { Board } from "./dashboard.js";
 
@@ -44,7 +45,12 @@ function NewBoard({ close }) {
 function Import({ close }) {
   const [text, setText] = useState("");
   const [found, setFound] = useState(null);
+  const [dataset, setDataset] = useState("");
   const { act, error, busy } = useAction();
+  useAsync(loadDatasets, []);
+  const metrics = (datasets.value ?? []).filter((each) => each.telemetryType === "metrics").map((each) => each.name);
+  const chosen = dataset || metrics[0] || "";
+  const asksPromql = found?.tiles?.some((each) => each.promql);
   const read = (value) => {
     setText(value);
     try {
@@ -59,7 +65,7 @@ function Import({ close }) {
   };
   const submit = async (event) => {
     event.preventDefault();
-    const made = await act(() => post("/api/v1/dashboards", { title: found.title, tiles: found.tiles }));
+    const made = await act(() => post("/api/v1/dashboards", { title: found.title, tiles: found.tiles.map((each) => (each.promql && chosen ? { ...each, dataset: chosen } : each)) }));
     if (made) go(["dashboards", made.dashboardId]);
   };
   return html`<${Dialog} title="Import from Grafana" close=${close}><form class="column" onSubmit=${submit}>
@@ -67,6 +73,8 @@ function Import({ close }) {
     <${Field} label="File"><input type="file" accept="application/json,.json" onChange=${choose} /><//>
     <${Field} label="Or its JSON"><textarea value=${text} onInput=${(event) => read(event.target.value)}></textarea><//>
     ${found?.failed && html`<div class="fault" role="alert">This is no JSON: ${found.failed.message}</div>`}
+    ${asksPromql && metrics.length > 0 && html`<${Select} label="Dataset of its PromQL" value=${chosen} options=${metrics} onChange=${setDataset} />`}
+    ${asksPromql && !metrics.length && html`<div class="notice">There is no dataset of metrics yet: say later in each tile which one its PromQL is about.</div>`}
     ${found?.tiles && html`<div><strong>${found.title}</strong>: ${found.tiles.length} tiles${found.skipped.length ? html`, left out: <ul>${found.skipped.map((each, at) => html`<li key=${at}>${each.title}: ${each.reason}</li>`)}</ul>` : ""}</div>`}
     <${Fault} error=${error} />
     <div class="actions"><button class="primary" disabled=${busy || !found?.tiles?.length}>Import</button></div>

@@ -69,8 +69,9 @@ export function Editor({ value, onChange, run, fault, label = "Statement" }) {
   const host = useRef(null);
   const view = useRef(null);
   const library = useRef(null);
-  const latest = useRef({});
-  latest.current = { onChange, run };
+  /** @type {{current: {onChange: (text: string) => void, run: () => void, told: string[]}}} `told`: what has not come back yet */
+  const latest = useRef({ onChange, run, told: [] });
+  Object.assign(latest.current, { onChange, run });
   const [ready, setReady] = useState(false);
   useEffect(() => {
     let gone = false;
@@ -88,13 +89,22 @@ export function Editor({ value, onChange, run, fault, label = "Statement" }) {
   }, []);
   useEffect(() => {
     const editor = view.current;
-    if (!editor || editor.state.doc.toString() === value) return;
+    const echo = latest.current.told.indexOf(value);
+    latest.current.told.splice(0, echo + 1);
+    // What was written here comes back late, when there is more already: it must not be taken for a change from outside.
+    if (!editor || echo >= 0 || editor.state.doc.toString() === value) return;
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
+    latest.current.told.length = 0;
   }, [value, ready]);
   useEffect(() => {
     if (view.current) library.current.setFault(view.current, fault ? wordAt(view.current.state.doc.toString(), fault) : null);
   }, [fault, ready]);
   return html`<div class="editor" ref=${host}>${!ready && html`<${Wait} on=${true} />`}</div>`;
+}
+
+function tell(latest, text) {
+  latest.told.push(text);
+  latest.onChange(text);
 }
 
 function build(found, parent, doc, latest, label) {
@@ -127,7 +137,7 @@ function build(found, parent, doc, latest, label) {
         keymap.of([...found.completionKeymap, ...found.closeBracketsKeymap, ...found.defaultKeymap, ...found.historyKeymap]),
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false" }),
-        EditorView.updateListener.of((update) => update.docChanged && latest.current.onChange(update.state.doc.toString())),
+        EditorView.updateListener.of((update) => update.docChanged && tell(latest.current, update.state.doc.toString())),
         look(EditorView),
       ],
     }),

@@ -9,28 +9,31 @@ import polars as pl
 from columns import POLARS_TYPES, ColumnType
 from errors import InternalError, QueryTooLarge, WeirError
 from query import engine
-from query.engine import Table
+from query.engine import Compiled, Table
 from query.lower.first_by_time import first_by_time
 from query.pg.types import PgType
 from query.plan.conditions import Conditions, file_conditions
 from query.plan.environment import Schema, schema_of
 from query.plan.text_search import text_conditions
 from query.plan.tree import Relation
-from query.process import information_schema, newest_files, whole_files, worker
+from query.process import information_schema, newest_files, routing, worker
 from query.process.dataset_view import DatasetView, scan_size
 from query.process.description import SELF_DESCRIBED, description
-from query.process.messages import Execute, Listed, Look, Parse, Source
+from query.process.messages import Execute, Listed, Look, Parse, Route, Source
 from query.process.metric_execution import REQUESTS, MetricExecution, Request
 from query.process.protocol import Answer
 from query.process.required_range import require_ranges
 from query.process.result_cache import RecordingOutput, ResultCache, key_of
+from query.process.routing import Choice, ClusterRun
 from query.process.row_level_security import RowLevelSecurity
 from query.process.source_cache import CachedSource, SourceCache
 from query.process.statement_cache import PreparedStatement, StatementCache
+from query.process.whole_files import KnownParts, known_parts
 from query.process.worker import Emit, Output
 from query.results import formats
 from query.results.content_coding import Coded
 from query.results.options import Format, Options
+from query.syntax.parse import Statement
 from storage.exactly import exactly
 from storage.files.text_conditions import TextConditions
 from storage.read.fingerprint import is_outside_range
@@ -162,7 +165,10 @@ class Execution:
                 views[name] = self._narrow(replace(views[name], conditions=tuple(conditions)), texts[name])
         if not statement.explain and request.options.format is not Format.DESCRIPTION:
             views = self._narrow_to_first(views, query.relation)
-        known = whole_files.known_parts(query, views)
+        known = known_parts(query, views)
+        choice = routing.choose(request.route, statement, known.views)
+        if choice.is_cluster:
+            known = KnownParts(query, views, {})
         query, views = known.query, known.views
         output.is_repeatable = query.repeatable
         output.note(
@@ -172,14 +178,20 @@ class Execution:
         )
         if request.options.format is Format.DESCRIPTION:
             return {"expired": False, "coding": "identity", "repeatable": query.repeatable}
-        tables = {name: self._table(view, is_explained=statement.explain) for name, view in views.items()}
-        tables |= catalog | known.tables
-        compiled = engine.lower_statement(statement, query, tables)
+        compiled = self._compile(statement, request.route, choice, known, catalog)
         rows = formats.stream(compiled.frame, compiled.fields, request.options, sink)
         output(coded.finish())
         # What the catalog lists is not among the rows of which somebody may think that they have not changed.
         is_repeatable = query.repeatable and not statement.catalog
         return {"expired": False, "coding": coded.coding, "repeatable": is_repeatable, "rows": rows}
+
+    def _compile(
+        self, statement: Statement, route: Route, choice: Choice, known: KnownParts, catalog: Mapping[str, Table]
+    ) -> Compiled:
+        if choice.is_cluster:
+            return ClusterRun(statement, known.query, known.views, self._unconverted_rows).compile(route, choice)
+        tables = {name: self._table(view, is_explained=statement.explain) for name, view in known.views.items()}
+        return engine.lower_statement(statement, known.query, {**tables, **catalog, **known.tables}, choice.lines)
 
     def _catalog(self, listed: Iterable[Listed]) -> dict[str, Table]:
         """information_schema of the datasets and columns that whoever asks may know of. Raises SnapshotExpired."""

@@ -4,6 +4,7 @@ import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Final
 
 from query.parameters import Parameter
 from query.results.options import Options
@@ -73,6 +74,20 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
+class Route:
+    """Where a statement may run: on the cluster at `url`, if there is one, when it has more than `bytes` to read, or
+    where it was `asked` to, `local` or `spark`. The cluster has `timeout_seconds` for each part of it."""
+
+    url: str | None = None
+    bytes: int = 0
+    timeout_seconds: float = 0.0
+    asked: str | None = None
+
+
+LOCAL: Final = Route()
+
+
+@dataclass(frozen=True, slots=True)
 class Execute:
     """Run the parsed statement over `sources`, by dataset name, and over `listed` if it reads the catalog.
 
@@ -93,3 +108,4 @@ class Execute:
     coding: str
     largest_result_bytes: int
     listed: tuple[Listed, ...] = ()
+    route: Route = LOCAL

@@ -98,6 +98,7 @@ def key_of(
         repr(statement.parameters),
         request.options,
         request.coding,
+        request.route,
         *((name, view.visible, view.source.permitted_tags, view.source.snapshot.root) for name, view in views.items()),
         fingerprints,
     )

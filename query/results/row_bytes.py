@@ -25,6 +25,8 @@ KIND_BYTES: Final = 1
 SEPARATOR: Final = "\0"
 HEAD_BYTES: Final = KIND_BYTES + LENGTH_BYTES
 NULL_LENGTH: Final = -1
+# Values that are longer on average are copied one by one: all at once, each byte takes 24 more for its place.
+LONG_BYTES: Final = 64
 _ROOMS: Final = pl.Series("rooms", ["\0" * size for size in range(64)])
 
 
@@ -79,6 +81,10 @@ class Bytes:
     def place(self, out: Buffer, at: Integers) -> None:
         sizes = byte_sizes(self.texts)
         before = np.cumsum(sizes) - sizes
+        if self.content.size > LONG_BYTES * len(sizes):
+            for start, first, size in zip(at.tolist(), before.tolist(), sizes.tolist(), strict=True):
+                out[start : start + size] = self.content[first : first + size]
+            return
         out[np.repeat(at - before, sizes) + np.arange(self.content.size)] = self.content
 
 

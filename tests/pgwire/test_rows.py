@@ -54,6 +54,15 @@ def test_texts_of_any_characters_and_lengths():
     assert rows == [list(pair) for pair in zip(encoded, encoded[::-1], strict=True)]
 
 
+@pytest.mark.parametrize("longest", [10, 1000, 100_000])
+def test_bytes_of_any_length_in_binary(longest: int):
+    values = [b"\xff" * longest, None, b"", bytes(range(10)), b"x" * (longest // 2)]
+
+    rows = read_rows(DataRows(["bytea", "text"], (True,)).rows(pl.DataFrame({"v": values, "t": ["a"] * 5})))
+
+    assert rows == [[value, b"a"] for value in values]
+
+
 def test_blocks_are_of_whole_rows_and_bounded():
     rows = pl.DataFrame({"a": ["x" * 1000] * 500})
 
