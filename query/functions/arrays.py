@@ -126,7 +126,12 @@ def array_reverse(context: CallContext, array: pl.Expr) -> pl.Expr:
     return array.list.reverse()
 
 
-@define("trim_array(anyarray, int4) -> anyarray", "Without so many elements at the end.", family=_FAMILY)
+@define(
+    "trim_array(anyarray, int4) -> anyarray",
+    "Without so many elements at the end.",
+    family=_FAMILY,
+    skips_null_rows=True,
+)
 def trim_array(context: CallContext, array: pl.Expr, count: pl.Expr) -> pl.Expr:
     size, count = array.list.len().cast(pl.Int64), count.cast(pl.Int64)
     kept = context.fail_where(size - count, (count < 0) | (count > size), "trimmed_elements")
