@@ -154,17 +154,8 @@ class Execution:
         coded = Coded(request.coding)
         sink = _LimitedOutput(lambda data: output(coded.add(data)), request.largest_result_bytes)
         catalog = self._catalog(request.listed) if statement.catalog else {}
-        schemas = {name: self._schema(view) for name, view in views.items()}
-        schemas |= {name: engine.table_schema(table) for name, table in catalog.items()}
-        query = prepared.bind(schemas, _moment(request.now_ns))
-        texts, of_files = text_conditions(query.relation), file_conditions(query.relation)
-        if request.options.format is not Format.DESCRIPTION:
-            require_ranges(request.sources, of_files)
-        for name, conditions in of_files.items():
-            if name in views:
-                views[name] = self._narrow(replace(views[name], conditions=tuple(conditions)), texts[name])
-        if not statement.explain and request.options.format is not Format.DESCRIPTION:
-            views = self._narrow_to_first(views, query.relation)
+        query = prepared.bind(self._schemas(views, catalog), _moment(request.now_ns))
+        views = self._narrowed(statement, request, query.relation, views)
         known = known_parts(query, views)
         choice = routing.choose(request.route, statement, known.views)
         if choice.is_cluster:
@@ -184,6 +175,24 @@ class Execution:
         # What the catalog lists is not among the rows of which somebody may think that they have not changed.
         is_repeatable = query.repeatable and not statement.catalog
         return {"expired": False, "coding": coded.coding, "repeatable": is_repeatable, "rows": rows}
+
+    def _schemas(self, views: Mapping[str, DatasetView], catalog: Mapping[str, Table]) -> dict[str, Schema]:
+        of_datasets = {name: self._schema(view) for name, view in views.items()}
+        return of_datasets | {name: engine.table_schema(table) for name, table in catalog.items()}
+
+    def _narrowed(
+        self, statement: Statement, request: Execute, relation: Relation, views: Mapping[str, DatasetView]
+    ) -> dict[str, DatasetView]:
+        """The views with what the statement's conditions and its order leave to read. Raises InvalidTimeRange."""
+        is_described = request.options.format is Format.DESCRIPTION
+        texts, of_files = text_conditions(relation), file_conditions(relation)
+        if not is_described:
+            require_ranges(request.sources, of_files)
+        found = dict(views)
+        for name, conditions in of_files.items():
+            if name in found:
+                found[name] = self._narrow(replace(found[name], conditions=tuple(conditions)), texts[name])
+        return found if statement.explain or is_described else self._narrow_to_first(found, relation)
 
     def _compile(
         self, statement: Statement, route: Route, choice: Choice, known: KnownParts, catalog: Mapping[str, Table]
