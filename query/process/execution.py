@@ -16,7 +16,7 @@ from query.plan.conditions import Conditions, file_conditions
 from query.plan.environment import Schema, schema_of
 from query.plan.text_search import text_conditions
 from query.plan.tree import Relation
-from query.process import information_schema, newest_files, routing, worker
+from query.process import information_schema, newest_files, routing, whole_files, worker
 from query.process.dataset_view import DatasetView, scan_size
 from query.process.description import SELF_DESCRIBED, description
 from query.process.messages import Execute, Listed, Look, Parse, Route, Source
@@ -28,7 +28,7 @@ from query.process.routing import Choice, ClusterRun
 from query.process.row_level_security import RowLevelSecurity
 from query.process.source_cache import CachedSource, SourceCache
 from query.process.statement_cache import PreparedStatement, StatementCache
-from query.process.whole_files import KnownParts, known_parts
+from query.process.whole_files import KnownParts
 from query.process.worker import Emit, Output
 from query.results import formats
 from query.results.content_coding import Coded
@@ -156,7 +156,7 @@ class Execution:
         catalog = self._catalog(request.listed) if statement.catalog else {}
         query = prepared.bind(self._schemas(views, catalog), _moment(request.now_ns))
         views = self._narrowed(statement, request, query.relation, views)
-        known = known_parts(query, views)
+        known = whole_files.known_parts(query, views)
         choice = routing.choose(request.route, statement, known.views)
         if choice.is_cluster:
             known = KnownParts(query, views, {})
