@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -36,8 +37,8 @@ def run(command: list[str], folder: Path, seconds: float = 120, **environment: s
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("\\dt", " public | app  | table | weir"),
-        ("\\d app", " took         | double precision"),
+        ("\\dt", " public | app | table | weir"),
+        ("\\d app", " took | double precision"),
         ("\\d+ app", "Access method: heap"),
         ("\\l", " weir "),
         ("\\l+", " weir "),
@@ -61,7 +62,8 @@ def test_psql(door: Door, tmp_path: Path, command: str, expected: str):
 
     said = run(["psql", "-X", connection, "-v", "ON_ERROR_STOP=1", "-c", command], tmp_path, PGPASSWORD=ADMIN[1])
 
-    assert expected in said
+    # How wide a column is depends on what else is in the service.
+    assert expected in re.sub(" +", " ", said)
 
 
 @pytest.mark.skipif(not shutil.which("psql"), reason="psql is not installed")
