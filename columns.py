@@ -54,10 +54,12 @@ NARROWER: Final[Mapping[ColumnType, ColumnType]] = MappingProxyType({wide: narro
 
 
 class Field(NamedTuple):
-    """A column as it was sent: its name and the type of its values."""
+    """A column as it was sent: its name and the type of its values. A `displaced` one never takes the name itself:
+    integers outside int64, as text."""
 
     name: str
     type: ColumnType
+    displaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,8 @@ def detect() -> Response:
     require_json_type(request)
     with services().bodies.receive(request) as body:
         batch = decoding.decode(body, reserved=())
-    return jsonify(dump_schema(batch.fields))
+    named = ((f"{each.name}_{each.type}" if each.displaced else each.name, each.type) for each in batch.fields)
+    return jsonify(dump_schema(named))
 
 
 @blueprint.get("/<name>/schema")

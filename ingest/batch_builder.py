@@ -7,7 +7,7 @@ import polars as pl
 
 from columns import Batch, ColumnType, Field
 from errors import InvalidEvent, TooLarge, TooManyColumns
-from ingest.column_values import EMPTY_LIST, Kind, RoutedColumn, json_text, series
+from ingest.column_values import EMPTY_LIST, Kind, Oversized, RoutedColumn, column_type, json_text, series
 
 MAX_NAME_BYTES: Final = 1000
 """Column names are kept in PostgreSQL, whose indexes hold no more than 2,704 bytes an entry, and never a NUL."""
@@ -76,7 +76,7 @@ class BatchBuilder:
         if self._only is not None:
             return self._only
         variants = [
-            (Field(name, kind), column)
+            (_field(name, kind), column)
             for name, kinds in self._parts.items()
             for kind, column in _settled(name, {kind: self._joined(name, kind, kinds[kind]) for kind in kinds}).items()
         ]
@@ -104,19 +104,27 @@ class BatchBuilder:
 
 
 def _columns(batch: Batch) -> Iterable[RoutedColumn]:
-    return ((field.name, {field.type: column}) for field, column in zip(batch.fields, batch.columns, strict=True))
+    return ((field.name, {_kind(field): column}) for field, column in zip(batch.fields, batch.columns, strict=True))
+
+
+def _field(name: str, kind: Kind) -> Field:
+    return Field(name, column_type(kind), isinstance(kind, Oversized))
+
+
+def _kind(field: Field) -> Kind:
+    return Oversized.INTEGER if field.displaced else field.type
 
 
 def _nulls(name: str, kind: Kind, height: int) -> Sequence[pl.Series]:
     return [series(name, [None], kind).new_from_index(0, height)] if height else []
 
 
-def _settled(name: str, variants: Mapping[Kind, pl.Series]) -> Mapping[ColumnType, pl.Series]:
+def _settled(name: str, variants: Mapping[Kind, pl.Series]) -> Mapping[Kind, pl.Series]:
     """Lists without elements join the first list type of their name, else its JSON, else they are lists of text.
 
     docs/ingestion-json.md, "Empty lists".
     """
-    settled = {kind: column for kind, column in variants.items() if kind is not None}
+    settled: dict[Kind, pl.Series] = {kind: column for kind, column in variants.items() if kind is not None}
     empty = variants.get(EMPTY_LIST)
     if empty is None:
         return settled

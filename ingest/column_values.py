@@ -6,6 +6,7 @@ the same column whatever it was batched with; the one exception is a list withou
 
 import json
 from collections.abc import Mapping, Sequence, Set
+from enum import Enum
 from itertools import chain
 from types import MappingProxyType, NoneType
 from typing import Any, Final, NamedTuple
@@ -24,7 +25,14 @@ EXACT_IN_FLOAT64: Final = 2**53
 EMPTY_LIST: Final = None
 """The kind of `[]` and `[null]`: a list that says nothing of its elements' type. See `ingest.batch_builder`."""
 
-Kind = ColumnType | None
+
+class Oversized(Enum):
+    """The kind of integers outside int64. They are stored as text, beside the column of their name."""
+
+    INTEGER = "decimal text"
+
+
+Kind = ColumnType | Oversized | None
 
 _NONE: Final = frozenset({NoneType})
 
@@ -68,13 +76,20 @@ class NestedTooDeep(ValueError):
     """A value nests deeper than `JSON_DEPTH_LIMIT`."""
 
 
+def column_type(kind: Kind) -> ColumnType:
+    """The type that values of a kind are stored as."""
+    if isinstance(kind, Oversized):
+        return ColumnType.UTF8
+    return kind or ColumnType.LIST_UTF8
+
+
 def series(name: str, values: Sequence[Any], kind: Kind) -> pl.Series:
     """`values` under the Polars type of `kind`. A scalar of another type raises TypeError or OverflowError.
 
     Lists are handed over as JSON, a fourteenth of the time in which Polars takes Python lists (bench/json_decode.py).
     Both ends write and read the nearest float64, so nothing changes on the way.
     """
-    dtype = POLARS_TYPES[kind or ColumnType.LIST_UTF8]
+    dtype = POLARS_TYPES[column_type(kind)]
     if not isinstance(dtype, pl.List) or len(values) <= FEW_ROWS:
         return pl.Series(name, values, dtype=dtype, strict=True)
     text = orjson.dumps(values).decode()
@@ -155,11 +170,11 @@ def classify(value: Any) -> tuple[Kind, Any]:
     """The type of one value that is not None, and the value as that type stores it.
 
     >>> classify(2**64)
-    (<ColumnType.UTF8: 'utf8'>, '18446744073709551616')
+    (<Oversized.INTEGER: 'decimal text'>, '18446744073709551616')
     """
     kind = _SCALARS.get(type(value))
     if kind is ColumnType.INT64 and not INT64_MIN <= value <= INT64_MAX:
-        return ColumnType.UTF8, str(value)
+        return Oversized.INTEGER, str(value)
     if kind is not None:
         return kind, value
     if isinstance(value, list):

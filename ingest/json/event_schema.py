@@ -13,7 +13,7 @@ import polars as pl
 
 from columns import POLARS_TYPES, Batch, ColumnType, Field
 from ingest.batch_builder import fault_of_name
-from ingest.column_values import Kind, RoutedColumn
+from ingest.column_values import Kind, Oversized, RoutedColumn
 from ingest.flatten import Event
 
 _LEAST_WITH_EXPONENT: Final = 1e16
@@ -103,7 +103,7 @@ def _only(variants: Mapping[Kind, pl.Series]) -> ColumnType | None:
     if kinds == {ColumnType.INT64, ColumnType.FLOAT64}:
         return ColumnType.FLOAT64
     kind = kinds.pop()
-    return None if kinds or kind is ColumnType.JSON else kind
+    return None if kinds or kind is ColumnType.JSON or isinstance(kind, Oversized) else kind
 
 
 def _names(event: Event, prefix: str = "") -> Iterator[str]:

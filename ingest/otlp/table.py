@@ -82,12 +82,20 @@ class Table:
         self._message = ""
         require_size(height, _USUAL_COLUMNS)
 
-    def add(self, name: str, type: ColumnType, values: Sequence[Any] | pl.Series, level: Level | None = None) -> None:
+    def add(
+        self,
+        name: str,
+        type: ColumnType,
+        values: Sequence[Any] | pl.Series,
+        level: Level | None = None,
+        *,
+        displaced: bool = False,
+    ) -> None:
         """A column of the signal's own, of one type. `values` are by message of `level`, or else by row."""
         assert name in self._own, name
         series = values if isinstance(values, pl.Series) else pl.Series(values, dtype=POLARS_TYPES[type])
         spread = series if level is None else level.spread(series)
-        self._columns.append((Field(name, type), spread.alias(name)))
+        self._columns.append((Field(name, type, displaced), spread.alias(name)))
 
     def add_texts(self, name: str, values: Sequence[str | None], level: Level | None = None) -> None:
         """Protobuf cannot tell an empty string from none: both are null, and a column of nulls is none."""
@@ -101,13 +109,13 @@ class Table:
         except (OverflowError, TypeError):
             fits = [value if value is not None and value <= LAST else None for value in values]
             self.add(name, ColumnType.INT64, fits, level)
-            self.add(name, ColumnType.UTF8, _too_large(values), level)
+            self.add(name, ColumnType.UTF8, _too_large(values), level, displaced=True)
 
     def add_times(self, name: str, values: Sequence[int | None]) -> None:
         """Unix nanoseconds. Zero is null; what lies beyond 2262 goes to a text column as decimal text."""
         self.add(name, ColumnType.TIMESTAMP_NS, timestamps(values))
         if any(value > LAST for value in values if value):
-            self.add(name, ColumnType.UTF8, _too_large(values))
+            self.add(name, ColumnType.UTF8, _too_large(values), displaced=True)
 
     def add_values(self, name: str, values: Sequence[Value | None]) -> None:
         """A column of the signal's own whose values may be of several types."""

@@ -101,7 +101,7 @@ def _number(name: str, value: float) -> Field:
     """An integer beyond 64 bits with sign is decimal text, as everywhere."""
     if isinstance(value, float):
         return Field(name, ColumnType.FLOAT64)
-    return Field(name, ColumnType.INT64 if value <= _LAST else ColumnType.UTF8)
+    return Field(name, ColumnType.INT64) if value <= _LAST else Field(name, ColumnType.UTF8, displaced=True)
 
 
 def _fitting(value: float) -> float | str:

@@ -72,7 +72,12 @@ def _require_data(body: bytes) -> None:
 
 
 def _named(sent: Columns, name: str) -> dict[ColumnType, pl.Series]:
-    return {each.type: values for each, values in sent.items() if each.name == name}
+    named: dict[ColumnType, pl.Series] = {}
+    for each, values in sent.items():
+        if each.name == name:
+            before = named.get(each.type)
+            named[each.type] = values if before is None else before.zip_with(before.is_not_null(), values)
+    return named
 
 
 def _require_fields(sent: Columns) -> None:
@@ -104,9 +109,9 @@ def _columns(sent: Columns) -> Columns:
         if each.name in ORIGINS:
             columns[each] = values
         elif each.name == _EVENT:
-            columns[Field(MESSAGE, each.type)] = values
+            columns[each._replace(name=MESSAGE)] = values
         elif each.name.startswith(f"{_EVENT}_"):
-            columns[Field(_inner(each.name, _EVENT), each.type)] = values
+            columns[each._replace(name=_inner(each.name, _EVENT))] = values
     of_events = dict(columns)
     for each, values in sent.items():
         if each.name.startswith(f"{_FIELDS}_"):
@@ -128,9 +133,10 @@ def _add_field(columns: Columns, of_events: Columns, sent: Field, values: pl.Ser
             taken |= others.is_not_null()
     nulls = values.clear(len(values))
     free = values.zip_with(~taken, nulls)
-    before = columns.get(Field(name, sent.type))
+    field = sent._replace(name=name)
+    before = columns.get(field)
     if free.null_count() < len(free):
-        columns[Field(name, sent.type)] = free if before is None else before.zip_with(before.is_not_null(), free)
+        columns[field] = free if before is None else before.zip_with(before.is_not_null(), free)
     if (taken & values.is_not_null()).any():
         columns[sent] = values.zip_with(taken, nulls)
 

@@ -6,6 +6,7 @@ The rules (api.md section 4, docs/storage.md):
 - Lists of integers and of floats are to each other as integers and floats are; a list without elements is of any type.
 - Everything else goes to the sibling `<name>_<type>`, and if that name belongs to another type, to
   `<name>_<type>_<type>`, and so on. Nothing fails and nothing is lost.
+- An integer outside int64 always goes to the sibling `<name>_utf8`, so that it never decides a name's type.
 - Of the types of a new name the first seen owns it; integers and floats together make it FLOAT64.
 """
 
@@ -111,10 +112,12 @@ def plan(fields: Sequence[Field], large: frozenset[int], schema: Schema) -> Plan
 
 
 def _precedence(index: int, fields: Sequence[Field], schema: Schema) -> int:
+    if fields[index].displaced:
+        return 2
     column = schema.by_name.get(fields[index].name)
     if column is not None:
         return 0 if column.type is fields[index].type else 2
-    is_first = all(each.name != fields[index].name for each in fields[:index])
+    is_first = all(each.name != fields[index].name or each.displaced for each in fields[:index])
     return 1 if is_first else 2
 
 
@@ -138,6 +141,9 @@ class _Draft:
 
     def route(self, index: int) -> None:
         field = self._fields[index]
+        if field.displaced:
+            self._to_sibling(index)
+            return
         if field.type in NARROWER:
             self._widen_for(field)
         if not self._owns(field.name, field.name):

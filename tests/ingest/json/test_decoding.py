@@ -19,7 +19,8 @@ def stored(batch: Batch) -> dict[tuple[str, str], list]:
         assert column.dtype == POLARS_TYPES[field.type]
         assert len(column) == batch.height
     values = [column.to_list() for column in batch.columns]
-    return {(field.name, field.type.value): column for field, column in zip(batch.fields, values, strict=True)}
+    kinds = ["oversized" if field.displaced else field.type.value for field in batch.fields]
+    return {(field.name, kind): column for field, kind, column in zip(batch.fields, kinds, values, strict=True)}
 
 
 def decoded(body: bytes | str) -> dict[tuple[str, str], list]:
@@ -236,14 +237,14 @@ def test_half_a_million_brackets_are_refused(body):
         pytest.param(
             '[{"x":9223372036854775808},{"x":-9223372036854775809},{"x":18446744073709551616},{"x":7}]',
             {
-                ("x", "utf8"): ["9223372036854775808", "-9223372036854775809", "18446744073709551616", None],
+                ("x", "oversized"): ["9223372036854775808", "-9223372036854775809", "18446744073709551616", None],
                 ("x", "int64"): [None, None, None, 7],
             },
             id="integers outside int64",
         ),
         pytest.param(
             '[{"x":123456789012345678901234567890123456789012345678901234567890}]',
-            {("x", "utf8"): ["123456789012345678901234567890123456789012345678901234567890"]},
+            {("x", "oversized"): ["123456789012345678901234567890123456789012345678901234567890"]},
             id="integer beyond 128 bits",
         ),
         pytest.param('[{"x":1e19}]', {("x", "float64"): [1e19]}, id="float of that size"),
@@ -351,7 +352,7 @@ def test_few_rows_and_many_rows_give_the_same_columns(height):
         ("s", "utf8"): repr(["\0é"] * height),
         ("b", "bool"): repr([False] * height),
         ("l", "list_utf8"): repr([["x"]] * height),
-        ("big", "utf8"): repr(["9223372036854775808"] * height),
+        ("big", "oversized"): repr(["9223372036854775808"] * height),
         ("j", "json"): repr(["[{}]"] * height),
     }
 
@@ -536,7 +537,7 @@ def typed(value: object) -> tuple[str | None, object]:
     if isinstance(value, bool):
         return "bool", value
     if isinstance(value, int):
-        return ("int64", value) if -(2**63) <= value < 2**63 else ("utf8", str(value))
+        return ("int64", value) if -(2**63) <= value < 2**63 else ("oversized", str(value))
     if isinstance(value, float):
         return "float64", value
     if isinstance(value, str):

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from columns import POLARS_TYPES, WIDER, Batch, ColumnType, Field
+from ingest.json.decoding import decode
 from models.column import Change, Column, Schema
 from storage.write.column_mapping import EXACT, adopt, apply, large, plan
 
@@ -285,3 +287,22 @@ def test_a_field_with_the_empty_name_keeps_it() -> None:
     rows, _ = store(batch(("", INT, [1, None])), schema(Column("", INT)))
 
     assert rows == {"": [1, None]}
+
+
+@pytest.mark.parametrize("columns", [(), (Column("x", INT),), (Column("x", TEXT),)], ids=["new", "integer", "text"])
+def test_oversized_integer_never_takes_the_name(columns: tuple[Column, ...]) -> None:
+    """api.md section 4: an integer outside int64 goes to `<name>_utf8`, also when it comes first."""
+    sent = replace(batch(("x", TEXT, [str(2**64)])), fields=(Field("x", TEXT, displaced=True),))
+
+    rows, _ = store(sent, schema(*columns))
+
+    assert rows == {"x_utf8": [str(2**64)]}
+
+
+def test_oversized_integer_leaves_its_name_to_what_comes_after_it() -> None:
+    decoded = decode(b'[{"x":18446744073709551616},{"x":7},{"x":"a"}]')
+
+    rows, change = store(decoded, schema())
+
+    assert rows == {"x": [None, 7, None], "x_utf8": [str(2**64), None, "a"]}
+    assert change == Change(add=(Field("x", INT), Field("x_utf8", TEXT)))
