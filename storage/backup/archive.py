@@ -227,7 +227,9 @@ def _require_names(table: Table, lines: Iterable[bytes], patterns: Sequence[tupl
         for place, pattern in patterns:
             name = cells[place].decode(errors="replace") if place < len(cells) else ""
             if not pattern.fullmatch(name):
-                raise BackupRefused(f"the backup has a row of {table.name} that is none of Weir's: {name[:200]!r}")
+                raise BackupRefused(
+                    f"the backup has a row of {table.name} that is none of Weir's, in {table.path}: {name[:200]!r}"
+                )
 
 
 def content(root: Path, member: Member) -> Iterator[bytes]:
