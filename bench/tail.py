@@ -196,7 +196,9 @@ def read(url: str, key: str, count: int, pipe: Connection) -> None:
     ready.wait()
     pipe.send("ready")
     pipe.recv()
-    pipe.send([[(json.loads(line[6:])["number"], at) for line, at in rows] for rows in found])
+    told = [[(json.loads(line[6:]), at) for line, at in rows] for rows in found]
+    # Who reads too slowly is told of a gap, which has no number.
+    pipe.send([[(row["number"], at) for row, at in rows if "number" in row] for rows in told])
 
 
 def follow(url: str, key: str, rows: list[tuple[bytes, float]], ready: threading.Barrier) -> None:
