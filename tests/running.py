@@ -67,7 +67,7 @@ class Service:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=_end_with_parent,
+                preexec_fn=end_with_parent,
             )
         self.wait_until_ready()
         return self
@@ -119,7 +119,7 @@ class Service:
         return answer.json()
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """A run that is killed leaves no service behind."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 

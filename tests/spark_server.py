@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import _end_with_parent, free_port
+from tests.running import end_with_parent, free_port
 
 START_SECONDS = 240
 # A Python that has PySpark: an environment of its own, as in .ci/run.
@@ -37,7 +37,7 @@ def spark_server(folder: Path) -> Iterator[str]:
             stdout=log,
             stderr=log,
             start_new_session=True,
-            preexec_fn=_end_with_parent,
+            preexec_fn=end_with_parent,
         )
     try:
         _wait(process, port, folder / "spark.log")

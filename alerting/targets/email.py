@@ -27,7 +27,7 @@ POLICY: Final = SMTP.clone(cte_type="7bit")
 
 def _address(**options: object) -> fields.String:
     mailbox = validate.Regexp(ADDRESS, error="Must be an e-mail address.")
-    return fields.String(validate=[validate.Length(max=254), mailbox], **options)  # type: ignore[arg-type]
+    return fields.String(validate=[validate.Length(max=254), mailbox], **options)  # type: ignore[arg-type]  # a field's
 
 
 class EmailTargetSchema(TargetSchema):

@@ -4,7 +4,6 @@ Files are bounded in time, so such a question need not read them all: once enoug
 older files cannot have one of the first rows. What the plan says is here; `query/process/newest_files.py` reads.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import polars as pl
@@ -12,7 +11,7 @@ import polars as pl
 from query.lower.relations import Lowering
 from query.lower.statements import Statements
 from query.lower.top_n_filter import is_stored
-from query.plan.traverse import children
+from query.plan.traverse import scans
 from query.plan.tree import Column, Filter, Limit, Project, Relation, Scan, Sort
 
 
@@ -46,22 +45,14 @@ def first_by_time(relation: Relation) -> FirstByTime | None:
     if not isinstance(order, Sort) or not is_stored(order.input):
         return None
     key = order.keys[0]
-    scans = list(_scans(order.input))
-    if not isinstance(key.value, Column) or len(scans) != 1:
+    read = list(scans(order.input))
+    if not isinstance(key.value, Column) or len(read) != 1:
         return None
     name = _stored_name(order.input, key.value.id)
     if name is None:
         return None
     count = relation.count + relation.offset
-    return FirstByTime(scans[0].dataset, order.input, key.value.id, name, count, key.descending)
-
-
-def _scans(relation: Relation) -> Iterator[Scan]:
-    if isinstance(relation, Scan):
-        yield relation
-    for child in children(relation):
-        if isinstance(child, Relation):
-            yield from _scans(child)
+    return FirstByTime(read[0].dataset, order.input, key.value.id, name, count, key.descending)
 
 
 def _stored_name(relation: Relation, column: str) -> str | None:

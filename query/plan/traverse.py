@@ -6,7 +6,7 @@ from typing import Final, TypeVar, cast
 
 from query.pg.types import PgType
 from query.plan import tree
-from query.plan.tree import Bound, Column, Field, Frame, Relation, Scalar, SortKey
+from query.plan.tree import Bound, Column, Field, Frame, Relation, Scalar, Scan, SortKey
 
 Node = TypeVar("Node")
 
@@ -43,6 +43,14 @@ def inputs(relation: Relation) -> dict[str, Relation]:
     """The relations that a relation reads, by the names of its fields."""
     values = ((name, getattr(relation, name)) for name in _SLOTS[type(relation)])
     return {name: value for name, value in values if isinstance(value, Relation)}
+
+
+def scans(relation: Relation) -> Iterator[Scan]:
+    """Every scan below a relation, as often as it is read."""
+    if isinstance(relation, Scan):
+        yield relation
+    for source in inputs(relation).values():
+        yield from scans(source)
 
 
 def columns(node: object) -> Iterator[Column]:

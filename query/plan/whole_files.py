@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from query.plan.rules.grouping_sets import from_groups
-from query.plan.traverse import children, conjuncts, inputs, substitute_columns
+from query.plan.traverse import conjuncts, inputs, scans, substitute_columns
 from query.plan.tree import (
     Aggregate,
     AggregateCall,
@@ -83,7 +83,7 @@ class WholeFiles:
 
 def of_whole_files(relation: Relation, times: Mapping[str, str]) -> Iterator[WholeFiles]:
     """Such aggregations in a statement; `times` has the datasets of interest and their time columns, as stored."""
-    scanned = [scan.dataset for scan in _scans(relation)]
+    scanned = [scan.dataset for scan in scans(relation)]
     for aggregate in _aggregations(relation):
         resolved = _resolve(aggregate.input)
         if resolved is None or resolved.scan.dataset not in times or scanned.count(resolved.scan.dataset) != 1:
@@ -196,15 +196,6 @@ def _is_span(predicate: Scalar, time: Column) -> bool:
             )
         case _:
             return False
-
-
-def _scans(relation: Relation) -> Iterator[Scan]:
-    """Every scan, as often as it is read."""
-    if isinstance(relation, Scan):
-        yield relation
-    for child in children(relation):
-        if isinstance(child, Relation):
-            yield from _scans(child)
 
 
 def _aggregations(relation: Relation) -> Iterator[Aggregate]:
