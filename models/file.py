@@ -173,7 +173,7 @@ class Selection:
         """The file of a row of the statement, which may have more behind it."""
         statistics = zip(self.columns, row[len(PLAIN) :], strict=False)
         # A file that lacks the column has no bounds for it.
-        return File(*row[: len(PLAIN)], stats={name: tuple(bounds) for name, bounds in statistics if bounds})
+        return File(*(*row[: len(PLAIN)], {name: tuple(bounds) for name, bounds in statistics if bounds}))
 
 
 def find(
