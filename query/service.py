@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -15,12 +15,22 @@ from query.metrics.lookups import MetricQuestion
 from query.metrics.remote_read import ReadQuery
 from query.parameters import Parameter
 from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Route, Source
-from query.process.metric_messages import Describe, Evaluate, Expression, Find, MetricLimits, ParseExpression, Read
+from query.process.metric_messages import (
+    AskExpression,
+    Describe,
+    Evaluate,
+    Expression,
+    Find,
+    MetricLimits,
+    ParseExpression,
+    Reach,
+    Read,
+)
 from query.process.pool import Lease, Limits, OnWait, Pool, ignore
 from query.process.protocol import Answer
 from query.process.query_process import QueryProcess
 from query.process.slot_table import Query, SlotTable
-from query.process.statement_names import StatementNames
+from query.process.statement_names import Reaches, StatementNames
 from query.results.options import Options
 from storage.context import Gap
 
@@ -29,6 +39,8 @@ KIB: Final = 1024
 HELD_BYTES: Final = 1024 * KIB
 # A file goes only after a grace far longer than a query; a segment may go right after it was listed.
 MOST_SNAPSHOTS: Final = 5
+# What is wrong with a dataset that was only guessed is nobody's error.
+NOT_YET_ERRORS: Final = (Forbidden, DatasetNotFound, InvalidRequest)
 NS_PER_SECOND: Final = 1_000_000_000
 # The longest statement takes a few seconds to parse on a busy machine, those of people a hundredth.
 CHECK_SECONDS: Final = 20.0
@@ -104,6 +116,7 @@ class QueryService:
         self._host = SlotTable(settings.data_dir / "queries", settings.query_concurrency)
         self._pool = Pool(self._host, limits, module, on_wait)
         self._statement_names = StatementNames()
+        self._reaches = Reaches()
 
     def start(self) -> None:
         """Have a process ready for the first query."""
@@ -146,15 +159,14 @@ class QueryService:
     ) -> tuple[Mapping[str, Source], "_Beginning | None"]:
         """The sources and the beginning in one message, if the statement names what others of its shape have named.
 
-        No beginning: it may name something else. What was expected is authorised as anything else, and an error about
-        it tells nothing yet of what the statement does name.
+        No beginning: it may name something else. What was expected is authorised as anything else.
         """
         expected = self._statement_names.expected(question.sql)
         if expected is None:
             return {}, None
         try:
             sources = resolve(expected.datasets, expected.columns)
-        except (Forbidden, DatasetNotFound, InvalidRequest):
+        except NOT_YET_ERRORS:
             return {}, None
         parse = Parse(question.sql, question.parameters)
         lease.send(Ask(parse, expected, self._execute(question, sources, ())))
@@ -190,16 +202,31 @@ class QueryService:
         limits = MetricLimits(wanted.samples, wanted.series, self._largest_result_bytes)
         with ExitStack() as stack:
             lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, wanted.timeout_seconds))
-            lease.send(ParseExpression(expression))
-            answer = _receive_answer(lease)
 
-            def request() -> Evaluate:
+            def evaluation(reach: Reach) -> Evaluate:
                 # An expression without a selector needs no samples: what is read of one instant is next to nothing.
-                start, end = (_milliseconds(answer, key, expression.start_ms) for key in ("start", "end"))
-                source = resolve(start, end)
-                return Evaluate(source, limits, question.coding, wanted.limit, wanted.stats)
+                instant = expression.start_ms, expression.start_ms
+                start, end = instant if reach.start_ms is None else (reach.start_ms, reach.end_ms)
+                return Evaluate(resolve(start, end), limits, question.coding, wanted.limit, wanted.stats)
+
+            expected = self._reaches.expected(expression)
+
+            def request() -> Evaluate | AskExpression:
+                nonlocal expected
+                reach, expected = expected, None
+                with suppress(*NOT_YET_ERRORS):
+                    if reach is not None:
+                        return AskExpression(ParseExpression(expression), reach, evaluation(reach))
+                return evaluation(self._reach(lease, expression))
 
             return self._answer_metrics(stack, lease, question, request)
+
+    def _reach(self, lease: Lease, expression: Expression) -> Reach:
+        lease.send(ParseExpression(expression))
+        answer = _receive_answer(lease)
+        reach = Reach(_milliseconds(answer, "start"), _milliseconds(answer, "end"))
+        self._reaches.learn(expression, reach)
+        return reach
 
     def find(self, question: Question, lookup: MetricQuestion, resolve: ResolveRange, is_gone: IsGone) -> "Result":
         """The answer to a question about label sets or exemplars; otherwise as `evaluate`."""
@@ -388,9 +415,9 @@ def _query_entry(question: Question) -> Query:
     return Query(query_id, *by, question.sql, started_at, question.privileged)
 
 
-def _milliseconds(answer: Answer, key: str, default: int) -> int:
+def _milliseconds(answer: Answer, key: str) -> int | None:
     found = answer.get(key)
-    return found if isinstance(found, int) else default
+    return found if isinstance(found, int) else None
 
 
 def _receive_answer(lease: Lease) -> Answer:
