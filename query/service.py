@@ -29,14 +29,12 @@ from query.process.metric_messages import (
 from query.process.pool import Lease, Limits, OnWait, Pool, ignore
 from query.process.protocol import Answer
 from query.process.query_process import QueryProcess
+from query.process.result import Beginning, Result, Scanned, receive_beginning
 from query.process.slot_table import Query, SlotTable
 from query.process.statement_names import Reaches, StatementNames
 from query.results.options import Options
 from storage.context import Gap
 
-KIB: Final = 1024
-# A result up to this size is complete before its status goes out: its errors are proper answers, and it has a length.
-HELD_BYTES: Final = 1024 * KIB
 # A file goes only after a grace far longer than a query; a segment may go right after it was listed.
 MOST_SNAPSHOTS: Final = 5
 # What is wrong with a dataset that was only guessed is nobody's error.
@@ -132,7 +130,7 @@ class QueryService:
 
     def run(
         self, question: Question, resolve: Resolve, is_gone: Callable[[], bool], list_datasets: List | None = None
-    ) -> "Result":
+    ) -> Result:
         """The result of a query, which the caller must close.
 
         `resolve` gets the names of all datasets in the statement, and of the columns whose statistics may spare files;
@@ -156,7 +154,7 @@ class QueryService:
 
     def _ask_as_expected(
         self, lease: Lease, question: Question, resolve: Resolve
-    ) -> tuple[Mapping[str, Source], "_Beginning | None"]:
+    ) -> tuple[Mapping[str, Source], Beginning | None]:
         """The sources and the beginning in one message, if the statement names what others of its shape have named.
 
         No beginning: it may name something else. What was expected is authorised as anything else.
@@ -170,11 +168,11 @@ class QueryService:
             return {}, None
         parse = Parse(question.sql, question.parameters)
         lease.send(Ask(parse, expected, self._execute(question, sources, ())))
-        return sources, _receive_beginning(lease)
+        return sources, receive_beginning(lease)
 
     def _ask(
         self, lease: Lease, question: Question, resolve: Resolve, list_datasets: List | None
-    ) -> tuple[Mapping[str, Source], "_Beginning"]:
+    ) -> tuple[Mapping[str, Source], Beginning]:
         """The same in two messages: what does it name, and then the sources."""
         lease.send(Parse(question.sql, question.parameters))
         answer = _receive_answer(lease)
@@ -186,14 +184,14 @@ class QueryService:
             sources = resolve(datasets, columns)
             listed = list_datasets(catalog) if list_datasets is not None and catalog else ()
             lease.send(self._execute(question, sources, listed))
-            beginning = _receive_beginning(lease)
+            beginning = receive_beginning(lease)
             if beginning is not None:
                 return sources, beginning
         raise StorageUnavailable("what the query has to read kept moving; try again")
 
     def evaluate(
         self, question: Question, expression: Expression, wanted: ReadOptions, resolve: ResolveRange, is_gone: IsGone
-    ) -> "Result":
+    ) -> Result:
         """The answer to a PromQL expression, whole JSON, which the caller must close.
 
         `resolve` gives what to read of the dataset from one ms to another, both included (None: nothing is needed),
@@ -228,7 +226,7 @@ class QueryService:
         self._reaches.learn(expression, reach)
         return reach
 
-    def find(self, question: Question, lookup: MetricQuestion, resolve: ResolveRange, is_gone: IsGone) -> "Result":
+    def find(self, question: Question, lookup: MetricQuestion, resolve: ResolveRange, is_gone: IsGone) -> Result:
         """The answer to a question about label sets or exemplars; otherwise as `evaluate`."""
         with ExitStack() as stack:
             lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone))
@@ -246,7 +244,7 @@ class QueryService:
         wanted: ReadOptions,
         resolve: ResolveRange,
         is_gone: IsGone,
-    ) -> "Result":
+    ) -> Result:
         """The answer to a remote-read request; `wanted.streamed`: as XOR chunks. Otherwise as `evaluate`."""
         limits = MetricLimits(wanted.samples, wanted.series, self._largest_result_bytes)
         start = min((each.start_ms for each in queries), default=None)
@@ -257,7 +255,7 @@ class QueryService:
                 stack, lease, question, lambda: Read(resolve(start, end), queries, wanted.streamed, limits)
             )
 
-    def describe(self, question: Question, kind: str, is_gone: IsGone) -> "Result":
+    def describe(self, question: Question, kind: str, is_gone: IsGone) -> Result:
         """An expression formatted (`format`), or as a tree (`tree`)."""
         with ExitStack() as stack:
             lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, CHECK_SECONDS))
@@ -265,11 +263,11 @@ class QueryService:
 
     def _answer_metrics(
         self, stack: ExitStack, lease: Lease, question: Question, request: Callable[[], object]
-    ) -> "Result":
+    ) -> Result:
         started = time.monotonic()
         for _ in range(MOST_SNAPSHOTS):
             lease.send(request())
-            beginning = _receive_beginning(lease)
+            beginning = receive_beginning(lease)
             if beginning is not None:
                 break
         else:
@@ -339,75 +337,6 @@ class QueryService:
         raise QueryNotFound("no query of yours with this id is running")
 
 
-@dataclass(frozen=True, slots=True)
-class Scanned:
-    """What a query had to look into: files of the manifest and segments not yet converted.
-
-    `outside_range`: datasets that have rows, none of them in the time range.
-    """
-
-    files: int
-    bytes: int
-    outside_range: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Beginning:
-    """The beginning of the data; `coding` is known when it is all of it, and so is whether it is `repeatable`."""
-
-    data: bytes
-    coding: str | None
-    repeatable: bool = False
-    rows: int | None = None
-
-
-class Result:
-    """The bytes of a result, once, in `coding`. `length` is None while the query is still running, and so is `rows`.
-    `note` is what the query process told of the result ahead of its data, `gaps` the hosts that it lacks.
-
-    `repeatable`: over the same rows the statement gives the same, at any time; False while that is not known.
-    """
-
-    def __init__(
-        self,
-        beginning: _Beginning,
-        rest: tuple[Lease, ExitStack] | None,
-        coding: str,
-        scanned: Scanned | None,
-        elapsed_seconds: float,
-        note: Answer,
-        gaps: tuple[Gap, ...] = (),
-    ) -> None:
-        self._held, self._rest = beginning.data, rest
-        self.coding = beginning.coding or coding
-        self.repeatable = beginning.repeatable
-        self.scanned = scanned
-        self.elapsed_seconds = elapsed_seconds
-        self.length = len(beginning.data) if rest is None else None
-        self.rows, self.note, self.gaps = beginning.rows, note, gaps
-
-    def __iter__(self) -> Iterator[bytes]:
-        """The pieces in order. Raises what ended the query half-way; then the result is not whole."""
-        try:
-            yield self._held
-            if self._rest is not None:
-                lease, _ = self._rest
-                while isinstance(reply := lease.receive(), bytes):
-                    yield reply
-                if reply["expired"]:
-                    raise InternalError("a file of the query vanished while it was read")
-                self.rows = _rows(reply)
-        finally:
-            self.close()
-
-    def close(self) -> None:
-        """End the query if it still runs. Safe to call again."""
-        if self._rest is not None:
-            _, stack = self._rest
-            self._rest = None
-            stack.close()
-
-
 def _query_entry(question: Question) -> Query:
     started_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     by = question.tenant, question.identity
@@ -444,27 +373,10 @@ def _catalog(answer: Answer, *, is_there: bool) -> tuple[str, ...]:
     return names
 
 
-def _receive_beginning(lease: Lease) -> _Beginning | None:
-    """None when the snapshot has expired, or the statement names something else than was expected."""
-    data = bytearray()
-    while isinstance(reply := lease.receive(), bytes):
-        data += reply
-        if len(data) >= HELD_BYTES:
-            return _Beginning(bytes(data), None)
-    if reply.get("expired", True):
-        return None
-    return _Beginning(bytes(data), str(reply["coding"]), reply["repeatable"] is True, _rows(reply))
-
-
 def _gaps(sources: Iterable[Source]) -> tuple[Gap, ...]:
     """The hosts that could not be asked for one of the sources, each once."""
     found = {each.host: each for source in sources for each in source.snapshot.gaps}
     return tuple(found[name] for name in sorted(found))
-
-
-def _rows(answer: Answer) -> int | None:
-    """How many rows the result has, of formats that count them."""
-    return answer["rows"] if isinstance(answer.get("rows"), int) else None
 
 
 def _scan_size(sources: Mapping[str, Source], note: Answer) -> Scanned | None:

@@ -30,8 +30,8 @@ NICENESS: Final = 5
 # Should the host run out of memory all the same, the kernel is to end a query and nothing else.
 FIRST_TO_GO: Final = 1000
 
-# A statement's tree and plan are a few thousand objects, which go with their query.
-YOUNG_OBJECTS: Final = 10_000
+# Of what queries leave behind, trees of statements above all, some 100,000 objects (20 MB) wait for a full collection.
+THRESHOLDS: Final = (5_000, 5, 3)
 
 Emit = Callable[[bytes], None]
 
@@ -83,7 +83,7 @@ def _spare_collections() -> None:
     """Leave what was imported to itself: it stays for good, and a full collection took 10 ms of a query to walk it."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(YOUNG_OBJECTS, 10, 10)
+    gc.set_threshold(*THRESHOLDS)
 
 
 def _serve(connection: socket.socket, handle: Handle, request: object) -> None:
