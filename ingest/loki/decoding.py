@@ -94,7 +94,7 @@ def _add_protobuf(request: _Request, body: bytes) -> None:
     except DecodeError as error:
         raise InvalidBody(f"the body is not a Loki push message: {error}") from error
     for stream in push.streams:
-        entries = stream.entries
+        entries = stream.entries[:]
         if not entries:
             continue
         named = labels.parse(_text(stream.labels))
@@ -103,7 +103,7 @@ def _add_protobuf(request: _Request, body: bytes) -> None:
         times = [stamp.seconds * 1_000_000_000 + stamp.nanos for stamp in stamps]
         first = rows.add_stream(named, times, [_text(entry.line) for entry in entries])
         rows.add_metadata_columns(
-            first, columns_of([list(entry.structuredMetadata) for entry in entries], _pair, bytes((_VALUE_TAG,)))
+            first, columns_of([entry.structuredMetadata[:] for entry in entries], _pair, bytes((_VALUE_TAG,)))
         )
 
 
