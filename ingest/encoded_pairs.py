@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 from ingest.encoded_texts import TextHeaders, texts_of
-from ingest.sparse_column import Sparse
+from ingest.sparse_column import Sparse, rows_by
 
 V = TypeVar("V")
 
@@ -26,24 +26,13 @@ def columns_of(encoded: Sequence[Sequence[bytes]], pair_of: PairOf[V], text_tags
     """
     columns: dict[str, Sparse] = {}
     first_seen: dict[str, tuple[int, int]] = {}
-    for rows in _rows_by_count(encoded):
+    for rows in rows_by(list(map(len, encoded))).values():
         for place, column in enumerate(zip(*map(encoded.__getitem__, rows), strict=True)):
             for key, given in _by_name(rows, column, pair_of, text_tags):
                 known = columns.get(key)
                 columns[key] = given if known is None else Sparse(known.rows + given.rows, known.values + given.values)
                 first_seen[key] = min(first_seen.get(key, (given.rows[0], place)), (given.rows[0], place))
     return {key: columns[key] for key in sorted(columns, key=first_seen.__getitem__)}
-
-
-def _rows_by_count(encoded: Sequence[Sequence[bytes]]) -> Iterable[list[int]]:
-    """The rows of equally many pairs."""
-    counts = list(map(len, encoded))
-    if len(set(counts)) == 1:
-        return [list(range(len(counts)))]
-    rows_of: dict[int, list[int]] = {}
-    for row, count in enumerate(counts):
-        rows_of.setdefault(count, []).append(row)
-    return rows_of.values()
 
 
 def _by_name(
