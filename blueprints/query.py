@@ -9,9 +9,10 @@ from flask import Blueprint, Response, jsonify, request
 
 from auth.privileges import Action, may, require
 from query import timerange
+from query.process.result import Result
 from query.process.slot_table import Query
 from query.results.options import MEDIA_FORMATS, Format, Options
-from query.service import Question, Result
+from query.service import Question
 from query.timerange import TimeRange
 from schemas.query import QuerySchema, RunningQuerySchema, known_members
 from schemas.reading import load
