@@ -10,7 +10,7 @@ from web.inflight import Inflight
 from web.ingestion.protocol import Cost, Endpoint
 
 # Objects estimated to take more are made off the hub: this much takes some 5 ms.
-INLINE_COST_BYTES: Final = 1024 * 1024
+INLINE_COST_BYTES: Final = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,20 +9,20 @@ from auth.privileges import Action, require
 from errors import WeirError
 from ingest.dataset_naming import require_few
 from ingest.decoded import Decoded, Divided, Part, RefusedPart, Stored
-from metrics.meters import Meters
 from storage.write.idempotency import StoredAnswer
 from web.errors import status_of
 from web.ingestion.headers import checked_dataset_name
 from web.ingestion.received import IngestRequest
-from web.ingestion.writer import Writer
+from web.ingestion.request_store import RequestStore
 
 
 class PartsStore:
     """Stores the parts of divided requests, each under a receipt of its own."""
 
-    def __init__(self, writer: Writer, meters: Meters) -> None:
-        self._writer = writer
-        self._meters = meters
+    def __init__(self, requests: RequestStore) -> None:
+        self._requests = requests
+        self._writer = requests.writer
+        self._meters = requests.meters
 
     def store(self, received: IngestRequest, identity: Identity) -> Stored[Decoded]:
         """Return when the events of all parts are durable, but for those that the endpoint may refuse by themselves.
@@ -38,7 +38,9 @@ class PartsStore:
             if part.dataset in refused:
                 continue
             try:
-                answers.append(self._store_once(received, part, _bytes_of_part(received, part, rows)))
+                body_bytes = _bytes_of_part(received, part, rows)
+                store = partial(self._store, received, part, body_bytes)
+                answers.append(self._requests.store_once(received, part.dataset, body_bytes, store))
             except WeirError as error:
                 _require_told_by_part(received, error, stored_before=bool(answers))
                 refused[part.dataset] = RefusedPart(status_of(error), error)
@@ -46,13 +48,6 @@ class PartsStore:
         is_duplicate = bool(answers) and all(answer.is_duplicate for answer in answers)
         events = sum(answer.events for answer in answers)
         return Stored(received.dataset, events, is_duplicate, received.media_type, received.decoded, refused)
-
-    def _store_once(self, received: IngestRequest, part: Part, body_bytes: int) -> StoredAnswer:
-        receipt = received.receipt_for(part.dataset, self._writer.find(received.tenant, part.dataset))
-        answer = self._writer.storage.once.store(receipt, partial(self._store, received, part, body_bytes))
-        if not answer.is_duplicate:
-            self._meters.ingested(received.tenant, part.dataset, answer.events, body_bytes)
-        return answer
 
     def _store(self, received: IngestRequest, part: Part, body_bytes: int, claim_id: bytes) -> int:
         arrival = replace(received.arrival, body_bytes=body_bytes, claim_id=claim_id)

@@ -11,7 +11,7 @@ from errors import InternalError, WeirError
 from ingest.decoded import Answer, D, Stored
 
 # Handing a small body to another thread costs more than decoding it here.
-INLINE_BYTES: Final = 64 * 1024
+INLINE_BYTES: Final = 512 * 1024
 
 # Of several bodies, with the limit of columns: their events in order, and how many each body has. Raises NotTogether.
 DecodeTogether = Callable[[Sequence[bytes], int], tuple[Batch, list[int]]]
