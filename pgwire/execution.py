@@ -5,7 +5,7 @@ Authorization, row-level security, limits, cancelling and counting are those of 
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -21,7 +21,7 @@ from pgwire.catalogue.databases import Databases, Viewer
 from pgwire.catalogue.rewriting import rewritten
 from pgwire.catalogue.visible import VisibleTables
 from pgwire.errors import PgError, from_weir
-from pgwire.messages import Column, data_row
+from pgwire.messages import Column
 from pgwire.portal import Answer
 from pgwire.qualified_names import without_database
 from pgwire.rows import HeldRows, QueryRows
@@ -221,8 +221,3 @@ def _parameter(type_oid: int, value: bytes | None, is_binary: bool) -> Parameter
         return Typed(name, value.decode())
     except UnicodeDecodeError as error:
         raise PgError("22021", 'invalid byte sequence for encoding "UTF8"') from error
-
-
-def held(rows: Iterator[tuple[str | None, ...]]) -> HeldRows:
-    """Rows of texts at hand."""
-    return HeldRows([data_row(None if cell is None else cell.encode() for cell in row) for row in rows])

@@ -9,17 +9,18 @@ from datetime import UTC, datetime
 from typing import Final
 
 from config import Settings
-from errors import InternalError, QueryNotFound, StorageUnavailable
+from errors import DatasetNotFound, Forbidden, InternalError, InvalidRequest, QueryNotFound, StorageUnavailable
 from query.fault import unsupported
 from query.metrics.lookups import MetricQuestion
 from query.metrics.remote_read import ReadQuery
 from query.parameters import Parameter
-from query.process.messages import Execute, Listed, Look, Parse, Route, Source
+from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Route, Source
 from query.process.metric_messages import Describe, Evaluate, Expression, Find, MetricLimits, ParseExpression, Read
 from query.process.pool import Lease, Limits, OnWait, Pool, ignore
 from query.process.protocol import Answer
 from query.process.query_process import QueryProcess
 from query.process.slot_table import Query, SlotTable
+from query.process.statement_names import StatementNames
 from query.results.options import Options
 from storage.context import Gap
 
@@ -102,6 +103,7 @@ class QueryService:
         self._route = Route(settings.spark_url, settings.spark_bytes, settings.query_timeout_seconds)
         self._host = SlotTable(settings.data_dir / "queries", settings.query_concurrency)
         self._pool = Pool(self._host, limits, module, on_wait)
+        self._statement_names = StatementNames()
 
     def start(self) -> None:
         """Have a process ready for the first query."""
@@ -129,25 +131,53 @@ class QueryService:
         started = time.monotonic()
         with ExitStack() as stack:
             lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, question.timeout_seconds))
-            lease.send(Parse(question.sql, question.parameters))
-            answer = _receive_answer(lease)
-            datasets, columns = _datasets_and_columns(answer)
-            catalog = _catalog(answer, is_there=list_datasets is not None)
-            for _ in range(MOST_SNAPSHOTS):
-                sources = resolve(datasets, columns)
-                listed = list_datasets(catalog) if list_datasets is not None and catalog else ()
-                lease.send(self._execute(question, sources, listed))
-                beginning = _receive_beginning(lease)
-                if beginning is not None:
-                    break
-            else:
-                raise StorageUnavailable("what the query has to read kept moving; try again")
+            sources, beginning = self._ask_as_expected(lease, question, resolve)
+            if beginning is None:
+                sources, beginning = self._ask(lease, question, resolve, list_datasets)
             scanned = _scan_size(sources, lease.note)
             note = lease.note
             rest = (lease, stack.pop_all()) if beginning.coding is None else None
         return Result(
             beginning, rest, question.coding, scanned, time.monotonic() - started, note, _gaps(sources.values())
         )
+
+    def _ask_as_expected(
+        self, lease: Lease, question: Question, resolve: Resolve
+    ) -> tuple[Mapping[str, Source], "_Beginning | None"]:
+        """The sources and the beginning in one message, if the statement names what others of its shape have named.
+
+        No beginning: it may name something else. What was expected is authorised as anything else, and an error about
+        it tells nothing yet of what the statement does name.
+        """
+        expected = self._statement_names.expected(question.sql)
+        if expected is None:
+            return {}, None
+        try:
+            sources = resolve(expected.datasets, expected.columns)
+        except (Forbidden, DatasetNotFound, InvalidRequest):
+            return {}, None
+        parse = Parse(question.sql, question.parameters)
+        lease.send(Ask(parse, expected, self._execute(question, sources, ())))
+        return sources, _receive_beginning(lease)
+
+    def _ask(
+        self, lease: Lease, question: Question, resolve: Resolve, list_datasets: List | None
+    ) -> tuple[Mapping[str, Source], "_Beginning"]:
+        """The same in two messages: what does it name, and then the sources."""
+        lease.send(Parse(question.sql, question.parameters))
+        answer = _receive_answer(lease)
+        datasets, columns = _datasets_and_columns(answer)
+        catalog = _catalog(answer, is_there=list_datasets is not None)
+        if not catalog:
+            self._statement_names.learn(question.sql, Names(datasets, columns))
+        for _ in range(MOST_SNAPSHOTS):
+            sources = resolve(datasets, columns)
+            listed = list_datasets(catalog) if list_datasets is not None and catalog else ()
+            lease.send(self._execute(question, sources, listed))
+            beginning = _receive_beginning(lease)
+            if beginning is not None:
+                return sources, beginning
+        raise StorageUnavailable("what the query has to read kept moving; try again")
 
     def evaluate(
         self, question: Question, expression: Expression, wanted: ReadOptions, resolve: ResolveRange, is_gone: IsGone
@@ -388,13 +418,13 @@ def _catalog(answer: Answer, *, is_there: bool) -> tuple[str, ...]:
 
 
 def _receive_beginning(lease: Lease) -> _Beginning | None:
-    """None when the snapshot has expired."""
+    """None when the snapshot has expired, or the statement names something else than was expected."""
     data = bytearray()
     while isinstance(reply := lease.receive(), bytes):
         data += reply
         if len(data) >= HELD_BYTES:
             return _Beginning(bytes(data), None)
-    if reply["expired"]:
+    if reply.get("expired", True):
         return None
     return _Beginning(bytes(data), str(reply["coding"]), reply["repeatable"] is True, _rows(reply))
 

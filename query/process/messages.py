@@ -1,4 +1,4 @@
-"""The requests to a query process: first parse a statement, then execute it over sources."""
+"""The requests to a query process: first parse a statement, then execute it over sources, or both at once."""
 
 import pickle
 from collections.abc import Callable, Mapping
@@ -109,3 +109,24 @@ class Execute:
     largest_result_bytes: int
     listed: tuple[Listed, ...] = ()
     route: Route = LOCAL
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a statement names: datasets, and the columns that its conditions are about."""
+
+    datasets: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Parse the statement and, if it names just what was expected and nothing of the catalog, execute it.
+
+    The answer is that of `Execute`; if it names something else, that of `Parse`, and nothing was executed. Statements
+    come in few shapes, so nearly always this spares a message and the answer to it.
+    """
+
+    parse: Parse
+    expected: Names
+    execute: Execute
