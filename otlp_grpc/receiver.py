@@ -18,10 +18,9 @@ from web.inflight import Inflight
 from web.ingestion import headers, otlp
 from web.ingestion.decoding import Decoder
 from web.ingestion.headers import IngestHeaders
-from web.ingestion.parts import PartsStore
+from web.ingestion.parts import PartsStore, RequestStore
 from web.ingestion.protocol import Endpoint, Protocol
 from web.ingestion.received import IngestRequest, arrival_of, declared_by
-from web.ingestion.request_store import RequestStore
 from web.ingestion.writer import Writer
 
 GZIP: Final = b"\x1f\x8b"

@@ -1,7 +1,10 @@
-"""Storing a request whose events name their datasets: each is authorized before any is stored."""
+"""Storing requests once, over HTTP and gRPC: whole, or in parts where the events name their datasets.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+Of a divided request every dataset is authorized before any part is stored; a whole one has been before.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from auth.identity import Identity
@@ -9,11 +12,43 @@ from auth.privileges import Action, require
 from errors import WeirError
 from ingest.dataset_naming import require_few
 from ingest.decoded import Decoded, Divided, Part, RefusedPart, Stored
+from metrics.meters import Meters
 from storage.write.idempotency import StoredAnswer
 from web.errors import status_of
 from web.ingestion.headers import checked_dataset_name
 from web.ingestion.received import IngestRequest
-from web.ingestion.request_store import RequestStore
+from web.ingestion.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class RequestStore:
+    """Claims, stores and counts requests."""
+
+    writer: Writer
+    meters: Meters
+
+    def store_once(
+        self, received: IngestRequest, dataset: str, body_bytes: int, store: Callable[[bytes], int]
+    ) -> StoredAnswer:
+        """What became of the request's events for the dataset, which `store` stores unless an earlier request did.
+
+        `store` gets the id of the claim and gives the number of events; `body_bytes` are counted as theirs. It may decode:
+        a duplicate costs none of that then, and what became of the first request is told in any case.
+        """
+        receipt = received.receipt_for(dataset, self.writer.find(received.tenant, dataset))
+        answer = self.writer.storage.once.store(receipt, store)
+        if not answer.is_duplicate:
+            self.meters.ingested(received.tenant, dataset, answer.events, body_bytes)
+        return answer
+
+    def store_decoded(self, received: IngestRequest, claim_id: bytes) -> int:
+        """Decode the request and store its events in its dataset; their number."""
+        decoded = received.decoded()
+        arrival = received.arrival_of_claim(claim_id)
+        self.writer.store(received.tenant, received.dataset, decoded.batch, arrival, received.declared)
+        self.writer.describe(received.tenant, received.dataset, decoded.metadata)
+        self.meters.rejected(received.protocol.name, decoded.reasons)
+        return decoded.batch.height
 
 
 class PartsStore:

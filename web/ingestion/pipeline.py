@@ -19,10 +19,9 @@ from web.ingestion import headers
 from web.ingestion.batcher import Batcher, PendingRequest
 from web.ingestion.decoding import Decoder
 from web.ingestion.headers import IngestHeaders
-from web.ingestion.parts import PartsStore
+from web.ingestion.parts import PartsStore, RequestStore
 from web.ingestion.protocol import DecodeTogether, Endpoint, Protocol
 from web.ingestion.received import IngestRequest, arrival_of, declared_by
-from web.ingestion.request_store import RequestStore
 from web.ingestion.writer import Writer
 
 # Below this, requests are batched: 100-event bodies of 40 kB then cost 0.7 of the processor time they cost alone.
