@@ -32,8 +32,8 @@ class RequestStore:
     ) -> StoredAnswer:
         """What became of the request's events for the dataset, which `store` stores unless an earlier request did.
 
-        `store` gets the id of the claim and gives the number of events; `body_bytes` are counted as theirs. It may decode:
-        a duplicate costs none of that then, and what became of the first request is told in any case.
+        `store` gets the id of the claim and gives the number of events, and `body_bytes` are counted as theirs. Where
+        it decodes, a duplicate costs none of that.
         """
         receipt = received.receipt_for(dataset, self.writer.find(received.tenant, dataset))
         answer = self.writer.storage.once.store(receipt, store)
