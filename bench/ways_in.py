@@ -28,7 +28,7 @@ from tests.running import ADMIN, Service, free_port
 
 CONNECTIONS = 4
 ROUNDS = 5
-SECONDS = 2.0
+SECONDS = 1.0
 LABELS = '{service_name="shop", env="prod"}'
 GRPC_METHOD = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
 

@@ -18,7 +18,7 @@ from web.inflight import Inflight
 from web.ingestion import headers, otlp
 from web.ingestion.decoding import Decoder
 from web.ingestion.headers import IngestHeaders
-from web.ingestion.parts import PartsStore
+from web.ingestion.parts import PartsStore, RequestStore
 from web.ingestion.protocol import Endpoint, Protocol
 from web.ingestion.received import IngestRequest, arrival_of, declared_by
 from web.ingestion.writer import Writer
@@ -50,10 +50,10 @@ class Receiver:
     def __init__(self, callers: Callers, writer: Writer, meters: Meters, inflight: Inflight, limits: Limits) -> None:
         self._callers = callers
         self._writer = writer
-        self._meters = meters
         self._inflight = inflight
         self._limits = limits
-        self._parts = PartsStore(writer, meters)
+        self._requests = RequestStore(writer, meters)
+        self._parts = PartsStore(self._requests)
         self._protocol: Protocol = otlp.grpc()
         self._decoder = Decoder(inflight, limits.columns, lambda function: function())
 
@@ -107,19 +107,9 @@ class Receiver:
     def _stored(self, received: IngestRequest, admitted: Admitted) -> Stored[Any]:
         if received.endpoint.names_datasets:
             return self._parts.store(received, admitted.identity)
-        receipt = received.receipt_for(received.dataset, self._writer.find(received.tenant, received.dataset))
-        answer = self._writer.storage.once.store(receipt, partial(self._store, received))
-        if not answer.is_duplicate:
-            self._meters.ingested(received.tenant, received.dataset, answer.events, len(received.body))
+        store = partial(self._requests.store_decoded, received)
+        answer = self._requests.store_once(received, received.dataset, len(received.body), store)
         return Stored(received.dataset, answer.events, answer.is_duplicate, PROTOBUF, received.decoded)
-
-    def _store(self, received: IngestRequest, claim_id: bytes) -> int:
-        decoded = received.decoded()
-        arrival = received.arrival_of_claim(claim_id)
-        self._writer.store(received.tenant, received.dataset, decoded.batch, arrival, received.declared)
-        self._writer.describe(received.tenant, received.dataset, decoded.metadata)
-        self._meters.rejected(received.protocol.name, decoded.reasons)
-        return decoded.batch.height
 
 
 def inflated(message: bytes, limit: int) -> bytes:

@@ -114,8 +114,9 @@ class Table:
 
     def add_times(self, name: str, values: Sequence[int | None]) -> None:
         """Unix nanoseconds. Zero is null; what lies beyond 2262 goes to a text column as decimal text."""
-        self.add(name, ColumnType.TIMESTAMP_NS, timestamps(values))
-        if max(filter(None, values), default=0) > LAST:
+        times = timestamps(values)
+        self.add(name, ColumnType.TIMESTAMP_NS, times)
+        if times.null_count() and max(filter(None, values), default=0) > LAST:
             self.add(name, ColumnType.UTF8, _too_large(values), displaced=True)
 
     def add_values(self, name: str, values: Sequence[Value | None]) -> None:

@@ -9,8 +9,8 @@ from ingest.decoded import Decoded
 from web.inflight import Inflight
 from web.ingestion.protocol import Cost, Endpoint
 
-# Objects estimated to take more are made off the hub: this much takes some 5 ms.
-INLINE_COST_BYTES: Final = 1024 * 1024
+# Objects estimated to take more are made off the hub: this much takes 5 to 15 ms. Half of it are 1,000 usual records.
+INLINE_COST_BYTES: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from ingest.decoded import EMPTY, Decoded, Divided, Part
 from ingest.otlp import answers, costs, logs, metrics, services, traces
 from ingest.otlp.reading import PROTOBUF, require_media_type
 from ingest.wire_cost import Shape
-from web.ingestion.protocol import Endpoint, Protocol
+from web.ingestion.protocol import MOST_INLINE_BYTES, Endpoint, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ def _signal(
         telemetry_type=name,
         time_field=time_field,
         log_source=f"otel-{name}",
+        inline_bytes=MOST_INLINE_BYTES,
         cost=partial(_cost, cost),
     )
 

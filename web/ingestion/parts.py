@@ -1,7 +1,10 @@
-"""Storing a request whose events name their datasets: each is authorized before any is stored."""
+"""Storing requests once, over HTTP and gRPC: whole, or in parts where the events name their datasets.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+Of a divided request every dataset is authorized before any part is stored; a whole one has been before.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from auth.identity import Identity
@@ -17,12 +20,44 @@ from web.ingestion.received import IngestRequest
 from web.ingestion.writer import Writer
 
 
+@dataclass(frozen=True, slots=True)
+class RequestStore:
+    """Claims, stores and counts requests."""
+
+    writer: Writer
+    meters: Meters
+
+    def store_once(
+        self, received: IngestRequest, dataset: str, body_bytes: int, store: Callable[[bytes], int]
+    ) -> StoredAnswer:
+        """What became of the request's events for the dataset, which `store` stores unless an earlier request did.
+
+        `store` gets the id of the claim and gives the number of events, and `body_bytes` are counted as theirs. Where
+        it decodes, a duplicate costs none of that.
+        """
+        receipt = received.receipt_for(dataset, self.writer.find(received.tenant, dataset))
+        answer = self.writer.storage.once.store(receipt, store)
+        if not answer.is_duplicate:
+            self.meters.ingested(received.tenant, dataset, answer.events, body_bytes)
+        return answer
+
+    def store_decoded(self, received: IngestRequest, claim_id: bytes) -> int:
+        """Decode the request and store its events in its dataset; their number."""
+        decoded = received.decoded()
+        arrival = received.arrival_of_claim(claim_id)
+        self.writer.store(received.tenant, received.dataset, decoded.batch, arrival, received.declared)
+        self.writer.describe(received.tenant, received.dataset, decoded.metadata)
+        self.meters.rejected(received.protocol.name, decoded.reasons)
+        return decoded.batch.height
+
+
 class PartsStore:
     """Stores the parts of divided requests, each under a receipt of its own."""
 
-    def __init__(self, writer: Writer, meters: Meters) -> None:
-        self._writer = writer
-        self._meters = meters
+    def __init__(self, requests: RequestStore) -> None:
+        self._requests = requests
+        self._writer = requests.writer
+        self._meters = requests.meters
 
     def store(self, received: IngestRequest, identity: Identity) -> Stored[Decoded]:
         """Return when the events of all parts are durable, but for those that the endpoint may refuse by themselves.
@@ -38,7 +73,9 @@ class PartsStore:
             if part.dataset in refused:
                 continue
             try:
-                answers.append(self._store_once(received, part, _bytes_of_part(received, part, rows)))
+                body_bytes = _bytes_of_part(received, part, rows)
+                store = partial(self._store, received, part, body_bytes)
+                answers.append(self._requests.store_once(received, part.dataset, body_bytes, store))
             except WeirError as error:
                 _require_told_by_part(received, error, stored_before=bool(answers))
                 refused[part.dataset] = RefusedPart(status_of(error), error)
@@ -46,13 +83,6 @@ class PartsStore:
         is_duplicate = bool(answers) and all(answer.is_duplicate for answer in answers)
         events = sum(answer.events for answer in answers)
         return Stored(received.dataset, events, is_duplicate, received.media_type, received.decoded, refused)
-
-    def _store_once(self, received: IngestRequest, part: Part, body_bytes: int) -> StoredAnswer:
-        receipt = received.receipt_for(part.dataset, self._writer.find(received.tenant, part.dataset))
-        answer = self._writer.storage.once.store(receipt, partial(self._store, received, part, body_bytes))
-        if not answer.is_duplicate:
-            self._meters.ingested(received.tenant, part.dataset, answer.events, body_bytes)
-        return answer
 
     def _store(self, received: IngestRequest, part: Part, body_bytes: int, claim_id: bytes) -> int:
         arrival = replace(received.arrival, body_bytes=body_bytes, claim_id=claim_id)

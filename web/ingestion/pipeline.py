@@ -13,14 +13,13 @@ from ingest.decoded import Answer, Stored
 from metrics.meters import Meters
 from runtime import offload
 from serving.flask_app.current import Request
-from storage.write.idempotency import IdempotencyStore, StoredAnswer
 from web.bodies import Bodies
 from web.client_connection import require_present
 from web.ingestion import headers
 from web.ingestion.batcher import Batcher, PendingRequest
 from web.ingestion.decoding import Decoder
 from web.ingestion.headers import IngestHeaders
-from web.ingestion.parts import PartsStore
+from web.ingestion.parts import PartsStore, RequestStore
 from web.ingestion.protocol import DecodeTogether, Endpoint, Protocol
 from web.ingestion.received import IngestRequest, arrival_of, declared_by
 from web.ingestion.writer import Writer
@@ -38,11 +37,10 @@ class Pipeline:
         self.protocols = protocols
         self._bodies = bodies
         self._writer = writer
-        self._once: IdempotencyStore = writer.storage.once
-        self._meters = meters
+        self._requests = RequestStore(writer, meters)
         self._max_columns = max_columns
         self._decoder = Decoder(bodies.inflight, max_columns, offload)
-        self._parts = PartsStore(writer, meters)
+        self._parts = PartsStore(self._requests)
         self._batchers: dict[DecodeTogether, Batcher] = {}
         for endpoint in (endpoint for protocol in protocols for endpoint in protocol.endpoints):
             self._add_batcher(endpoint)
@@ -84,7 +82,7 @@ class Pipeline:
             )
             if endpoint.names_datasets:
                 return endpoint.success(self._parts.store(received, identity))
-            stored = self._store_once(received)
+            stored = self._requests.store_once(received, dataset, len(body), partial(self._store, received))
             return endpoint.success(Stored(dataset, stored.events, stored.is_duplicate, media_type, received.decoded))
 
     def close(self) -> None:
@@ -102,31 +100,16 @@ class Pipeline:
             self._writer.storage.find(identity.tenant, dataset)
         return dataset
 
-    def _store_once(self, received: IngestRequest) -> StoredAnswer:
-        """Store the events, unless an earlier request with this receipt did.
-
-        Before decoding: a duplicate costs none of it, and what became of the first request is told in any case.
-        """
-        receipt = received.receipt_for(received.dataset, self._writer.find(received.tenant, received.dataset))
-        answer = self._once.store(receipt, partial(self._store, received))
-        if not answer.is_duplicate:
-            self._meters.ingested(received.tenant, received.dataset, answer.events, len(received.body))
-        return answer
-
     def _store(self, received: IngestRequest, claim_id: bytes) -> int:
         """Store the events of a body, a small one together with others that wait; their number."""
-        arrival = received.arrival_of_claim(claim_id)
         together = received.endpoint.decode_together
         if together is not None and len(received.body) < SMALL_BYTES:
             target = self._writer.find(received.tenant, received.dataset)
             if target is not None:
                 received.declared.check(target)
+                arrival = received.arrival_of_claim(claim_id)
                 return self._batchers[together].store(PendingRequest(target, received.body, arrival))
-        decoded = received.decoded()
-        self._writer.store(received.tenant, received.dataset, decoded.batch, arrival, received.declared)
-        self._writer.describe(received.tenant, received.dataset, decoded.metadata)
-        self._meters.rejected(received.protocol.name, decoded.reasons)
-        return decoded.batch.height
+        return self._requests.store_decoded(received, claim_id)
 
     def _add_batcher(self, endpoint: Endpoint[Any]) -> None:
         together = endpoint.decode_together

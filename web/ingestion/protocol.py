@@ -13,6 +13,10 @@ from ingest.decoded import Answer, D, Stored
 # Handing a small body to another thread costs more than decoding it here.
 INLINE_BYTES: Final = 64 * 1024
 
+# Decoding JSON, OTLP and Loki's pushes holds the interpreter wherever it runs: up to this size, some milliseconds, a
+# thread only costs (docs/decisions/ingestion.md).
+MOST_INLINE_BYTES: Final = 512 * 1024
+
 # Of several bodies, with the limit of columns: their events in order, and how many each body has. Raises NotTogether.
 DecodeTogether = Callable[[Sequence[bytes], int], tuple[Batch, list[int]]]
 

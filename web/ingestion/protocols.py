@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from time import time_ns
-from typing import Final
 
 from flask import Request
 
@@ -29,10 +28,7 @@ from ingest.splunk import decoding as splunk
 from ingest.splunk.decoding import decode_events, decode_raw
 from web.bodies import require_json_type
 from web.ingestion import otlp
-from web.ingestion.protocol import Endpoint, Protocol, Shortcut
-
-# Decoding JSON holds the interpreter wherever it runs: up to this size, a few milliseconds, a thread only costs.
-JSON_INLINE_BYTES: Final = 512 * 1024
+from web.ingestion.protocol import MOST_INLINE_BYTES, Endpoint, Protocol, Shortcut
 
 
 def protocols() -> tuple[Protocol, ...]:
@@ -49,7 +45,7 @@ def _json() -> Protocol:
         decode=_decode_json,
         decode_together=batch_decoding.decode,
         success=json_answers.success,
-        inline_bytes=JSON_INLINE_BYTES,
+        inline_bytes=MOST_INLINE_BYTES,
     )
     existing = replace(events, name="ingest_into", path="/api/v1/logstream/<name>", must_exist=True)
     return Protocol("ingestion", (events, existing))
@@ -90,6 +86,7 @@ def _loki() -> Protocol:
         media_type=lambda request: loki.media_type_of(request.mimetype),
         decode=loki.decode,
         success=loki_answers.success,
+        inline_bytes=MOST_INLINE_BYTES,
         cost=loki.cost,
         names_datasets=True,
         bound=lambda _, dataset, __: replace(push, decode=partial(loki.decode, dataset=dataset)),
@@ -108,7 +105,7 @@ def _splunk() -> Protocol:
         media_type=lambda request: request.mimetype,
         decode=partial(decode_events, request=splunk.Request(None, 0)),
         success=splunk_answers.success,
-        inline_bytes=JSON_INLINE_BYTES,
+        inline_bytes=MOST_INLINE_BYTES,
         names_datasets=True,
         bound=lambda request, dataset, _: replace(events, decode=_of_collector(decode_events, request, dataset)),
         time_field=splunk.TIME,
@@ -134,7 +131,7 @@ def _elasticsearch() -> Protocol:
         media_type=lambda request: request.mimetype,
         decode=partial(decode_bulk, target=Target(None, None)),
         success=elasticsearch_answers.success,
-        inline_bytes=JSON_INLINE_BYTES,
+        inline_bytes=MOST_INLINE_BYTES,
         cost=bulk_cost,
         names_datasets=True,
         refuses_parts=True,
