@@ -28,8 +28,9 @@ from pgwire.rows import HeldRows, QueryRows
 from pgwire.statement import Description, Parsed, PreparedStatement
 from query.parameters import Open, Parameter, Typed
 from query.pg.oids import oid, size
+from query.process.result import Result
 from query.results.options import Copy, Format, Options
-from query.service import Question, Result
+from query.service import Question
 from query.timerange import TimeRange
 from web.questions import name_of
 from web.services import Services

@@ -12,7 +12,7 @@ from typing import IO, Final, Protocol
 from errors import InternalError
 from pgwire.errors import PgError
 from pgwire.messages import LENGTH, data_row
-from query.service import Result
+from query.process.result import Result
 
 HEAD_BYTES: Final = 8
 # A cursor's rows beyond this are more than a client will ever read from it (docs/postgres.md).

@@ -284,8 +284,8 @@ def in_subquery(value: Scalar, query: BoundQuery, block: Block, position: int | 
         return _row_in_subquery(values, query, block, position)
     value, relation, column = _to_common_type(values[0], query, block, position)
     match = _look_up_match(value, relation, column, block)
-    rows, nulls = _counts(relation, column, block)
-    unknown = Logic(BOOL, "or", (IsNull(BOOL, value), Call(BOOL, ">(any, any)", (nulls, Constant(INT8, 0)))))
+    rows, has_null = _counts(relation, column, block)
+    unknown = Logic(BOOL, "or", (IsNull(BOOL, value), has_null))
     empty = Call(BOOL, "=(any, any)", (rows, Constant(INT8, 0)))
     return Case(BOOL, ((match, truth(True)), (empty, truth(False)), (unknown, truth(None))), truth(False))
 
@@ -293,7 +293,8 @@ def in_subquery(value: Scalar, query: BoundQuery, block: Block, position: int | 
 def _row_in_subquery(values: tuple[Scalar, ...], query: BoundQuery, block: Block, position: int | None) -> Scalar:
     """Found if a row is equal, unknown if one could be, its differences being NULLs."""
     tests = [
-        comparison("=", value, field.ref(), position) for value, (_, field) in zip(values, query.outputs, strict=True)
+        block.environment.localise(comparison("=", value, field.ref(), position))
+        for value, (_, field) in zip(values, query.outputs, strict=True)
     ]
     for test in tests:
         for side in getattr(test, "args", ()):
@@ -319,7 +320,7 @@ def _to_common_type(
 ) -> tuple[Scalar, Relation, Field]:
     """Value and subquery column in one type."""
     field = query.outputs[0][1]
-    pair = comparison("=", value, field.ref(), position)
+    pair = block.environment.localise(comparison("=", value, field.ref(), position))
     if not isinstance(pair, Call):
         raise fault.unsupported("this IN", position)
     left, right = pair.args
@@ -342,12 +343,11 @@ def _look_up_match(value: Scalar, relation: Relation, column: Field, block: Bloc
 
 
 def _counts(relation: Relation, column: Field, block: Block) -> tuple[Scalar, Scalar]:
-    """How many rows a subquery has, and how many of them are NULL."""
+    """How many rows a subquery has, and whether one of them is NULL."""
     rows, present = block.environment.field(INT8), block.environment.field(INT8)
     calls = (AggregateCall(INT8, "count", ()), AggregateCall(INT8, "count", (column.ref(),)))
     block.look_up(PendingLookup(Aggregate((rows, present), relation, (), calls)))
-    nulls = call("-", [rows.ref(), present.ref()])
-    return rows.ref(), nulls
+    return rows.ref(), Call(BOOL, ">(any, any)", (rows.ref(), present.ref()))
 
 
 def _quantified_subquery(
@@ -371,13 +371,12 @@ def _all(symbol: str, value: Scalar, relation: Relation, column: Field, block: B
     low, high = block.environment.field(column.type), block.environment.field(column.type)
     calls = tuple(AggregateCall(column.type, name, (column.ref(),)) for name in ("min", "max"))
     block.look_up(PendingLookup(Aggregate((low, high), relation, (), calls)))
-    rows, nulls = _counts(relation, column, block)
+    rows, has_null = _counts(relation, column, block)
     extremes: Sequence[Field] = {"<": [low], "<=": [low], ">": [high], ">=": [high]}.get(symbol, [low, high])
     if symbol == "<>":
         raise fault.unsupported("<> ANY of this subquery")
     tests = tuple(Call(BOOL, f"{symbol}(any, any)", (value, extreme.ref())) for extreme in extremes)
     holds = Logic(BOOL, "and", tests)
     empty = Call(BOOL, "=(any, any)", (rows, Constant(INT8, 0)))
-    some_null = Call(BOOL, ">(any, any)", (nulls, Constant(INT8, 0)))
-    branches = ((empty, truth(True)), (Not(BOOL, holds), truth(False)), (some_null, truth(None)))
+    branches = ((empty, truth(True)), (Not(BOOL, holds), truth(False)), (has_null, truth(None)))
     return Case(BOOL, branches, holds)

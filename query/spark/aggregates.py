@@ -97,6 +97,7 @@ _BUILDERS: Final[dict[str, Callable[[AggregateCall, Field], Columns]]] = {
         for name in ("min", "max")
         for kind in ("int2", "int4", "int8", "float8", "text", "date", "timestamp", "timestamptz")
     },
+    **{f"{name}({kind})": _one(name) for name in ("bit_and", "bit_or", "bit_xor") for kind in ("int2", "int4", "int8")},
     "bool_and(bool)": _one("bool_and"),
     "every(bool)": _one("bool_and"),
     "bool_or(bool)": _one("bool_or"),

@@ -121,6 +121,17 @@ def order(value: Any, *, descending: bool, nulls_first: bool) -> Any:
     )
 
 
+def windowed(function: Any, partition: Sequence[Any], orders: Sequence[Any]) -> Any:
+    """The function over the rows of its partition, in the frame that is its own."""
+    window = proto().Expression.Window(window_function=function, partition_spec=partition, order_spec=orders)
+    return proto().Expression(window=window)
+
+
+def with_columns(source: Any, expressions: Sequence[Any]) -> Any:
+    """The rows with more columns: aliases."""
+    return project(source, [proto().Expression(unresolved_star=proto().Expression.UnresolvedStar()), *expressions])
+
+
 def sorted_by(source: Any, orders: Sequence[Any]) -> Any:
     return proto().Relation(sort=proto().Sort(input=source, order=orders, is_global=True))
 

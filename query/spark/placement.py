@@ -27,6 +27,8 @@ from query.plan.tree import (
     Relation,
     Scan,
     Sort,
+    Unnest,
+    Window,
 )
 from query.spark import types
 from query.spark.aggregates import Finish
@@ -35,8 +37,12 @@ from query.spark.relations import Relations, Rows
 from query.spark.scalars import is_plain
 
 # What keeps each row, so that the answer is as large as what is fetched for it.
-_ROW_BY_ROW: Final = (Project, Sort, Materialized, CteRef)
-_NARROW: Final = (Project, Filter, Sort, Limit, Aggregate, Join)
+_ROW_BY_ROW: Final = (Project, Sort, Materialized, CteRef, Window, Unnest)
+# Aggregates whose value holds one of each row.
+_COLLECTING: Final = ("array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg")
+_NARROW: Final = (Project, Filter, Sort, Limit, Aggregate, Join, Window)
+# Equal values of these look the same, so one stands for all; of floats, zero may have a sign.
+_ALIKE: Final = ("bool", "int2", "int4", "int8", "text", "date", "timestamp", "timestamptz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +143,15 @@ class _Placement:
             reason = error
         if isinstance(relation, Scan):
             raise reason
+        if (once := _each_once(relation)) is not None:
+            return self._of(once)
         placed = {name: self._below(below, reason) for name, below in inputs(relation).items()}
         is_reduced = all(each for _, each in placed.values())
-        if not is_reduced and not isinstance(relation, _ROW_BY_ROW):
+        if not is_reduced and not _keeps_rows(relation):
             raise reason
         new: dict[str, Any] = {name: found for name, (found, _) in placed.items()}
+        if isinstance(relation, Window):
+            new["fields"] = (*new["input"].fields, *relation.fields[len(relation.input.fields) :])
         return replace(relation, **new), is_reduced
 
     def _below(self, relation: Relation, reason: NotOnCluster) -> tuple[Relation, bool]:
@@ -164,6 +174,28 @@ class _Placement:
         plan = lowering.lower(relation, fields)
         self.parts.append(Part(name, plan, fields, lowering.means, _described(relation)))
         return Scan(fields, name, tuple(each.id for each in fields))
+
+
+def _keeps_rows(relation: Relation) -> bool:
+    if not isinstance(relation, Aggregate):
+        return isinstance(relation, _ROW_BY_ROW)
+    return any(call.function.partition("(")[0] in _COLLECTING and not call.distinct for call in relation.calls)
+
+
+def _each_once(relation: Relation) -> Relation | None:
+    """Aggregates of distinct values over rows without repetitions, which the cluster can see to; None of others."""
+    if not isinstance(relation, Aggregate) or isinstance(relation.input, Distinct):
+        return None
+    if not relation.calls or not all(call.distinct for call in relation.calls):
+        return None
+    used = {
+        column.id: column for column in (*relation.keys, *(each for call in relation.calls for each in columns(call)))
+    }
+    if not used or any(each.type.name not in _ALIKE for each in used.values()):
+        return None
+    fields = tuple(each for each in relation.input.fields if each.id in used)
+    values = tuple(each.ref() for each in fields)
+    return replace(relation, input=Distinct(fields, Project(fields, relation.input, values)))
 
 
 def _first(relation: Relation) -> tuple[Field, ...]:

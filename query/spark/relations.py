@@ -14,6 +14,7 @@ from query.plan.tree import (
     Filter,
     Join,
     Limit,
+    LookupJoin,
     Materialized,
     Project,
     Relation,
@@ -22,6 +23,8 @@ from query.plan.tree import (
     Sort,
     SortKey,
     TopRows,
+    Window,
+    WindowCall,
 )
 from query.spark import aggregates, messages, types
 from query.spark.refusal import NotOnCluster
@@ -57,11 +60,15 @@ class Relations:
                 self._need([relation.predicate])
             case Join():
                 self._need([] if relation.condition is None else [relation.condition])
+            case LookupJoin():
+                self._need(each for pair in relation.keys for each in pair)
             case Aggregate():
                 self._need(relation.keys)
                 self._need(relation.calls)
             case Sort():
                 self._need(relation.keys)
+            case Window():
+                self._need(relation.calls)
             case TopRows() | Limit() | Materialized() | Scan():
                 pass
             case CteRef():
@@ -94,8 +101,12 @@ class Relations:
                 return messages.filtered(self._lower(relation.input), _WITHIN.lower(relation.predicate))
             case Join():
                 return self._join(relation)
+            case LookupJoin():
+                return self._lookup(relation)
             case Aggregate():
                 return self._aggregate(relation, is_last=is_last)
+            case Window():
+                return self._window(relation)
             case Sort():
                 return messages.sorted_by(self._lower(relation.input), [_order(each) for each in relation.keys])
             case TopRows() | Materialized():
@@ -122,6 +133,20 @@ class Relations:
             condition = messages.literal(boolean=True)
         return messages.joined(self._lower(relation.left), self._lower(relation.right), relation.kind, condition)
 
+    def _lookup(self, relation: LookupJoin) -> Any:
+        if relation.single and not _is_one_row(relation.right):
+            raise NotOnCluster("a subquery that must not give more than one row")
+        condition = messages.literal(boolean=True)
+        for outer, inner in relation.keys:
+            same = messages.call("<=>", _WITHIN.plain(outer), _WITHIN.plain(inner))
+            condition = messages.call("and", condition, same)
+        return messages.joined(self._lower(relation.left), self._lower(relation.right), relation.kind, condition)
+
+    def _window(self, relation: Window) -> Any:
+        outputs = relation.fields[len(relation.input.fields) :]
+        made = [messages.alias(_rank(call), each.id) for call, each in zip(relation.calls, outputs, strict=True)]
+        return messages.with_columns(self._lower(relation.input), made)
+
     def _aggregate(self, relation: Aggregate, *, is_last: bool) -> Any:
         outputs = relation.fields[len(relation.keys) :]
         made = [aggregates.columns(call, each) for call, each in zip(relation.calls, outputs, strict=True)]
@@ -146,10 +171,19 @@ class Relations:
 
     def _distinct(self, relation: Distinct) -> Any:
         if relation.keys is not None:
-            raise NotOnCluster("DISTINCT ON")
+            return self._first_of_each(relation, relation.keys)
         for each in relation.fields:
             types.require_plain(each.type)
         return messages.deduplicated(self._only(relation.input, relation.fields))
+
+    def _first_of_each(self, relation: Distinct, keys: Sequence[Column]) -> Any:
+        """The first row of each key in the order of the rows."""
+        if not isinstance(relation.input, Sort):
+            raise NotOnCluster("DISTINCT ON of rows without an order")
+        orders = [_order(each) for each in relation.input.keys]
+        number = messages.windowed(messages.call("row_number"), [_WITHIN.plain(key) for key in keys], orders)
+        rows = messages.with_columns(self._lower(relation.input.input), [messages.alias(number, _NUMBER)])
+        return messages.filtered(rows, messages.call("==", messages.attribute(_NUMBER), messages.literal(integer=1)))
 
     def _set_operation(self, relation: SetOperation) -> Any:
         for each in relation.fields:
@@ -178,11 +212,26 @@ def _order(key: SortKey) -> Any:
     return messages.order(_WITHIN.plain(key.value), descending=key.descending, nulls_first=key.nulls_first)
 
 
+def _is_one_row(relation: Relation) -> bool:
+    while isinstance(relation, Project):
+        relation = relation.input
+    return isinstance(relation, Aggregate) and not relation.keys
+
+
+def _rank(call: WindowCall) -> Any:
+    name = call.function.partition("(")[0]
+    if name not in _RANKS or call.args or call.where is not None or not call.order:
+        raise NotOnCluster(f"the window function {name}", call.position)
+    partition, orders = [_WITHIN.plain(each) for each in call.partition], [_order(each) for each in call.order]
+    return messages.cast(messages.windowed(messages.call(name), partition, orders), "BIGINT")
+
+
+# No identifier of a column has a blank.
+_NUMBER: Final = "row number"
+_RANKS: Final = ("row_number", "rank", "dense_rank")
 _NAMES: Final = {
-    "Window": "a window function",
     "Unnest": "UNNEST",
     "Recursive": "WITH RECURSIVE",
     "WorkTable": "WITH RECURSIVE",
-    "LookupJoin": "a subquery that is looked up for each row",
     "Values": "VALUES beside a dataset",
 }

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from query.pg.types import INTEGERS, PgType
 from query.plan.tree import Call, Case, Cast, Coalesce, Column, Constant, InList, IsNull, Logic, Not, Scalar
-from query.spark import messages, types
+from query.spark import messages, patterns, types
 from query.spark.refusal import NotOnCluster
 
 _COMPARISONS: Final = {
@@ -36,6 +36,8 @@ _UNITS_US: Final = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
+# Of an interval that two of it are far from an overflow: a thousand years.
+_WIDEST: Final = 31_557_600_000_000_000
 # 1970-01-01 was a Thursday; weeks begin on Monday.
 _WEEK_SHIFT_US: Final = 3 * 86_400_000_000
 
@@ -95,6 +97,8 @@ class Scalars:
 
     def _cast(self, scalar: Cast) -> Any:
         source, target = scalar.value.type, scalar.type
+        if (source.name, target.name) in _CASTS and source.unit == target.unit and not scalar.modifiers:
+            return _CASTS[source.name, target.name](self, scalar.value)
         is_wider = target.name in _WIDER.get(source.name, ()) and target.element is None
         if source != target and not is_wider:
             raise NotOnCluster(f"a cast from {source.sql_name} to {target.sql_name}", scalar.position)
@@ -131,45 +135,58 @@ class Scalars:
         return messages.cast(messages.call(_ARITHMETIC[name], *values), types.require_plain(scalar.type))
 
 
+def _same(scalars: Scalars, value: Scalar) -> Any:
+    """A session's zone is UTC, so both kinds of times are the same number."""
+    return scalars.lower(value)
+
+
+def _day(scalars: Scalars, value: Scalar) -> Any:
+    length = messages.literal(long=_UNITS_US["day"] * (1_000 if value.type.unit == "ns" else 1))
+    number = scalars.lower(value)
+    begin = messages.call("-", number, messages.call("pmod", number, length))
+    return messages.call("date_from_unix_date", messages.cast(messages.call("div", begin, length), "INT"))
+
+
+def _midnight(scalars: Scalars, value: Scalar) -> Any:
+    if not isinstance(value, Constant) or not isinstance(value.value, int) or abs(value.value) > _LAST_DAY:
+        raise NotOnCluster("a cast from date to a time")
+    return messages.literal(long=value.value * _UNITS_US["day"])
+
+
+def _bit(scalars: Scalars, value: Scalar) -> Any:
+    return messages.cast(scalars.lower(value), "INT")
+
+
 _SURE: Final = Scalars()
+# Of both directions, what a time in microseconds can be.
+_LAST_DAY: Final = 100_000_000
+_CASTS: Final[dict[tuple[str, str], Callable[[Scalars, Scalar], Any]]] = {
+    ("timestamp", "timestamptz"): _same,
+    ("timestamptz", "timestamp"): _same,
+    ("timestamp", "date"): _day,
+    ("timestamptz", "date"): _day,
+    ("date", "timestamp"): _midnight,
+    ("date", "timestamptz"): _midnight,
+    ("bool", "int4"): _bit,
+}
 _ARITHMETIC: Final = {"+": "+", "-": "-", "*": "*", "/": "div", "%": "%", "mod": "%"}
 
 
-def _like(scalars: Scalars, scalar: Call) -> Any:
-    value, pattern, escape = scalar.args
-    if not isinstance(pattern, Constant) or not isinstance(escape, Constant):
-        raise NotOnCluster("LIKE with a pattern that is no constant", scalar.position)
-    if pattern.value is None:
-        return messages.null("BOOLEAN")
-    parts = like_parts(str(pattern.value), str(escape.value))
-    return messages.call("rlike", scalars.lower(value), messages.literal(string=parts))
+def _found(pattern: Callable[..., str], **options: object) -> Callable[["Scalars", Call], Any]:
+    """Whether a text matches a constant pattern, which `pattern` makes Java's expression of."""
 
+    def build(scalars: Scalars, scalar: Call) -> Any:
+        value, *given = scalar.args
+        if not all(isinstance(each, Constant) for each in given):
+            raise NotOnCluster("a pattern that is no constant", scalar.position)
+        texts = [each.value for each in given if isinstance(each, Constant)]
+        if None in texts:
+            return messages.null("BOOLEAN")
+        return messages.call(
+            "rlike", scalars.lower(value), messages.literal(string=pattern(*map(str, texts), **options))
+        )
 
-def like_parts(pattern: str, escape: str) -> str:
-    r"""The regular expression of Java that matches whole texts as LIKE does.
-
-    >>> like_parts("a%b_", "\\")
-    '(?s)\\A\\Qa\\E.*\\Qb\\E.\\z'
-    """
-    found, plain, at = [], "", 0
-    while at < len(pattern):
-        letter = pattern[at]
-        if letter == escape:
-            at += 1
-            if at == len(pattern):
-                raise NotOnCluster("a LIKE pattern that ends with its escape character")
-            plain += pattern[at]
-        elif letter in "%_":
-            found += [_quoted(plain), ".*" if letter == "%" else "."]
-            plain = ""
-        else:
-            plain += letter
-        at += 1
-    return "(?s)\\A" + "".join([*found, _quoted(plain)]) + "\\z"
-
-
-def _quoted(text: str) -> str:
-    return "\\Q" + text.replace("\\E", "\\E\\\\E\\Q") + "\\E" if text else ""
+    return build
 
 
 def _truncate(scalars: Scalars, scalar: Call) -> Any:
@@ -186,6 +203,20 @@ def _truncate(scalars: Scalars, scalar: Call) -> Any:
     return messages.call("-", number, beyond)
 
 
+def _bin(scalars: Scalars, scalar: Call) -> Any:
+    """Whole numbers: `a - (a - origin) mod stride`, the mod taken of each so that no difference overflows."""
+    stride, value, origin = scalar.args
+    if not isinstance(stride, Constant) or not isinstance(origin, Constant) or value.type != origin.type:
+        raise NotOnCluster("date_bin by what is no constant", scalar.position)
+    months, days, us = stride.value if isinstance(stride.value, tuple) else (1, 0, 0)
+    width = (days * _UNITS_US["day"] + us) * (1_000 if value.type.unit == "ns" else 1)
+    if months or not 0 < width <= _WIDEST or not isinstance(origin.value, int):
+        raise NotOnCluster("date_bin by this interval", scalar.position)
+    number, long = scalars.lower(value), messages.literal(long=width)
+    ahead = messages.call("-", messages.call("pmod", number, long), messages.literal(long=origin.value % width))
+    return messages.call("-", number, messages.call("pmod", ahead, long))
+
+
 def _length(scalars: Scalars, scalar: Call) -> Any:
     return messages.call("char_length", *map(scalars.lower, scalar.args))
 
@@ -199,7 +230,14 @@ def _begins(scalars: Scalars, scalar: Call) -> Any:
 
 
 _FUNCTIONS: Final[dict[str, Callable[[Scalars, Call], Any]]] = {
-    "~~(text, text!, text!)": _like,
+    "~~(text, text!, text!)": _found(patterns.like),
+    "~~*(text, text!, text!)": _found(patterns.like, ignore_case=True),
+    "similar to(text, text!, text!)": _found(patterns.similar_to),
+    "~(text, text!)": _found(patterns.regex),
+    "regexp_like(text, text!)": _found(patterns.regex),
+    "~*(text, text!)": _found(patterns.regex, flags="i"),
+    "date_bin(interval!, timestamp, timestamp)": _bin,
+    "date_bin(interval!, timestamptz, timestamptz)": _bin,
     "date_trunc(text!, timestamp)": _truncate,
     "date_trunc(text!, timestamptz)": _truncate,
     "length(text)": _length,

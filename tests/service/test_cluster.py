@@ -1,14 +1,18 @@
 """Statements on a cluster through the same API (api.md section 10): the same answers, or a refusal by name."""
 
+import socket
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import NewDatabase, service_environment
-from tests.running import Service, free_port
+from tests.running import Service, free_port, wait_until
 from tests.spark_server import spark_server
 
 STATEMENTS = (
@@ -21,10 +25,28 @@ STATEMENTS = (
 )
 
 
+# Hours of work for Spark, which nothing but the end of the query ends.
+ENDLESS = "SELECT count(*) AS n FROM app a, app b, app c WHERE a.message || b.message || c.message LIKE '%x%'"
+CANCELLED = "SPARK_JOB_CANCELLED"
+
+
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with spark_server(tmp_path_factory.mktemp("spark")) as url:
+def spark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("spark")
+
+
+@pytest.fixture(scope="module")
+def cluster(spark_folder: Path) -> Iterator[str]:
+    with spark_server(spark_folder) as url:
         yield url
+
+
+@pytest.fixture
+def spark_said(cluster: str, spark_folder: Path) -> Callable[[], str]:
+    """What Spark has logged since the test began."""
+    log = spark_folder / "spark.log"
+    before = log.stat().st_size
+    return lambda: log.read_bytes()[before:].decode(errors="replace")
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +172,93 @@ def test_a_dead_cluster_is_an_error_at_once_and_hurts_nobody_else(new_database: 
 
         assert (status, body["code"]) == (503, "cluster_unavailable")
         assert ask(service, "SELECT count(*) AS n FROM app", "local") == (200, [{"n": 1}])
+        service.stop()
+
+
+@contextmanager
+def asked(service: Service, said: Callable[[], str]) -> Iterator[Future[tuple[int, Any]]]:
+    """The endless question, which Spark has begun to work at."""
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(ask, service, ENDLESS, "spark")
+        wait_until(lambda: answer.done() or "Starting task" in said(), 120)
+        assert not answer.done(), answer.result()
+        yield answer
+
+
+def test_a_query_that_is_cancelled_ends_on_the_cluster_too(weir: Service, spark_said: Callable[[], str]) -> None:
+    with asked(weir, spark_said) as answer:
+        assert CANCELLED not in spark_said()
+
+        (running,) = weir.call("GET", "/api/v1/queries").json()
+        weir.call("DELETE", f"/api/v1/queries/{running['id']}").raise_for_status()
+
+        assert answer.result(60)[1]["code"] == "query_cancelled"
+        wait_until(lambda: CANCELLED in spark_said(), 120)
+
+
+def test_a_query_past_its_deadline_ends_on_the_cluster_too(
+    cluster: str, new_database: NewDatabase, tmp_path: Path, spark_said: Callable[[], str]
+) -> None:
+    with new_database() as url:
+        environment = service_environment(url) | {"WEIR_SPARK_URL": cluster, "WEIR_QUERY_TIMEOUT_SECONDS": "15"}
+        service = Service(tmp_path, environment, workers=1).start()
+        service.ingest("app", [event(number) for number in range(3000)]).raise_for_status()
+
+        status, body = ask(service, ENDLESS, "spark")
+
+        assert (status, body["code"]) == (504, "query_timeout")
+        wait_until(lambda: CANCELLED in spark_said() or "Starting task" not in spark_said(), 120)
+        service.stop()
+
+
+class Relay:
+    """A way to the cluster that can be cut, as a server that dies cuts it."""
+
+    def __init__(self, url: str) -> None:
+        host, _, port = url.removeprefix("sc://").partition(":")
+        self._target = (host, int(port))
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._open: list[socket.socket] = [self._listener]
+        self.url = f"sc://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self) -> None:
+        for each in self._open:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, far = self._listener.accept()[0], socket.create_connection(self._target)
+                self._open += [near, far]
+                for source, target in ((near, far), (far, near)):
+                    threading.Thread(target=_pass_on, args=(source, target), daemon=True).start()
+
+
+def _pass_on(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+def test_a_cluster_that_dies_in_the_middle_of_a_query_is_an_error_at_once(
+    cluster: str, new_database: NewDatabase, tmp_path: Path, spark_said: Callable[[], str]
+) -> None:
+    """Nobody tries again for the 300 seconds that a query has."""
+    relay = Relay(cluster)
+    with new_database() as url:
+        service = Service(tmp_path, service_environment(url) | {"WEIR_SPARK_URL": relay.url}, workers=1).start()
+        service.ingest("app", [event(number) for number in range(3000)]).raise_for_status()
+
+        with asked(service, spark_said) as answer:
+            relay.cut()
+            status, body = answer.result(120)
+
+        assert (status, body["code"]) == (503, "cluster_unavailable")
+        assert ask(service, "SELECT count(*) AS n FROM app", "local") == (200, [{"n": 3000}])
         service.stop()
 
 

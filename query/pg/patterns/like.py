@@ -48,7 +48,7 @@ def lower_letter(letter: str) -> str:
     return letter.lower()[0]
 
 
-def _either_case(letter: str) -> str:
+def either_case(letter: str) -> str:
     """An expression for the letters that have the same lower case, which is what ILIKE compares."""
     lower = lower_letter(letter)
     forms = {letter, lower, lower.upper(), lower.title(), _OTHER_CAPITALS.get(lower, lower)}
@@ -63,7 +63,7 @@ def like(pattern: str, escape: str = "\\", ignore_case: bool = False) -> Like:
     ('a', 'b')
     """
     pieces, regex, single, position = [""], "", False, 0
-    literal = _either_case if ignore_case else re.escape
+    literal = either_case if ignore_case else re.escape
     while position < len(pattern):
         letter = pattern[position]
         if escape and letter == escape:
