@@ -7,6 +7,7 @@ from typing import Final
 import polars as pl
 
 from query.lower.first_by_time import FirstByTime
+from storage.files.row_range import RowRange
 from storage.read.snapshot import File, Snapshot
 from storage.times import UNIT_NS
 
@@ -14,6 +15,10 @@ from storage.times import UNIT_NS
 MOST_SHARE: Final = 0.25
 # More rows are better sorted at once.
 MOST_ROWS: Final = 10_000
+# So many rows of a large file are tried first, two row groups at the end where the wanted times are if it is in order.
+TRIED_ROWS: Final = 65_536
+# A file of fewer of these is read as soon as it is tried.
+LEAST_TRIES: Final = 4
 
 Scan = Callable[[Snapshot], pl.LazyFrame]
 
@@ -23,27 +28,61 @@ def narrow(snapshot: Snapshot, question: FirstByTime, scan: Scan) -> Snapshot:
 
     `scan` gives the rows of a snapshot. Raises SnapshotExpired, FileNotFoundError.
     """
-    if snapshot.time_column != question.name or not 0 < question.count <= MOST_ROWS or len(snapshot.files) < 2:
+    if snapshot.time_column != question.name or not 0 < question.count <= MOST_ROWS:
         return snapshot
     if not all(map(snapshot.has_times, snapshot.files)):
+        return snapshot
+    ordered = _in_order(snapshot.files, descending=question.descending)
+    return _by_rows(snapshot, ordered, question, scan) or _by_files(snapshot, ordered, question, scan)
+
+
+def _in_order(files: Sequence[File], *, descending: bool) -> list[File]:
+    return sorted(files, key=lambda file: -file.tmax if descending else file.tmin)
+
+
+def _by_rows(snapshot: Snapshot, ordered: Sequence[File], question: FirstByTime, scan: Scan) -> Snapshot | None:
+    """What a few rows of the first file leave; None if they are too few, or another file can have one of the first.
+
+    Any rows will do, whatever their order: the last of n that were found is not before the last of the first n.
+    """
+    if not ordered or ordered[0].rows < LEAST_TRIES * TRIED_ROWS or ordered[0].path in snapshot.ranges:
+        return None
+    file = ordered[0]
+    tried = RowRange(file.rows - TRIED_ROWS if question.descending else 0, TRIED_ROWS)
+    part = replace(snapshot, files=(file,), segments=(), ranges={file.path: (tried,)})
+    edge = _edge(_times(part, question, scan), question)
+    if edge is None or any(_reaches(each, edge, descending=question.descending) for each in ordered[1:]):
+        return None
+    return _beyond(snapshot, edge, descending=question.descending)
+
+
+def _edge(found: pl.Series, question: FirstByTime) -> int | None:
+    """The last of the first times; None if there are not as many."""
+    if len(found) < question.count:
+        return None
+    return int(found.sort(descending=question.descending)[question.count - 1])
+
+
+def _by_files(snapshot: Snapshot, ordered: Sequence[File], question: FirstByTime, scan: Scan) -> Snapshot:
+    """What the first files leave."""
+    if len(ordered) < 2:
         return snapshot
     found = pl.Series(dtype=pl.Int64())
     # What is not converted is of any time, and read with the first portion.
     segments = snapshot.segments
-    for files, rest in _portions(snapshot.files, descending=question.descending):
+    for files, rest in _portions(ordered):
         found = pl.concat([found, _times(replace(snapshot, files=tuple(files), segments=segments), question, scan)])
         found = found.sort(descending=question.descending).head(question.count)
         segments = ()
-        edge = found[-1] if len(found) == question.count else None
+        edge = _edge(found, question)
         if edge is not None and not any(_reaches(file, edge, descending=question.descending) for file in rest):
             return _beyond(snapshot, edge, descending=question.descending)
     return snapshot
 
 
-def _portions(files: Sequence[File], *, descending: bool) -> Iterator[tuple[list[File], list[File]]]:
-    """The files in order of time, in portions that double, each with those that are left."""
-    ordered = sorted(files, key=lambda file: -file.tmax if descending else file.tmin)
-    most, taken, size = MOST_SHARE * sum(file.rows for file in files), 0, 1
+def _portions(ordered: Sequence[File]) -> Iterator[tuple[Sequence[File], Sequence[File]]]:
+    """The files in portions that double, each with those that are left."""
+    most, taken, size = MOST_SHARE * sum(file.rows for file in ordered), 0, 1
     while ordered and (not taken or taken + sum(file.rows for file in ordered[:size]) <= most):
         portion, ordered = ordered[:size], ordered[size:]
         yield portion, ordered

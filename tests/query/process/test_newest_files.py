@@ -12,9 +12,16 @@ import pytest
 from columns import ColumnType
 from models.column import Column, Schema
 from models.file import File
+from query.lower.first_by_time import first_by_time
+from query.plan.tree import Relation
+from query.process import newest_files
+from query.process.dataset_view import DatasetView
 from query.process.execution import Execution
-from query.process.messages import Source
+from query.process.messages import Parse, Source
+from query.process.statement_cache import StatementCache
+from storage.files.row_range import RowRange
 from storage.files.statistics import summarize
+from storage.read.scan import scan
 from storage.read.snapshot import Snapshot
 from tests.query.plan.test_conditions import ask
 
@@ -71,6 +78,71 @@ def test_no_answer_depends_on_the_order_of_files(
     found, _ = ask(Execution(), sql, Source(part, start, end))
 
     assert found == ask(Execution(), sql, Source(without_order(part), start, end))[0]
+
+
+@pytest.mark.parametrize("direction", ["DESC", "ASC"])
+@pytest.mark.parametrize("condition", ["", "WHERE level = 'error'", "WHERE level IS NULL"])
+@pytest.mark.parametrize("limit", ["LIMIT 1", "LIMIT 3", "LIMIT 1 OFFSET 2", "LIMIT 30"])
+@pytest.mark.parametrize("seconds", [(None, None), (31, 95), (31, 44)], ids=["all", "part", "one file"])
+@pytest.mark.parametrize("in_order", [True, False])
+def test_no_answer_depends_on_a_few_rows_tried_first(
+    whole: Snapshot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    direction: str,
+    condition: str,
+    limit: str,
+    seconds: tuple[int | None, int | None],
+    in_order: bool,
+) -> None:
+    """Of a file in any order: the rows that are tried bound the times of the first ones, whichever they are."""
+    monkeypatch.setattr(newest_files, "TRIED_ROWS", 5)
+    base = int(START.timestamp()) * SECOND_NS
+    start, end = (None if each is None else base + each * SECOND_NS for each in seconds)
+    part = (whole if in_order else shuffled(whole, tmp_path)).within(start, end)
+    sql = f"SELECT n, p_timestamp AS at FROM t {condition} ORDER BY at {direction}, n {limit}"
+
+    found, _ = ask(Execution(), sql, Source(part, start, end))
+
+    monkeypatch.setattr(newest_files, "MOST_ROWS", 0)
+    assert found == ask(Execution(), sql, Source(part, start, end))[0]
+
+
+def shuffled(whole: Snapshot, root: Path) -> Snapshot:
+    """The same rows in files, each in another order."""
+    for file in whole.files:
+        rows = pl.read_parquet(f"{whole.root}/{file.path}")
+        rows.sample(fraction=1, shuffle=True, seed=5).write_parquet(root / file.path)
+    return replace(whole, root=str(root))
+
+
+@pytest.mark.parametrize(("direction", "first"), [("DESC", 300_000 - newest_files.TRIED_ROWS), ("ASC", 0)])
+def test_a_few_rows_of_a_large_file_tell_from_when_on_it_is_read(
+    whole: Snapshot, tmp_path: Path, direction: str, first: int
+) -> None:
+    times = pl.datetime_range(START, START + timedelta(seconds=299_999), "1s", time_unit="us", eager=True)
+    rows = pl.DataFrame({"p_timestamp": times, "n": range(300_000)}).with_columns(level=pl.lit("error"))
+    large = replace(whole, root=str(tmp_path), files=(stored(tmp_path, "large.parquet", rows),))
+    question = first_by_time(
+        bound(f"SELECT * FROM t WHERE level = 'error' ORDER BY p_timestamp {direction} LIMIT 3", large)
+    )
+    asked: list[Snapshot] = []
+
+    def scanned(part: Snapshot) -> pl.LazyFrame:
+        asked.append(part)
+        return scan(part)
+
+    assert question is not None
+    found = newest_files.narrow(large, question, scanned)
+
+    assert [each.ranges for each in asked] == [{"large.parquet": (RowRange(first, newest_files.TRIED_ROWS),)}]
+    assert scan(found).collect().height == 3
+
+
+def bound(sql: str, snapshot: Snapshot) -> Relation:
+    """The statement's plan."""
+    view = DatasetView(Source(snapshot, None, None), frozenset(TYPES))
+    return StatementCache().prepare(Parse(sql)).bind({"t": view.schema}, START).relation
 
 
 # What is asked, and the most files that are read for the answer.
