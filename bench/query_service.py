@@ -4,7 +4,9 @@
 docs/decisions/query-processes.md keeps them.
 """
 
+import http.client
 import itertools
+import json
 import shutil
 import statistics
 import sys
@@ -14,6 +16,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -75,18 +78,59 @@ def in_process(frame: pl.DataFrame) -> bytes:
     return b"".join(pieces)
 
 
+class Connection:
+    """One kept-alive connection of the leanest client there is: what it measures is the service."""
+
+    def __init__(self, service: Service) -> None:
+        self._http = http.client.HTTPConnection("127.0.0.1", service.port)
+        key = service.make_key(f"bench-{time.monotonic_ns()}", {"privilege": "admin"})
+        self._headers = {"X-API-Key": key, "Content-Type": "application/json"}
+
+    def send(self, method: str, path: str, body: object = None) -> bytes:
+        self._http.request(method, path, None if body is None else json.dumps(body), self._headers)
+        answer = self._http.getresponse()
+        content = answer.read()
+        assert answer.status == 200, content
+        return content
+
+    def ask(self, sql: str) -> bytes:
+        return self.send("POST", "/api/v1/query", {"query": sql, "startTime": "1h", "endTime": "now"})
+
+
+def ask_next(client: Connection, make: Callable[[], str]) -> bytes:
+    return client.ask(make())
+
+
+def shapes() -> dict[str, Callable[[], str]]:
+    """Small questions, none of them asked before but for the first and the last."""
+    repeated = small()
+    return {
+        "without a dataset": lambda: "SELECT 1 AS one",
+        "one row by its number": lambda: f"SELECT n, text FROM app WHERE n = {next(numbers) % EVENTS}",
+        "ten rows": lambda: f"SELECT n, text FROM app WHERE n > {next(numbers) % EVENTS - 20} LIMIT 10",
+        "three groups": small,
+        "three groups, again": lambda: repeated,
+    }
+
+
 def round_trip(service: Service, events: list[dict[str, object]]) -> None:
-    client, frame = session(service), pl.DataFrame(events)
-    ask(client, service)
-    local, remote, again, repeated = [], [], [], small()
+    """What a small query costs beside a request that does nothing, and beside the query alone."""
+    client, frame, asked = Connection(service), pl.DataFrame(events), shapes()
+    taken: dict[str, list[float]] = {name: [] for name in asked}
+    bare, local = [], []
     for _ in range(5):
+        bare += milliseconds(lambda: client.send("GET", "/api/v1/liveness"), ROUNDS // 5)
         local += milliseconds(lambda: in_process(frame), ROUNDS // 5)
-        remote += milliseconds(lambda: ask(client, service), ROUNDS // 5)
-        again += milliseconds(lambda: ask(client, service, repeated), ROUNDS // 5)
-    added = statistics.median(remote) - statistics.median(local)
-    print(f"small query in process, median: {statistics.median(local):.1f} ms")
-    print(f"small query over HTTP, median: {statistics.median(remote):.1f} ms (adds {added:.1f} ms; target 10)")
-    print(f"the same question again over HTTP, median: {statistics.median(again):.1f} ms")
+        for name, make in asked.items():
+            taken[name] += milliseconds(partial(ask_next, client, make), ROUNDS // 5)
+    nothing, alone = statistics.median(bare), statistics.median(local)
+    print(f"bare round trip, median: {nothing:.2f} ms")
+    print(f"three groups in process, median: {alone:.2f} ms")
+    for name, times in taken.items():
+        median = statistics.median(times)
+        print(f"{name} over HTTP, median: {median:.2f} ms, {median / nothing:.1f} bare round trips")
+    fixed = statistics.median(taken["three groups"]) - alone
+    print(f"fixed cost (three groups, without the query itself): {fixed:.2f} ms (target 4), {fixed / nothing:.1f} bare")
 
 
 def concurrency(service: Service) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 from ingest.encoded_texts import TextHeaders, texts_of
-from ingest.sparse_column import Sparse
+from ingest.sparse_column import Sparse, rows_by
 
 V = TypeVar("V")
 
@@ -24,12 +24,9 @@ def columns_of(encoded: Sequence[Sequence[bytes]], pair_of: PairOf[V], text_tags
     place by place: what stands at one place of all of them is nearly always of one name, and most of it repeats.
     A name that a row has twice keeps its first value.
     """
-    rows_of: dict[int, list[int]] = {}
-    for row, count in enumerate(map(len, encoded)):
-        rows_of.setdefault(count, []).append(row)
     columns: dict[str, Sparse] = {}
     first_seen: dict[str, tuple[int, int]] = {}
-    for rows in rows_of.values():
+    for rows in rows_by(list(map(len, encoded))).values():
         for place, column in enumerate(zip(*map(encoded.__getitem__, rows), strict=True)):
             for key, given in _by_name(rows, column, pair_of, text_tags):
                 known = columns.get(key)

@@ -128,32 +128,63 @@ def insert(files: Sequence[File], now: datetime, *, replaces: bool = False) -> N
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which live files are wanted: those that may hold events of the dataset in `[start, end)` (ns since 1970; None:
+    unbounded), with the statistics of `columns`. Of files that lack the column `lacking` the times are not known."""
+
+    dataset_id: int
+    start: int | None
+    end: int | None
+    columns: Sequence[str] = ()
+    lacking: str | None = None
+
+    @property
+    def statement(self) -> tuple[str, list[str | int]]:
+        """`SELECT` of what `from_row` reads, with its values.
+
+        Written out, because every query comes by here, and Peewee takes longer to write it than PostgreSQL to answer.
+        """
+        in_range, bounds = "true", list[str | int]()
+        if self.start is not None:
+            # No file spans two hours, which bounds tmin from below too and keeps this one short index range.
+            in_range += " AND tmax >= %s AND tmin >= %s"
+            bounds += [self.start, self.start - HOUR_NS]
+        if self.end is not None:
+            in_range += " AND tmin < %s"
+            bounds.append(self.end)
+        if self.lacking is not None:
+            in_range = f"({in_range} OR NOT jsonb_exists(stats, %s))"
+            bounds.append(self.lacking)
+        statistics = ", jsonb_extract_path(stats, %s)" * len(self.columns)
+        condition = f"dataset_id = %s AND removed_at IS NULL AND {in_range}"
+        return f"SELECT {PLAIN_NAMES}{statistics} FROM file WHERE {condition}", [
+            *self.columns,
+            self.dataset_id,
+            *bounds,
+        ]
+
+    @property
+    def width(self) -> int:
+        """How many columns it selects."""
+        return len(PLAIN) + len(self.columns)
+
+    def from_row(self, row: Sequence[Any]) -> File:
+        """The file of a row of the statement, which may have more behind it."""
+        statistics = zip(self.columns, row[len(PLAIN) :], strict=False)
+        # A file that lacks the column has no bounds for it.
+        return File(*(*row[: len(PLAIN)], {name: tuple(bounds) for name, bounds in statistics if bounds}))
+
+
 def find(
     dataset_id: int, start: int | None, end: int | None, columns: Sequence[str] = (), lacking: str | None = None
 ) -> list[File]:
-    """The live files that may hold events in `[start, end)` (ns since 1970; None: unbounded), by time.
-
-    Each comes with the statistics of `columns`. Of files that lack the column `lacking` the times are not known.
-    """
-    # Written out, because every query comes by here, and Peewee takes longer to write it than PostgreSQL to answer.
-    in_range, bounds = "true", list[int]()
-    if start is not None:
-        # No file spans two hours, which bounds tmin from below too and keeps this one short index range.
-        in_range += " AND tmax >= %s AND tmin >= %s"
-        bounds += [start, start - HOUR_NS]
-    if end is not None:
-        in_range += " AND tmin < %s"
-        bounds.append(end)
-    condition, values = f"dataset_id = %s AND removed_at IS NULL AND {in_range}", [*columns, dataset_id, *bounds]
-    if lacking is not None:
-        condition = f"dataset_id = %s AND removed_at IS NULL AND ({in_range} OR NOT jsonb_exists(stats, %s))"
-        values.append(lacking)
-    statistics = ", jsonb_extract_path(stats, %s)" * len(columns)
+    """The live files of a selection, by time."""
+    wanted = Selection(dataset_id, start, end, columns, lacking)
+    statement, values = wanted.statement
     with connection():
-        rows = database.execute_sql(
-            f"SELECT {PLAIN_NAMES}{statistics} FROM file WHERE {condition} ORDER BY tmin, path", values
-        )
-        return [_file(row, columns) for row in rows.fetchall()]
+        rows = database.execute_sql(f"{statement} ORDER BY tmin, path", values)
+        return [wanted.from_row(row) for row in rows.fetchall()]
 
 
 def is_any_live(dataset_id: int) -> bool:
@@ -165,12 +196,6 @@ def is_any_live(dataset_id: int) -> bool:
 
 def _tuples(query: "ModelSelect[FileRow]") -> Iterator[tuple[Any, ...]]:
     return iter(query.tuples())
-
-
-def _file(row: tuple[Any, ...], columns: Sequence[str]) -> File:
-    statistics = zip(columns, row[len(PLAIN) :], strict=True)
-    # A file that lacks the column has no bounds for it.
-    return replaced(File(*row[: len(PLAIN)]), stats={name: tuple(bounds) for name, bounds in statistics if bounds})
 
 
 def compaction_candidates(smaller_than_bytes: int) -> list[CompactionCandidate]:

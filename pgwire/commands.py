@@ -5,21 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from pgwire import copy_options, statement, syntax_tree
+from pgwire import copy_options, setting_statements, statement, syntax_tree
 from pgwire.catalogue.backend import Values
 from pgwire.errors import PgError, read_only, unsupported
-from pgwire.execution import Asker, Execution, held
+from pgwire.execution import Asker, Execution
 from pgwire.messages import COPY_DONE, Column, copy_out
 from pgwire.portal import Answer, Portal
 from pgwire.rows import CursorRows
-from pgwire.settings import SessionSettings, Shown
-from pgwire.sql_text import quoted
+from pgwire.settings import SessionSettings
 from pgwire.statement import Description, Parsed, PreparedStatement
 from pgwire.syntax_tree import Node
 from pgwire.transaction import Transaction
-from query.pg.oids import oid
 
-TEXT: Final = oid("text")
 # Of DECLARE's options (parsenodes.h).
 BINARY: Final = 0x0001
 SCROLL: Final = 0x0002
@@ -107,7 +104,7 @@ class Commands:
     def _describe(self, prepared: PreparedStatement) -> Description:
         kind, node = prepared.statement.kind, prepared.statement.node
         if kind == "VariableShowStmt":
-            return Description((), tuple(Column(name, TEXT, -1) for name, _ in self._show_columns(node)))
+            return Description((), setting_statements.show_columns(self._settings, node))
         if kind == "FetchStmt":
             return Description((), None if node.get("ismove") else self._columns_of(node["portalname"]))
         if kind == "ExecuteStmt":
@@ -344,38 +341,10 @@ class Commands:
     # --- parameters ----------------------------------------------------------------------------------------------
 
     def _set(self, prepared: PreparedStatement, values: Values) -> Answer:
-        node = prepared.statement.node
-        kind, name, is_local = node["kind"], str(node.get("name", "")), bool(node.get("is_local"))
-        if kind == "VAR_RESET_ALL":
-            self._settings.reset()
-            return _done("RESET")
-        if kind in ("VAR_RESET", "VAR_SET_DEFAULT"):
-            self._settings.reset(name)
-            return _done("RESET" if kind == "VAR_RESET" else "SET")
-        if kind == "VAR_SET_VALUE":
-            texts = [syntax_tree.constant(each) or "" for each in node.get("args", [])]
-            shown = ", ".join(map(_listed, texts)) if len(texts) > 1 else "".join(texts)
-            is_local = is_local and (self.transaction.is_open or self.transaction.is_batch)
-            self._settings.set(name, shown, is_local=is_local)
-            return _done("SET")
-        if kind == "VAR_SET_MULTI" and name != "TRANSACTION SNAPSHOT":
-            # Isolation levels and access modes: there is nothing that they would change.
-            return _done("SET")
-        raise unsupported("this form of SET")
-
-    def _show_columns(self, node: Node) -> list[tuple[str, str]]:
-        if node["name"] == "all":
-            return [("name", ""), ("setting", ""), ("description", "")]
-        shown = self._settings.show(str(node["name"]))
-        return [(shown.name, shown.value)]
+        return _done(setting_statements.set_parameter(self._settings, self.transaction, prepared.statement.node))
 
     def _show(self, prepared: PreparedStatement, values: Values) -> Answer:
-        node = prepared.statement.node
-        columns = self._show_columns(node)
-        found: list[Shown] = list(self._settings.show_all()) if node["name"] == "all" else []
-        rows: list[tuple[str, ...]] = [(each.name, each.value, "") for each in found]
-        rows = rows or [tuple(value for _, value in columns)]
-        return Answer("SHOW", tuple(Column(name, TEXT, -1) for name, _ in columns), held(iter(rows)))
+        return setting_statements.show(self._settings, prepared.statement.node)
 
     def _discard(self, prepared: PreparedStatement, values: Values) -> Answer:
         target = prepared.statement.node.get("target", "DISCARD_ALL")
@@ -424,7 +393,3 @@ def _count(node: Node) -> int:
     if direction != "FETCH_FORWARD" or count < 0:
         raise PgError("55000", "cursor can only scan forward")
     return ALL_ROWS if count >= FETCH_ALL else count
-
-
-def _listed(text: str) -> str:
-    return text if text.replace("_", "").isalnum() and text.islower() else quoted(text)

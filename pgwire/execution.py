@@ -5,7 +5,7 @@ Authorization, row-level security, limits, cancelling and counting are those of 
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -21,15 +21,16 @@ from pgwire.catalogue.databases import Databases, Viewer
 from pgwire.catalogue.rewriting import rewritten
 from pgwire.catalogue.visible import VisibleTables
 from pgwire.errors import PgError, from_weir
-from pgwire.messages import Column, data_row
+from pgwire.messages import Column
 from pgwire.portal import Answer
 from pgwire.qualified_names import without_database
 from pgwire.rows import HeldRows, QueryRows
 from pgwire.statement import Description, Parsed, PreparedStatement
 from query.parameters import Open, Parameter, Typed
 from query.pg.oids import oid, size
+from query.process.result import Result
 from query.results.options import Copy, Format, Options
-from query.service import Question, Result
+from query.service import Question
 from query.timerange import TimeRange
 from web.questions import name_of
 from web.services import Services
@@ -221,8 +222,3 @@ def _parameter(type_oid: int, value: bytes | None, is_binary: bool) -> Parameter
         return Typed(name, value.decode())
     except UnicodeDecodeError as error:
         raise PgError("22021", 'invalid byte sequence for encoding "UTF8"') from error
-
-
-def held(rows: Iterator[tuple[str | None, ...]]) -> HeldRows:
-    """Rows of texts at hand."""
-    return HeldRows([data_row(None if cell is None else cell.encode() for cell in row) for row in rows])

@@ -5,14 +5,14 @@ query process, which waits.
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final, Protocol
 
 from errors import InternalError
 from pgwire.errors import PgError
-from pgwire.messages import LENGTH
-from query.service import Result
+from pgwire.messages import LENGTH, data_row
+from query.process.result import Result
 
 HEAD_BYTES: Final = 8
 # A cursor's rows beyond this are more than a client will ever read from it (docs/postgres.md).
@@ -37,6 +37,10 @@ class HeldRows:
         self._rows = rows
         self.given = 0
         self.is_over = False
+
+    @classmethod
+    def of_texts(cls, rows: Iterable[Sequence[str]]) -> "HeldRows":
+        return cls([data_row(text.encode() for text in row) for row in rows])
 
     def take(self, most: int) -> Iterator[bytes | memoryview]:
         taken, self._rows = (self._rows[:most], self._rows[most:]) if most else (self._rows, [])

@@ -3,31 +3,42 @@
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
 from config import Settings
-from errors import InternalError, QueryNotFound, StorageUnavailable
+from errors import DatasetNotFound, Forbidden, InternalError, InvalidRequest, QueryNotFound, StorageUnavailable
 from query.fault import unsupported
 from query.metrics.lookups import MetricQuestion
 from query.metrics.remote_read import ReadQuery
 from query.parameters import Parameter
-from query.process.messages import Execute, Listed, Look, Parse, Route, Source
-from query.process.metric_messages import Describe, Evaluate, Expression, Find, MetricLimits, ParseExpression, Read
+from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Route, Source
+from query.process.metric_messages import (
+    AskExpression,
+    Describe,
+    Evaluate,
+    Expression,
+    Find,
+    MetricLimits,
+    ParseExpression,
+    Reach,
+    Read,
+)
 from query.process.pool import Lease, Limits, OnWait, Pool, ignore
 from query.process.protocol import Answer
 from query.process.query_process import QueryProcess
+from query.process.result import Beginning, Result, Scanned, receive_beginning
 from query.process.slot_table import Query, SlotTable
+from query.process.statement_names import Reaches, StatementNames
 from query.results.options import Options
 from storage.context import Gap
 
-KIB: Final = 1024
-# A result up to this size is complete before its status goes out: its errors are proper answers, and it has a length.
-HELD_BYTES: Final = 1024 * KIB
 # A file goes only after a grace far longer than a query; a segment may go right after it was listed.
 MOST_SNAPSHOTS: Final = 5
+# What is wrong with a dataset that was only guessed is nobody's error.
+NOT_YET_ERRORS: Final = (Forbidden, DatasetNotFound, InvalidRequest)
 NS_PER_SECOND: Final = 1_000_000_000
 # The longest statement takes a few seconds to parse on a busy machine, those of people a hundredth.
 CHECK_SECONDS: Final = 20.0
@@ -55,7 +66,7 @@ class Question:
 
     `privileged`: it may take the slot that is kept for administrators and alerts. `id_prefix` begins the query's id,
     by which the session that asks can end it. `timeout_seconds`: less time than others have. `engine`: where it has to
-    run, `local` or `spark`; None: where it fits.
+    run, `local` or `spark`; None: where it fits. `zone`: the session's time zone by PostgreSQL's name; nothing: UTC.
     """
 
     tenant: str
@@ -69,6 +80,7 @@ class Question:
     id_prefix: str = ""
     timeout_seconds: float | None = None
     engine: str | None = None
+    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +114,8 @@ class QueryService:
         self._route = Route(settings.spark_url, settings.spark_bytes, settings.query_timeout_seconds)
         self._host = SlotTable(settings.data_dir / "queries", settings.query_concurrency)
         self._pool = Pool(self._host, limits, module, on_wait)
+        self._statement_names = StatementNames()
+        self._reaches = Reaches()
 
     def start(self) -> None:
         """Have a process ready for the first query."""
@@ -117,7 +131,7 @@ class QueryService:
 
     def run(
         self, question: Question, resolve: Resolve, is_gone: Callable[[], bool], list_datasets: List | None = None
-    ) -> "Result":
+    ) -> Result:
         """The result of a query, which the caller must close.
 
         `resolve` gets the names of all datasets in the statement, and of the columns whose statistics may spare files;
@@ -129,19 +143,9 @@ class QueryService:
         started = time.monotonic()
         with ExitStack() as stack:
             lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, question.timeout_seconds))
-            lease.send(Parse(question.sql, question.parameters))
-            answer = _receive_answer(lease)
-            datasets, columns = _datasets_and_columns(answer)
-            catalog = _catalog(answer, is_there=list_datasets is not None)
-            for _ in range(MOST_SNAPSHOTS):
-                sources = resolve(datasets, columns)
-                listed = list_datasets(catalog) if list_datasets is not None and catalog else ()
-                lease.send(self._execute(question, sources, listed))
-                beginning = _receive_beginning(lease)
-                if beginning is not None:
-                    break
-            else:
-                raise StorageUnavailable("what the query has to read kept moving; try again")
+            sources, beginning = self._ask_as_expected(lease, question, resolve)
+            if beginning is None:
+                sources, beginning = self._ask(lease, question, resolve, list_datasets)
             scanned = _scan_size(sources, lease.note)
             note = lease.note
             rest = (lease, stack.pop_all()) if beginning.coding is None else None
@@ -149,9 +153,46 @@ class QueryService:
             beginning, rest, question.coding, scanned, time.monotonic() - started, note, _gaps(sources.values())
         )
 
+    def _ask_as_expected(
+        self, lease: Lease, question: Question, resolve: Resolve
+    ) -> tuple[Mapping[str, Source], Beginning | None]:
+        """The sources and the beginning in one message, if the statement names what others of its shape have named.
+
+        No beginning: it may name something else. What was expected is authorised as anything else.
+        """
+        expected = self._statement_names.expected(question.sql)
+        if expected is None:
+            return {}, None
+        try:
+            sources = resolve(expected.datasets, expected.columns)
+        except NOT_YET_ERRORS:
+            return {}, None
+        parse = Parse(question.sql, question.parameters)
+        lease.send(Ask(parse, expected, self._execute(question, sources, ())))
+        return sources, receive_beginning(lease)
+
+    def _ask(
+        self, lease: Lease, question: Question, resolve: Resolve, list_datasets: List | None
+    ) -> tuple[Mapping[str, Source], Beginning]:
+        """The same in two messages: what does it name, and then the sources."""
+        lease.send(Parse(question.sql, question.parameters))
+        answer = _receive_answer(lease)
+        datasets, columns = _datasets_and_columns(answer)
+        catalog = _catalog(answer, is_there=list_datasets is not None)
+        if not catalog:
+            self._statement_names.learn(question.sql, Names(datasets, columns))
+        for _ in range(MOST_SNAPSHOTS):
+            sources = resolve(datasets, columns)
+            listed = list_datasets(catalog) if list_datasets is not None and catalog else ()
+            lease.send(self._execute(question, sources, listed))
+            beginning = receive_beginning(lease)
+            if beginning is not None:
+                return sources, beginning
+        raise StorageUnavailable("what the query has to read kept moving; try again")
+
     def evaluate(
         self, question: Question, expression: Expression, wanted: ReadOptions, resolve: ResolveRange, is_gone: IsGone
-    ) -> "Result":
+    ) -> Result:
         """The answer to a PromQL expression, whole JSON, which the caller must close.
 
         `resolve` gives what to read of the dataset from one ms to another, both included (None: nothing is needed),
@@ -160,18 +201,33 @@ class QueryService:
         limits = MetricLimits(wanted.samples, wanted.series, self._largest_result_bytes)
         with ExitStack() as stack:
             lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, wanted.timeout_seconds))
-            lease.send(ParseExpression(expression))
-            answer = _receive_answer(lease)
 
-            def request() -> Evaluate:
+            def evaluation(reach: Reach) -> Evaluate:
                 # An expression without a selector needs no samples: what is read of one instant is next to nothing.
-                start, end = (_milliseconds(answer, key, expression.start_ms) for key in ("start", "end"))
-                source = resolve(start, end)
-                return Evaluate(source, limits, question.coding, wanted.limit, wanted.stats)
+                instant = expression.start_ms, expression.start_ms
+                start, end = instant if reach.start_ms is None else (reach.start_ms, reach.end_ms)
+                return Evaluate(resolve(start, end), limits, question.coding, wanted.limit, wanted.stats)
+
+            expected = self._reaches.expected(expression)
+
+            def request() -> Evaluate | AskExpression:
+                nonlocal expected
+                reach, expected = expected, None
+                with suppress(*NOT_YET_ERRORS):
+                    if reach is not None:
+                        return AskExpression(ParseExpression(expression), reach, evaluation(reach))
+                return evaluation(self._reach(lease, expression))
 
             return self._answer_metrics(stack, lease, question, request)
 
-    def find(self, question: Question, lookup: MetricQuestion, resolve: ResolveRange, is_gone: IsGone) -> "Result":
+    def _reach(self, lease: Lease, expression: Expression) -> Reach:
+        lease.send(ParseExpression(expression))
+        answer = _receive_answer(lease)
+        reach = Reach(_milliseconds(answer, "start"), _milliseconds(answer, "end"))
+        self._reaches.learn(expression, reach)
+        return reach
+
+    def find(self, question: Question, lookup: MetricQuestion, resolve: ResolveRange, is_gone: IsGone) -> Result:
         """The answer to a question about label sets or exemplars; otherwise as `evaluate`."""
         with ExitStack() as stack:
             lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone))
@@ -189,7 +245,7 @@ class QueryService:
         wanted: ReadOptions,
         resolve: ResolveRange,
         is_gone: IsGone,
-    ) -> "Result":
+    ) -> Result:
         """The answer to a remote-read request; `wanted.streamed`: as XOR chunks. Otherwise as `evaluate`."""
         limits = MetricLimits(wanted.samples, wanted.series, self._largest_result_bytes)
         start = min((each.start_ms for each in queries), default=None)
@@ -200,7 +256,7 @@ class QueryService:
                 stack, lease, question, lambda: Read(resolve(start, end), queries, wanted.streamed, limits)
             )
 
-    def describe(self, question: Question, kind: str, is_gone: IsGone) -> "Result":
+    def describe(self, question: Question, kind: str, is_gone: IsGone) -> Result:
         """An expression formatted (`format`), or as a tree (`tree`)."""
         with ExitStack() as stack:
             lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, CHECK_SECONDS))
@@ -208,11 +264,11 @@ class QueryService:
 
     def _answer_metrics(
         self, stack: ExitStack, lease: Lease, question: Question, request: Callable[[], object]
-    ) -> "Result":
+    ) -> Result:
         started = time.monotonic()
         for _ in range(MOST_SNAPSHOTS):
             lease.send(request())
-            beginning = _receive_beginning(lease)
+            beginning = receive_beginning(lease)
             if beginning is not None:
                 break
         else:
@@ -262,7 +318,7 @@ class QueryService:
     def _execute(self, question: Question, sources: Mapping[str, Source], listed: tuple[Listed, ...]) -> Execute:
         limit = self._largest_result_bytes
         route = replace(self._route, asked=question.engine)
-        return Execute(sources, question.now_ns, question.options, question.coding, limit, listed, route)
+        return Execute(sources, question.now_ns, question.options, question.coding, limit, listed, route, question.zone)
 
     def queries(self, tenant: str) -> list[Query]:
         """The queries of the tenant that wait or run on this host."""
@@ -282,75 +338,6 @@ class QueryService:
         raise QueryNotFound("no query of yours with this id is running")
 
 
-@dataclass(frozen=True, slots=True)
-class Scanned:
-    """What a query had to look into: files of the manifest and segments not yet converted.
-
-    `outside_range`: datasets that have rows, none of them in the time range.
-    """
-
-    files: int
-    bytes: int
-    outside_range: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Beginning:
-    """The beginning of the data; `coding` is known when it is all of it, and so is whether it is `repeatable`."""
-
-    data: bytes
-    coding: str | None
-    repeatable: bool = False
-    rows: int | None = None
-
-
-class Result:
-    """The bytes of a result, once, in `coding`. `length` is None while the query is still running, and so is `rows`.
-    `note` is what the query process told of the result ahead of its data, `gaps` the hosts that it lacks.
-
-    `repeatable`: over the same rows the statement gives the same, at any time; False while that is not known.
-    """
-
-    def __init__(
-        self,
-        beginning: _Beginning,
-        rest: tuple[Lease, ExitStack] | None,
-        coding: str,
-        scanned: Scanned | None,
-        elapsed_seconds: float,
-        note: Answer,
-        gaps: tuple[Gap, ...] = (),
-    ) -> None:
-        self._held, self._rest = beginning.data, rest
-        self.coding = beginning.coding or coding
-        self.repeatable = beginning.repeatable
-        self.scanned = scanned
-        self.elapsed_seconds = elapsed_seconds
-        self.length = len(beginning.data) if rest is None else None
-        self.rows, self.note, self.gaps = beginning.rows, note, gaps
-
-    def __iter__(self) -> Iterator[bytes]:
-        """The pieces in order. Raises what ended the query half-way; then the result is not whole."""
-        try:
-            yield self._held
-            if self._rest is not None:
-                lease, _ = self._rest
-                while isinstance(reply := lease.receive(), bytes):
-                    yield reply
-                if reply["expired"]:
-                    raise InternalError("a file of the query vanished while it was read")
-                self.rows = _rows(reply)
-        finally:
-            self.close()
-
-    def close(self) -> None:
-        """End the query if it still runs. Safe to call again."""
-        if self._rest is not None:
-            _, stack = self._rest
-            self._rest = None
-            stack.close()
-
-
 def _query_entry(question: Question) -> Query:
     started_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     by = question.tenant, question.identity
@@ -358,9 +345,9 @@ def _query_entry(question: Question) -> Query:
     return Query(query_id, *by, question.sql, started_at, question.privileged)
 
 
-def _milliseconds(answer: Answer, key: str, default: int) -> int:
+def _milliseconds(answer: Answer, key: str) -> int | None:
     found = answer.get(key)
-    return found if isinstance(found, int) else default
+    return found if isinstance(found, int) else None
 
 
 def _receive_answer(lease: Lease) -> Answer:
@@ -387,27 +374,10 @@ def _catalog(answer: Answer, *, is_there: bool) -> tuple[str, ...]:
     return names
 
 
-def _receive_beginning(lease: Lease) -> _Beginning | None:
-    """None when the snapshot has expired."""
-    data = bytearray()
-    while isinstance(reply := lease.receive(), bytes):
-        data += reply
-        if len(data) >= HELD_BYTES:
-            return _Beginning(bytes(data), None)
-    if reply["expired"]:
-        return None
-    return _Beginning(bytes(data), str(reply["coding"]), reply["repeatable"] is True, _rows(reply))
-
-
 def _gaps(sources: Iterable[Source]) -> tuple[Gap, ...]:
     """The hosts that could not be asked for one of the sources, each once."""
     found = {each.host: each for source in sources for each in source.snapshot.gaps}
     return tuple(found[name] for name in sorted(found))
-
-
-def _rows(answer: Answer) -> int | None:
-    """How many rows the result has, of formats that count them."""
-    return answer["rows"] if isinstance(answer.get("rows"), int) else None
 
 
 def _scan_size(sources: Mapping[str, Source], note: Answer) -> Scanned | None:

@@ -14,7 +14,7 @@ from auth.privileges import Action, may
 from errors import InvalidPromQL, InvalidRequest, WeirError
 from models import dataset
 from promql.durations import parse_duration
-from query.service import Result
+from query.process.result import Result
 from web.caller import caller
 from web.errors import headers_of, log_error, status_of
 from web.results import Body

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from flask import request
 
 from errors import WeirError
+from query.process.result import Result
 from query.results.content_coding import CODINGS
-from query.service import Result
 
 logger = logging.getLogger(__name__)
 

@@ -3,6 +3,7 @@
 from base64 import b64decode
 from binascii import Error
 from collections.abc import Mapping
+from secrets import randbits
 from typing import Any, Final
 from uuid import uuid4
 
@@ -10,6 +11,7 @@ import orjson
 
 from errors import WeirError
 from ingest.decoded import Answer, RefusedPart, Stored
+from ingest.elasticsearch.bulk import Action
 from ingest.elasticsearch.decoding import DecodedBulk
 from ingest.elasticsearch.filter_path import ALL, Paths
 
@@ -35,7 +37,7 @@ def success(stored: Stored[DecodedBulk], paths: Paths = ALL) -> Answer:
     request_id = uuid4().hex[:16]
     answer: dict[str, Any] = {"took": 0, "errors": bool(decoded.faults or stored.refused)}
     if answer["errors"]:
-        numbers = range(len(decoded.items))
+        numbers = range(len(decoded.items.actions))
         answer["items"] = [_result(stored.refused, decoded, number, f"{request_id}{number}") for number in numbers]
         return Answer(orjson.dumps(paths.of(answer) or {}), JSON)
     answer = paths.of(answer) or {}
@@ -45,21 +47,42 @@ def success(stored: Stored[DecodedBulk], paths: Paths = ALL) -> Answer:
     return Answer(orjson.dumps(answer), JSON)
 
 
-def _results(decoded: DecodedBulk, paths: Paths, request_id: str) -> list[dict[str, Any]]:
+def _results(decoded: DecodedBulk, paths: Paths, request_id: str) -> orjson.Fragment | list[dict[str, Any]]:
     """Those of items that are all stored, as far as the paths want them; what they have in common is made once."""
+    # Actions that differ in their ids are told of alike.
+    one_of = {action[:2]: action for action in decoded.items.kinds}
+    told_of = {key: _told(action, decoded, paths) for key, action in one_of.items()}
+    if len(decoded.items.kinds) == 1:
+        (action,) = decoded.items.kinds
+        if action.id is None:
+            return _alike(action.name, told_of[action[:2]], len(decoded.items.actions), request_id)
     results: list[dict[str, Any]] = []
-    common: dict[tuple[str, str], dict[str, Any]] = {}
-    for number, (action, _) in enumerate(decoded.items):
-        told = common.get(action[:2])
-        if told is None:
-            whole = {action.name: _stored_result(action.index_name or decoded.dataset, "", 0)}
-            wanted: dict[str, Any] = paths.of({"items": [whole]}) or {}
-            item: dict[str, Any] = next(iter(wanted.get("items") or [{}]), {})
-            told = common[action[:2]] = item.get(action.name, {})
-        if told:
+    for number, action in enumerate(decoded.items.actions):
+        if told := told_of[action[:2]]:
             own = {"_id": action.id or f"{request_id}{number}", "_seq_no": number}
             results.append({action.name: told | {name: own[name] for name in own.keys() & told.keys()}})
     return results
+
+
+def _told(action: Action, decoded: DecodedBulk, paths: Paths) -> dict[str, Any]:
+    """What the paths want to be told of such an item, once it is stored."""
+    whole = {action.name: _stored_result(action.index_name or decoded.dataset, "", 0)}
+    wanted: dict[str, Any] = paths.of({"items": [whole]}) or {}
+    item: dict[str, Any] = next(iter(wanted.get("items") or [{}]), {})
+    told: dict[str, Any] = item.get(action.name, {})
+    return told
+
+
+def _alike(name: str, told: dict[str, Any], count: int, request_id: str) -> orjson.Fragment | list[dict[str, Any]]:
+    """The results of items that differ in their numbers alone, as one text; none where nothing is told."""
+    if not told:
+        return []
+    # Nobody can foresee this number, so that nothing else in the text is taken for it.
+    place = randbits(62) | 1 << 62
+    own = {"_id": f"{request_id}{place}", "_seq_no": place}
+    text = orjson.dumps({name: told | {each: own[each] for each in own.keys() & told.keys()}}).decode()
+    pieces = text.split(str(place))
+    return orjson.Fragment(f"[{','.join([str(number).join(pieces) for number in range(count)])}]")
 
 
 def _stored_result(index: str | None, identifier: str, number: int) -> dict[str, Any]:
@@ -76,7 +99,7 @@ def _stored_result(index: str | None, identifier: str, number: int) -> dict[str,
 
 
 def _result(refused: Mapping[str, RefusedPart], decoded: DecodedBulk, number: int, new_id: str) -> dict[str, Any]:
-    action = decoded.items[number].action
+    action = decoded.items.actions[number]
     told = {"_index": action.index_name or decoded.dataset, "_id": action.id or new_id}
     fault = None if decoded.faults is None else decoded.faults.get(number)
     part = refused.get(decoded.dataset or action.dataset)

@@ -1,6 +1,6 @@
 """A bulk body as items: an action line, and for most actions a line with the document. Knows no columns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +16,7 @@ CREATES: Final = frozenset({"index", "create"})
 _WITH_DOCUMENT: Final = frozenset({"index", "create", "update"})
 _ACTIONS: Final = _WITH_DOCUMENT | {"delete"}
 _LONGEST_KEPT: Final = 512
+_FEW_ACTIONS: Final = 8
 
 
 class Action(NamedTuple):
@@ -27,21 +28,48 @@ class Action(NamedTuple):
     id: str | None
 
 
-class Item(NamedTuple):
-    """An action and its document; b"" where it has none."""
+class Items(NamedTuple):
+    """The actions of a body, and the document of each; b"" where it has none. `kinds` are the actions that differ."""
 
-    action: Action
-    document: bytes
+    actions: Sequence[Action]
+    documents: Sequence[bytes]
+    kinds: frozenset[Action]
 
 
-def items(body: bytes, index: str | None) -> Iterator[Item]:
+def items(body: bytes, index: str | None) -> Items:
     """The items of a body, whose action lines may leave out the index where the path names it.
 
     Raises InvalidBody for a line that is no action: which lines are documents cannot be told then.
     """
     if body.count(b"\n") > 2 * MOST_ITEMS:
         raise TooLarge(f"more than {MOST_ITEMS} items in one request", limit=MOST_ITEMS)
-    lines = iter(body.split(b"\n"))
+    lines = body.split(b"\n")
+    found = _alternating(lines, index)
+    if found is None:
+        each = list(_one_by_one(lines, index))
+        actions = [action for action, _ in each]
+        found = Items(actions, [document for _, document in each], frozenset(actions))
+    return found
+
+
+def _alternating(lines: Sequence[bytes], index: str | None) -> Items | None:
+    """The items where a few actions repeat, each with a document, as most senders write them; else None."""
+    sent, documents = lines[:-1:2], lines[1::2]
+    different = set(sent)
+    is_whole = len(sent) == len(documents) and not lines[-1]
+    if not is_whole or len(different) > _FEW_ACTIONS or not all(map(bytes.strip, different)):
+        return None
+    try:
+        known = {line: _action(line, index, -1) for line in different}
+    except InvalidBody:  # the walk says where
+        return None
+    if any(action.name not in _WITH_DOCUMENT for action in known.values()):
+        return None
+    return Items([known[line] for line in sent], documents, frozenset(known.values()))
+
+
+def _one_by_one(sent: Sequence[bytes], index: str | None) -> Iterator[tuple[Action, bytes]]:
+    lines = iter(sent)
     before, action = b"", Action("", "", "", None)
     for number, line in enumerate(lines):
         if line != before or not line:  # most are as the one before
@@ -50,7 +78,7 @@ def items(body: bytes, index: str | None) -> Iterator[Item]:
             action = (_action_kept if len(line) <= _LONGEST_KEPT else _action)(line, index, number)
             before = line
         document = next(lines, b"") if action.name in _WITH_DOCUMENT else b""
-        yield Item(action, document)
+        yield action, document
 
 
 def _action(line: bytes, index: str | None, number: int) -> Action:

@@ -14,13 +14,14 @@ from ingest.batch_builder import MAX_COLUMNS, BatchBuilder, fault_of_name
 from ingest.column_values import NestedTooDeep, classify
 from ingest.dataset_naming import require_few
 from ingest.decoded import EMPTY, Divided, NotTogether, Part
-from ingest.elasticsearch.bulk import CREATES, Item, items
+from ingest.elasticsearch.bulk import CREATES, Action, Items, items
 from ingest.flatten import Rules, flatten
 from ingest.json import batch_decoding, decoding
 from ingest.json.exact import loads
 from ingest.json.fast_path import shapes
 
 _REFUSED: Final = "refused_item"
+NO_ITEMS: Final = Items((), (), frozenset())
 
 
 class Fault(InvalidRequest):
@@ -33,7 +34,7 @@ class Fault(InvalidRequest):
 class DecodedBulk(Divided):
     """`items` in their order, and by their number what is wrong with one. `dataset` takes all, if one is named."""
 
-    items: tuple[Item, ...] = ()
+    items: Items = NO_ITEMS
     faults: dict[int, WeirError] | None = None
     dataset: str | None = None
 
@@ -56,17 +57,11 @@ def decode(body: bytes, media_type: str, max_columns: int = MAX_COLUMNS, *, targ
 
     Raises InvalidBody for what is no bulk body, InvalidRequest for too many datasets, and TooLarge.
     """
-    found = tuple(items(body, target.index))
-    if not found:
+    found = items(body, target.index)
+    if not found.actions:
         raise InvalidBody("request body is required")
     faults: dict[int, WeirError] = {}
-    by_dataset: dict[str, list[int]] = {}
-    for number, item in enumerate(found):
-        fault = _fault_of(item, target)
-        if fault is not None:
-            faults[number] = fault
-        else:
-            by_dataset.setdefault(target.dataset or item.action.dataset, []).append(number)
+    by_dataset = _by_dataset(found, target, faults)
     require_few(list(by_dataset))
     parts = [Part(name, _batch(found, numbers, faults, max_columns)) for name, numbers in by_dataset.items()]
     kept = tuple(part for part in parts if part.batch.height)
@@ -74,17 +69,32 @@ def decode(body: bytes, media_type: str, max_columns: int = MAX_COLUMNS, *, targ
     return DecodedBulk(EMPTY, reasons, parts=kept, items=found, faults=faults, dataset=target.dataset)
 
 
-def _fault_of(item: Item, target: Target) -> WeirError | None:
-    if item.action.name not in CREATES:
-        return Fault(f"[{item.action.name}] is not supported: events are stored, never changed")
-    if not (target.dataset or item.action.index_name):
+def _by_dataset(found: Items, target: Target, faults: dict[int, WeirError]) -> dict[str, Sequence[int]]:
+    """The numbers of the items that go to each dataset; those that go nowhere are added to the faults."""
+    datasets = {target.dataset or action.dataset for action in found.kinds}
+    if len(datasets) == 1 and not any(_fault_of(action, target) for action in found.kinds):
+        return dict.fromkeys(datasets, range(len(found.actions)))
+    by_dataset: dict[str, list[int]] = {}
+    for number, action in enumerate(found.actions):
+        fault = _fault_of(action, target)
+        if fault is not None:
+            faults[number] = fault
+        else:
+            by_dataset.setdefault(target.dataset or action.dataset, []).append(number)
+    return dict(by_dataset)
+
+
+def _fault_of(action: Action, target: Target) -> WeirError | None:
+    if action.name not in CREATES:
+        return Fault(f"[{action.name}] is not supported: events are stored, never changed")
+    if not (target.dataset or action.index_name):
         return Fault("index is missing")
     return None
 
 
-def _batch(found: Sequence[Item], numbers: list[int], faults: dict[int, WeirError], max_columns: int) -> Batch:
+def _batch(found: Items, numbers: Sequence[int], faults: dict[int, WeirError], max_columns: int) -> Batch:
     """The rows of these items, but of those that are none: they are added to the faults."""
-    documents = [found[number].document.strip() for number in numbers]
+    documents = [document.strip() for document in map(found.documents.__getitem__, numbers)]
     if {document[:1] for document in documents} != {b"{"}:  # an array would be read as the events in it
         return _one_by_one(found, numbers, faults, max_columns)
     alike = shapes(Rules(max_columns=max_columns, reserved=decoding.RESERVED)).read_parts(documents)
@@ -99,20 +109,19 @@ def _batch(found: Sequence[Item], numbers: list[int], faults: dict[int, WeirErro
     return _one_by_one(found, numbers, faults, max_columns)
 
 
-def _one_by_one(found: Sequence[Item], numbers: list[int], faults: dict[int, WeirError], max_columns: int) -> Batch:
+def _one_by_one(found: Items, numbers: Sequence[int], faults: dict[int, WeirError], max_columns: int) -> Batch:
     usable = []
     for number in numbers:
         try:
-            _require_event(found[number].document, max_columns)
+            _require_event(found.documents[number], max_columns)
             usable.append(number)
         except WeirError as error:
             faults[number] = error
     builder = BatchBuilder(max_columns=max_columns)
     try:
         if usable:
-            builder.append(
-                decoding.decode(b"\n".join(found[number].document for number in usable), max_columns=max_columns)
-            )
+            lines = b"\n".join(map(found.documents.__getitem__, usable))
+            builder.append(decoding.decode(lines, max_columns=max_columns))
         batch = builder.finish()
     except WeirError as error:  # of all of them together: too many different fields
         faults.update(dict.fromkeys(usable, error))

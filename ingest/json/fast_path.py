@@ -91,6 +91,18 @@ class SchemaCache:
         counts = _counts(parts, batch.height, has_braces=text.count(b"{") > batch.height)
         return None if counts is None else (batch, counts)
 
+    def read_joined(self, pieces: Sequence[bytes]) -> Batch | None:
+        """The events of `{...}{...}` that was cut at each `}{`, if those were the borders of all events, and no others.
+
+        None as in `read`. If nothing in the array but its joints looks like a joint, in strings neither, they are the
+        separators of its events, which are as many.
+        """
+        text = b"},{".join(pieces).join((b"[", b"]"))
+        batch = self.read(text)
+        if batch is None or not batch.height == len(pieces) == len(_BETWEEN.findall(text)) + 1:
+            return None
+        return batch
+
     def learn(self, events: Sequence[Event], columns: Sequence[RoutedColumn]) -> None:
         """Remember the shape of the first of the events, of which the exact path made these columns."""
         keys = keys_of(events[0], self._rules.max_depth) if events else ()

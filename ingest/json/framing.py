@@ -135,6 +135,9 @@ def parts_of(text: bytes) -> tuple[list[bytes], int]:
 
 def _read_objects(text: bytes, shapes: SchemaCache) -> Batch | None:
     """The events of a text with one object behind the other, if they are alike."""
+    text = text.strip()
+    if text.startswith(b"{") and b"}{" in text and b"\n" not in text:
+        return shapes.read_joined(text.split(b"}{"))
     parts, objects = parts_of(text)
     read = shapes.read_parts(parts)
     return read[0] if read and read[0].height == objects else None

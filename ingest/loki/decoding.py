@@ -16,7 +16,7 @@ from ingest.json.exact import loads
 from ingest.loki import labels
 from ingest.loki.rows import Rows
 from ingest.proto.loki import LabelPair, PushRequest
-from ingest.sparse_column import Sparse
+from ingest.sparse_column import Sparse, rows_by
 from ingest.wire_cost import Field, Shape, sized
 
 JSON: Final = "application/json"
@@ -94,7 +94,7 @@ def _add_protobuf(request: _Request, body: bytes) -> None:
     except DecodeError as error:
         raise InvalidBody(f"the body is not a Loki push message: {error}") from error
     for stream in push.streams:
-        entries = stream.entries
+        entries = stream.entries[:]
         if not entries:
             continue
         named = labels.parse(_text(stream.labels))
@@ -103,7 +103,7 @@ def _add_protobuf(request: _Request, body: bytes) -> None:
         times = [stamp.seconds * 1_000_000_000 + stamp.nanos for stamp in stamps]
         first = rows.add_stream(named, times, [_text(entry.line) for entry in entries])
         rows.add_metadata_columns(
-            first, columns_of([list(entry.structuredMetadata) for entry in entries], _pair, bytes((_VALUE_TAG,)))
+            first, columns_of([entry.structuredMetadata[:] for entry in entries], _pair, bytes((_VALUE_TAG,)))
         )
 
 
@@ -169,14 +169,11 @@ def _hold_texts(objects: Sequence[dict[str, Any]]) -> bool:
     return set(map(type, chain.from_iterable(map(dict.values, objects)))) <= {str}
 
 
-def _metadata(objects: Sequence[Mapping[str, str]]) -> dict[str, Sparse]:
+def _metadata(objects: Sequence[dict[str, str]]) -> dict[str, Sparse]:
     """Objects of texts as columns: those of the same names in the same order are taken together."""
-    rows_of: dict[tuple[str, ...], list[int]] = {}
-    for row, names in enumerate(map(tuple, objects)):
-        rows_of.setdefault(names, []).append(row)
     columns: dict[str, Sparse] = {}
-    for names, rows in rows_of.items():
-        places = zip(*(objects[row].values() for row in rows), strict=True)
+    for names, rows in rows_by(list(map(tuple, objects))).items():
+        places = zip(*map(dict.values, map(objects.__getitem__, rows)), strict=True)
         for name, values in zip(names, places, strict=True):
             column = columns.setdefault(name, Sparse())
             column.rows.extend(rows)

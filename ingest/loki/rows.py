@@ -77,7 +77,7 @@ class Rows:
             named = dict(_named(columns.items(), "metadata_", self._names, columns))
         for name, given in named.items():
             column = self._metadata.setdefault(name, Sparse())
-            column.rows.extend([first + row for row in given.rows])
+            column.rows.extend([first + row for row in given.rows] if first else given.rows)
             column.values.extend(given.values)
         self._require_columns()
 

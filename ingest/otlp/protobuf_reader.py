@@ -12,6 +12,7 @@ from ingest.encoded_pairs import columns_of
 from ingest.encoded_texts import TextHeaders, texts_of
 from ingest.otlp.messages import IntegerRange, Messages
 from ingest.otlp.values import Value, base64_text, json_text
+from ingest.proto.building import COPIED
 from ingest.proto.otlp import AnyValue, KeyValue
 from ingest.sparse_column import Sparse
 
@@ -36,8 +37,9 @@ class ProtobufReader:
     """See messages.Reader."""
 
     def children(self, messages: Messages, name: str) -> Messages:
-        lists = _all(messages, name)
-        return Messages(list(chain.from_iterable(lists)), messages, name, list(map(len, lists)))
+        lists = list(map(COPIED, _all(messages, name)))
+        items = lists[0] if len(lists) == 1 else list(chain.from_iterable(lists))
+        return Messages(items, messages, name, list(map(len, lists)))
 
     def child(self, messages: Messages, name: str) -> Messages:
         return Messages(_all(messages, name), messages, name)
@@ -68,10 +70,10 @@ class ProtobufReader:
         return [kind and getattr(item, kind) for item, kind in zip(messages.items, kinds, strict=True)]
 
     def integer_lists(self, messages: Messages, name: str) -> list[list[int]]:
-        return list(map(list, _all(messages, name)))
+        return list(map(COPIED, _all(messages, name)))
 
     def double_lists(self, messages: Messages, name: str) -> list[list[float]]:
-        return list(map(list, _all(messages, name)))
+        return list(map(COPIED, _all(messages, name)))
 
     def values(self, messages: Messages, name: str) -> list[Value | None]:
         encoded = _all(messages, name)
@@ -79,7 +81,7 @@ class ProtobufReader:
         return list(map(_value_of, encoded)) if texts is None else list(texts)
 
     def attributes(self, messages: Messages, name: str) -> dict[str, Sparse]:
-        return columns_of(list(map(list, map(attrgetter(name), messages.items))), _pair, _TEXT_TAGS)
+        return columns_of(list(map(COPIED, _all(messages, name))), _pair, _TEXT_TAGS)
 
     def attribute_objects(self, messages: Messages, name: str) -> list[dict[str, Any]]:
         return [_object(_parsed(KeyValue, encoded) for encoded in getattr(item, name)) for item in messages.items]

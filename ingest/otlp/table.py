@@ -100,7 +100,8 @@ class Table:
     def add_texts(self, name: str, values: Sequence[str | None], level: Level | None = None) -> None:
         """Protobuf cannot tell an empty string from none: both are null, and a column of nulls is none."""
         if any(values):
-            self.add(name, ColumnType.UTF8, [value or None for value in values], level)
+            given = values if all(values) else [value or None for value in values]
+            self.add(name, ColumnType.UTF8, given, level)
 
     def add_integers(self, name: str, values: Sequence[int | None], level: Level | None = None) -> None:
         """Integers; those beyond 64 bits with sign as decimal text in a column of type text."""
@@ -114,7 +115,7 @@ class Table:
     def add_times(self, name: str, values: Sequence[int | None]) -> None:
         """Unix nanoseconds. Zero is null; what lies beyond 2262 goes to a text column as decimal text."""
         self.add(name, ColumnType.TIMESTAMP_NS, timestamps(values))
-        if any(value > LAST for value in values if value):
+        if max(filter(None, values), default=0) > LAST:
             self.add(name, ColumnType.UTF8, _too_large(values), displaced=True)
 
     def add_values(self, name: str, values: Sequence[Value | None]) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from errors import PromQLFailed
 from promql.histogram import Hint, Histogram
 from promql.labels import Labels
 from promql.series import Samples
 from promql.tree import Matcher
 from query.metrics.crc32c import crc32c
+from query.metrics.histogram_chunk import encode_histograms, is_continued, spans
 from query.metrics.xor_chunk import encode_chunk
 
 _VARINT, _FIXED64, _BYTES = 0, 1, 2
@@ -23,7 +23,7 @@ _STALE: Final = bytes.fromhex("020000000000f07f")
 _HINTS: Final = {Hint.UNKNOWN: 0, Hint.RESET: 1, Hint.NOT_RESET: 2, Hint.GAUGE: 3}
 # As many as Prometheus cuts its own chunks at.
 _SAMPLES_PER_CHUNK: Final = 120
-_XOR: Final = 1
+_XOR, _FLOAT_HISTOGRAM = 1, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,6 @@ def read_response(results: Iterable[bytes]) -> bytes:
 
 def streamed(samples: Samples, index: int) -> Iterator[bytes]:
     """A frame of `prometheus.ChunkedReadResponse` for each series: its size, its CRC-32C, the message."""
-    if samples.native is not None:
-        raise PromQLFailed("native histograms cannot be streamed as XOR chunks; accept SAMPLES")
     for row in _filled(samples):
         message = _field(1, _chunked_series(samples, row)) + _integer(2, index)
         yield _varint(len(message)) + struct.pack(">I", crc32c(message)) + message
@@ -93,39 +91,49 @@ def _histogram(histogram: Histogram, time: int) -> bytes:
     else:
         parts += [_double(5, histogram.zero_threshold), _double(7, histogram.zero_count)]
     for buckets, span, counts in ((histogram.negative, 8, 10), (histogram.positive, 11, 13)):
-        parts += [
-            _field(span, _integer(1, _zigzag(offset)) + _integer(2, length)) for offset, length in _spans(buckets)
-        ]
+        parts += [_field(span, _integer(1, _zigzag(offset)) + _integer(2, length)) for offset, length in spans(buckets)]
         parts.append(_field(counts, b"".join(_DOUBLE.pack(buckets[index]) for index in sorted(buckets))))
     return b"".join(parts) + _integer(14, _HINTS[histogram.hint]) + _integer(15, time)
 
 
-def _spans(buckets: Iterable[int]) -> list[tuple[int, int]]:
-    """Runs of neighbouring buckets: how far from the last one, and how many."""
-    spans: list[tuple[int, int]] = []
-    after = 0
-    for index in sorted(buckets):
-        if spans and index == after:
-            spans[-1] = spans[-1][0], spans[-1][1] + 1
-        else:
-            spans.append((index - after, 1))
-        after = index + 1
-    return spans
-
-
 def _chunked_series(samples: Samples, row: int) -> bytes:
-    start, end = int(samples.starts[row]), int(samples.starts[row + 1])
-    chunks = [
-        _field(2, _chunk(samples, first, min(first + _SAMPLES_PER_CHUNK, end)))
-        for first in range(start, end, _SAMPLES_PER_CHUNK)
-    ]
-    return _labels(samples.labels[row]) + b"".join(chunks)
+    parts = [_labels(samples.labels[row])]
+    for start, end in _chunk_bounds(samples, int(samples.starts[row]), int(samples.starts[row + 1])):
+        parts.append(_field(2, _chunk(samples, start, end)))
+    return b"".join(parts)
+
+
+def _chunk_bounds(samples: Samples, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """What lies in one chunk: floats, or histograms of which each continues the one before it."""
+    first = start
+    for at in range(start + 1, end):
+        if at - first == _SAMPLES_PER_CHUNK or not _is_continued(
+            _histogram_at(samples, at - 1), _histogram_at(samples, at)
+        ):
+            yield first, at
+            first = at
+    yield first, end
+
+
+def _is_continued(before: Histogram | None, histogram: Histogram | None) -> bool:
+    if before is None or histogram is None:
+        return before is histogram
+    return is_continued(before, histogram)
+
+
+def _histogram_at(samples: Samples, at: int) -> Histogram | None:
+    return None if samples.histograms is None else samples.histograms[at]
 
 
 def _chunk(samples: Samples, start: int, end: int) -> bytes:
     times = [int(each) for each in samples.times[start:end]]
-    bits = [int.from_bytes(_value(samples, at), "little") for at in range(start, end)]
-    return _integer(1, times[0]) + _integer(2, times[-1]) + _integer(3, _XOR) + _field(4, encode_chunk(times, bits))
+    histograms = [each for at in range(start, end) if (each := _histogram_at(samples, at)) is not None]
+    if histograms:
+        kind, data = _FLOAT_HISTOGRAM, encode_histograms(times, histograms)
+    else:
+        bits = [int.from_bytes(_value(samples, at), "little") for at in range(start, end)]
+        kind, data = _XOR, encode_chunk(times, bits)
+    return _integer(1, times[0]) + _integer(2, times[-1]) + _integer(3, kind) + _field(4, data)
 
 
 def _field(number: int, content: bytes) -> bytes:

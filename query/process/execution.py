@@ -19,7 +19,7 @@ from query.plan.tree import Relation
 from query.process import information_schema, newest_files, routing, whole_files, worker
 from query.process.dataset_view import DatasetView, scan_size
 from query.process.description import SELF_DESCRIBED, description
-from query.process.messages import Execute, Listed, Look, Parse, Route, Source
+from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Route, Source
 from query.process.metric_execution import REQUESTS, MetricExecution, Request
 from query.process.protocol import Answer
 from query.process.required_range import require_ranges
@@ -69,11 +69,9 @@ class Execution:
     def handle(self, request: object, output: Output) -> Answer:
         """Run one request. Raises the error that the client gets."""
         if isinstance(request, Parse):
-            self._prepared = self._statement_cache.prepare(request)
-            datasets = list(self._prepared.statement.datasets)
-            statement = self._prepared.statement
-            told = {"catalog": list(statement.catalog), "explain": statement.explain}
-            return {"datasets": datasets, "columns": self._prepared.compared_columns, **told}
+            return self._parse(request)
+        if isinstance(request, Ask):
+            return self._ask(request, output)
         if isinstance(request, REQUESTS):
             return self._of_metrics(request, output)
         if isinstance(request, Look):
@@ -81,6 +79,19 @@ class Execution:
         if isinstance(request, Execute) and self._prepared is not None:
             return self._execute(self._prepared, request, output)
         raise InternalError("a query process was asked out of order")
+
+    def _parse(self, request: Parse) -> Answer:
+        self._prepared = self._statement_cache.prepare(request)
+        statement = self._prepared.statement
+        told = {"catalog": list(statement.catalog), "explain": statement.explain}
+        return {"datasets": list(statement.datasets), "columns": self._prepared.compared_columns, **told}
+
+    def _ask(self, request: Ask, output: Output) -> Answer:
+        prepared = self._statement_cache.prepare(request.parse)
+        named = Names(prepared.statement.datasets, tuple(prepared.compared_columns))
+        if named != request.expected or prepared.statement.catalog:
+            return self._parse(request.parse)
+        return self._execute(prepared, request.execute, output)
 
     def _of_metrics(self, request: Request, output: Output) -> Answer:
         try:
@@ -154,7 +165,7 @@ class Execution:
         coded = Coded(request.coding)
         sink = _LimitedOutput(lambda data: output(coded.add(data)), request.largest_result_bytes)
         catalog = self._catalog(request.listed) if statement.catalog else {}
-        query = prepared.bind(self._schemas(views, catalog), _moment(request.now_ns))
+        query = prepared.bind(self._schemas(views, catalog), _moment(request.now_ns), request.zone)
         views = self._narrowed(statement, request, query.relation, views)
         known = whole_files.known_parts(query, views)
         choice = routing.choose(request.route, statement, known.views)

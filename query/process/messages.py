@@ -1,4 +1,4 @@
-"""The requests to a query process: first parse a statement, then execute it over sources."""
+"""The requests to a query process: first parse a statement, then execute it over sources, or both at once."""
 
 import pickle
 from collections.abc import Callable, Mapping
@@ -89,7 +89,8 @@ LOCAL: Final = Route()
 
 @dataclass(frozen=True, slots=True)
 class Execute:
-    """Run the parsed statement over `sources`, by dataset name, and over `listed` if it reads the catalog.
+    """Run the parsed statement over `sources`, by dataset name, and over `listed` if it reads the catalog. `zone`: the
+    time zone of instants that meet a wall clock.
 
     A note `{"files": 3, "bytes": 1024}` of what will be read, data, then
     `{"expired": false, "coding": "gzip", "repeatable": true}`.
@@ -109,3 +110,25 @@ class Execute:
     largest_result_bytes: int
     listed: tuple[Listed, ...] = ()
     route: Route = LOCAL
+    zone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a statement names: datasets, and the columns that its conditions are about."""
+
+    datasets: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Parse the statement and, if it names just what was expected and nothing of the catalog, execute it.
+
+    The answer is that of `Execute`; if it names something else, that of `Parse`, and nothing was executed. Statements
+    come in few shapes, so nearly always this spares a message and the answer to it.
+    """
+
+    parse: Parse
+    expected: Names
+    execute: Execute

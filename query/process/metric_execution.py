@@ -31,7 +31,17 @@ from query.metrics.series import MetricSource, MetricTable, is_metric_name
 from query.metrics.summaries import LabelSummaries, label_sets, summarize
 from query.plan.conditions import Conditions
 from query.process.messages import Source
-from query.process.metric_messages import Describe, Evaluate, Expression, Find, MetricLimits, ParseExpression, Read
+from query.process.metric_messages import (
+    AskExpression,
+    Describe,
+    Evaluate,
+    Expression,
+    Find,
+    MetricLimits,
+    ParseExpression,
+    Reach,
+    Read,
+)
 from query.process.protocol import Answer
 from query.process.worker import Output
 from query.results.content_coding import Coded
@@ -43,8 +53,8 @@ MOST_NOTES: Final = 10
 Scan = Callable[[Source, Snapshot], pl.LazyFrame]
 View = Callable[[Source, tuple[Conditions, ...]], pl.LazyFrame]
 Visible = Callable[[Source], tuple[Column, ...]]
-Request = ParseExpression | Evaluate | Find | Read | Describe
-REQUESTS: Final = (ParseExpression, Evaluate, Find, Read, Describe)
+Request = ParseExpression | Evaluate | AskExpression | Find | Read | Describe
+REQUESTS: Final = (ParseExpression, Evaluate, AskExpression, Find, Read, Describe)
 
 
 class MetricExecution:
@@ -64,6 +74,8 @@ class MetricExecution:
                 return self._parse(request.expression)
             case Evaluate():
                 return self._evaluate(request, output)
+            case AskExpression():
+                return self._ask(request, output)
             case Find():
                 return self._find(request, output)
             case Read():
@@ -79,6 +91,12 @@ class MetricExecution:
         self._parsed = expression, node
         start, end = time_range(node, expression)
         return {"start": start, "end": end}
+
+    def _ask(self, request: AskExpression, output: Output) -> Answer:
+        told = self._parse(request.parse.expression)
+        if Reach(told["start"], told["end"]) != request.expected:
+            return told
+        return self._evaluate(request.evaluate, output)
 
     def _evaluate(self, request: Evaluate, output: Output) -> Answer:
         if self._parsed is None:

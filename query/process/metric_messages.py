@@ -22,6 +22,20 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """From when to when samples are needed, in ms, both included; None: none are."""
+
+    start_ms: int | None
+    end_ms: int | None
+
+    def moved(self, start_ms: int, end_ms: int) -> "Reach":
+        """With the start, and the end, so much later."""
+        if self.start_ms is None or self.end_ms is None:
+            return self
+        return Reach(self.start_ms + start_ms, self.end_ms + end_ms)
+
+
+@dataclass(frozen=True, slots=True)
 class ParseExpression:
     """Parse and keep. The answer: `{"start": ms, "end": ms}` of the samples that it needs; both null if none."""
 
@@ -50,6 +64,18 @@ class Evaluate:
     coding: str
     limit: int = 0
     stats: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AskExpression:
+    """Parse, and evaluate if the expression needs just what was expected.
+
+    The answer is that of `Evaluate`; otherwise that of `ParseExpression`, and nothing was evaluated.
+    """
+
+    parse: ParseExpression
+    expected: Reach
+    evaluate: Evaluate
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -20,7 +21,9 @@ START_SECONDS: Final = 60.0
 KIB: Final = 1024
 # Lines of /proc/<pid>/status that count: private memory, shared memory, and what of them was swapped out. Mapped
 # files do not: the kernel drops their pages when it needs the memory.
-CHARGED: Final = ("RssAnon:", "RssShmem:", "VmSwap:")
+CHARGED: Final = re.compile(rb"^(?:RssAnon|RssShmem|VmSwap):\s*(\d+)", re.MULTILINE)
+# More than there is in such a file.
+STATUS_BYTES: Final = 16 * 1024
 # How much nicer than the service a process is that has run one question for long: it takes the processor time that
 # ingestion leaves.
 LONG_NICENESS: Final = 10
@@ -91,10 +94,11 @@ class QueryProcess:
     def charged_bytes(self) -> int:
         """The memory that this process holds and no other can use."""
         try:
-            status = Path(f"/proc/{self.pid}/status").read_text("ascii", "replace")
+            with open(f"/proc/{self.pid}/status", "rb", buffering=0) as file:
+                status = file.read(STATUS_BYTES) or b""
         except OSError:
             return 0
-        charged = KIB * sum(int(line.split()[1]) for line in status.splitlines() if line.startswith(CHARGED))
+        charged = KIB * sum(map(int, CHARGED.findall(status)))
         self.most_charged = max(self.most_charged, charged)
         return charged
 

@@ -5,6 +5,7 @@ input. The module's `handler()` gives the function that runs one request; it is 
 settled.
 """
 
+import gc
 import importlib
 import logging
 import os
@@ -29,6 +30,9 @@ NICENESS: Final = 5
 # Should the host run out of memory all the same, the kernel is to end a query and nothing else.
 FIRST_TO_GO: Final = 1000
 
+# Of what queries leave behind, trees of statements above all, some 100,000 objects (20 MB) wait for a full collection.
+THRESHOLDS: Final = (5_000, 5, 3)
+
 Emit = Callable[[bytes], None]
 
 
@@ -48,6 +52,7 @@ def main(owner_pid: int, module: str) -> None:
     """Serve until the owner is gone."""
     settle(owner_pid)
     handle: Handle = importlib.import_module(module).handler()
+    _spare_collections()
     with socket.socket(fileno=0) as connection:
         # The service made it with gevent, whose sockets do not block.
         connection.setblocking(True)
@@ -72,6 +77,13 @@ def settle(owner_pid: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)
     Path("/proc/self/oom_score_adj").write_text(str(FIRST_TO_GO), "ascii")
+
+
+def _spare_collections() -> None:
+    """Leave what was imported to itself: it stays for good, and a full collection took 10 ms of a query to walk it."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*THRESHOLDS)
 
 
 def _serve(connection: socket.socket, handle: Handle, request: object) -> None:

@@ -91,6 +91,8 @@ class Bytes:
 def room(sizes: NDArray[Any], is_null: pl.Series) -> pl.Series:
     """As many zero bytes for each value."""
     longest = int(sizes.max(initial=0))
+    if longest == int(sizes.min(initial=longest)):
+        return pl.select(pl.when(~is_null).then(pl.lit("\0" * longest))).to_series()
     table = _ROOMS if longest < len(_ROOMS) else None
     if table is None:
         made = pl.Series(["\0" * int(size) for size in sizes], dtype=pl.String)

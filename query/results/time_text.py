@@ -20,7 +20,6 @@ FRACTION_DIGITS: Final = 6
 WHOLE_SECONDS: Final = len("2026-11-22 10:00:00")
 WITH_FRACTION: Final = WHOLE_SECONDS + 1 + FRACTION_DIGITS
 ZONE: Final = b"+00"
-_PARTS: Final = np.dtype([("date", "S10"), ("time", "S9"), ("point", "S1"), ("ms", "S3"), ("us", "S3")])
 # Years of four digits.
 EARLIEST_US: Final = int(np.datetime64("1000-01-01", "us").astype(np.int64))
 LATEST_US: Final = int(np.datetime64("9999-12-31T23:59:59.999999", "us").astype(np.int64))
@@ -28,20 +27,18 @@ LATEST_US: Final = int(np.datetime64("9999-12-31T23:59:59.999999", "us").astype(
 
 @dataclass(frozen=True, slots=True)
 class TimeTexts:
-    """Timestamps in text: `digits` of each, as far as its fraction goes, and a time zone."""
+    """Timestamps in text: a row of bytes for each in `written`, of which it has `sizes`."""
 
     texts: pl.Series
-    digits: NDArray[Any]
+    written: Buffer
     sizes: Integers
-    zone: bytes
 
     def place(self, out: Buffer, at: Integers) -> None:
-        is_valid = self.texts.is_not_null().to_numpy()
-        for size in np.unique(self.sizes[is_valid]).tolist():
-            rows = np.flatnonzero(is_valid & (self.sizes == size))
-            put(out, at[rows], np.ascontiguousarray(self.digits[rows, :size]).view(f"V{size}").ravel())
-            if self.zone:
-                put(out, at[rows] + size, np.full(len(rows), self.zone, f"S{len(self.zone)}"))
+        sizes = np.where(self.texts.is_null().to_numpy(), 0, self.sizes)
+        for size in np.flatnonzero(np.bincount(sizes)).tolist():
+            if size:
+                rows = _rows_of(sizes, size)
+                put(out, at[rows], np.ascontiguousarray(self.written[rows, :size]).view(f"V{size}").ravel())
 
 
 def time_texts(values: pl.Series) -> TimeTexts | None:
@@ -53,21 +50,45 @@ def time_texts(values: pl.Series) -> TimeTexts | None:
     zone = ZONE if getattr(values.dtype, "time_zone", None) else b""
     seconds, fraction = np.divmod(us.fill_null(low).to_numpy(), US_PER_SECOND)
     sizes = _sizes(fraction)
-    return TimeTexts(room(sizes + len(zone), us.is_null()), _digits(seconds, fraction), sizes, zone)
+    texts = room(sizes + len(zone), us.is_null())
+    return TimeTexts(texts, _texts(seconds, fraction, sizes, zone), sizes + len(zone))
 
 
-def _digits(seconds: Integers, fraction: Integers) -> NDArray[Any]:
-    """Texts with six digits after the point, a row of bytes each."""
+def _texts(seconds: Integers, fraction: Integers, sizes: Integers, zone: bytes) -> Buffer:
+    """A row of bytes each: as many digits as `sizes` says, and the zone behind them."""
+    written = _digits(seconds, fraction, zone)
+    longest = written.shape[1] - len(zone)
+    for size in np.flatnonzero(np.bincount(sizes)).tolist():
+        if zone and size < longest:
+            written[_rows_of(sizes, size), size : size + len(zone)] = np.frombuffer(zone, np.uint8)
+    return written
+
+
+def _rows_of(sizes: Integers, size: int) -> Integers | slice:
+    """The rows of a size; of all rows nothing has to be copied."""
+    rows = np.flatnonzero(sizes == size)
+    return slice(None) if len(rows) == len(sizes) else rows
+
+
+def _digits(seconds: Integers, fraction: Integers, zone: bytes) -> Buffer:
+    """Texts with six digits after the point, or none if all seconds are whole, and the zone."""
     days, second = np.divmod(seconds, SECONDS_PER_DAY)
-    ms, us = np.divmod(fraction, US_PER_MS)
-    made = np.empty(len(seconds), _PARTS)
-    made["date"], made["time"], made["point"] = _dates(days), _times()[second], b"."
-    made["ms"], made["us"] = _thousand()[ms], _thousand()[us]
-    return made.view(np.uint8).reshape(len(made), WITH_FRACTION)
+    parts: list[NDArray[Any]] = [_dates(days), _times()[second]]
+    if fraction.any():
+        ms, us = np.divmod(fraction, US_PER_MS)
+        parts += [_points()[ms], _thousand()[us]]
+    if zone:
+        parts.append(np.full(len(seconds), zone))
+    made = np.empty(len(seconds), [(str(at), part.dtype) for at, part in enumerate(parts)])
+    for at, part in enumerate(parts):
+        made[str(at)] = part
+    return made.view(np.uint8).reshape(len(made), made.itemsize)
 
 
 def _sizes(fraction: Integers) -> Integers:
     """PostgreSQL leaves out the zeros that end a fraction, and the point before nothing."""
+    if not fraction.any():
+        return np.full(len(fraction), WHOLE_SECONDS)
     zeros = sum((fraction % 10**count == 0).astype(np.int64) for count in range(1, FRACTION_DIGITS))
     return np.where(fraction == 0, WHOLE_SECONDS, WITH_FRACTION - zeros)
 
@@ -91,6 +112,11 @@ def _times() -> NDArray[Any]:
     times = np.ascontiguousarray(shown[:, 10:])
     times[:, 0] = ord(" ")
     return times.view("S9").ravel()
+
+
+@cache
+def _points() -> NDArray[Any]:
+    return np.array([b".%03d" % number for number in range(1000)])
 
 
 @cache

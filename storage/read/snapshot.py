@@ -1,10 +1,10 @@
 """A snapshot: everything that has to be read for a dataset and time range, as plain values that can be pickled."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from columns import ColumnType
-from models import column, file
+from models import manifest
 from models.column import Column as Column
 from models.column import Schema as Schema
 from models.dataset import Dataset
@@ -13,7 +13,7 @@ from storage.context import Gap, Layout
 from storage.files.object_cache import Cache
 from storage.files.row_range import RowRange
 from storage.files.statistics import Condition, choose
-from storage.read.listing import list_unconverted
+from storage.read.listing import list_candidates
 from storage.wal.segments import SegmentRef
 
 
@@ -95,7 +95,7 @@ def take_snapshot(
     dataset: Dataset,
     start: int | None = None,
     end: int | None = None,
-    columns: Iterable[str] = (),
+    columns: Collection[str] = (),
 ) -> Snapshot:
     """The files and segments with the dataset's events of `[start, end)`. Raises StorageUnavailable, HostMissing.
 
@@ -104,27 +104,23 @@ def take_snapshot(
     """
     if dataset.is_lookup:
         start = end = None
-    with list_unconverted(layout) as unconverted:
-        schema = column.schema(dataset.id)
-        names = set(columns)
-        stored_names = {each.stored for each in schema.columns if each.name in names}
-        lacking = None if dataset.times_from is None else dataset.time_stored
-        if lacking is not None:
-            stored_names.add(lacking)
-        files = file.find(dataset.id, start, end, sorted(stored_names), lacking)
-        is_bounded = start is not None or end is not None
-        has_files_outside = is_bounded and not files and file.is_any_live(dataset.id)
+    lacking = None if dataset.times_from is None else dataset.time_stored
+    candidates = list_candidates(layout)
+    found = manifest.read(candidates.names, dataset.id, start, end, columns, lacking)
+    unconverted = candidates.without(found.converted, found.read_at)
+    layout.converted.add(found.converted)
+    is_bounded = start is not None or end is not None
     return Snapshot(
         root=layout.url or str(layout.root),
-        schema=schema,
+        schema=found.schema,
         time_column=dataset.time_stored,
         start=start,
         end=end,
-        files=tuple(files),
+        files=found.files,
         segments=unconverted.segments,
-        columns=frozenset(stored_names),
+        columns=found.columns,
         cache=Cache.of(layout),
-        has_files_outside=has_files_outside,
+        has_files_outside=is_bounded and found.has_files and not found.files,
         times_from=dataset.times_from,
         gaps=unconverted.gaps,
     )

@@ -10,7 +10,8 @@ from models import alert, role
 from models.alert import Evaluated, State, Status, set_evaluated
 from models.authored import Origin
 from query.process.messages import Source
-from query.service import QueryService, Question, Result
+from query.process.result import Result
+from query.service import QueryService, Question
 from tests.alerting.conftest import World
 from tests.alerting.samples import NOON
 from tests.alerting.samples import content as sample

@@ -31,11 +31,11 @@ def program() -> str | None:
 
 
 @contextmanager
-def prometheus(executable: str) -> Iterator[str]:
-    """Its address, while it runs."""
+def prometheus(executable: str, reads: str = "") -> Iterator[str]:
+    """Its address, while it runs. `reads`: a part of its configuration, about other servers that it reads from."""
     with tempfile.TemporaryDirectory() as directory:
         config = Path(directory) / "prometheus.yml"
-        config.write_text("global: {scrape_interval: 15s}\nstorage: {exemplars: {max_exemplars: 100000}}\n")
+        config.write_text("global: {scrape_interval: 15s}\nstorage: {exemplars: {max_exemplars: 100000}}\n" + reads)
         address = f"127.0.0.1:{free_port()}"
         command = [executable, f"--config.file={config}", f"--storage.tsdb.path={directory}/data"]
         command += [f"--web.listen-address={address}", "--web.enable-remote-write-receiver"]

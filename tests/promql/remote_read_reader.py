@@ -126,3 +126,11 @@ def decoded(chunk: bytes) -> list[tuple[int, float]]:
             value ^= take(64 - leading - trailing) << trailing
         found.append((time, value))
     return [(time, struct.unpack(">d", value.to_bytes(8, "big"))[0]) for time, value in found]
+
+
+def chunk_kinds(body: bytes) -> list[tuple[int, int, int]]:
+    """Encoding, first and last time of every chunk."""
+    series = [
+        each for frame in _frames(body) for each in _MESSAGES["ChunkedReadResponse"].FromString(frame).chunked_series
+    ]
+    return [(chunk.type, chunk.min_time_ms, chunk.max_time_ms) for each in series for chunk in each.chunks]

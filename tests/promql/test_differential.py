@@ -14,7 +14,7 @@ from tests.promql.comparison import differences
 from tests.promql.judged_data import INTERVAL_MS, STEPS, judged_series, requests_of
 from tests.promql.judged_expressions import expressions
 from tests.promql.remote_read_reader import Series, read_chunks, read_samples
-from tests.running import Service
+from tests.running import ADMIN, Service
 
 pytestmark = pytest.mark.clients
 
@@ -146,6 +146,44 @@ def test_remote_read_is_prometheus(judged: Judged, kinds: list[int]):
     assert repr(sorted(within(read(actual.content), judged).items())) == repr(
         sorted(within(read(expected.content), judged).items())
     )
+
+
+@pytest.fixture(scope="module")
+def reader(judged: Judged) -> Iterator[str]:
+    """A Prometheus without samples of its own, which reads those of Weir."""
+    assert PROGRAM is not None
+    user, password = ADMIN
+    reads = f"""remote_read:
+  - url: {judged.service.url}/prometheus/{DATASET}/api/v1/read
+    basic_auth: {{username: {user}, password: {password}}}
+    read_recent: true
+"""
+    with prometheus_server.prometheus(PROGRAM, reads) as url:
+        yield url
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "http_requests_total",
+        "duration_seconds",
+        "size_bytes",
+        "rate(duration_seconds[5m])",
+        "histogram_quantile(0.9, sum(increase(duration_seconds[10m])))",
+        "histogram_sum(rate(size_bytes[5m]))",
+        "resets(duration_seconds[30m])",
+        "up",
+    ],
+)
+def test_prometheus_reads_streamed_chunks(judged: Judged, reader: str, expression: str):
+    """Remote read as its client asks for it, native histograms included (storage/remote/client.go)."""
+    times = {"start": judged.start, "end": judged.start + LENGTH_SECONDS, "step": 60}
+
+    expected, _ = judged.ask("query_range", query=expression, **times)
+    actual = requests.post(f"{reader}/api/v1/query_range", data={"query": expression, **times}, timeout=60).json()
+
+    assert expected["data"]["result"]
+    assert differences(expected, actual, ordered=False) == []
 
 
 def within(series: Series, judged: Judged) -> Series:

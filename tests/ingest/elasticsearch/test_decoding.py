@@ -1,5 +1,7 @@
 """Bulk bodies as rows and faults by item. Elasticsearch: "Bulk API"."""
 
+from typing import Any
+
 import orjson
 import pytest
 
@@ -187,3 +189,49 @@ def test_what_is_wanted_of_stored_items_is_what_is_left_of_the_whole_answer(path
 
     assert [next(iter(item.values()))["_id"] for item in whole["items"]] == ["a", "b", "c"]
     assert orjson.loads(success(stored, parse(paths)).body) == (parse(paths).of(whole) or {})
+
+
+@pytest.mark.parametrize("paths", ["", "items", "items.*.error,items.*.status", "-took,-**._seq_no", "errors", "x"])
+def test_items_without_ids_are_told_of_as_the_paths_want_them(paths: str):
+    """Their results differ in two numbers, and are made as one text."""
+    decoded = decode(lines(create(), {"n": 1}, create(), {"n": 2}, create(), {"n": 3}), "", target=NOWHERE)
+    stored = Stored("", 3, False, "", lambda: decoded)
+
+    whole = orjson.loads(success(stored).body)
+    wanted = orjson.loads(success(stored, parse(paths)).body)
+
+    told = [item["create"] for item in whole["items"]]
+    assert [each["_seq_no"] for each in told] == [0, 1, 2]
+    assert len({each["_id"] for each in told}) == 3
+    assert without_ids(wanted) == without_ids(parse(paths).of(whole) or {})
+
+
+def without_ids(answer: dict[str, Any]) -> dict[str, Any]:
+    for item in answer.get("items", ()):
+        item["create"].pop("_id", None)
+    return answer
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(lines(create(), {"n": 1}, create(), {"n": 2}), id="one action"),
+        pytest.param(lines(create(), {"n": 1}, {"index": {"_index": "b"}}, {"n": 2}), id="two actions"),
+        pytest.param(lines(create(), {"n": 1}, create(), b"{"), id="a broken document"),
+        pytest.param(lines(create(), {"n": 1}, create(), b""), id="an empty document"),
+        pytest.param(lines(create(), {"n": 1}, {"delete": {"_index": "a"}}, create(), {"n": 2}, b""), id="a deletion"),
+        pytest.param(lines(create(), b'{"n":1}\r', create(), b' {"n":2} '), id="white space"),
+        pytest.param(lines(create(), b'{"n":"}', create(), b'{"}'), id="halves"),
+        pytest.param(lines(create(), {"n": "},{"}, create(), {"n": "}{"}), id="braces in texts"),
+        pytest.param(lines(create(), b'{"n":1},{"n":2}', create(), {"n": 3}), id="two documents on a line"),
+        pytest.param(lines(create(), b'{"n":1}', b"\t", create(), {"n": 3}, b""), id="a blank line"),
+    ],
+)
+def test_items_that_alternate_are_those_that_are_read_one_by_one(body: bytes):
+    """An empty line at the start, which the format allows, leads every body to the general reader."""
+    for _ in range(2):  # shapes are learned
+        quick, plain = (decode(each, "", target=NOWHERE) for each in (body, b"\n" + body))
+
+        assert values(quick) == values(plain)
+        assert results(quick) == results(plain)
+        assert list(quick.items.documents) == list(plain.items.documents)

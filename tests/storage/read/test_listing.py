@@ -1,10 +1,12 @@
 """The segments that are not converted: a converted one is asked about once, and no event is lost or doubled by that."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
+from typing import Any
 
 import pytest
 
-from models import segment
+from models import manifest
+from models.manifest import Manifest
 from storage import context
 from storage.context import Converted, Layout
 from storage.read.listing import list_unconverted
@@ -17,14 +19,13 @@ from tests.storage.workbench import Bench
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Of how many segments the database was asked, each time."""
     seen: list[int] = []
-    real = segment.converted
+    real = manifest.read
 
-    def converted(segments: Iterable[str]) -> set[str]:
-        listed = list(segments)
-        seen.append(len(listed))
-        return real(listed)
+    def read(segments: Collection[str], *rest: Any) -> Manifest:
+        seen.append(len(segments))
+        return real(segments, *rest)
 
-    monkeypatch.setattr(segment, "converted", converted)
+    monkeypatch.setattr(manifest, "read", read)
     return seen
 
 
