@@ -23,6 +23,7 @@ from models.base import bind, connection, database, migrate
 from models.dataset import Dataset
 from models.file import HOUR_NS, Bounds, File
 from storage.context import Layout
+from storage.files.file_schema import FORMAT
 from storage.lake.catalog import load
 from storage.lake.publication import publish
 
@@ -92,7 +93,7 @@ def _file(target: Dataset, number: int, hour: int, rows: int = 100) -> File:
     stats: dict[str, Bounds] = {"p_timestamp": (tmin // 1000, tmin // 1000 + 10**6, 0)}
     stats |= {f"c{each}": ("v0", "v99", 0) if each % 2 else (0.5, 99.5, 0) for each in range(COLUMNS)}
     path = f"default/app/date=2026-01-01/hour=00/{number:026}.parquet"
-    return File(path, target.id, tmin, tmin + 10**9, rows, 10_000, 5_000, 0, 1, 0, stats)
+    return File(path, target.id, tmin, tmin + 10**9, rows, 10_000, 5_000, format=FORMAT, stats=stats)
 
 
 if __name__ == "__main__":

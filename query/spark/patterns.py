@@ -52,7 +52,7 @@ def regex(pattern: str, flags: str = "") -> str:
     r"""For what an advanced regular expression finds anywhere in a text. Raises NotOnCluster.
 
     >>> regex("^a[0-9]+$")
-    '\\A\\x{61}[\\x{30}-\\x{39}]+\\z'
+    '\\A\\x{61}(?:[\\x{30}-\\x{39}])+\\z'
     """
     try:
         parsed = tree.parse_regex(pattern, flags)
