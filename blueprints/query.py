@@ -8,7 +8,10 @@ from typing import Any, Final, cast
 from flask import Blueprint, Response, jsonify, request
 
 from auth.privileges import Action, may, require
+from errors import InvalidRequest
 from query import timerange
+from query.pg.session_zone import ZONE_FORMS, session_zone
+from query.pg.time_zones import UnknownZone
 from query.process.result import Result
 from query.process.slot_table import Query
 from query.results.options import MEDIA_FORMATS, Format, Options
@@ -88,7 +91,16 @@ def _question(members: Mapping[str, Any], now_ns: int) -> Question:
         coding="identity" if format is Format.PARQUET else accepted_coding(),
         privileged=may(caller(), Action.ADMINISTER),
         engine=members["engine"],
+        zone=_zone(members["time_zone"]),
     )
+
+
+def _zone(text: str | None) -> str:
+    """The session's time zone. Raises InvalidRequest."""
+    try:
+        return "" if text is None else session_zone(text)
+    except UnknownZone as error:
+        raise InvalidRequest(f'`timeZone`: no time zone "{text}": {ZONE_FORMS}', field="timeZone") from error
 
 
 def _answer(result: Result, format: Format, ignored: Sequence[str]) -> Response:

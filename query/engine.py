@@ -15,6 +15,7 @@ import polars as pl
 
 from query.bind.expressions import bind
 from query.bind.queries import bind_query
+from query.bind.session_zone import at_zone, require_localised
 from query.expr.row_errors import translate
 from query.fault import unsupported
 from query.limits import too_complex
@@ -22,7 +23,7 @@ from query.lower.constant_folding import fold_constants, is_volatile
 from query.lower.output import answer, unique_names
 from query.lower.relations import Lowering
 from query.lower.statements import Statements
-from query.plan.environment import Environment, Schema, schema_of
+from query.plan.environment import Environment, Schema, schema_of, unchanged
 from query.plan.rules import apply_rules
 from query.plan.tree import Output, Query
 from query.syntax.parse import Statement, parse
@@ -79,19 +80,23 @@ def compile(sql: str, tables: Mapping[str, pl.LazyFrame], *, now: datetime) -> p
     return prepare(parse(sql), {name: Table(frame) for name, frame in tables.items()}, now=now).frame
 
 
-def prepare(statement: Statement, tables: Mapping[str, Table], *, now: datetime) -> Compiled:
+def prepare(statement: Statement, tables: Mapping[str, Table], *, now: datetime, zone: str = "") -> Compiled:
     """The statement over `tables`, which hold at least its datasets. Raises InvalidSQL, UnsupportedSQL."""
     schemas = {name: table_schema(tables[name]) for name in statement.datasets + statement.catalog if name in tables}
-    return lower_statement(statement, bind_statement(statement, schemas, now), tables)
+    return lower_statement(statement, bind_statement(statement, schemas, now, zone), tables)
 
 
-def bind_statement(statement: Statement, schemas: Mapping[str, Schema], now: datetime) -> Query:
-    """The bound plan of the statement, which knows no engine. Raises as `prepare`."""
-    environment = Environment(schemas, now, fold_constants, bind, bind_query)
+def bind_statement(statement: Statement, schemas: Mapping[str, Schema], now: datetime, zone: str = "") -> Query:
+    """The bound plan of the statement, which knows no engine. `zone` is the session's time zone as PostgreSQL names it;
+    nothing: UTC. Raises as `prepare`."""
+    folding, localising = at_zone(zone, fold_constants), at_zone(zone, unchanged)
+    environment = Environment(schemas, now, folding, bind, bind_query, zone=zone, localise=localising)
     try:
         query = bind_query(statement.tree, environment, {}, None)
     except RecursionError as error:
         raise too_complex() from error
+    if zone:
+        require_localised(query.relation)
     if not query.outputs:
         raise unsupported("an answer without columns", None, "select a constant")
     outputs = tuple(Output(name, field) for name, field in query.outputs)

@@ -55,7 +55,8 @@ One `SELECT`, `WITH`, `VALUES`, `TABLE` or set operation, or `EXPLAIN` of one.
   `approx_count_distinct`.
 
 Limits: `numeric` has 38 digits, of a quotient up to 22 after the point: as many as PostgreSQL would have, row by
-row. Years are 1 to 9999. The time zone is UTC.
+row. Years are 1 to 9999. The time zone is UTC, or the
+request's ([time zone](query-api.md#time-zone)).
 Text is ordered by code point (`COLLATE "C"`).
 
 ## Topics

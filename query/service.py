@@ -66,7 +66,7 @@ class Question:
 
     `privileged`: it may take the slot that is kept for administrators and alerts. `id_prefix` begins the query's id,
     by which the session that asks can end it. `timeout_seconds`: less time than others have. `engine`: where it has to
-    run, `local` or `spark`; None: where it fits.
+    run, `local` or `spark`; None: where it fits. `zone`: the session's time zone by PostgreSQL's name; nothing: UTC.
     """
 
     tenant: str
@@ -80,6 +80,7 @@ class Question:
     id_prefix: str = ""
     timeout_seconds: float | None = None
     engine: str | None = None
+    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +318,7 @@ class QueryService:
     def _execute(self, question: Question, sources: Mapping[str, Source], listed: tuple[Listed, ...]) -> Execute:
         limit = self._largest_result_bytes
         route = replace(self._route, asked=question.engine)
-        return Execute(sources, question.now_ns, question.options, question.coding, limit, listed, route)
+        return Execute(sources, question.now_ns, question.options, question.coding, limit, listed, route, question.zone)
 
     def queries(self, tenant: str) -> list[Query]:
         """The queries of the tenant that wait or run on this host."""

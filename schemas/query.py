@@ -43,6 +43,7 @@ class QuerySchema(Schema):
         load_default=(),
         validate=validate.Length(max=MOST_PARAMETERS),
     )
+    time_zone = fields.String(data_key="timeZone", load_default=None, allow_none=True)
     engine = fields.String(load_default=None, allow_none=True, validate=validate.OneOf(ENGINES))
     fields_form = fields.Boolean(data_key="fields", load_default=False)
     send_null = fields.Boolean(data_key="sendNull", load_default=True)

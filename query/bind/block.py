@@ -137,6 +137,8 @@ class Block:
 
     def aggregate(self, call: AggregateCall) -> Column:
         """The column that will hold the aggregate's value, in the block whose rows it is over."""
+        localised = self.environment.localise(call)
+        call = localised if isinstance(localised, AggregateCall) else call
         level = self.scope.level_of(call)
         if level is self.scope:
             return self._collect(call)
@@ -180,6 +182,7 @@ class Block:
         """The column that will hold one element of `array` per row; equal arrays share one."""
         if self.clause.startswith("the arguments of "):
             raise fault.unsupported(f"a set-returning function in {self.clause}", position, "put it into FROM")
+        array = self.environment.localise(array)
         if not self.series_allowed or array.type.element is None:
             message = f"set-returning functions are not allowed in {self.clause}"
             raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position)

@@ -41,7 +41,7 @@ def merge_using(left: FromItem, right: FromItem, side: str, node: exp.Expr, envi
     """USING and NATURAL: the common columns come first, once; of a full join, whichever side has a value."""
     names = _common_names(left, right, node)
     pairs = [(_only(left, name, node, "left"), _only(right, name, node, "right")) for name in names]
-    tests = tuple(comparison("=", a.value, b.value, position_of(node)) for a, b in pairs)
+    tests = tuple(environment.localise(comparison("=", a.value, b.value, position_of(node))) for a, b in pairs)
     condition = None if not tests else tests[0] if len(tests) == 1 else Logic(BOOL, "and", tests)
     relation = _rows(left.relation, right.relation, side, condition, environment)
     columns = tuple(

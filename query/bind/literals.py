@@ -8,9 +8,9 @@ from query.pg.types import PgType, array_of, numeric
 from query.plan.tree import Constant
 
 
-def parse_literal(text: str, target: PgType, position: int | None = None, fields: str = "") -> Constant:
-    """The constant of type `target` that `text` spells, an interval's with the fields that it is declared with. Raises
-    InvalidSQL with PostgreSQL's SQLSTATE."""
+def parse_literal(text: str, target: PgType, position: int | None = None, fields: str = "", zone: str = "") -> Constant:
+    """The constant of type `target` that `text` spells, an interval's with the fields that it is declared with, an
+    instant in the session's time zone. Raises InvalidSQL with PostgreSQL's SQLSTATE."""
     if isinstance(text, Placeholder):
         text.type = target
         return Constant(target, None)
@@ -22,7 +22,7 @@ def parse_literal(text: str, target: PgType, position: int | None = None, fields
             return Constant(numeric(read_as.scale), read_as.digits)
         if target.element is not None and target.element.name == "numeric":
             return _numeric_array(text, target.element)
-        return Constant(target, read(text, target))
+        return Constant(target, read(text, target, zone))
     except BadLiteral as error:
         raise fault.invalid(error.sqlstate, error.message, position) from error
     except UnsupportedLiteral as error:

@@ -197,7 +197,7 @@ def cast(value: Scalar, type_name: TypeName, position: int | None, lenient: bool
         value = shown_field(value)
     if isinstance(value, Constant) and value.type.name == "unknown" and value.value is not None:
         try:
-            value = parse_literal(str(value.value), target, value.position or position, type_name.fields)
+            value = parse_literal(str(value.value), target, value.position or position, type_name.fields, value.zone)
         except InvalidSQL:
             if not lenient:
                 raise

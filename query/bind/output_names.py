@@ -22,6 +22,7 @@ _FIXED: Final[dict[type[exp.Expr], str]] = {
     exp.Exists: "exists",
     exp.Array: "array",
     exp.AtTimeZone: "timezone",
+    exp.Overlaps: "overlaps",
 }
 _TRIMS: Final = {"LEADING": "ltrim", "TRAILING": "rtrim"}
 _WRAPPERS: Final = (exp.Paren, exp.Collate, exp.Bracket, exp.Window, exp.Filter, exp.WithinGroup)

@@ -293,7 +293,8 @@ def in_subquery(value: Scalar, query: BoundQuery, block: Block, position: int | 
 def _row_in_subquery(values: tuple[Scalar, ...], query: BoundQuery, block: Block, position: int | None) -> Scalar:
     """Found if a row is equal, unknown if one could be, its differences being NULLs."""
     tests = [
-        comparison("=", value, field.ref(), position) for value, (_, field) in zip(values, query.outputs, strict=True)
+        block.environment.localise(comparison("=", value, field.ref(), position))
+        for value, (_, field) in zip(values, query.outputs, strict=True)
     ]
     for test in tests:
         for side in getattr(test, "args", ()):
@@ -319,7 +320,7 @@ def _to_common_type(
 ) -> tuple[Scalar, Relation, Field]:
     """Value and subquery column in one type."""
     field = query.outputs[0][1]
-    pair = comparison("=", value, field.ref(), position)
+    pair = block.environment.localise(comparison("=", value, field.ref(), position))
     if not isinstance(pair, Call):
         raise fault.unsupported("this IN", position)
     left, right = pair.args

@@ -153,7 +153,10 @@ def _values(
             positions = [position_of(_items(row)[index]) for row in node.expressions]
             pg_types.append(common([item.type for item in column], "VALUES", position_of(node), positions))
     fields = tuple(environment.field(pg_type) for pg_type in pg_types)
-    constants = tuple(tuple(coerce(item, pg_type) for item, pg_type in zip(row, pg_types, strict=True)) for row in rows)
+    constants = tuple(
+        tuple(environment.localise(coerce(item, pg_type)) for item, pg_type in zip(row, pg_types, strict=True))
+        for row in rows
+    )
     relation = _compute_rows(fields, constants, block) if block.lookups else Values(fields, constants)
     outputs = tuple((f"column{index + 1}", made_field) for index, made_field in enumerate(fields))
     return BoundQuery(relation, outputs, untyped)
@@ -271,7 +274,9 @@ def _convert_outputs(query: BoundQuery, pg_types: Sequence[PgType], environment:
     ):
         return query
     converted = tuple(environment.field(pg_type) for pg_type in pg_types)
-    values = tuple(coerce(old.ref(), pg_type) for old, pg_type in zip(fields, pg_types, strict=True))
+    values = tuple(
+        environment.localise(coerce(old.ref(), pg_type)) for old, pg_type in zip(fields, pg_types, strict=True)
+    )
     outputs = tuple((name, new) for (name, _), new in zip(query.outputs, converted, strict=True))
     return replace(query, relation=Project(converted, query.relation, values), outputs=outputs)
 

@@ -204,7 +204,7 @@ class FromBinder:
             return self._pairs(name, call, block), ["key", "value"]
         if name in SERIES_FUNCTIONS:
             element = "value" if "array_elements" in name else name
-            return [series(call, block)], [element]
+            return [self._environment.localise(series(call, block))], [element]
         value = block.bind(call)
         return [ArrayOf(array_of(value.type), (value,))], [name]
 

@@ -56,17 +56,17 @@ def now(node: exp.Expr, block: Block) -> Scalar:
 
 @syntax(exp.Localtimestamp, form="LOCALTIMESTAMP", summary="When the statement started, without a time zone.")
 def localtimestamp(node: exp.Expr, block: Block) -> Scalar:
-    return Constant(TIMESTAMP, _microseconds(block.environment.now))
+    return Constant(TIMESTAMP, _microseconds(block.environment.local_now))
 
 
 @syntax(exp.CurrentDate, form="CURRENT_DATE", summary="The day on which the statement started.")
 def current_date(node: exp.Expr, block: Block) -> Scalar:
-    return Constant(DATE, _microseconds(block.environment.now) // US_PER_DAY)
+    return Constant(DATE, _microseconds(block.environment.local_now) // US_PER_DAY)
 
 
 @syntax(exp.Localtime, form="LOCALTIME", summary="The time of the day at which the statement started.")
 def localtime(node: exp.Expr, block: Block) -> Scalar:
-    return Constant(TIME, _microseconds(block.environment.now) % US_PER_DAY)
+    return Constant(TIME, _microseconds(block.environment.local_now) % US_PER_DAY)
 
 
 @syntax(exp.Interval, form="INTERVAL '1 day', INTERVAL '5' MINUTE", summary="A span of time.")
@@ -249,7 +249,7 @@ def age(node: exp.Expr, block: Block) -> Scalar:
     """age of one time counts from midnight today."""
     values = [block.bind(argument) for argument in node.expressions]
     if len(values) == 1:
-        today = Constant(DATE, _microseconds(block.environment.now) // US_PER_DAY)
+        today = Constant(DATE, _microseconds(block.environment.local_now) // US_PER_DAY)
         pg_type = values[0].type if values[0].type.name == "timestamptz" else TIMESTAMP
         values = [Cast(pg_type, today), values[0]]
     return call("age", values, position_of(node))

@@ -382,7 +382,7 @@ def _constant(value: Constant, target: PgType, position: int | None) -> Constant
     if value.value is None:
         return Constant(target, None)
     if value.type.name == "unknown":
-        return _pad_scale(parse_literal(str(value.value), target, value.position or position), target)
+        return _pad_scale(parse_literal(str(value.value), target, value.position or position, zone=value.zone), target)
     if value.type.name in INTEGERS and isinstance(value.value, int):
         if target.name in INTEGERS:
             return Constant(target, value.value) if abs(value.value) < INTEGER_LIMITS[target.name] else None

@@ -1,6 +1,5 @@
 """The series functions: rows from a start to an end, as one array per input row."""
 
-import calendar
 from datetime import timedelta
 
 import polars as pl
@@ -10,7 +9,7 @@ from query.expr.call_context import CallContext
 from query.expr.row_errors import declare_row_error, row_fault
 from query.functions.registry import define
 from query.limits import MAX_SERIES_ROWS
-from query.pg.timestamps import EPOCH, to_datetime
+from query.pg.timestamps import EPOCH, months_later, to_datetime
 from query.pg.types import PgType, array_of, widest
 
 declare_row_error("step_zero", fault.INVALID_PARAMETER, "step size cannot equal zero")
@@ -106,13 +105,7 @@ def _calendar_series(context: CallContext, start: pl.Expr, end: pl.Expr, step: t
 
 
 def _later(us: int, months: int) -> int:
-    """A moment some months later, its day cut to the month's length."""
-    moment = to_datetime(us)
-    whole = moment.year * 12 + moment.month - 1 + months
-    year, month = divmod(whole, 12)
-    last = calendar.monthrange(year, month + 1)[1]
-    moved = moment.replace(year=year, month=month + 1, day=min(moment.day, last))
-    return (moved - EPOCH) // timedelta(microseconds=1)
+    return (months_later(to_datetime(us), months) - EPOCH) // timedelta(microseconds=1)
 
 
 def _moment_kind(types: tuple[PgType, ...]) -> PgType:

@@ -27,7 +27,7 @@ _LAST_YEAR: Final = 2099
 """Polars' zone rules end here; Python's go on."""
 
 
-def _zone(context: CallContext, name: object) -> Zone:
+def zone_of(context: CallContext, name: object) -> Zone:
     """The zone of a name. Raises 22023 for none."""
     try:
         return zone_named(str(name))
@@ -52,7 +52,7 @@ def _eastern(context: CallContext, name: object) -> Zone:
         raise fault.invalid(fault.INVALID_PARAMETER, message, context.position, hint)
     match = _NUMERIC_ZONE.fullmatch(text)
     if match is None:
-        return _zone(context, name)
+        return zone_of(context, name)
     hours, minutes, seconds = (int(part or 0) for part in match.groups()[1:])
     total = hours * 3600 + minutes * 60 + seconds
     if minutes > 59 or seconds > 59 or total > _MOST_SECONDS:
@@ -70,7 +70,7 @@ def _offset(context: CallContext, amount: object) -> Zone:
     return Zone(seconds=us // SECOND)
 
 
-def _to_local(context: CallContext, value: pl.Expr, zone: Zone) -> pl.Expr:
+def to_local(context: CallContext, value: pl.Expr, zone: Zone) -> pl.Expr:
     """The local time of an instant in the zone."""
     if not zone.name:
         return _shift(context, value, zone.seconds)
@@ -85,7 +85,7 @@ def _to_local(context: CallContext, value: pl.Expr, zone: Zone) -> pl.Expr:
     return _with_far(context, value, near, shift)
 
 
-def _to_utc(context: CallContext, local: pl.Expr, zone: Zone) -> pl.Expr:
+def to_utc(context: CallContext, local: pl.Expr, zone: Zone) -> pl.Expr:
     """The instant at which the zone's clock shows a time. A reading that occurs twice means standard time; one that is
     skipped is moved forward by the gap."""
     if not zone.name:
@@ -123,7 +123,7 @@ def _other_moment(types: tuple[PgType, ...]) -> PgType:
 
 
 def _convert(context: CallContext, value: pl.Expr, zone: Zone) -> pl.Expr:
-    convert = _to_local if context.types[1].name == "timestamptz" else _to_utc
+    convert = to_local if context.types[1].name == "timestamptz" else to_utc
     return shown_moment(context, convert(context, value, zone), context.types[1])
 
 
@@ -134,7 +134,7 @@ def _convert(context: CallContext, value: pl.Expr, zone: Zone) -> pl.Expr:
     result=_other_moment,
 )
 def timezone(context: CallContext, zone: object, value: pl.Expr) -> pl.Expr:
-    return _convert(context, value, _zone(context, zone))
+    return _convert(context, value, zone_of(context, zone))
 
 
 @define(
@@ -155,12 +155,12 @@ def timezone_offset(context: CallContext, offset: object, value: pl.Expr) -> pl.
 )
 def date_trunc_zone(context: CallContext, field: object, value: pl.Expr, zone: object) -> pl.Expr:
     """A reading of the clock that occurs twice is cut to the hour that it was in; a day and more is read anew."""
-    name, zone_offset = field_named(context, field), _zone(context, zone)
+    name, zone_offset = field_named(context, field), zone_of(context, zone)
     naive = PgType("timestamp", unit=context.types[1].unit)
-    local = _to_local(CallContext(context.types, naive, context.position), value, zone_offset)
+    local = to_local(CallContext(context.types, naive, context.position), value, zone_offset)
     cut = truncate(context, name, local)
     if name not in _OF_A_DAY:
-        return shown_moment(context, _to_utc(context, cut, zone_offset), context.result)
+        return shown_moment(context, to_utc(context, cut, zone_offset), context.result)
     instant = value.to_physical() - (local.to_physical() - cut.to_physical())
     return shown_moment(context, instant.cast(context.result.polars), context.result)
 
@@ -190,7 +190,7 @@ def make_instant(context: CallContext, *fields: pl.Expr) -> pl.Expr:
 def make_instant_in_zone(context: CallContext, *fields: pl.Expr) -> pl.Expr:
     *parts, zone = fields
     local = make_timestamp(context, *parts)
-    return shown_moment(context, _to_utc(context, local, _eastern(context, zone)), context.result)
+    return shown_moment(context, to_utc(context, local, _eastern(context, zone)), context.result)
 
 
 argument_names("make_timestamptz", "year, month, mday, hour, min, sec, timezone")

@@ -13,7 +13,7 @@ from query.pg.intervals import BadInterval, IntervalOutOfRange, parse_interval
 from query.pg.json_path import BadPath, UnsupportedPath, parse_path
 from query.pg.json_text import BadJson, NoCharacter, normalise, parse_json
 from query.pg.network import BadAddress, read_cidr, read_inet
-from query.pg.time_zones import UnknownZone, UnsupportedZone
+from query.pg.time_zones import UnknownZone, UnsupportedZone, Zone, zone_named
 from query.pg.timestamps import US_PER_DAY, parse_date, parse_moment, parse_time
 from query.pg.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType
 
@@ -56,16 +56,19 @@ def _bad(text: str, target: PgType, sqlstate: str = fault.INVALID_TEXT) -> BadLi
     return BadLiteral(sqlstate, f'invalid input syntax for type {target.sql_name}: "{text[:100]}"')
 
 
-def read(text: str, target: PgType) -> object:
-    """The value of `target` that `text` spells. Raises BadLiteral, UnsupportedLiteral."""
+def read(text: str, target: PgType, zone: str = "") -> object:
+    """The value of `target` that `text` spells, an instant on the clock of `zone`.
+
+    Raises BadLiteral, UnsupportedLiteral.
+    """
     if target.element is not None:
-        return read_array(text, target)
+        return read_array(text, target, zone)
     if target.name in INTEGERS:
         return read_integer(text, target)
     if target.name in FLOATS:
         return _read_float(text, target)
     if target.name in ("date", "time", "timestamp", "timestamptz"):
-        return _read_moment(text, target)
+        return _read_moment(text, target, zone)
     if target.name == "bool":
         return read_bool(text, target)
     if target.name == "interval":
@@ -152,7 +155,7 @@ def read_bool(text: str, target: PgType) -> bool:
     raise _bad(text, target)
 
 
-def _read_moment(text: str, target: PgType) -> int:
+def _read_moment(text: str, target: PgType, zone: str) -> int:
     word = text.strip().lower()
     if word in ("now", "today", "tomorrow", "yesterday", "infinity", "-infinity"):
         raise UnsupportedLiteral(f"the special value '{word}'")
@@ -164,7 +167,7 @@ def _read_moment(text: str, target: PgType) -> int:
             if us >= US_PER_DAY:
                 raise UnsupportedLiteral("the time 24:00:00")
             return us
-        return parse_moment(text, target.name == "timestamptz", target.unit)
+        return parse_moment(text, target.name == "timestamptz", target.unit, zone_named(zone) if zone else Zone())
     except (UnsupportedZone, UnsupportedMoment) as error:
         raise UnsupportedLiteral(str(error)) from error
     except UnknownZone as error:
@@ -241,7 +244,7 @@ def _read_bytes(text: str, target: PgType) -> bytes:
     return text.encode()
 
 
-def read_array(text: str, target: PgType) -> tuple[object, ...]:
+def read_array(text: str, target: PgType, zone: str = "") -> tuple[object, ...]:
     """An array literal, `{a,"b c",NULL}`, of one dimension."""
     element = target.element
     if element is None:
@@ -253,7 +256,7 @@ def read_array(text: str, target: PgType) -> tuple[object, ...]:
         elif element.name == "numeric":
             values.append(read_numeric(item, element).at_scale(element.scale))
         else:
-            values.append(read(item, element))
+            values.append(read(item, element, zone))
     return tuple(values)
 
 

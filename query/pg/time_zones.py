@@ -14,9 +14,9 @@ from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
 _ABBREVIATIONS: Final = Path(__file__).with_name("zone_abbreviations.txt")
-_POSIX: Final = re.compile(r"(?:[A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)?([-+]?)(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?$")
+_POSIX: Final = re.compile(r"(?:[A-Za-z]{3,}|<[A-Za-z0-9:+-]{3,}>)?([-+]?)(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?$")
 _POSIX_SUMMER: Final = re.compile(
-    r"(?:[A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)[-+]?\d{1,3}(?::\d{1,2}){0,2}(?:[A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)[-+:\d,./MJ]*$"
+    r"(?:[A-Za-z]{3,}|<[A-Za-z0-9:+-]{3,}>)[-+]?\d{1,3}(?::\d{1,2}){0,2}(?:[A-Za-z]{3,}|<[A-Za-z0-9:+-]{3,}>)[-+:\d,./MJ]*$"
 )
 _MOST_HOURS: Final = 167
 

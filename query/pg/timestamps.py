@@ -3,6 +3,7 @@
 Values are whole numbers: days since 1970-01-01, microseconds since midnight, micro- or nanoseconds since 1970 in UTC.
 """
 
+import calendar
 import re
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Final
@@ -13,6 +14,7 @@ from query.pg.time_zones import Zone, local_to_utc
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
+UTC_ZONE: Final = Zone()
 US_PER_DAY: Final = 86_400_000_000
 _MOMENT: Final = re.compile(
     r"\s*(?P<year>\d{4,})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
@@ -22,8 +24,8 @@ _MOMENT: Final = re.compile(
 )
 
 
-def parse_moment(text: str, with_zone: bool, unit: str = "us") -> int:
-    """Units since 1970. A suffix counts only `with_zone`, as in PostgreSQL; without one the zone is UTC.
+def parse_moment(text: str, with_zone: bool, unit: str = "us", zone: Zone = UTC_ZONE) -> int:
+    """Units since 1970. A suffix counts only `with_zone`, as in PostgreSQL; without one the session's zone does.
 
     >>> parse_moment("1970-01-01T00:00:01+01:00", with_zone=True)
     -3599000000
@@ -32,19 +34,20 @@ def parse_moment(text: str, with_zone: bool, unit: str = "us") -> int:
         return 0
     match = _MOMENT.match(text)
     if match is None:
-        return _whole_units(read_moment(text), with_zone, unit)
+        return _whole_units(read_moment(text), with_zone, unit, zone)
     names = ("year", "month", "day", "hour", "minute", "second")
     year, month, day, hour, minute, second = (int(match[name] or 0) for name in names)
     moment = Moment(set(), year, month, day, hour, minute, second, match["fraction"] or "")
     check_date(moment)
     check_time(moment)
-    moment.zone = Zone() if (match["zone"] or "z") in "zZ" else offset_of(match["zone"])
-    return _whole_units(moment, with_zone, unit)
+    if match["zone"]:
+        moment.zone = Zone() if match["zone"] in "zZ" else offset_of(match["zone"])
+    return _whole_units(moment, with_zone, unit, zone)
 
 
-def _whole_units(time: Moment, with_zone: bool, unit: str) -> int:
+def _whole_units(time: Moment, with_zone: bool, unit: str, session_zone: Zone) -> int:
     """Units since 1970. A second that is 60 and an hour that is 24 are the next minute and day."""
-    zone = time.zone if with_zone and time.zone is not None else Zone()
+    zone = (session_zone if time.zone is None else time.zone) if with_zone else Zone()
     clock = timedelta(hours=time.hour, minutes=time.minute, seconds=time.second)
     try:
         moment = local_to_utc(datetime(time.year, time.month, time.day) + clock, zone)
@@ -76,3 +79,14 @@ def parse_time(text: str) -> int:
 def to_datetime(us: int, zone: tzinfo | None = UTC) -> datetime:
     """The moment `us` microseconds after 1970."""
     return (EPOCH + timedelta(microseconds=us)).astimezone(zone) if zone else EPOCH + timedelta(microseconds=us)
+
+
+def months_later(moment: datetime, months: int) -> datetime:
+    """A moment some months later, its day cut to the month's length.
+
+    >>> months_later(datetime(2026, 1, 31), 1)
+    datetime.datetime(2026, 2, 28, 0, 0)
+    """
+    year, month = divmod(moment.year * 12 + moment.month - 1 + months, 12)
+    last = calendar.monthrange(year, month + 1)[1]
+    return moment.replace(year=year, month=month + 1, day=min(moment.day, last))

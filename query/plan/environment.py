@@ -3,10 +3,11 @@
 import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 import polars as pl
 
+from query.pg.time_zones import zone_named
 from query.pg.types import JSONB, TEXT, PgType, from_polars
 from query.plan.tree import Constant, Field, Relation, Scalar
 
@@ -33,11 +34,18 @@ class CommonTable:
     names: tuple[str, ...]
 
 
+def unchanged(scalar: Scalar) -> Scalar:
+    """What a session in UTC does to what depends on its time zone."""
+    return scalar
+
+
 @dataclass(slots=True)
 class Environment:
     """`moment` is what `now()` gives; a statement that never asks for it is `timeless`.
 
-    `fold` computes an expression of constants; `bind_scalar` and `bind_query` are the binder's own entry points.
+    `zone` is the session's time zone as PostgreSQL names it, empty for UTC. `fold` computes an expression of constants;
+    `localise` says where the zone decides, which `fold` does as well; `bind_scalar` and `bind_query` are the binder's
+    own entry points.
     """
 
     schemas: Mapping[str, Schema]
@@ -47,12 +55,20 @@ class Environment:
     bind_query: Callable[..., "BoundQuery"]
     counter: "Iterator[int]" = field(default_factory=itertools.count)
     timeless: bool = True
+    zone: str = ""
+    localise: Callable[[Scalar], Scalar] = unchanged
 
     @property
     def now(self) -> datetime:
         """The moment; from here on the statement depends on it."""
         self.timeless = False
         return self.moment
+
+    @property
+    def local_now(self) -> datetime:
+        """What the session's wall clock shows at that moment, as if it were UTC."""
+        now = self.now
+        return now.astimezone(zone_named(self.zone).rules).replace(tzinfo=UTC) if self.zone else now
 
     def field(self, pg_type: PgType) -> Field:
         """A new column, with an identifier of its own."""

@@ -28,8 +28,11 @@ class Column(Scalar):
 
 @dataclass(frozen=True, slots=True)
 class Constant(Scalar):
+    """`zone`: of an untyped literal, the session's time zone, in which it is read if it becomes an instant."""
+
     value: Value
     position: int | None = field(default=None, compare=False)
+    zone: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,7 @@ class Execution:
         coded = Coded(request.coding)
         sink = _LimitedOutput(lambda data: output(coded.add(data)), request.largest_result_bytes)
         catalog = self._catalog(request.listed) if statement.catalog else {}
-        query = prepared.bind(self._schemas(views, catalog), _moment(request.now_ns))
+        query = prepared.bind(self._schemas(views, catalog), _moment(request.now_ns), request.zone)
         views = self._narrowed(statement, request, query.relation, views)
         known = whole_files.known_parts(query, views)
         choice = routing.choose(request.route, statement, known.views)

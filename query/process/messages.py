@@ -89,7 +89,8 @@ LOCAL: Final = Route()
 
 @dataclass(frozen=True, slots=True)
 class Execute:
-    """Run the parsed statement over `sources`, by dataset name, and over `listed` if it reads the catalog.
+    """Run the parsed statement over `sources`, by dataset name, and over `listed` if it reads the catalog. `zone`: the
+    time zone of instants that meet a wall clock.
 
     A note `{"files": 3, "bytes": 1024}` of what will be read, data, then
     `{"expired": false, "coding": "gzip", "repeatable": true}`.
@@ -109,6 +110,7 @@ class Execute:
     largest_result_bytes: int
     listed: tuple[Listed, ...] = ()
     route: Route = LOCAL
+    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True)

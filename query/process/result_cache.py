@@ -99,6 +99,7 @@ def key_of(
         request.options,
         request.coding,
         request.route,
+        request.zone,
         *((name, view.visible, view.source.permitted_tags, view.source.snapshot.root) for name, view in views.items()),
         fingerprints,
     )

@@ -24,6 +24,7 @@ class PreparedStatement:
     def __init__(self, statement: Statement) -> None:
         self.statement = statement
         self._schemas: Mapping[str, Schema] = {}
+        self._zone = ""
         self._query: Query | None = None
 
     @cached_property
@@ -31,16 +32,16 @@ class PreparedStatement:
         """The columns that its conditions are about."""
         return compared_columns(self.statement.tree)
 
-    def bind(self, schemas: Mapping[str, Schema], now: datetime) -> Query:
-        """The statement bound to the schemas; kept for the next time unless it asks for the time or chance.
+    def bind(self, schemas: Mapping[str, Schema], now: datetime, zone: str = "") -> Query:
+        """The statement bound to the schemas in a time zone; kept unless it asks for the time or chance.
 
         Raises InvalidSQL, UnsupportedSQL.
         """
-        if self._query is None or self._schemas != schemas:
-            query = engine.bind_statement(self.statement, schemas, now)
+        if self._query is None or self._schemas != schemas or self._zone != zone:
+            query = engine.bind_statement(self.statement, schemas, now, zone)
             if not query.repeatable:
                 return query
-            self._schemas, self._query = schemas, query
+            self._schemas, self._zone, self._query = schemas, zone, query
         return self._query
 
 

@@ -162,6 +162,9 @@ def test_the_forms_of_clients_select_what_they_say(web: Service, sides: dict[str
         ({"query": None}, "invalid_request", "query"),
         ({"parameters": [{}]}, "invalid_request", "parameters.0"),
         ({"streamName": "edge"}, "invalid_request", "streamName"),
+        ({"timeZone": "Mars/Olympus"}, "invalid_request", "timeZone"),
+        ({"timeZone": "CET"}, "invalid_request", "timeZone"),
+        ({"timeZone": 2}, "invalid_request", "timeZone"),
     ],
     ids=str,
 )
@@ -196,6 +199,32 @@ def test_parameters_are_values_and_never_text(web: Service) -> None:
     assert web.query(sql, parameters=["error", 10]) == [{"count": 2}]
     assert web.query(sql, parameters=["' OR 1 = 1 --", 10]) == [{"count": 0}]
     assert post(web, query=sql, parameters=["error"]).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "text"),
+    [
+        (None, "2026-06-30", "2026-06-30 22:30:00+00"),
+        ("Europe/Berlin", "2026-07-01", "2026-07-01 00:30:00+02"),
+        ("asia/kolkata", "2026-07-01", "2026-07-01 04:00:00+05:30"),
+        ("-03:00", "2026-06-30", "2026-06-30 19:30:00-03"),
+        ("UTC", "2026-06-30", "2026-06-30 22:30:00+00"),
+    ],
+)
+def test_a_statement_is_in_the_time_zone_of_the_request(web: Service, zone: str | None, day: str, text: str) -> None:
+    """As after PostgreSQL's SET timezone; instants in the answer stay in UTC. Equal statements differ by their zone."""
+    sql = "SELECT x, x::date::text AS day, x::text AS text FROM (VALUES (TIMESTAMPTZ '2026-06-30 22:30Z')) AS t (x)"
+
+    assert web.query(sql, timeZone=zone) == [{"x": "2026-06-30T22:30:00Z", "day": day, "text": text}]
+
+
+def test_days_of_a_time_zone(web: Service) -> None:
+    days = "SELECT date_trunc('day', p_timestamp) AS day, count(*) AS count FROM web GROUP BY 1"
+
+    found = web.query(days, timeZone="Asia/Kolkata")
+
+    assert sum(row["count"] for row in found) == 50
+    assert all(row["day"].endswith("T18:30:00Z") for row in found)
 
 
 def test_member_in_another_spelling_counts(web: Service) -> None:

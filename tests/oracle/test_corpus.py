@@ -34,7 +34,7 @@ def test_engine_answers_as_postgresql_does(session: Session, query: Query) -> No
 
 def test_postgresql_does_as_the_corpus_says(session: Session) -> None:
     """Every query fails with the SQLSTATE it is written for, or answers: else it tests nothing."""
-    outcomes = ((query, session.reference.run(query.sql)) for query in CORPUS)
+    outcomes = ((query, session.reference.run(query.sql, query.zone)) for query in CORPUS)
 
     contradictions = {query.id: text for query, outcome in outcomes if (text := contradiction(query, outcome))}
 

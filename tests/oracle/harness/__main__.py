@@ -73,9 +73,9 @@ def _check(session: Session, options: argparse.Namespace) -> int:
     faults = 0
     with open_shuffled(options.server_url) as shuffled:
         for query in [*corpus.every_query(), *map(fuzz.generated, range(fuzz.GENERATED))]:
-            outcome = session.reference.run(query.sql)
+            outcome = session.reference.run(query.sql, query.zone)
             fault = "" if query.id.startswith("generated") else contradiction(query, outcome)
-            fault = fault or instability(outcome, shuffled.run(query.sql), query.ordered)
+            fault = fault or instability(outcome, shuffled.run(query.sql, query.zone), query.ordered)
             faults += bool(fault)
             if fault:
                 print(f"{query.id}\n    {query.sql}\n    {fault}")

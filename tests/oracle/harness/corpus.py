@@ -15,12 +15,14 @@ KNOWN_WRONG: Final = ORACLE / "known_wrong.txt"
 
 @dataclass(frozen=True)
 class Query:
-    """One query. `ordered`: the order of rows is part of the answer. `error`: PostgreSQL's SQLSTATE, where it fails."""
+    """One query. `ordered`: the order of rows is part of the answer. `error`: PostgreSQL's SQLSTATE, where it fails.
+    `zone`: the session's time zone, as PostgreSQL names it; nothing: UTC."""
 
     id: str
     sql: str
     ordered: bool = False
     error: str | None = None
+    zone: str = ""
 
     @property
     def topic(self) -> str:
@@ -59,7 +61,8 @@ def write_list(path: Path, title: str, ids: Mapping[str, str]) -> None:
 def _query(member: dict[str, object]) -> Query:
     error = member.get("error")
     ordered = bool(member.get("ordered", False))
-    return Query(str(member["id"]), str(member["sql"]), ordered, None if error is None else str(error))
+    zone = str(member.get("zone", ""))
+    return Query(str(member["id"]), str(member["sql"]), ordered, None if error is None else str(error), zone)
 
 
 def _line(query: Query) -> str:
@@ -68,4 +71,6 @@ def _line(query: Query) -> str:
         members["ordered"] = True
     if query.error is not None:
         members["error"] = query.error
+    if query.zone:
+        members["zone"] = query.zone
     return json.dumps(members, ensure_ascii=False)

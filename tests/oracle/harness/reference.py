@@ -1,6 +1,9 @@
 """The reference: a database of a real PostgreSQL that holds the oracle's tables, and what it answers."""
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Final
 
 import polars as pl
@@ -47,8 +50,18 @@ class Reference:
     def close(self) -> None:
         self._connection.close()
 
-    def run(self, query: str) -> Outcome:
-        """PostgreSQL's answer, values as text."""
+    def run(self, query: str, zone: str = "") -> Outcome:
+        """PostgreSQL's answer, values as text; instants in UTC, whatever the zone."""
+        if zone:
+            self._connection.execute("SELECT set_config('timezone', %s, false)", [zone])
+        try:
+            outcome = self._run(query)
+            return _in_utc(outcome) if zone and isinstance(outcome, Answer) else outcome
+        finally:
+            if zone:
+                self._connection.execute("SET timezone = 'UTC'")
+
+    def _run(self, query: str) -> Outcome:
         try:
             cursor = self._connection.execute(query.encode(), prepare=False)
         except psycopg.Error as error:
@@ -57,6 +70,28 @@ class Reference:
         description = cursor.description or []
         types = tuple(_type_name(self._connection.adapters.types, column.type_code) for column in description)
         return Answer(tuple(column.name for column in description), types, cursor.fetchmany(ROWS_AT_MOST))
+
+
+_INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?[-+]\d\d(?::\d\d){0,2}")
+
+
+def _in_utc(answer: Answer) -> Answer:
+    """The answer with its instants, though not their texts, in UTC: in another zone they are the same instants."""
+    zoned = [name.startswith("timestamptz") for name in answer.types]
+    rows = [
+        tuple(
+            _INSTANT.sub(_utc_text, cell) if is_instant and isinstance(cell, str) else cell
+            for cell, is_instant in zip(row, zoned, strict=True)
+        )
+        for row in answer.rows
+    ]
+    return replace(answer, rows=rows)
+
+
+def _utc_text(match: "re.Match[str]") -> str:
+    moment = datetime.fromisoformat(match[0]).astimezone(UTC)
+    fraction = f".{moment.microsecond:06}".rstrip("0").rstrip(".")
+    return f"{moment:%Y-%m-%d %H:%M:%S}{fraction}+00"
 
 
 def load(server_url: str, tables: Sequence[Table], database: str = "oracle") -> str:

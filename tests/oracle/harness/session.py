@@ -26,7 +26,7 @@ class Session:
 
     def ask(self, query: Query) -> Finding:
         """The finding on one query of a corpus."""
-        return judge(self.reference.run(query.sql), self.subject.run(query.sql), query.ordered)
+        return judge(self.reference.run(query.sql, query.zone), self.subject.run(query.sql, query.zone), query.ordered)
 
 
 def contradiction(query: Query, theirs: Outcome) -> str:

@@ -26,10 +26,10 @@ class Subject:
             table.name: engine.Table(_scan(table, folder), table.json_columns) for table in loaded
         }
 
-    def run(self, query: str) -> Outcome:
+    def run(self, query: str, zone: str = "") -> Outcome:
         """Our answer, values as Polars hands them out."""
         try:
-            compiled = engine.prepare(parse.parse(query), self._tables, now=NOW)
+            compiled = engine.prepare(parse.parse(query), self._tables, now=NOW, zone=zone)
             rows = _rows(_collected(compiled.frame))
         except (KeyboardInterrupt, SystemExit):
             raise
