@@ -25,6 +25,8 @@ export const toBody = (form) => ({
   title: form.title,
   severity: form.severity,
   query: form.query,
+  queryType: form.queryType,
+  ...(form.queryType === "promql" ? { datasets: [form.dataset] } : {}),
   thresholdConfig: { operator: form.operator, value: Number(form.threshold) },
   evalConfig: { rollingWindow: { evalStart: form.window, evalEnd: "now", evalFrequency: Number(form.frequency) } },
   notificationConfig: { interval: Number(form.interval) },
@@ -34,12 +36,17 @@ export const toBody = (form) => ({
 
 const KNOWN = new Set("id title created modified author version alertType severity state notificationState tags datasets lastTriggeredAt query queryType thresholdConfig evalConfig notificationConfig targets disabledReason lastValue lastError lastEvaluatedAt lastNotifiedAt nextRunAt tenantId".split(" "));
 
-/** The form's values of an alert, or of a new one; members of other clients are kept. */
-export const toForm = (alert, query = "") => ({
+/**
+ * The form's values of an alert, or of a new one; members of other clients are kept.
+ * `dataset`: the one that a new alert asks in PromQL.
+ */
+export const toForm = (alert, query = "", dataset = "") => ({
   extra: Object.fromEntries(Object.entries(alert ?? {}).filter(([name]) => !KNOWN.has(name))),
   title: alert?.title ?? "",
   severity: alert?.severity ?? "medium",
   query: alert?.query ?? query,
+  queryType: alert?.queryType ?? (dataset ? "promql" : "code"),
+  dataset: alert?.datasets?.[0] ?? dataset,
   operator: alert?.thresholdConfig.operator ?? ">",
   threshold: String(alert?.thresholdConfig.value ?? 0),
   window: alert?.evalConfig.rollingWindow.evalStart ?? "5m",

@@ -16,6 +16,9 @@ export function formatBytes(bytes) {
   return `${value.toFixed(power === 0 || value >= 100 ? 0 : 1)} ${UNITS[power]}`;
 }
 
+/** `1 file`, `2 files`: for nouns that take an s. */
+export const formatSome = (number, noun) => `${formatCount(number)} ${noun}${number === 1 ? "" : "s"}`;
+
 /** A length of time in the largest unit that leaves a readable number. */
 export function formatMs(ms) {
   if (ms === null || ms === undefined) return "–";

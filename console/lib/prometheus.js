@@ -1,6 +1,6 @@
 // The Prometheus API of a dataset, asked.
 import { get } from "./api.js";
-import { asRows, bucketRows, stepSeconds } from "./promql.js";
+import { asRows, bucketRows, stepSeconds, vectorRows } from "./promql.js";
 
 const base = (dataset) => `/prometheus/${encodeURIComponent(dataset)}/api/v1`;
 
@@ -14,6 +14,13 @@ async function ask(dataset, query, range, points, abort) {
 export async function queryRange(dataset, query, range, abort) {
   const { answer, step } = await ask(dataset, query, range, 240, abort);
   return { ...asRows(answer.data.result), warnings: answer.warnings ?? [], step };
+}
+
+/** The vector at an instant, in Unix ms, as rows of labels and value. */
+export async function queryInstant(dataset, query, atMs, abort) {
+  const members = new URLSearchParams({ query, time: String(atMs / 1000) });
+  const { resultType, result } = (await get(`${base(dataset)}/query?${members}`, { signal: abort })).data;
+  return vectorRows(resultType === "vector" ? result : [{ metric: {}, value: result }]);
 }
 
 /** Buckets of histograms over the range, as rows of a heat map. */

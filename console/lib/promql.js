@@ -18,6 +18,13 @@ export function asRows(result) {
   return { fields: ["time", "series", "value"], records: rows, series: result.length };
 }
 
+/** The vector of an answer as an alert judges it: a row of labels and value for each series. */
+export function vectorRows(result) {
+  const labels = [...new Set(result.flatMap(({ metric }) => Object.keys(metric)))];
+  const records = result.map(({ metric, value }) => ({ ...Object.fromEntries(labels.map((each) => [each, metric[each] ?? null])), value: value ? finite(Number(value[1])) : null }));
+  return { fields: [...labels, "value"], records };
+}
+
 const finite = (value) => (Number.isFinite(value) ? value : null);
 
 /** Buckets of a histogram as rows of time, upper bound and the count within the bucket alone. */

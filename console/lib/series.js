@@ -59,6 +59,12 @@ export function timeSeries(fields, rows, { most = 12 } = {}) {
   };
 }
 
+/** Where values stand alone, between gaps: no line would show them. */
+export const isolated = (values) =>
+  values.flatMap((value, at) => (isThere(value) && !isThere(values[at - 1]) && !isThere(values[at + 1]) ? [at] : []));
+
+const isThere = (value) => value !== null && value !== undefined;
+
 /** Running sums over the series, for stacks: the last is the top of all. */
 export function stacked(data) {
   const sums = data[0].map(() => 0);

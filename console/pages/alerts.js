@@ -1,7 +1,7 @@
 // Alerts: which are on, their history, the forms; where notices go.
 import { html } from "../vendor/core.js";
 import { get, session } from "../lib/api.js";
-import { formatAgo } from "../lib/format.js";
+import { formatAgo, formatTime } from "../lib/format.js";
 import { go, route, routeTo } from "../lib/route.js";
 import { Tabs } from "../parts/controls.js";
 import { Empty, Fault, Wait, useAsync, useEvery } from "../parts/states.js";
@@ -10,19 +10,25 @@ import { OneAlert } from "./alerts/one.js";
 import { Targets } from "./alerts/targets.js";
 
 export function Alerts() {
-  const [, id] = route.value.path;
-  if (id === "new") return html`<${AlertForm} />`;
+  const { path: [, id], query } = route.value;
+  if (id === "new") return html`<${AlertForm} key=${`${query.promql} ${query.q}`} />`;
   if (id && id !== "targets") return html`<${OneAlert} key=${id} id=${id} />`;
   return html`<div class="head"><h1>Alerts</h1><span class="grow"></span>${session.value.mayAuthor && id !== "targets" && html`<button type="button" class="primary" onClick=${() => go(["alerts", "new"])}>New alert</button>`}</div>
     <${Tabs} label="Alerts" chosen=${id ?? "all"} choose=${(name) => go(name === "all" ? ["alerts"] : ["alerts", name])} tabs=${[["all", "Alerts"], ["targets", "Targets"]]} />
     ${id === "targets" ? html`<${Targets} />` : html`<${All} />`}`;
 }
 
+const mutedText = (state) => {
+  if (!state?.mute) return "";
+  return Number.isNaN(Date.parse(state.mute)) ? "silenced" : `silenced until ${formatTime(state.mute, "local", false)}`;
+};
+
 export const STATES = { triggered: ["bad", "triggered"], "not-triggered": ["good", "quiet"], disabled: ["off", "disabled"] };
-export const State = ({ alert }) => {
+/** @param {{alert: any, isShort?: boolean}} props */
+export const State = ({ alert, isShort = false }) => {
   const [kind, text] = STATES[alert.state] ?? ["", alert.state];
-  const muted = alert.notificationState?.mute;
-  return html`<span class=${`state ${kind}`}>${text}</span>${muted && html` <span class="soft">muted</span>`}`;
+  const muted = mutedText(alert.notificationState);
+  return html`<span class=${`state ${kind}`}>${text}</span>${muted && html` <span class="soft" title=${muted}>${isShort ? "silenced" : muted}</span>`}`;
 };
 
 function All() {
@@ -32,5 +38,5 @@ function All() {
   if (!data) return html`<${Wait} on=${true} />`;
   if (!data.length) return html`<${Empty} title="No alerts yet">An alert asks a statement over and over, and tells somebody when its number is beyond a threshold.<//>`;
   return html`<div class="scroll"><table class="list-table"><thead><tr><th>State</th><th>Alert</th><th>Severity</th><th>Dataset</th><th>Tags</th><th>Last triggered</th></tr></thead>
-    <tbody>${data.map((each) => html`<tr key=${each.id}><td class="nowrap"><${State} alert=${each} /></td><td><a href=${routeTo(["alerts", each.id])}>${each.title}</a></td><td>${each.severity}</td><td>${each.datasets.join(", ")}</td><td>${each.tags.join(", ")}</td><td class="nowrap">${formatAgo(each.lastTriggeredAt)}</td></tr>`)}</tbody></table></div>`;
+    <tbody>${data.map((each) => html`<tr key=${each.id}><td class="nowrap"><${State} alert=${each} isShort=${true} /></td><td><a href=${routeTo(["alerts", each.id])}>${each.title}</a></td><td>${each.severity.toLowerCase()}</td><td>${each.datasets.join(", ")}</td><td>${each.tags.join(", ")}</td><td class="nowrap">${formatAgo(each.lastTriggeredAt)}</td></tr>`)}</tbody></table></div>`;
 }

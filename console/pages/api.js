@@ -27,7 +27,7 @@ export function Api() {
     ${groups.map(
       (tag) => html`<section class="column" key=${tag}><h2>${tag.replaceAll("_", " ")}</h2>
         <ul class="list">${shown.filter((each) => each.tag === tag).map(
-          (each) => html`<li key=${each.id}><button type="button" class="plain" aria-expanded=${open === each.id} onClick=${() => toggle(each.id)}><code style=${{ width: "4.5rem", textAlign: "left" }}>${each.method}</code><code class="ellipsis">${each.path}</code><span class="soft ellipsis">${each.summary}</span></button>
+          (each) => html`<li key=${each.id}><button type="button" class="plain operation" aria-expanded=${open === each.id} onClick=${() => toggle(each.id)}><code>${each.method}</code><code class="path">${each.path}</code><span class="soft">${each.summary.replaceAll("`", "")}</span></button>
             ${open === each.id && html`<${Operation} each=${each} document=${data} />`}</li>`,
         )}</ul></section>`,
     )}

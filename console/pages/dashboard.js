@@ -53,7 +53,7 @@ function Loaded({ stored, etag, again }) {
     setOpen(null);
   };
   return html`<div class="head"><a class="button" href=${routeTo(["dashboards"])} aria-label="Back to the list">‹</a>
-      ${isEditing ? html`<input aria-label="Title" value=${board.title} onInput=${(event) => setBoard({ ...board, title: event.target.value })} />` : html`<h1>${board.title}</h1>`}
+      ${isEditing ? html`<h1 class="only-read">Edit ${board.title}</h1><input aria-label="Title" value=${board.title} onInput=${(event) => setBoard({ ...board, title: event.target.value })} />` : html`<h1>${board.title}</h1>`}
       <span class="grow"></span>
       ${isEditing
         ? html`<button type="button" onClick=${() => setOpen({ tile: { title: "", query: "", chart: "line" } })}>+ Tile</button><button type="button" onClick=${() => setOpen("variables")}>Variables</button>
@@ -89,7 +89,7 @@ function Grid({ tiles, isEditing, setTiles, edit, about }) {
   }, []);
   const shown = held ? tiles.map((tile, at) => (at === held.at ? { ...tile, layout: held.place } : tile)) : tiles;
   const places = arrange(shown, held?.at ?? null);
-  const cell = width / 12;
+  const cell = (width + GAP_PX) / 12;
   const hold = (at, what) => (event) => {
     if (!isEditing || event.target.closest("button:not(.corner)")) return;
     event.preventDefault();
@@ -114,7 +114,7 @@ function Grid({ tiles, isEditing, setTiles, edit, about }) {
   return html`<div class="board" ref=${ref} style=${{ height: `${height}px` }}>
     ${width > 0 && tiles.map((tile, at) => {
       const { x, y, w, h } = places[at];
-      return html`<section key=${tile.tile_id ?? at} class=${isEditing ? "tile editing" : "tile"} aria-label=${tile.title || "Tile"}
+      return html`<section key=${tile.tile_id ?? at} class=${`tile${isEditing ? " editing" : ""}${["number", "gauge"].includes(tile.chart) ? " low" : ""}`} aria-label=${tile.title || "Tile"}
           style=${{ left: `${x * cell}px`, top: `${y * ROW_PX}px`, width: `${w * cell - GAP_PX}px`, height: `${h * ROW_PX - GAP_PX}px` }}>
         <header onPointerDown=${hold(at, "move")}><span class="grow ellipsis">${tile.title}</span>
           ${isEditing ? html`<button type="button" class="tiny" onClick=${() => edit(at)}>Edit the tile</button>` : html`<button type="button" class="plain tiny" aria-label=${`Open the statement of ${tile.title}`} title="Open the statement" onClick=${() => openTile(tile, about)}>↗</button>`}</header>

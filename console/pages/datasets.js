@@ -90,7 +90,7 @@ function One({ name, who }) {
   return html`<div class="head"><a class="button" href=${routeTo(["datasets"])} aria-label="Back to the list">‹</a><h1>${name}</h1><span class="grow"></span>
       <button type="button" onClick=${() => go(["explore"], { dataset: name })}>Look at the events</button>
       ${who.mayAdminister && !name.startsWith("p_") && html`<button type="button" class="danger" onClick=${() => setDeleting(true)}>Delete</button>`}</div>
-    ${stats && html`<div class="facts">
+    ${stats && html`<div class="facts wide">
       <div class="fact"><span>Events</span><b>${formatCount(stats.ingestion.count)}</b></div>
       <div class="fact"><span>As sent</span><b>${formatBytes(stats.ingestion.size)}</b></div>
       <div class="fact"><span>As stored</span><b>${formatBytes(stats.storage.size)}</b></div>

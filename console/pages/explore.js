@@ -81,7 +81,9 @@ function parts(dataset, columns) {
   const time = dataset.timeColumn && columns.some((each) => each.name === dataset.timeColumn) ? dataset.timeColumn : null;
   const core = [time, level, serviceColumn(columns), message].filter((each, at, all) => each && all.indexOf(each) === at);
   const others = columns.map((each) => each.name).filter((name) => !name.startsWith("p_") && !core.includes(name));
-  const shown = core.length >= 3 ? core : [...core, ...others.slice(0, 7 - core.length)];
+  // A phone has room for little besides the message.
+  const first = message && innerWidth < 704 ? [time, level, message].filter(Boolean) : core;
+  const shown = first.length >= 3 ? first : [...first, ...others.slice(0, 7 - first.length)];
   return { time, level, message, core, shown };
 }
 
@@ -137,7 +139,7 @@ function View({ dataset, known, columns }) {
     <div class=${`explore-body${fieldsShown ? "" : " no-fields"}${selected ? " with-detail" : ""}`}>
       ${fieldsShown && html`<${Fields} about=${about} shown=${shown} addFilter=${addFilter} toggleColumn=${toggleColumn} />`}
       ${view === "rows" && resolved && html`<${Results} about=${about} shown=${shown} setColumns=${setColumns} selected=${selected} setSelected=${setSelected} find=${find} setFind=${setFind} />`}
-      ${view === "patterns" && resolved && html`<${Patterns} about=${about} setWhere=${setWhere} />`}
+      ${view === "patterns" && resolved && html`<${Patterns} about=${about} />`}
       ${view === "live" && html`<${Tail} about=${about} shown=${shown} setSelected=${setSelected} selected=${selected} />`}
       ${view === "trace" && resolved && html`<${Trace} about=${about} id=${query.trace} known=${known} setSelected=${setSelected} />`}
       ${selected && html`<${Detail} about=${about} row=${selected.row} close=${() => setSelected(null)} addFilter=${addFilter} toggleColumn=${toggleColumn} />`}

@@ -61,6 +61,7 @@ function Page({ found }) {
           ${busy && query.q && html`<button type="button" onClick=${cancel}>Cancel</button>`}
           <${Select} label="Shown as" hidden value=${chart} options=${CHARTS} onChange=${(value) => change({ chart: value === "line" ? "" : value })} />
           <button type="button" disabled=${!query.q} onClick=${() => setAdding(true)}>To a dashboard</button>
+          ${dataset.mayAuthor && html`<button type="button" disabled=${!query.q} onClick=${() => go(["alerts", "new"], { q: query.q, promql: dataset.name })}>To an alert</button>`}
         </form>
         <${Fault} error=${names.error} retry=${names.again} />
         <${Wait} on=${busy} />

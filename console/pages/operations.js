@@ -57,11 +57,11 @@ function Numbers({ samples, points }) {
       <${Fact} label="Disk used" value=${`${(disk * 100).toFixed(1)} %`} bad=${disk > 0.88} title="Ingestion stops above the high-water mark" />
       <${Fact} label="Waiting for Parquet" value=${`${formatBytes(one("segments_unconverted_bytes"))} in ${formatCount(one("segments_unconverted"))}`} title="Segments of the write-ahead log" />
       <${Fact} label="Conversion lag" value=${formatSeconds(lag)} bad=${lag > 120} />
-      <${Fact} label="Sync, 99 %" value=${p99("sync_duration_seconds")} title="fdatasync of a segment" />
-      <${Fact} label="Commit, 99 %" value=${p99("commit_duration_seconds")} />
+      <${Fact} label="Sync, p99" value=${p99("sync_duration_seconds")} title="fdatasync of a segment" />
+      <${Fact} label="Commit, p99" value=${p99("commit_duration_seconds")} />
       <${Fact} label="Queries" value=${`${formatCount(one("queries_in_progress"))} of ${formatCount(one("query_slots"))} slots`} />
-      <${Fact} label="Queries, 99 %" value=${p99("query_duration_seconds")} />
-      <${Fact} label="Wait for a slot, 99 %" value=${p99("query_wait_seconds")} />
+      <${Fact} label="Queries, p99" value=${p99("query_duration_seconds")} />
+      <${Fact} label="Wait for a slot, p99" value=${p99("query_wait_seconds")} />
       <${Fact} label="Events per second" value=${last ? formatShort(last.events) : "…"} />
       <${Fact} label="Taken in" value=${last ? `${formatBytes(last.bytes)}/s` : "…"} />
       <${Fact} label="Requests per second" value=${last ? formatShort(last.requests) : "…"} />

@@ -1,7 +1,7 @@
 // Charts over time by uPlot, which is fetched when the first one is drawn; and the few that plain elements draw.
 import { html, useEffect, useRef, useState } from "../vendor/core.js";
-import { formatShort, formatTime } from "../lib/format.js";
-import { stacked } from "../lib/series.js";
+import { formatCount, formatShort, formatTime } from "../lib/format.js";
+import { isolated, stacked } from "../lib/series.js";
 
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 export const seriesColour = (at) => `series-${(at % 8) + 1}`;
@@ -84,11 +84,13 @@ function draw(uPlot, element, latest, width, height) {
       width: kind === "bars" ? 0 : 1.5,
       fill: isFilled ? (isStacked || kind === "bars" ? colour : `${colour}33`) : undefined,
       paths: kind === "bars" ? uPlot.paths.bars({ size: [0.86, 60], align: 1 }) : undefined,
-      points: { show: kind !== "bars" && data[0].length < 2 },
+      points: { show: kind !== "bars", size: 6, filter: (self, index) => isolated(self.data[index]) },
       spanGaps: false,
       value: (_, __, ___, index) => (index === null || index === undefined ? "–" : formatShort(data[at + 1][index])),
     };
   });
+  // There is no half event.
+  const isWhole = data.slice(1).every((column) => column.every((value) => value === null || Number.isInteger(value)));
   const axis = { stroke: token("soft"), grid: { stroke: token("edge"), width: 1 }, ticks: { show: false }, font: "11px system-ui", size: 26 };
   const chart = new uPlot(
     {
@@ -102,7 +104,7 @@ function draw(uPlot, element, latest, width, height) {
         y: { range: (_, low, high) => bounds(low, high, isFilled, lines) },
       },
       series: [{ value: (_, seconds) => (seconds === null ? "–" : formatTime(seconds * 1000, zone, false)) }, ...series],
-      axes: [{ ...axis, values: (_, seconds) => seconds.map((each, at) => tick(each, seconds[at - 1], seconds.at(-1) - seconds[0], zone)) }, { ...axis, size: 48, space: 24, values: (_, values) => values.map(formatShort) }],
+      axes: [{ ...axis, values: (_, seconds) => seconds.map((each, at) => tick(each, seconds[at - 1], seconds.at(-1) - seconds[0], zone)) }, { ...axis, size: 48, space: 24, values: (_, values) => values.map((each) => (isWhole && !Number.isInteger(each) ? "" : formatShort(each))) }],
       hooks: {
         setSelect: [
           (self) => {
@@ -156,7 +158,7 @@ function drawLines(chart, lines) {
 }
 
 /** Label and value as bars, longest first as they come. */
-export function Bars({ items, colour = "series-1", format = formatShort }) {
+export function Bars({ items, colour = "series-1", format = formatCount }) {
   const most = Math.max(...items.map((each) => Math.abs(each.value)), 0) || 1;
   return html`<div class="bars">
     ${items.map(
@@ -177,7 +179,7 @@ export function Shares({ items }) {
     <div class="bars">${items.map(
       (each, at) => html`<span key=${`l${at}`} class="ellipsis">${each.label}</span>
         <i key=${`b${at}`} style=${{ width: `${(Math.max(0, each.value) / sum) * 100}%`, background: `var(--${seriesColour(at)})` }}></i>
-        <span key=${`n${at}`} class="number">${formatShort(each.value)} · ${((Math.max(0, each.value) / sum) * 100).toFixed(1)} %</span>`,
+        <span key=${`n${at}`} class="number">${formatCount(each.value)} · ${((Math.max(0, each.value) / sum) * 100).toFixed(1)} %</span>`,
     )}</div>
   </div>`;
 }
@@ -187,6 +189,7 @@ export function HeatMap({ xs, ys, cells, most, zone }) {
   const ref = useRef(null);
   const room = useRoom(ref);
   const canvas = useRef(null);
+  const [pointed, setPointed] = useState("");
   const height = Math.max(120, Math.min(420, ys.length * 18));
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
@@ -203,8 +206,21 @@ export function HeatMap({ xs, ys, cells, most, zone }) {
       context.fillRect(cell.x * w, height - (cell.y + 1) * h, Math.max(1, w - 1), Math.max(1, h - 1));
     }
   }, [cells, room.width, room.theme]);
-  return html`<div class="column" ref=${ref}>
-    <canvas class="heat" ref=${canvas} role="img" aria-label="Heat map" style=${{ height: `${height}px` }}></canvas>
-    <div class="row small soft"><span>${formatTime(xs[0], zone, false)}</span><span class="grow"></span><span>${ys.length} rows from ${ys[0]} to ${ys.at(-1)}, at most ${formatShort(most)}</span><span class="grow"></span><span>${formatTime(xs.at(-1), zone, false)}</span></div>
+  const point = (event) => {
+    const box = canvas.current.getBoundingClientRect();
+    const x = Math.floor(((event.clientX - box.left) / box.width) * xs.length);
+    const y = Math.floor(((box.bottom - event.clientY) / box.height) * ys.length);
+    const found = cells.find((each) => each.x === x && each.y === y);
+    setPointed(found ? `${formatTime(xs[x], zone, false)}, ${ys[y]}: ${formatCount(found.value)}` : "");
+  };
+  // Every so manieth name, where there are more than lines of text.
+  const every = Math.ceil(ys.length / (height / 14));
+  return html`<div class="column">
+    <div class="heat-map">
+      <div class="names" aria-hidden="true">${ys.map((each, at) => html`<span key=${at}>${at % every ? "" : each}</span>`)}</div>
+      <div ref=${ref}><canvas class="heat" ref=${canvas} role="img" aria-label="Heat map" style=${{ height: `${height}px` }} onPointerMove=${point} onPointerLeave=${() => setPointed("")}></canvas></div>
+      <div class="times"><span>${formatTime(xs[0], zone, false)}</span><span>${formatTime(xs.at(-1), zone, false)}</span></div>
+    </div>
+    <div class="row small soft"><span>${ys.length} rows from ${ys[0]} to ${ys.at(-1)}, at most ${formatShort(most)} in a cell</span><span class="number">${pointed}</span></div>
   </div>`;
 }

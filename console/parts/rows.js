@@ -6,16 +6,27 @@ import { levelOf } from "../lib/levels.js";
 // Browsers draw nothing beyond some 17 million pixels: at this height, that is 700,000 rows.
 export const ROW = 23;
 const SAMPLE = 200;
+// A phone shows times without year and fractions, which leaves room for the message.
+const isNarrow = () => innerWidth < 704;
 
 /** How wide columns are, by the first rows: in characters, bounded. */
-function widths(columns, at, count) {
+function widths(columns, at, count, time) {
   return Object.fromEntries(
     columns.map((name) => {
       let most = name.length + 5;
-      for (let index = 0; index < Math.min(SAMPLE, count); index += 1) most = Math.max(most, formatValue(at(index)?.[name]).length);
+      if (name === time) most = Math.max(most, isNarrow() ? 14 : 24);
+      else for (let index = 0; index < Math.min(SAMPLE, count); index += 1) most = Math.max(most, formatValue(at(index)?.[name]).length);
       return [name, Math.min(60, Math.max(5, most)) * 7.4 + 18];
     }),
   );
+}
+
+/** Whether its first values are numbers, which stand right. */
+function isNumeric(name, at, count) {
+  const seen = [];
+  for (let index = 0; index < Math.min(SAMPLE, count); index += 1) seen.push(at(index)?.[name] ?? null);
+  const present = seen.filter((each) => each !== null);
+  return present.length > 0 && present.every((each) => typeof each === "number");
 }
 
 /**
@@ -31,8 +42,9 @@ export function Rows(props) {
   const [own, setOwn] = useState({});
   const measured = useRef(new Map());
   const [, setMeasures] = useState(0);
-  const natural = useMemo(() => widths(columns, at, rows.length), [columns.join("\n"), rows.length > 0, at]);
+  const natural = useMemo(() => widths(columns, at, rows.length, time), [columns.join("\n"), rows.length > 0, at]);
   const width = (name) => own[name] ?? natural[name];
+  const numbers = useMemo(() => new Set(columns.filter((name) => isNumeric(name, at, rows.length))), [columns.join("\n"), rows.length > 0, at]);
 
   useEffect(() => {
     const element = ref.current;
@@ -96,12 +108,12 @@ export function Rows(props) {
   };
   const total = columns.reduce((sum, name) => sum + width(name), 0);
   return html`<div class=${wraps ? "grid wrap" : "grid"} ref=${ref} tabindex="0" role="grid" aria-rowcount=${rows.length + 1} aria-colcount=${columns.length} aria-label="Rows"
-      onKeyDown=${move} style=${height === undefined ? undefined : { height: typeof height === "number" ? `${height}px` : height }}>
+      onKeyDown=${move} style=${height === undefined ? undefined : typeof height === "number" ? { height: `${height}px`, minHeight: 0 } : { height }}>
     <div class="grid-head" role="row" aria-rowindex="1" style=${{ minWidth: `${total}px` }}>
       ${columns.map(
-        (name) => html`<div key=${name} class=${name === wide ? "cell wide" : "cell"} role="columnheader" aria-sort=${sort?.name === name ? `${sort.order}ending` : undefined} style=${{ width: `${width(name)}px` }}>
+        (name) => html`<div key=${name} class=${`cell${name === wide ? " wide" : ""}${numbers.has(name) ? " number" : ""}`} role="columnheader" aria-sort=${sort?.name === name ? `${sort.order}ending` : undefined} style=${{ width: `${width(name)}px` }}>
           ${onSort && name === sort?.name ? html`<button type="button" class="plain tiny" onClick=${() => onSort(name)}>${name} ${sort.order === "asc" ? "↑" : "↓"}</button>` : html`<span class="ellipsis">${name}</span>`}
-          ${onDrop && columns.length > 1 && html`<button type="button" class="plain tiny" aria-label=${`Hide column ${name}`} onClick=${() => onDrop(name)}>✕</button>`}
+          ${onDrop && columns.length > 1 && html`<button type="button" class="plain tiny drop" aria-label=${`Hide column ${name}`} onClick=${() => onDrop(name)}>✕</button>`}
           <span class="grip" onPointerDown=${resize(name)}></span>
         </div>`,
       )}
@@ -112,7 +124,7 @@ export function Rows(props) {
         const severity = level ? levelOf(row[level]) : null;
         return html`<div key=${index} class=${severity ? `grid-row edge-${severity}` : "grid-row"} role="row" aria-rowindex=${index + 2} aria-selected=${onSelect ? index === selected : undefined}
             data-index=${index} style=${{ transform: `translateY(${layout.top(index)}px)`, height: wraps ? undefined : `${ROW}px` }} onClick=${onSelect && (() => onSelect(index))}>
-          ${columns.map((name) => html`<${Cell} key=${name} value=${row[name]} width=${width(name)} isWide=${name === wide} isTime=${name === time} level=${name === level ? severity : null} zone=${zone} find=${find} wraps=${wraps} />`)}
+          ${columns.map((name) => html`<${Cell} key=${name} value=${row[name]} width=${width(name)} isWide=${name === wide} isNumber=${numbers.has(name)} isTime=${name === time} level=${name === level ? severity : null} zone=${zone} find=${find} wraps=${wraps} />`)}
         </div>`;
       })}
     </div>
@@ -121,9 +133,9 @@ export function Rows(props) {
 
 const LONGEST = 2000;
 
-function Cell({ value, width, isWide, isTime, level, zone, find, wraps }) {
-  const text = isTime ? formatTime(value, zone) : readable(formatValue(value).slice(0, LONGEST));
-  const shape = `cell${isWide ? " wide" : ""}${typeof value === "number" ? " number" : ""}${level ? ` level level-${level}` : ""}`;
+function Cell({ value, width, isWide, isNumber, isTime, level, zone, find, wraps }) {
+  const text = isTime ? (isNarrow() ? formatTime(value, zone, false).slice(5) : formatTime(value, zone)) : readable(formatValue(value).slice(0, LONGEST));
+  const shape = `cell${isWide ? " wide" : ""}${isNumber ? " number" : ""}${level ? ` level level-${level}` : ""}`;
   return html`<div class=${shape} role="gridcell" style=${{ width: `${width}px` }} dir="ltr">${value === null || value === undefined ? html`<span class="soft">–</span>` : marked(wraps ? text : text.replace(/\s*\n\s*/g, " ⏎ "), find)}</div>`;
 }
 

@@ -74,6 +74,30 @@ def test_leaving_the_edit_keeps_the_places(visit: Callable[..., Visit], service:
     assert layouts(service, board) == before
 
 
+def test_dragged_tile_stays_where_it_was_dropped(visit: Callable[..., Visit], service: Service):
+    """Moved by its header, sized by its corner; the other tile gives way, and everybody sees it so afterwards."""
+    board = make_board(service, "Console dragged")
+    page = visit().sign_in(path=f"/#/dashboards/{board}?edit=1")
+    left = page.get_by_role("region", name="Left")
+    left.wait_for()
+    cell = page.locator(".board").bounding_box()["width"] / 12
+
+    box = left.locator("header").bounding_box()
+    drag(page, box["x"] + 20, box["y"] + 10, (2 * cell, 0))
+    box = left.bounding_box()
+    drag(page, box["x"] + box["width"] - 6, box["y"] + box["height"] - 6, (2 * cell, 60))
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("button", name="Edit", exact=True)).to_be_visible()
+
+    assert layouts(service, board) == {
+        "Left": {"x": 2, "y": 0, "w": 6, "h": 5},
+        "Right": {"x": 4, "y": 5, "w": 4, "h": 4},
+    }
+    page.reload()
+    places = {name: page.get_by_role("region", name=name).bounding_box() for name in ("Left", "Right")}
+    assert places["Left"]["y"] + places["Left"]["height"] < places["Right"]["y"]
+
+
 def test_panels_of_grafana_become_tiles(visit: Callable[..., Visit], service: Service):
     """SQL and PromQL come along, with their places; what is neither is named with the reason."""
     place = {"x": 0, "y": 0, "w": 12, "h": 8}

@@ -26,7 +26,7 @@ export function Users() {
           <td>${user.method === "native" ? "password" : "single sign-on"}</td>
           <td>${Object.keys(user.roles).join(", ") || html`<span class="soft">none</span>`}</td>
           <td class="actions-cell"><button type="button" class="tiny" onClick=${() => setOpen({ what: "roles", user })}>Roles</button>
-            ${user.method === "native" && html` <button type="button" class="tiny" onClick=${() => renew(user)}>New password</button>`}
+            ${user.method === "native" && html` <button type="button" class="tiny" onClick=${() => renew(user)}>New password</button> `}
             <button type="button" class="tiny danger" onClick=${() => setOpen({ what: "delete", user })}>Delete</button></td></tr>`,
       )}</tbody></table></div>
     ${open?.what === "new" && html`<${NewUser} roles=${data.roles} close=${() => setOpen(null)} done=${(made) => (close(), setPassword(made))} />`}

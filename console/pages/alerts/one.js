@@ -1,6 +1,6 @@
 // One alert: its state, its values over the last windows beside the threshold, what happened, what was delivered.
 import { html, useEffect, useState } from "../../vendor/core.js";
-import { get, patch, put, remove, rows } from "../../lib/api.js";
+import { get, patch, put, remove } from "../../lib/api.js";
 import { judge } from "../../lib/alerts.js";
 import { formatAgo, formatCount, formatTime } from "../../lib/format.js";
 import { durationMs } from "../../lib/range.js";
@@ -10,6 +10,7 @@ import { TimeChart } from "../../parts/chart.js";
 import { Fault, Wait, useAction, useAsync, useEvery } from "../../parts/states.js";
 import { AlertForm } from "./form.js";
 import { State } from "../alerts.js";
+import { askWindow } from "./window.js";
 
 const path = (id, part = "") => `/api/v1/alerts/${encodeURIComponent(id)}${part}`;
 
@@ -35,7 +36,7 @@ function Shown({ alert, history, deliveries, again }) {
   const { operator, value } = alert.thresholdConfig;
   return html`<div class="head"><a class="button" href=${routeTo(["alerts"])} aria-label="Back to the list">‹</a><h1>${alert.title}</h1><${State} alert=${alert} /><span class="grow"></span>
       <button type="button" disabled=${busy || isOff} onClick=${does(() => put(path(alert.id, "/evaluate_alert")))}>Evaluate now</button>
-      ${isMuted ? html`<button type="button" onClick=${mute("notify")}>Unmute</button>` : html`<${Pop} label="Silence" title="Silence">${(close) => html`<ul class="list">${[["1h", "One hour"], ["8h", "Eight hours"], ["2d", "Two days"], ["indefinite", "Until somebody ends it"]].map(([state, text]) => html`<li key=${state}><button type="button" class="plain" onClick=${() => (mute(state)(), close())}>${text}</button></li>`)}</ul>`}<//>`}
+      ${isMuted ? html`<button type="button" onClick=${mute("notify")}>End the silence</button>` : html`<${Pop} label="Silence" title="Silence">${(close) => html`<ul class="list">${[["1h", "One hour"], ["8h", "Eight hours"], ["2d", "Two days"], ["indefinite", "Until somebody ends it"]].map(([state, text]) => html`<li key=${state}><button type="button" class="plain" onClick=${() => (mute(state)(), close())}>${text}</button></li>`)}</ul>`}<//>`}
       <button type="button" onClick=${does(() => patch(path(alert.id, isOff ? "/enable" : "/disable")))}>${isOff ? "Enable" : "Disable"}</button>
       <button type="button" onClick=${() => go(["alerts", alert.id, "edit"])}>Edit</button>
       <button type="button" class="danger" onClick=${() => setDeleting(true)}>Delete</button></div>
@@ -49,7 +50,7 @@ function Shown({ alert, history, deliveries, again }) {
     </div>
     <pre class="code">${alert.query}</pre>
     <${Values} alert=${alert} />
-    <div class="panel"><h2>History</h2>${history.length ? html`<div class="scroll"><table class="list-table"><tbody>${history.map((each, at) => html`<tr key=${at}><td class="nowrap">${formatTime(each.at, "local", false)}</td><td>${each.kind}</td><td class="number">${each.value === null ? "" : formatCount(each.value)}</td><td>${each.detail ?? ""}</td></tr>`)}</tbody></table></div>` : html`<p class="soft">It has never changed its state.</p>`}</div>
+    <div class="panel"><h2>History</h2>${history.length ? html`<div class="scroll"><table class="list-table"><thead><tr><th>When</th><th>What</th><th class="number">Value</th><th>Detail</th></tr></thead><tbody>${history.map((each, at) => html`<tr key=${at}><td class="nowrap">${formatTime(each.at, "local", false)}</td><td>${each.kind}</td><td class="number">${each.value === null ? "" : formatCount(each.value)}</td><td class="text">${each.detail ?? ""}</td></tr>`)}</tbody></table></div>` : html`<p class="soft">It has never changed its state.</p>`}</div>
     <div class="panel"><h2>Deliveries</h2>${deliveries.length ? html`<div class="scroll"><table class="list-table"><thead><tr><th>When</th><th>What</th><th>State</th><th class="number">Attempts</th><th>Answer</th></tr></thead><tbody>${deliveries.map((each) => html`<tr key=${each.id}><td class="nowrap">${formatTime(each.created, "local", false)}</td><td>${each.kind}</td><td><span class=${{ delivered: "state good", failed: "state bad" }[each.state] ?? "state"}>${each.state}</span></td><td class="number">${each.attempts}</td><td>${each.lastError ?? each.lastStatus ?? ""}</td></tr>`)}</tbody></table></div>` : html`<p class="soft">Nothing was sent yet.</p>`}</div>
     ${isDeleting && html`<${TypedDelete} noun="alert" name=${alert.title} close=${() => setDeleting(false)} remove=${async () => { await remove(path(alert.id)); go(["alerts"]); }} />`}`;
 }
@@ -69,8 +70,7 @@ export function Values({ alert }) {
       const found = [];
       for (let at = WINDOWS - 1; at >= 0 && !abort.signal.aborted; at -= 1) {
         const end = last - at * window;
-        const members = { startTime: new Date(end - window).toISOString(), endTime: new Date(end).toISOString() };
-        const { fields, records } = await rows(alert.query, members, abort.signal);
+        const { fields, records } = await askWindow(alert, { start: end - window, end }, abort.signal);
         found.push({ end, value: judge(fields, records, operator, value).value });
         if (at % 4 === 0) setPoints([...found]);
       }
@@ -78,7 +78,7 @@ export function Values({ alert }) {
     setPoints([]);
     ask().catch((failed) => !abort.signal.aborted && setError(failed));
     return () => abort.abort();
-  }, [alert.query, window, operator, value]);
+  }, [alert.query, alert.queryType, alert.datasets?.[0], window, operator, value]);
   return html`<div class="panel"><h2>The last ${WINDOWS} windows</h2><${Fault} error=${error} />
     ${points.length > 0 ? html`<${TimeChart} names=${["value"]} data=${[points.map((each) => each.end / 1000), points.map((each) => each.value)]} height=${160} lines=${[value]} label=${`Values and the threshold ${operator} ${value}`} /><p class="soft small">The dashed line is the threshold ${operator} ${value}.</p>` : !error && html`<${Wait} on=${true} /><div style=${{ height: "160px" }}></div>`}</div>`;
 }

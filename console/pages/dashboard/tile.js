@@ -2,7 +2,7 @@
 import { html, useState } from "../../vendor/core.js";
 import { datasets, loadDatasets } from "../../lib/datasets.js";
 import { Check, Dialog, Field, Select } from "../../parts/controls.js";
-import { CHARTS, ResultChart } from "../../parts/result_chart.js";
+import { CHART_NAMES, ResultChart } from "../../parts/result_chart.js";
 import { Fault, Wait, useAction, useAsync } from "../../parts/states.js";
 import { askTile } from "../dashboard.js";
 
@@ -30,7 +30,7 @@ export function TileDialog({ tile: start, range, values, store, close, remove })
   return html`<${Dialog} title="Tile" close=${close}><form class="column" onSubmit=${submit}>
     <div class="form">
       <${Field} label="Title"><input required value=${tile.title ?? ""} onInput=${(event) => set({ title: event.target.value })} /><//>
-      <${Select} label="Chart" value=${tile.chart} options=${CHARTS} onChange=${(chart) => set({ chart })} />
+      <${Select} label="Chart" value=${tile.chart} options=${Object.entries(CHART_NAMES)} onChange=${(chart) => set({ chart })} />
       <${Check} label="PromQL" checked=${isPromql} onChange=${choose} />
       ${isPromql && html`<${Select} label="Dataset" value=${tile.dataset ?? ""} options=${metrics} onChange=${(dataset) => set({ dataset })} />`}
     </div>

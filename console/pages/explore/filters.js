@@ -22,7 +22,7 @@ export function Filters({ columns, where, setWhere, about, openSql }) {
     setWhere(toWhere(editing.at === undefined ? [...pills, pill] : pills.map((each, index) => (index === editing.at ? pill : each))));
     setEditing(null);
   };
-  return html`<div class="row" role="group" aria-label="Filters">
+  return html`<div class="row filters" role="group" aria-label="Filters">
     ${asSql
       ? html`<${WhereInput} where=${where} setWhere=${setWhere} about=${about} />`
       : html`<div class="pills">

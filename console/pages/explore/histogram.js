@@ -1,7 +1,7 @@
 // Counts over time, stacked by a field; drag to zoom, click a value to see it alone.
 import { html, useMemo } from "../../vendor/core.js";
 import { rows } from "../../lib/api.js";
-import { formatCount, formatMs } from "../../lib/format.js";
+import { formatMs, formatSeconds, formatSome } from "../../lib/format.js";
 import { bySeverity, levelOf } from "../../lib/levels.js";
 import { binWidth } from "../../lib/range.js";
 import { change, route } from "../../lib/route.js";
@@ -68,6 +68,8 @@ export function Histogram({ about, addFilter }) {
   const field = asked === ALONE ? null : (asked ?? role.level);
   const widthMs = binWidth(range, Math.max(30, Math.min(120, Math.floor(innerWidth / 14))));
   const { data, error, busy, again } = useAsync((abort) => count(about, field, widthMs, abort), [about.dataset.name, where, range.start, range.end, field, turn]);
+  // A condition that is wrong is told where the events would stand.
+  const isTold = /** @type {any} */ (error)?.status === 400;
   const drawn = useMemo(() => data && binned(data, range.end, Boolean(field)), [data]);
   const stackable = columns.filter((each) => each.kind === "text" || each.kind === "bool" || each.kind === "number").map((each) => each.name);
   const total = data?.records.reduce((sum, each) => sum + each.n, 0);
@@ -75,13 +77,13 @@ export function Histogram({ about, addFilter }) {
   const only = (name) => addFilter(name === NONE ? { field, op: "null" } : { field, op: "=", value: typed(name, kind, "=") });
   return html`<div class="histogram">
     <${Wait} on=${busy} />
-    ${error && html`<${Fault} error=${error} retry=${again} />`}
-    ${drawn && html`<${TimeChart} names=${drawn.names.length ? drawn.names : ["events"]} data=${drawn.names.length ? drawn.data : [drawn.data[0], drawn.data[0].map(() => 0)]} kind="bars" isStacked=${true} colours=${drawn.names.map(colourOf)}
+    ${error && !isTold && html`<${Fault} error=${error} retry=${again} />`}
+    ${drawn && !error && html`<${TimeChart} names=${drawn.names.length ? drawn.names : ["events"]} data=${drawn.names.length ? drawn.data : [drawn.data[0], drawn.data[0].map(() => 0)]} kind="bars" isStacked=${true} colours=${drawn.names.map(colourOf)}
       height=${130} zone=${zone} range=${range} legend=${false} onSelect=${({ start, end }) => change({ from: String(start), to: String(end) })} label=${`Events over time, ${total} in all`} />`}
-    ${!drawn && !error && html`<div style=${{ height: "130px" }}></div>`}
+    ${(isTold || (!drawn && !error)) && html`<div style=${{ height: "130px" }}></div>`}
     <div class="legend row">
-      <span class="soft">${total === undefined ? "" : `${formatCount(total)} events, bars of ${formatMs(widthMs)}`}</span>
-      ${field && drawn?.names.map((name, at) => html`<button type="button" class="plain" key=${name} title=${name === OTHER ? "All other values" : `Only ${name}`} disabled=${name === OTHER} onClick=${() => only(name)}><span class="swatch" style=${{ background: `var(--${colourOf(name, at)})` }}></span>${name}</button>`)}
+      <span class="soft">${total === undefined || error ? "" : `${formatSome(total, "event")}, bars of ${widthMs < 1000 ? formatMs(widthMs) : formatSeconds(widthMs / 1000)}`}</span>
+      ${field && !error && drawn?.names.map((name, at) => html`<button type="button" class="plain" key=${name} title=${name === OTHER ? "All other values" : `Only ${name}`} disabled=${name === OTHER} onClick=${() => only(name)}><span class="swatch" style=${{ background: `var(--${colourOf(name, at)})` }}></span>${name}</button>`)}
       <span class="grow"></span>
       <label class="check small">Stacked by <${Select} label="Stacked by" hidden value=${field ?? ALONE} options=${[[ALONE, "nothing"], ...stackable.map((each) => [each, each])]} onChange=${(value) => change({ stack: value === role.level ? "" : value })} /></label>
     </div>

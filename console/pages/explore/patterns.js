@@ -6,7 +6,7 @@ import { change } from "../../lib/route.js";
 import { patternCondition, patternStatement } from "../../lib/sql.js";
 import { Empty, Fault, Wait, useAsync } from "../../parts/states.js";
 
-export function Patterns({ about, setWhere }) {
+export function Patterns({ about }) {
   const { dataset, where, role, members, zone, turn } = about;
   const field = role.message;
   const statement = patternStatement({ dataset: dataset.name, where, field, time: role.time });
@@ -14,8 +14,8 @@ export function Patterns({ about, setWhere }) {
   const total = data?.records.reduce((sum, each) => sum + each.n, 0) ?? 0;
   const choose = (pattern, not) => {
     const condition = patternCondition(field, pattern);
-    setWhere([where, not ? `NOT ${condition}` : condition].filter(Boolean).join(" AND "));
-    change({ view: "" });
+    // One change of the address: a second one would begin at the address before the first.
+    change({ where: [where, not ? `NOT ${condition}` : condition].filter(Boolean).join(" AND "), view: "" });
   };
   return html`<section class="results" aria-label="Patterns">
     <div class="status"><span>${data ? `${formatCount(data.records.length)} patterns of ${field}` : ""}</span></div>
@@ -28,7 +28,7 @@ export function Patterns({ about, setWhere }) {
         (each, at) => html`<tr key=${at}>
           <td class="number">${formatCount(each.n)}</td>
           <td class="number">${((each.n / total) * 100).toFixed(1)} %</td>
-          <td class="mono" title=${readable(each.example ?? "")}>${readable(each.pattern ?? "")}</td>
+          <td class="mono text" title=${readable(each.example ?? "")}>${readable(each.pattern ?? "")}</td>
           <td class="nowrap">${formatTime(each.latest, zone, false)}</td>
           <td class="actions-cell"><button type="button" class="tiny" onClick=${() => choose(each.pattern)}>Only these</button> <button type="button" class="tiny" onClick=${() => choose(each.pattern, true)}>Not these</button></td>
         </tr>`,

@@ -1,7 +1,7 @@
 // The events themselves: streamed, scrolled, found in, downloaded.
 import { html, useEffect, useMemo, useRef, useState } from "../../vendor/core.js";
 import { get, rows as ask, send, stream } from "../../lib/api.js";
-import { formatBytes, formatCount, formatMs } from "../../lib/format.js";
+import { formatBytes, formatCount, formatMs, formatSome } from "../../lib/format.js";
 import { change, route } from "../../lib/route.js";
 import { identifier, rowsStatement } from "../../lib/sql.js";
 import { Check, Select, saveBlob } from "../../parts/controls.js";
@@ -65,9 +65,9 @@ export function Results({ about, shown, setColumns, selected, setSelected, find,
   };
   return html`<section class="results" aria-label="Events">
     <div class="status">
-      <span>${busy ? `${formatCount(rows.length)} rows so far` : `${formatCount(rows.length)} rows`}</span>
-      ${work && html`<span title="Until the result began">${formatMs(work.elapsedMs)}</span>`}
-      ${work?.bytes !== null && work && html`<span title="What the query had to look into">${formatBytes(work.bytes)} read in ${formatCount(work.files)} files</span>`}
+      <span>${error ? "" : `${formatSome(rows.length, "row")}${busy ? " so far" : ""}`}</span>
+      ${work && !error && html`<span title="Until the result began">${formatMs(work.elapsedMs)}</span>`}
+      ${work?.bytes !== null && work && !error && html`<span title="What the query had to look into">${formatBytes(work.bytes)} read in ${formatSome(work.files, "file")}</span>`}
       ${busy && html`<button type="button" class="tiny" onClick=${cancel}>Cancel</button>`}
       <span class="grow"></span>
       <form class="find row" onSubmit=${(event) => { event.preventDefault(); next(); }}>

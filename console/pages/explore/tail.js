@@ -101,7 +101,7 @@ export function Tail({ about, shown, selected, setSelected }) {
       <button type="button" onClick=${() => setState((old) => ({ ...old, rows: [], seen: 0 }))}>Clear</button>
       <button type="button" onClick=${() => change({ live: "" })}>Stop</button>
     </div>
-    <${Wait} on=${!state.rows.length && !state.error} />
+    <${Wait} on=${state.note === "Connecting"} />
     <${Fault} error=${state.error} />
     ${!state.rows.length && !state.error
       ? html`<${Empty} title="Waiting for events">What is stored from now on appears here${where ? ", if it matches the filters" : ""}.<//>`

@@ -8,7 +8,7 @@ import { spanColumns, traceColumn } from "../../lib/schema.js";
 import { rowsStatement } from "../../lib/sql.js";
 import { waterfall } from "../../lib/spans.js";
 import { toWhere } from "../../lib/where.js";
-import { Rows } from "../../parts/rows.js";
+import { ROW, Rows } from "../../parts/rows.js";
 import { seriesColour } from "../../parts/chart.js";
 import { Empty, Fault, Wait, useAsync } from "../../parts/states.js";
 import { Tree } from "../../parts/tree.js";
@@ -47,7 +47,7 @@ export function Trace({ about, id, known, setSelected }) {
     ${spans.data?.map((each) => html`<${Waterfall} key=${each.dataset} ...${each} zone=${zone} />`)}
     ${spans.data && !spans.data.length && html`<${Empty} title="No spans of this trace">No dataset that you may read has spans with this id around this range.<//>`}
     ${log.data?.length > 0 && html`<h2>Events of the trace in ${dataset.name}</h2>
-      <${Rows} rows=${log.data} columns=${role.shown} time=${role.time} level=${role.level} wide=${role.message ?? undefined} zone=${zone} height=${240} onSelect=${(index) => setSelected({ index, row: log.data[index] })} />`}
+      <${Rows} rows=${log.data} columns=${role.shown} time=${role.time} level=${role.level} wide=${role.message ?? undefined} zone=${zone} height=${(Math.min(12, log.data.length) + 2) * ROW} onSelect=${(index) => setSelected({ index, row: log.data[index] })} />`}
   </section>`;
 }
 
@@ -57,7 +57,7 @@ function Waterfall({ dataset, roles, records, zone }) {
   const services = [...new Set(spans.map((each) => each.service))];
   return html`<div class="waterfall panel">
     <div class="row"><strong>${spans.length} spans in ${dataset}</strong><span class="soft">from ${formatTime(startMs, zone)}, ${formatMs(ms)}</span><span class="grow"></span>
-      <span class="legend">${services.filter(Boolean).map((name) => html`<span key=${name} class="row"><span class="swatch" style=${{ background: `var(--${seriesColour(services.indexOf(name))})` }}></span>${name}</span>`)}</span></div>
+      <span class="legend row">${services.filter(Boolean).map((name) => html`<span key=${name} class="row"><span class="swatch" style=${{ background: `var(--${seriesColour(services.indexOf(name))})` }}></span>${name}</span>`)}</span></div>
     <div>${spans.map(
       (span, at) => html`<div key=${at}>
         <div class=${span.failed ? "span failed" : "span"}>

@@ -1,7 +1,7 @@
 // One statement: its text and parameters, its result as rows or chart, its plan.
 import { html, useEffect, useMemo, useRef, useState } from "../../vendor/core.js";
 import { post, stream } from "../../lib/api.js";
-import { formatBytes, formatCount, formatMs } from "../../lib/format.js";
+import { formatBytes, formatMs, formatSome } from "../../lib/format.js";
 import { asQuery, countParameters, inlined, valuesIn } from "../../lib/parameters.js";
 import { asMembers, resolve } from "../../lib/range.js";
 import { change, go } from "../../lib/route.js";
@@ -9,7 +9,7 @@ import { lineAndColumn } from "../../lib/sql.js";
 import { suggest } from "../../lib/series.js";
 import { Dialog, Field, Select } from "../../parts/controls.js";
 import { Editor } from "../../parts/editor.js";
-import { CHARTS, ResultChart } from "../../parts/result_chart.js";
+import { CHARTS, CHART_NAMES, ResultChart } from "../../parts/result_chart.js";
 import { LazyRows, Rows } from "../../parts/rows.js";
 import { Empty, Fault, Wait, useAction } from "../../parts/states.js";
 import { TimePicker, rangeOf, zoneOf } from "../../parts/timepicker.js";
@@ -127,12 +127,12 @@ function Result({ state, query, text, about }) {
   const chart = query.chart ?? "table";
   if (isPlan) return html`<pre class="code">${plain.map((row) => Object.values(row).join("  ")).join("\n")}</pre>`;
   return html`<div class="status">
-      <span>${formatCount(rows.length)} ${rows.length === 1 ? "row" : "rows"}${isCut ? ", cut here: download the whole" : ""}</span>
+      <span>${formatSome(rows.length, "row")}${isCut ? ", cut here: download the whole" : ""}</span>
       <span>${formatMs(work.elapsedMs)}</span>
-      ${work.bytes !== null && work.bytes !== undefined && html`<span>${formatBytes(work.bytes)} read in ${formatCount(work.files)} files</span>`}
+      ${work.bytes !== null && work.bytes !== undefined && html`<span>${formatBytes(work.bytes)} read in ${formatSome(work.files, "file")}</span>`}
       ${work.outside && html`<span>${work.outside} has rows at other times only</span>`}
       <span class="grow"></span>
-      <${Select} label="Shown as" hidden value=${chart} options=${CHARTS.filter((each) => each !== "logs" && each !== "gauge").map((each) => [each, each === suggested && each !== "table" ? `${each} (suits)` : each])} onChange=${(value) => change({ chart: value === "table" ? "" : value }, { replace: true })} />
+      <${Select} label="Shown as" hidden value=${chart} options=${CHARTS.filter((each) => each !== "logs" && each !== "gauge").map((each) => [each, each === suggested && each !== "table" ? `${CHART_NAMES[each]} (suits)` : CHART_NAMES[each]])} onChange=${(value) => change({ chart: value === "table" ? "" : value }, { replace: true })} />
       <${Download} about=${about} statement=${text} />
     </div>
     ${chart === "table" && rows.length ? html`<${Rows} rows=${rows} columns=${fields} zone=${zoneOf(query)} />` : html`<${ResultChart} chart=${chart} fields=${fields} rows=${plain} zone=${zoneOf(query)} height=${320} />`}`;

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatAgo, formatBytes, formatMs, formatSeconds, formatTime, formatValue, fromInput, readable, toInput } from "../../../console/lib/format.js";
+import { formatAgo, formatBytes, formatMs, formatSeconds, formatSome, formatTime, formatValue, fromInput, readable, toInput } from "../../../console/lib/format.js";
 
 test("sizes have units", () => assert.deepEqual([0, 1023, 1024, 1536, 10 * 1024 ** 3, null].map(formatBytes), ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "10.0 GiB", "–"]));
+
+test("one has no s", () => assert.deepEqual([0, 1, 1200].map((each) => formatSome(each, "file")), ["0 files", "1 file", "1,200 files"]));
 
 test("lengths of time", () => {
   assert.deepEqual([0.5, 1.25, 250, 1500, 90_000].map(formatMs), ["500 µs", "1.3 ms", "250 ms", "1.50 s", "1 m 30 s"]);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseSamples, quantile, total } from "../../../console/lib/promtext.js";
-import { categories, heat, roles, stacked, suggest, timeSeries } from "../../../console/lib/series.js";
-import { asRows, bucketRows, lastWord, seriesName, stepSeconds } from "../../../console/lib/promql.js";
+import { categories, heat, isolated, roles, stacked, suggest, timeSeries } from "../../../console/lib/series.js";
+import { asRows, bucketRows, lastWord, seriesName, stepSeconds, vectorRows } from "../../../console/lib/promql.js";
 import { judge, toBody, toForm } from "../../../console/lib/alerts.js";
 
 const TEXT = `# HELP weir_requests_total Requests.
@@ -85,5 +85,22 @@ test("alerts are judged as the service does", () => {
 
 test("an alert survives its form, with members of other clients", () => {
   const body = toBody(toForm({ id: "x", state: "triggered", title: "T", severity: "low", query: "SELECT 1", thresholdConfig: { operator: "<", value: 2.5 }, evalConfig: { rollingWindow: { evalStart: "1h", evalFrequency: 5 } }, notificationConfig: { interval: 9 }, targets: ["t"], tags: ["a", "b"], runbook: "https://x" }));
-  assert.deepEqual(body, { runbook: "https://x", title: "T", severity: "low", query: "SELECT 1", thresholdConfig: { operator: "<", value: 2.5 }, evalConfig: { rollingWindow: { evalStart: "1h", evalEnd: "now", evalFrequency: 5 } }, notificationConfig: { interval: 9 }, targets: ["t"], tags: ["a", "b"] });
+  assert.deepEqual(body, { runbook: "https://x", title: "T", severity: "low", query: "SELECT 1", queryType: "code", thresholdConfig: { operator: "<", value: 2.5 }, evalConfig: { rollingWindow: { evalStart: "1h", evalEnd: "now", evalFrequency: 5 } }, notificationConfig: { interval: 9 }, targets: ["t"], tags: ["a", "b"] });
+});
+
+test("an alert in PromQL names its one dataset", () => {
+  const form = toForm(null, "up", "prometheus");
+  assert.deepEqual([form.queryType, toBody(form).datasets], ["promql", ["prometheus"]]);
+  const stored = { title: "T", severity: "low", query: "up", queryType: "promql", datasets: ["m"], thresholdConfig: { operator: "<", value: 1 }, evalConfig: { rollingWindow: { evalStart: "1h", evalFrequency: 5 } }, notificationConfig: { interval: 9 } };
+  assert.deepEqual([toBody(toForm(stored)).queryType, toBody(toForm(stored)).datasets], ["promql", ["m"]]);
+});
+
+test("a vector is rows of labels and value, without what is no number", () => {
+  const vector = [{ metric: { job: "a" }, value: [1, "2.5"] }, { metric: { host: "x" }, value: [1, "NaN"] }];
+  assert.deepEqual(vectorRows(vector), { fields: ["job", "host", "value"], records: [{ job: "a", host: null, value: 2.5 }, { job: null, host: "x", value: null }] });
+});
+
+test("values that stand alone are found", () => {
+  assert.deepEqual(isolated([1, null, 2, 3, null, 4]), [0, 5]);
+  assert.deepEqual(isolated([]), []);
 });
