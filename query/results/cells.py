@@ -44,6 +44,14 @@ def text_cell(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
     return value_text(value, dtype, type_name)
 
 
+def texts_of(frame: pl.DataFrame, types: Sequence[str]) -> pl.DataFrame:
+    """The text of each value of each column."""
+    return frame.select(
+        text_cell(exactly(name), dtype, type_name).alias(str(at))
+        for at, ((name, dtype), type_name) in enumerate(zip(frame.schema.items(), types, strict=True))
+    )
+
+
 def cells_of(frame: pl.DataFrame, types: Sequence[str], binary: Sequence[bool]) -> list[Cells]:
     """The cells of each column, in the binary format where `binary` says so."""
     texts = frame.select(

@@ -12,12 +12,14 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from query.results.cells import cells_of
-from query.results.row_bytes import Buffer, Integers, rows_of_cells
+from query.results.cells import cells_of, texts_of
+from query.results.row_bytes import Buffer, Integers, row_of_texts, rows_of_cells
 
 BLOCK: Final = struct.Struct("<II")
 # A worker sends a block when it has all of it: small enough that the client reads while the next ones are made.
 BLOCK_BYTES: Final = 128 * 1024
+# So few rows are written one by one: whole columns have a price of their own, three times that of these rows.
+FEW_ROWS: Final = 64
 
 
 class DataRows:
@@ -31,6 +33,9 @@ class DataRows:
         return b""
 
     def rows(self, frame: pl.DataFrame) -> bytes:
+        if frame.height <= FEW_ROWS and frame.estimated_size() <= BLOCK_BYTES and not any(self._binary):
+            rows = [row_of_texts(b"D", row) for row in texts_of(frame, self._types).iter_rows()]
+            return block(b"".join(rows), len(rows))
         return blocks(*rows_of_cells(b"D", cells_of(frame, self._types, self._binary)))
 
     def end(self) -> bytes:
@@ -49,6 +54,6 @@ def blocks(messages: Buffer, starts: Integers) -> bytes:
     return b"".join(pieces)
 
 
-def block(content: bytes) -> bytes:
-    """A block of whole messages that are not about rows."""
-    return BLOCK.pack(len(content), 0) + content
+def block(content: bytes, rows: int = 0) -> bytes:
+    """A block of whole messages, of so many rows."""
+    return BLOCK.pack(len(content), rows) + content

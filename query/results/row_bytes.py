@@ -25,6 +25,7 @@ KIND_BYTES: Final = 1
 SEPARATOR: Final = "\0"
 HEAD_BYTES: Final = KIND_BYTES + LENGTH_BYTES
 NULL_LENGTH: Final = -1
+_NULL_CELL: Final = NULL_LENGTH.to_bytes(LENGTH_BYTES, signed=True)
 # Values that are longer on average are copied one by one: all at once, each byte takes 24 more for its place.
 LONG_BYTES: Final = 64
 _ROOMS: Final = pl.Series("rooms", ["\0" * size for size in range(64)])
@@ -131,6 +132,17 @@ def rows_of_cells(kind: bytes, cells: Sequence[Cells]) -> tuple[Buffer, Integers
         each.place(out, at + LENGTH_BYTES)
         at = at + LENGTH_BYTES + size
     return out, starts
+
+
+def row_of_texts(kind: bytes, values: Sequence[str | None]) -> bytes:
+    """The message of one row whose values are all text."""
+    cells = [_NULL_CELL if value is None else _cell(value.encode()) for value in values]
+    content = len(cells).to_bytes(COUNT_BYTES) + b"".join(cells)
+    return kind + (LENGTH_BYTES + len(content)).to_bytes(LENGTH_BYTES) + content
+
+
+def _cell(content: bytes) -> bytes:
+    return len(content).to_bytes(LENGTH_BYTES) + content
 
 
 def rows_of_lines(kind: bytes, lines: pl.Series) -> tuple[Buffer, Integers]:

@@ -1,12 +1,14 @@
 """Blocks of rows come out of pieces of any size; rows become messages whatever their values are."""
 
 import struct
+from datetime import UTC, datetime
 
 import polars as pl
 import pytest
 
 from errors import InternalError
 from pgwire.rows import _blocks
+from query.results import data_rows
 from query.results.data_rows import BLOCK_BYTES, DataRows, block, blocks
 from query.results.row_bytes import Texts, rows_of_cells
 
@@ -52,6 +54,24 @@ def test_texts_of_any_characters_and_lengths():
 
     encoded = [None if each is None else each.encode() for each in texts]
     assert rows == [list(pair) for pair in zip(encoded, encoded[::-1], strict=True)]
+
+
+def test_few_rows_are_the_same_as_in_whole_columns(monkeypatch: pytest.MonkeyPatch):
+    moment = datetime(2026, 11, 20, 1, 2, 3, 450_000, tzinfo=UTC)
+    columns = {
+        "text": ["ü", None, ""],
+        "float8": [1.5, float("nan"), None],
+        "bool": [True, None, False],
+        "timestamptz": [moment, None, moment.replace(microsecond=0)],
+        "int8[]": [[1, None], None, []],
+    }
+    frame, types = pl.DataFrame(columns), list(columns)
+
+    few = DataRows(types, ()).rows(frame)
+    monkeypatch.setattr(data_rows, "FEW_ROWS", 0)
+
+    assert read_rows(few) == read_rows(DataRows(types, ()).rows(frame))
+    assert few == DataRows(types, ()).rows(frame)
 
 
 @pytest.mark.parametrize("longest", [10, 1000, 100_000])
