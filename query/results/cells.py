@@ -84,7 +84,7 @@ def binary_cells(column: pl.Series, type_name: str) -> Cells:
         return Bytes.of(_arrays(column, type_name))
     numbers = _numbers(column, type_name)
     if numbers is not None:
-        return Fixed.of(numbers, column.is_null())
+        return Fixed.of(numbers, column)
     match type_name:
         case "numeric":
             return Bytes.of(_each(column.cast(pl.String), numeric_bytes))

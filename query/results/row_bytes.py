@@ -57,12 +57,13 @@ class Fixed:
     values: NDArray[Any]
 
     @classmethod
-    def of(cls, values: NDArray[Any], is_null: pl.Series) -> "Fixed":
-        return cls(room(np.full(len(values), values.dtype.itemsize), is_null), values)
+    def of(cls, values: NDArray[Any], column: pl.Series) -> "Fixed":
+        return cls(room(np.full(len(values), values.dtype.itemsize), column), values)
 
     def place(self, out: Buffer, at: Integers) -> None:
-        is_valid = self.texts.is_not_null().to_numpy()
-        put(out, at[is_valid], self.values[is_valid])
+        is_null = null_mask(self.texts)
+        rows = slice(None) if is_null is None else ~is_null
+        put(out, at[rows], self.values[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +76,9 @@ class Bytes:
     @classmethod
     def of(cls, values: Sequence[bytes | None]) -> "Bytes":
         given = [b"" if value is None else value for value in values]
-        is_null = pl.Series([value is None for value in values], dtype=pl.Boolean)
+        nulls = pl.Series([None if value is None else 0 for value in values], dtype=pl.Int8)
         sizes = np.fromiter(map(len, given), np.int64, len(given))
-        return cls(room(sizes, is_null), np.frombuffer(b"".join(given), np.uint8))
+        return cls(room(sizes, nulls), np.frombuffer(b"".join(given), np.uint8))
 
     def place(self, out: Buffer, at: Integers) -> None:
         sizes = byte_sizes(self.texts)
@@ -89,23 +90,41 @@ class Bytes:
         out[np.repeat(at - before, sizes) + np.arange(self.content.size)] = self.content
 
 
-def room(sizes: NDArray[Any], is_null: pl.Series) -> pl.Series:
-    """As many zero bytes for each value."""
+def room(sizes: NDArray[Any], values: pl.Series) -> pl.Series:
+    """As many zero bytes for each value; null for null."""
+    made = _zeros(sizes)
+    if not values.null_count():
+        return made
+    return pl.select(pl.when(values.is_not_null()).then(made)).to_series()
+
+
+def _zeros(sizes: NDArray[Any]) -> pl.Series:
     longest = int(sizes.max(initial=0))
     if longest == int(sizes.min(initial=longest)):
-        return pl.select(pl.when(~is_null).then(pl.lit("\0" * longest))).to_series()
-    table = _ROOMS if longest < len(_ROOMS) else None
-    if table is None:
-        made = pl.Series(["\0" * int(size) for size in sizes], dtype=pl.String)
-    else:
-        made = table.gather(pl.Series(sizes, dtype=pl.UInt32))
-    return pl.select(pl.when(~is_null).then(made)).to_series()
+        return pl.Series(["\0" * longest]).new_from_index(0, len(sizes))
+    if longest < len(_ROOMS):
+        return _ROOMS.gather(pl.Series(sizes, dtype=pl.UInt32))
+    return pl.Series(["\0" * int(size) for size in sizes], dtype=pl.String)
+
+
+def null_mask(values: pl.Series) -> NDArray[np.bool_] | None:
+    """Which values are null; None if none is. Polars takes its way of expressions to tell which, not how many."""
+    return values.is_null().to_numpy() if values.null_count() else None
 
 
 def byte_sizes(texts: pl.Series) -> Integers:
     """The bytes of each text; 0 for null."""
-    sizes: Integers = texts.str.len_bytes().fill_null(0).to_numpy().astype(np.int64)
-    return sizes
+    return _sizes_of([texts])[0]
+
+
+def _sizes_of(columns: Sequence[pl.Series]) -> list[Integers]:
+    """The same of several columns: Polars is asked once, which has a price of its own."""
+    sizes = _side_by_side(columns).select(pl.all().str.len_bytes().fill_null(0).cast(pl.Int64))
+    return [each.to_numpy() for each in sizes.get_columns()]
+
+
+def _side_by_side(columns: Sequence[pl.Series]) -> pl.DataFrame:
+    return pl.DataFrame([column.alias(str(at)) for at, column in enumerate(columns)])
 
 
 def put(out: Buffer, at: Integers, values: NDArray[Any]) -> None:
@@ -120,14 +139,16 @@ def rows_of_cells(kind: bytes, cells: Sequence[Cells]) -> tuple[Buffer, Integers
     """A message for each row, of the number of its columns and each value behind its length (null: -1), as DataRow and
     binary COPY have it; and where each message begins."""
     head = kind.decode() + "\0" * (LENGTH_BYTES + COUNT_BYTES + LENGTH_BYTES - len(SEPARATOR))
-    out = _written(head, "\0" * (LENGTH_BYTES - 2 * len(SEPARATOR)), [each.texts for each in cells])
-    sizes = [byte_sizes(each.texts) for each in cells]
+    texts = [each.texts for each in cells]
+    out = _written(head, "\0" * (LENGTH_BYTES - 2 * len(SEPARATOR)), texts)
+    sizes = _sizes_of(texts)
     fixed = HEAD_BYTES + COUNT_BYTES + LENGTH_BYTES * len(cells)
     starts = _framed(out, np.add.reduce(sizes) + np.full(len(sizes[0]), fixed))
     put(out, starts + HEAD_BYTES, np.full(len(starts), len(cells), ">u2"))
     at = starts + HEAD_BYTES + COUNT_BYTES
     for each, size in zip(cells, sizes, strict=True):
-        shown = np.where(each.texts.is_null().to_numpy(), NULL_LENGTH, size)
+        is_null = null_mask(each.texts)
+        shown = size if is_null is None else np.where(is_null, NULL_LENGTH, size)
         put(out, at, shown.astype(">i4"))
         each.place(out, at + LENGTH_BYTES)
         at = at + LENGTH_BYTES + size
@@ -163,11 +184,10 @@ def _framed(out: Buffer, sizes: Integers) -> Integers:
 
 def _written(head: str, gap: str, columns: Sequence[pl.Series]) -> Buffer:
     """`head` and the columns' texts of each row, one after another; between columns `gap` within two separators."""
-    height = len(columns[0])
-    parts = [pl.repeat(head, height, eager=True)]
-    for column in columns:
-        parts += [column] if len(parts) == 1 else [pl.repeat(gap, height, eager=True), column]
-    frame = pl.DataFrame([part.alias(str(at)) for at, part in enumerate(parts)])
+    parts = [pl.lit(head)]
+    for at in range(len(columns)):
+        parts += [pl.col(str(at))] if at == 0 else [pl.lit(gap), pl.col(str(at))]
+    frame = _side_by_side(columns).select(part.alias(f"part {at}") for at, part in enumerate(parts))
     written = io.BytesIO()
     frame.write_csv(
         written, include_header=False, separator=SEPARATOR, line_terminator="", quote_style="never", null_value=""

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from query.results.row_bytes import Buffer, Integers, put, room
+from query.results.row_bytes import Buffer, Integers, null_mask, put, room
 
 US_PER_SECOND: Final = 1_000_000
 SECONDS_PER_DAY: Final = 86_400
@@ -34,7 +34,8 @@ class TimeTexts:
     sizes: Integers
 
     def place(self, out: Buffer, at: Integers) -> None:
-        sizes = np.where(self.texts.is_null().to_numpy(), 0, self.sizes)
+        is_null = null_mask(self.texts)
+        sizes = self.sizes if is_null is None else np.where(is_null, 0, self.sizes)
         for size in np.flatnonzero(np.bincount(sizes)).tolist():
             if size:
                 rows = _rows_of(sizes, size)
@@ -48,9 +49,9 @@ def time_texts(values: pl.Series) -> TimeTexts | None:
     if not isinstance(low, int) or not isinstance(high, int) or low < EARLIEST_US or high > LATEST_US:
         return None
     zone = ZONE if getattr(values.dtype, "time_zone", None) else b""
-    seconds, fraction = np.divmod(us.fill_null(low).to_numpy(), US_PER_SECOND)
+    seconds, fraction = np.divmod((us.fill_null(low) if us.null_count() else us).to_numpy(), US_PER_SECOND)
     sizes = _sizes(fraction)
-    texts = room(sizes + len(zone), us.is_null())
+    texts = room(sizes + len(zone), us)
     return TimeTexts(texts, _texts(seconds, fraction, sizes, zone), sizes + len(zone))
 
 
