@@ -241,7 +241,7 @@ class Settings:
         "on",
         "`off`: clients of PostgreSQL on other hosts need no TLS, as behind a proxy that has it",
     )
-    pg_connections: int = setting(_positive, 200, "connections of clients of PostgreSQL that each worker takes")
+    pg_connections: int = setting(_positive, 200, "connections of clients of PostgreSQL that a host takes")
     pg_identity_connections: int = setting(_positive, 100, "of those, connections of one user or API key")
     pg_idle_seconds: float = setting(_seconds, 3600.0, "how long such a connection may ask nothing")
     http_stack: str = setting(

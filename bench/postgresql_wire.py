@@ -112,6 +112,7 @@ def main() -> None:
             "WEIR_ADMIN_PASSWORD": ADMIN[1],
             "WEIR_PG_BIND": f"127.0.0.1:{port}",
             "WEIR_QUERY_THREADS": "2",
+            "WEIR_PG_CONNECTIONS": str(IDLE + 10),
             "WEIR_PG_IDENTITY_CONNECTIONS": str(IDLE + 10),
         }
         service = Service(Path(folder), environment, workers=2).start()

@@ -11,7 +11,7 @@ import secrets
 import socket
 import threading
 import time
-from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from hashlib import blake2b
 from typing import Final
@@ -31,6 +31,7 @@ from pgwire.messages import CancelRequest, ProtocolViolation, Startup
 from pgwire.search_path import search_path
 from pgwire.session import Session
 from pgwire.settings import SessionSettings
+from processes.shares import Shares
 from web.services import Services
 
 logger = logging.getLogger(__name__)
@@ -42,6 +43,10 @@ PAUSE_SECONDS: Final = 0.1
 MOST_STRANGERS: Final = 100
 SECRET_BYTES: Final = 4
 TAG_BYTES: Final = 8
+# No login has this name in the count of connections.
+ALL: Final = "all"
+FULL: Final = "sorry, too many clients already"
+FULL_LOGIN: Final = "too many connections of this login"
 SHUTTING_DOWN: Final = Fatal("57P01", "terminating connection due to administrator command")
 
 
@@ -58,13 +63,14 @@ class Listener:
         self._tls = _tls(settings)
         self._open: set[Connection] = set()
         self._strangers = 0
-        self._of_identity: Counter[str] = Counter()
+        self._shares = Shares(settings.data_dir / "pg_connections.lock")
         self._version = ""
         self._running = False
 
     def start(self, descriptor: int) -> None:
         """Accept on the listening socket with this descriptor, until `close`."""
         self._running = True
+        self._shares.open()
         listener = socket.socket(fileno=os.dup(descriptor))
         threading.Thread(target=self._accept, args=(listener,), name="pgwire", daemon=True).start()
 
@@ -76,6 +82,7 @@ class Listener:
                 connection.set_patience(0.5)
                 _tell(connection, SHUTTING_DOWN)
             connection.close()
+        self._shares.close()
         self._databases.close()
 
     def _accept(self, listener: socket.socket) -> None:
@@ -151,23 +158,31 @@ class Listener:
         return Door(self._services.access, self._services.audit, self._tls, is_required)
 
     @contextlib.contextmanager
-    def _counted(self, beginning: Beginning):  # type: ignore[no-untyped-def]
-        """Raises Fatal beyond the limits."""
+    def _counted(self, beginning: Beginning) -> Iterator[None]:
+        """Raises Fatal beyond the limits, which count the connections of all workers."""
         identity = _identity(beginning)
-        key = f"{identity.tenant}/{identity.kind}/{identity.id}"
-        is_full = self._of_identity.total() >= self._settings.pg_connections
-        if is_full or self._of_identity[key] >= self._settings.pg_identity_connections:
+        with (
+            self._share(ALL, self._settings.pg_connections, FULL),
+            self._share(
+                f"{identity.tenant}/{identity.kind}/{identity.id}", self._settings.pg_identity_connections, FULL_LOGIN
+            ),
+        ):
+            self._services.meters.pg_connection("opened")
+            try:
+                yield
+            finally:
+                self._services.meters.pg_connection("closed")
+
+    @contextlib.contextmanager
+    def _share(self, name: str, most: int, refusal: str) -> Iterator[None]:
+        number = self._shares.take(name, most)
+        if number is None:
             self._services.meters.pg_connection("full")
-            raise Fatal("53300", "sorry, too many clients already" if is_full else "too many connections of this login")
-        self._of_identity[key] += 1
-        self._services.meters.pg_connection("opened")
+            raise Fatal("53300", refusal)
         try:
             yield
         finally:
-            self._of_identity[key] -= 1
-            if not self._of_identity[key]:
-                del self._of_identity[key]
-            self._services.meters.pg_connection("closed")
+            self._shares.give_back(number)
 
     def _run(self, connection: Connection, beginning: Beginning) -> None:
         self._databases.prepare()

@@ -62,7 +62,7 @@ MAY_IMPORT = {
     # Another way to the same queries, beside the blueprints: sessions of PostgreSQL's protocol instead of requests. It
     # shares with them what a caller may read and the container of services (web), and no HTTP. Its catalogue is a
     # PostgreSQL of its own, asked as administrator by psycopg and as a reader in raw messages.
-    "pgwire": {"auth", "embedded_postgres", "models", "preflight", "query", "storage", "web"}
+    "pgwire": {"auth", "embedded_postgres", "models", "preflight", "processes", "query", "storage", "web"}
     | {"cryptography", "pgparse", "psycopg"},
     # Evaluates alerts and delivers notices in a process of its own, apart from every request: it asks as their
     # authors (auth), by the query processes (query) over snapshots (storage), and knows no HTTP but the client's.

@@ -8,19 +8,17 @@ a process that dies in whatever way, so nothing needs cleaning up by hand (docs/
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
-import struct
 import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Final
 
 from processes.locks import try_lock, unlock, wait_for_lock
+from processes.shares import Shares
 
 QUERY: Final = ".query"
 CANCEL: Final = ".cancel"
@@ -34,10 +32,6 @@ PATIENCE_SECONDS: Final = 0.25
 PUBLISH_SECONDS: Final = 60.0
 # Of writes on a disk that is full, for everybody or for us.
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
-# struct flock of 64-bit Linux: kind, whence, start, length, process (0 for a lock of the open file).
-RANGE: Final = struct.Struct("hhqqi0q")
-# Bytes of a caller's digest that are a position in a file: two callers share one with a chance of 2^-56.
-CALLER_BYTES: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +65,7 @@ class SlotTable:
         self._count = slots
         self._files: list[IO[str]] = []
         self._held_slots: set[int] = set()
-        self._shares: IO[str] | None = None
-        self._held_shares: set[int] = set()
+        self._shares = Shares(directory / "shares.lock")
         self._free_since: dict[bool, float] = {}
 
     def open(self) -> None:
@@ -82,44 +75,24 @@ class SlotTable:
             # Running statements hold literals. An earlier version has made it for everybody.
             self._directory.chmod(0o700)
             self._files = [(self._directory / f"slot-{number}.lock").open("w") for number in range(self._count + 1)]
-            self._shares = (self._directory / "shares.lock").open("w")
+            self._shares.open()
 
     def close(self) -> None:
         for file in self._files:
             file.close()
         self._files.clear()
         self._held_slots.clear()
-        if self._shares is not None:
-            self._shares.close()
-        self._held_shares.clear()
+        self._shares.close()
 
     def try_share(self, query: Query) -> int | None:
         """One of the slots that the caller may hold at once, wherever on the host; None: it holds as many already.
 
         A caller's share is all slots but one, at least one; a privileged caller's also includes the reserved slot.
-        It is kept by locks of byte ranges of one file, at positions by the caller's name, so nothing has to be deleted.
         """
-        digest = blake2b(query.caller.encode(), digest_size=CALLER_BYTES).digest()
-        first = int.from_bytes(digest, "big") << CALLER_BYTES
-        share = self._count if query.privileged else max(1, self._count - 1)
-        for number in range(first, first + share):
-            if number not in self._held_shares and self._set_range(number, fcntl.F_WRLCK):
-                self._held_shares.add(number)
-                return number
-        return None
+        return self._shares.take(query.caller, self._count if query.privileged else max(1, self._count - 1))
 
     def release_share(self, number: int) -> None:
-        self._held_shares.discard(number)
-        self._set_range(number, fcntl.F_UNLCK)
-
-    def _set_range(self, number: int, lock_type: int) -> bool:
-        if self._shares is None or self._shares.closed:
-            return False
-        try:
-            fcntl.fcntl(self._shares, fcntl.F_OFD_SETLK, RANGE.pack(lock_type, os.SEEK_SET, number, 1, 0))
-        except BlockingIOError:
-            return False
-        return True
+        self._shares.give_back(number)
 
     def try_slot(self, entry: "LockedFile | None", *, privileged: bool = False) -> int | None:
         """A slot for `entry` of the queue (None: not in it yet), or None: not now."""

@@ -150,8 +150,10 @@ def test_an_idle_connection_ends(start_door: Callable[..., Door]):
     assert caught.value.sqlstate in ("57P05", None)
 
 
-def test_connections_are_limited_for_each_login_and_in_all(start_door: Callable[..., Door]):
-    door = start_door(WEIR_PG_CONNECTIONS="3", WEIR_PG_IDENTITY_CONNECTIONS="2")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_connections_are_limited_for_each_login_and_in_all(start_door: Callable[..., Door], workers: int):
+    """Over all workers of the host, whichever takes a connection."""
+    door = start_door(workers, WEIR_PG_CONNECTIONS="3", WEIR_PG_IDENTITY_CONNECTIONS="2")
     secret = door.service.make_key("pg-many", {"privilege": "reader"})
     held = [door.connect() for _ in range(2)]
 
