@@ -1,6 +1,7 @@
 """The evaluator: an expression over all series and all steps at once."""
 
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Final
 
 import numpy as np
@@ -53,6 +54,8 @@ class Result:
     text: str = ""
     notes: Annotations = field(default_factory=Annotations)
     read_samples: int = 0
+    # Of the evaluation's time, what it took to have the samples.
+    select_seconds: float = 0.0
 
 
 def evaluate(node: Node, steps: Steps, source: Source, limits: Limits, *, is_range: bool) -> Result:
@@ -67,7 +70,7 @@ def evaluate(node: Node, steps: Steps, source: Source, limits: Limits, *, is_ran
         result.samples = evaluator.range_samples(inner, steps)
     else:
         result.matrix = evaluator.evaluate(prepared, steps).without_empty()
-    result.read_samples = evaluator.read_samples
+    result.read_samples, result.select_seconds = evaluator.read_samples, evaluator.select_seconds
     return result
 
 
@@ -77,14 +80,16 @@ class Evaluator:
     def __init__(self, source: Source, limits: Limits) -> None:
         self.source, self.limits = source, limits
         self.notes = Annotations()
-        self.read_samples = 0
+        self.read_samples, self.select_seconds = 0, 0.0
         self._selected: dict[object, Samples] = {}
 
     def select(self, matchers: tuple[tree.Matcher, ...], start_ms: int, end_ms: int) -> Samples:
         """As a Source; the same selection is made once."""
         key = matchers, start_ms, end_ms
         if key not in self._selected:
+            begun = perf_counter()
             self._selected[key] = self.source.select(matchers, start_ms, end_ms)
+            self.select_seconds += perf_counter() - begun
             self.read_samples += len(self._selected[key].times)
             self._bound(self.read_samples)
         return self._selected[key]

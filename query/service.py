@@ -199,14 +199,16 @@ class QueryService:
         and authorises it. Raises whatever it raises, InvalidPromQL, PromQLFailed, and as `run`.
         """
         limits = MetricLimits(wanted.samples, wanted.series, self._largest_result_bytes)
+        asked = time.monotonic()
         with ExitStack() as stack:
             lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, wanted.timeout_seconds))
+            queued = time.monotonic() - asked
 
             def evaluation(reach: Reach) -> Evaluate:
                 # An expression without a selector needs no samples: what is read of one instant is next to nothing.
                 instant = expression.start_ms, expression.start_ms
                 start, end = instant if reach.start_ms is None else (reach.start_ms, reach.end_ms)
-                return Evaluate(resolve(start, end), limits, question.coding, wanted.limit, wanted.stats)
+                return Evaluate(resolve(start, end), limits, question.coding, wanted.limit, wanted.stats, queued)
 
             expected = self._reaches.expected(expression)
 

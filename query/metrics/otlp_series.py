@@ -27,6 +27,8 @@ from storage.exactly import exactly
 from storage.read.snapshot import Column
 
 _DESCRIPTOR: Final = ("metric_name", "metric_unit", "metric_type", "is_monotonic")
+# What divides a histogram, and a summary, into series.
+_DIVISIONS: Final = ("data_point_explicit_bounds", "data_point_quantile_values_quantile")
 _VALUES: Final = """data_point_value data_point_flags aggregation_temporality data_point_count data_point_sum
     data_point_bucket_counts data_point_explicit_bounds data_point_scale data_point_zero_count data_point_zero_threshold
     positive_offset positive_bucket_count negative_offset negative_bucket_count data_point_quantile_values_quantile
@@ -58,6 +60,16 @@ class Descriptor:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.base + ending for ending in _ENDINGS.get(self.type, ("",)))
+
+    def series(self, bounds: Sequence[float], quantiles: Sequence[float]) -> Iterator[tuple[str, dict[str, str]]]:
+        """The names of its series, with the labels `le` and `quantile` of those that have them."""
+        for name in self.names:
+            if self.type == "histogram" and name.endswith("_bucket"):
+                yield from ((name, {"le": le}) for le in [*map(_plain, bounds), "+Inf"])
+            elif self.type == "summary" and name == self.base:
+                yield from ((name, {"quantile": _plain(each)}) for each in quantiles)
+            else:
+                yield name, {}
 
 
 class OtlpSource:
@@ -187,7 +199,7 @@ def _parts(point: Mapping[str, Any], descriptor: Descriptor) -> Iterator[tuple[s
                 point.get("data_point_quantile_values_value") or (),
                 strict=False,
             )
-            yield from ((base, {"quantile": format_plain(float(q))}, float(value)) for q, value in quantiles)
+            yield from ((base, {"quantile": _plain(q)}, float(value)) for q, value in quantiles)
         case "exponential_histogram":
             if point.get("data_point_count") is not None:
                 histogram = histogram_of(point)
@@ -202,11 +214,15 @@ def _parts(point: Mapping[str, Any], descriptor: Descriptor) -> Iterator[tuple[s
 
 
 def _buckets(point: Mapping[str, Any], base: str) -> Iterator[tuple[str, dict[str, str], Value]]:
-    bounds = [format_plain(float(each)) for each in point.get("data_point_explicit_bounds") or ()]
+    bounds = map(_plain, point.get("data_point_explicit_bounds") or ())
     counts = list(accumulate(point.get("data_point_bucket_counts") or ()))
     for le, count in zip(bounds, counts, strict=False):
         yield f"{base}_bucket", {"le": le}, float(count)
     yield f"{base}_bucket", {"le": "+Inf"}, _number(point.get("data_point_count"))
+
+
+def _plain(bound: float) -> str:
+    return format_plain(float(bound))
 
 
 def _number(value: Any) -> float | None:
@@ -238,24 +254,31 @@ def _samples(series: Mapping[Labels, Mapping[int, Value]]) -> Samples:
 
 
 def summarize_points(rows: pl.LazyFrame, columns: Sequence[Column]) -> pl.DataFrame:
-    """As `summarize` of query/metrics/summaries.py, under Prometheus' names; without the labels `le` and `quantile`."""
+    """As `summarize` of query/metrics/summaries.py, under Prometheus' names."""
     table = MetricTable(tuple(columns), lambda _: rows)
     stored, names = table.stored, label_names(table.labels)
     time = exactly(stored[TIME_COLUMN]).dt.epoch("ns") // NS_PER_MS
-    described = [exactly(stored[name]) if name in stored else pl.lit(None) for name in _DESCRIPTOR]
     keys = [text_of(found).alias(label) for label, found in names.items()]
-    keys += [each.alias(f"\0{name}") for name, each in zip(_DESCRIPTOR, described, strict=True)]
+    for name in (*_DESCRIPTOR, *_DIVISIONS):
+        keys.append((exactly(stored[name]) if name in stored else pl.lit(None)).alias(f"\0{name}"))
     grouped = rows.select(*keys, time.alias(FIRST)).group_by(pl.all().exclude(FIRST))
-    return translated(grouped.agg(pl.col(FIRST).max().alias(LAST), pl.col(FIRST).min()).collect(engine="streaming"))
+    return _translated(grouped.agg(pl.col(FIRST).max().alias(LAST), pl.col(FIRST).min()).collect(engine="streaming"))
 
 
-def translated(sets: pl.DataFrame) -> pl.DataFrame:
-    """Label sets (with the columns of descriptors) under Prometheus' names; without `le` and `quantile`."""
+def _translated(sets: pl.DataFrame) -> pl.DataFrame:
+    """Label sets, with the columns of descriptors and of their divisions, under Prometheus' names."""
     rows = []
     for row in sets.iter_rows(named=True):
-        name, unit, kind, is_monotonic = (row.pop(f"\0{each}") for each in _DESCRIPTOR)
+        name, unit, kind, is_monotonic, bounds, quantiles = (
+            row.pop(f"\0{each}") for each in (*_DESCRIPTOR, *_DIVISIONS)
+        )
         descriptor = Descriptor(name or "", unit or "", kind or "", bool(is_monotonic))
-        helpers = {name: row.pop(name) for name in [each for each in row if each.startswith("\0")]}
+        times = {each: row.pop(each) for each in (FIRST, LAST)}
         labels = identity({name: value for name, value in row.items() if value})
-        rows += [{METRIC_NAME: each, **labels, **helpers} for each in descriptor.names if descriptor.name]
-    return pl.DataFrame(rows, infer_schema_length=None) if rows else pl.DataFrame(schema=_NOTHING)
+        series = descriptor.series(bounds or (), quantiles or ()) if descriptor.name else ()
+        rows += [{METRIC_NAME: name, **labels, **division, **times} for name, division in series]
+    if not rows:
+        return pl.DataFrame(schema=_NOTHING)
+    # A histogram whose bounds change has the series that they share twice.
+    found = pl.DataFrame(rows, infer_schema_length=None).group_by(pl.all().exclude(FIRST, LAST))
+    return found.agg(pl.col(FIRST).min(), pl.col(LAST).max())

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from time import perf_counter
 from typing import Any, Final
 
 import cramjam
@@ -104,10 +105,12 @@ class MetricExecution:
         expression, node = self._parsed
         steps = Steps(expression.start_ms, expression.end_ms, expression.step_ms)
         limits = Limits(request.limits.samples, expression.lookback_ms)
+        begun = perf_counter()
         source = self._source(request.source, request.limits)
         result = evaluate(node, steps, source, limits, is_range=expression.is_range)
+        stats = _stats(result, request.queued_seconds, perf_counter() - begun) if request.stats else None
         writer = _Writer(output, request.coding, request.limits.result_bytes)
-        _write_result(writer, result, expression, request)
+        _write_result(writer, result, expression, request, stats)
         return writer.finish()
 
     def _source(self, source: Source, limits: MetricLimits) -> MetricSource | KeptSource | OtlpSource:
@@ -295,7 +298,9 @@ class _Writer:
         return {"expired": False, "coding": self._coded.coding, "repeatable": False}
 
 
-def _write_result(writer: _Writer, result: Result, expression: Expression, request: Evaluate) -> None:
+def _write_result(
+    writer: _Writer, result: Result, expression: Expression, request: Evaluate, stats: dict[str, Any] | None
+) -> None:
     warnings, infos = result.notes.texts(expression.text, MOST_NOTES)
     warnings += _gap_warnings(request.source)
     if is_truncated(result, request.limit):
@@ -305,8 +310,8 @@ def _write_result(writer: _Writer, result: Result, expression: Expression, reque
     for piece in data_of(result, is_range=expression.is_range, limit=request.limit):
         writer.add(last)
         last = piece
-    if request.stats:
-        last = last.removesuffix(b"}") + b',"stats":' + orjson.dumps(_stats(result)) + b"}"
+    if stats is not None:
+        last = last.removesuffix(b"}") + b',"stats":' + orjson.dumps(stats) + b"}"
     writer.add(last)
     for name, texts in (("warnings", warnings), ("infos", infos)):
         if texts:
@@ -318,11 +323,15 @@ def _gap_warnings(source: Source) -> list[str]:
     return [f"gap: what host {each.host} has stored last cannot be read" for each in source.snapshot.gaps]
 
 
-def _stats(result: Result) -> dict[str, Any]:
-    """The members that Prometheus has; what this evaluator does not count is zero."""
-    timings = dict.fromkeys(
-        ("evalTotalTime", "resultSortTime", "queryPreparationTime", "innerEvalTime", "execQueueTime", "execTotalTime"),
-        0,
-    )
+def _stats(result: Result, queued_seconds: float, evaluated_seconds: float) -> dict[str, Any]:
+    """The members that Prometheus has, in seconds (util/stats/query_stats.go). No sort is a step of its own."""
+    timings = {
+        "evalTotalTime": evaluated_seconds,
+        "resultSortTime": 0,
+        "queryPreparationTime": result.select_seconds,
+        "innerEvalTime": max(0.0, evaluated_seconds - result.select_seconds),
+        "execQueueTime": queued_seconds,
+        "execTotalTime": queued_seconds + evaluated_seconds,
+    }
     samples = {"totalQueryableSamples": result.read_samples, "peakSamples": result.read_samples}
     return {"timings": timings, "samples": samples}

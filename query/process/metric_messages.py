@@ -57,13 +57,17 @@ class MetricLimits:
 
 @dataclass(frozen=True, slots=True)
 class Evaluate:
-    """Evaluate the parsed expression over the source. Data: the whole JSON answer; the answer as for Execute."""
+    """Evaluate the parsed expression over the source. Data: the whole JSON answer; the answer as for Execute.
+
+    `queued_seconds` is how long it has waited for the process, which the statistics tell.
+    """
 
     source: Source
     limits: MetricLimits
     coding: str
     limit: int = 0
     stats: bool = False
+    queued_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

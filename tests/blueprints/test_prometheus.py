@@ -52,6 +52,22 @@ def test_rate_of_a_counter_is_answered(service):
     assert vector(answer) == {"api": pytest.approx(10 / 15)}
 
 
+def test_statistics_tell_times_and_samples(service):
+    """The members of Prometheus' util/stats/query_stats.go; the parts make up the whole."""
+    write(service, "prom_stats", ({"__name__": "gauge"}, [1.0, 2.0]))
+
+    stats = ask(service, "prom_stats", "query", query="sum(gauge)", time=at(1), stats="true").json()["data"]["stats"]
+
+    timings = stats["timings"]
+    assert timings["queryPreparationTime"] > 0
+    assert timings["innerEvalTime"] > 0
+    parts = timings["queryPreparationTime"] + timings["innerEvalTime"]
+    assert timings["evalTotalTime"] == pytest.approx(parts)
+    assert timings["execTotalTime"] == pytest.approx(timings["evalTotalTime"] + timings["execQueueTime"])
+    assert stats["samples"]["totalQueryableSamples"] >= 1
+    assert "stats" not in ask(service, "prom_stats", "query", query="sum(gauge)", time=at(1)).json()["data"]
+
+
 def test_first_of_two_samples_of_one_time_counts(service):
     """Section 7: of several samples with one series and one time, the first acknowledged counts."""
     write(service, "prom_twice", ({"__name__": "gauge"}, [1.0]))

@@ -28,6 +28,14 @@ METRICS = [
         "unit": "Cel",
         "gauge": {"dataPoints": points(*({"asDouble": 20.0 + n} for n in range(5)))},
     },
+    {
+        "name": "rpc.latency",
+        "summary": {
+            "dataPoints": points(
+                {"count": "3", "sum": 6.0, "quantileValues": [{"quantile": q, "value": 2.0} for q in (0.5, 0.99)]}
+            )
+        },
+    },
     {"name": "cpu.utilization", "unit": "1", "gauge": {"dataPoints": points({"asDouble": 0.5})}},
     {
         "name": "http.requests",
@@ -140,5 +148,26 @@ def test_names_are_listed_translated(sent: Service):
 
     assert found == sorted(
         """cpu_utilization_ratio http_duration_seconds_bucket http_duration_seconds_count http_duration_seconds_sum
-        http_requests_total queue_length room_temperature_celsius sent_bytes_total size""".split()
+        http_requests_total queue_length room_temperature_celsius rpc_latency rpc_latency_count rpc_latency_sum
+        sent_bytes_total size""".split()
     )
+
+
+def test_series_are_listed_as_they_are_read(sent: Service):
+    """With `le` and `quantile`, of which Grafana's query builder asks for the values."""
+    selector = '{__name__=~".+"}'
+    read = ask(sent, "query", query=f"last_over_time({selector}[5m])", time=START_S + 60)["result"]
+
+    listed = ask(sent, "series", **{"match[]": selector})
+    values = {
+        name: sent.call("GET", f"/prometheus/{DATASET}/api/v1/label/{name}/values").json()["data"]
+        for name in ("le", "quantile")
+    }
+
+    # last_over_time keeps the name.
+    assert sorted(map(pairs, listed)) == sorted(pairs(each["metric"]) for each in read)
+    assert values == {"le": ["+Inf", "0.5", "1"], "quantile": ["0.5", "0.99"]}
+
+
+def pairs(labels: dict[str, str]) -> list[tuple[str, str]]:
+    return sorted(labels.items())
