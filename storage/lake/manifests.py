@@ -3,24 +3,24 @@
 Apache Iceberg table spec, version 2, "Manifests" and "Manifest Lists": names, types and ids of all fields below.
 """
 
-import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
-import fastavro
-
+from columns import ColumnType
 from models.column import Schema
+from models.file import File
 from models.lake import TableFile
+from storage.lake import avro
 from storage.lake.table_schema import SORT_ORDER_ID, SPEC_ID, Json, bound, partition_value
 
 VERSION: Final = 2
-_CODEC: Final = "deflate"
-# Compression beyond the first level takes three times as long for a tenth less.
-_CODEC_LEVEL: Final = 1
-_SYNC_MARKER: Final = b"weir sync marker"
+_CONTENT_DATA: Final = avro.encode_long(0)
+_PARQUET: Final = avro.encode_bytes(b"PARQUET")
+# By the name of a column as stored: its id, encoded, and its type.
+_Columns = Mapping[str, tuple[bytes, ColumnType]]
 
 
 class Status(IntEnum):
@@ -143,8 +143,8 @@ _LIST_SCHEMA: Final[Json] = {
 
 def manifest(entries: Iterable[Entry], layout: Layout) -> bytes:
     """The manifest of these files."""
-    kinds = {each.stored: (each.id, each.type) for each in layout.schema.columns}
-    records = [_record(each, layout, kinds) for each in entries]
+    columns = {each.stored: (avro.encode_long(each.id), each.type) for each in layout.schema.columns}
+    records = [_record(each, layout, columns) for each in entries]
     metadata = {
         "schema": json.dumps(layout.schema_json),
         "schema-id": str(layout.schema_json["schema-id"]),
@@ -153,37 +153,36 @@ def manifest(entries: Iterable[Entry], layout: Layout) -> bytes:
         "format-version": str(VERSION),
         "content": "data",
     }
-    return _written(entry_schema(layout.partition_fields), records, metadata)
+    return avro.container(entry_schema(layout.partition_fields), records, metadata)
 
 
-def _record(entry: Entry, layout: Layout, kinds: Mapping[str, tuple[int, Any]]) -> Json:
-    return {
-        "status": int(entry.status),
-        "snapshot_id": entry.snapshot,
-        "sequence_number": entry.sequence,
-        "file_sequence_number": entry.sequence,
-        "data_file": _data_file(entry.file, layout, kinds),
-    }
+def _record(entry: Entry, layout: Layout, columns: _Columns) -> bytes:
+    """An entry as `entry_schema` has it."""
+    sequence = _optional_long(entry.sequence)
+    head = avro.encode_long(entry.status) + _optional_long(entry.snapshot) + sequence + sequence
+    return head + b"".join(_data_file(entry.file.file, layout, columns))
 
 
-def _data_file(each: TableFile, layout: Layout, kinds: Mapping[str, tuple[int, Any]]) -> Json:
-    file = each.file
-    known = [(*kinds[name], *bounds) for name, bounds in file.stats.items() if name in kinds]
-    least = [(number, bound(kind, low)) for number, kind, low, _, _ in known]
-    most = [(number, bound(kind, high)) for number, kind, _, high, _ in known]
-    return {
-        "content": 0,
-        "file_path": f"{layout.data_location}/{file.path}",
-        "file_format": "PARQUET",
-        "partition": partition_value(layout.partition_fields, file.tmin),
-        "record_count": file.rows,
-        "file_size_in_bytes": file.bytes,
-        "value_counts": [{"key": number, "value": file.rows} for number, *_ in known],
-        "null_value_counts": [{"key": number, "value": nulls} for number, *_, nulls in known],
-        "lower_bounds": [{"key": number, "value": value} for number, value in least if value is not None],
-        "upper_bounds": [{"key": number, "value": value} for number, value in most if value is not None],
-        "sort_order_id": SORT_ORDER_ID,
-    }
+def _data_file(file: File, layout: Layout, columns: _Columns) -> Iterator[bytes]:
+    """The fields of a file, in the order of `entry_schema`."""
+    known = [(*columns[name], *bounds) for name, bounds in file.stats.items() if name in columns]
+    rows = avro.encode_long(file.rows)
+    yield _CONTENT_DATA + avro.encode_bytes(f"{layout.data_location}/{file.path}".encode()) + _PARQUET
+    yield from map(_optional_long, partition_value(layout.partition_fields, file.tmin).values())
+    yield rows + avro.encode_long(file.bytes)
+    yield avro.encode_array([number + rows for number, *_ in known])
+    yield avro.encode_array([number + avro.encode_long(nulls) for number, *_, nulls in known])
+    yield _bounds((number, bound(kind, low)) for number, kind, low, _, _ in known)
+    yield _bounds((number, bound(kind, high)) for number, kind, _, high, _ in known)
+    yield _optional_long(SORT_ORDER_ID)
+
+
+def _optional_long(value: int) -> bytes:
+    return avro.NOT_NULL + avro.encode_long(value)
+
+
+def _bounds(found: Iterable[tuple[bytes, bytes | None]]) -> bytes:
+    return avro.encode_array([number + avro.encode_bytes(value) for number, value in found if value is not None])
 
 
 def list_entry(entries: Sequence[Entry], path: str, length: int, sequence: int, snapshot: int, layout: Layout) -> Json:
@@ -220,7 +219,7 @@ def manifest_list(entries: Iterable[Json], snapshot: int, parent: int | None, se
         "sequence-number": str(sequence),
         "format-version": str(VERSION),
     }
-    return _written(_LIST_SCHEMA, [each | {"partitions": _summaries(each)} for each in entries], metadata)
+    return avro.write(_LIST_SCHEMA, [each | {"partitions": _summaries(each)} for each in entries], metadata)
 
 
 def _summaries(entry: Json) -> list[Json]:
@@ -233,18 +232,3 @@ def _summaries(entry: Json) -> list[Json]:
         }
         for each in entry["partitions"]
     ]
-
-
-def _written(schema: Json, records: Sequence[Json], metadata: Mapping[str, str]) -> bytes:
-    content = io.BytesIO()
-    fastavro.writer(
-        content,
-        schema,
-        records,
-        codec=_CODEC,
-        codec_compression_level=_CODEC_LEVEL,
-        metadata=dict(metadata),
-        # The same content has the same bytes.
-        sync_marker=_SYNC_MARKER,
-    )
-    return content.getvalue()

@@ -129,6 +129,15 @@ def sort_fields(target: Dataset, schema: Schema) -> list[Json]:
     return [{"transform": "identity", "source-id": column.id, "direction": "asc", "null-order": "nulls-first"}]
 
 
+# "Binary single-value serialization" of the table spec; all other types are longs.
+_PACKED: Final = {
+    ColumnType.BOOL: struct.Struct("<?").pack,
+    ColumnType.FLOAT64: struct.Struct("<d").pack,
+    ColumnType.DATE: struct.Struct("<i").pack,
+}
+_LONG: Final = struct.Struct("<q").pack
+
+
 def bound(kind: ColumnType, value: Value) -> bytes | None:
     """A least or greatest value in the form of the table's metadata. None: unknown.
 
@@ -137,10 +146,4 @@ def bound(kind: ColumnType, value: Value) -> bytes | None:
     """
     if value is None or kind in _ELEMENTS:
         return None
-    if isinstance(value, str):
-        return value.encode()
-    if kind is ColumnType.BOOL:
-        return b"\x01" if value else b"\x00"
-    if kind is ColumnType.FLOAT64:
-        return struct.pack("<d", value)
-    return struct.pack("<i" if kind is ColumnType.DATE else "<q", int(value))
+    return value.encode() if isinstance(value, str) else _PACKED.get(kind, _LONG)(value)
