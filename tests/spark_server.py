@@ -1,4 +1,4 @@
-"""A Spark with its Connect server, `local[2]`, where PySpark and Java are installed."""
+"""A Spark with its Connect server and one place for a task, where PySpark and Java are installed."""
 
 import os
 import shutil
@@ -28,8 +28,10 @@ def spark_server(folder: Path) -> Iterator[str]:
         process = subprocess.Popen(
             [
                 *(f"{home}/bin/spark-submit", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
-                *("--master", "local[2]", "--driver-memory", "1g", "--conf", "spark.ui.enabled=false"),
+                *("--master", "local[1]", "--driver-memory", "1g", "--conf", "spark.ui.enabled=false"),
                 *("--conf", f"spark.connect.grpc.binding.port={port}", "--conf", "spark.sql.shuffle.partitions=2"),
+                # A task sees that it is cancelled between two batches only, whatever it makes of one.
+                *("--conf", "spark.sql.parquet.columnarReaderBatchSize=1"),
                 *("--conf", "spark.connect.grpc.binding.address=127.0.0.1", "spark-internal"),
             ],
             env=os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1"},

@@ -7,7 +7,7 @@ import pytest
 
 from tests.console.conftest import Visit, sync_api
 from tests.openid_provider import Running, running_provider
-from tests.running import Service
+from tests.running import Service, wait_until
 
 # The provider's own use of its libraries, not ours.
 pytestmark = [pytest.mark.service, pytest.mark.filterwarnings("ignore::DeprecationWarning:authlib")]
@@ -72,8 +72,9 @@ def test_access_tells_of_the_provider_and_its_default_role(
     page.get_by_role("combobox", name="Role").select_option("guests")
     page.get_by_role("button", name="Save").click()
 
+    # The button is disabled while the request is under way, too.
+    wait_until(lambda: service.call("GET", "/api/v1/role/default").json() == "guests")
     expect(page.get_by_role("button", name="Save")).to_be_disabled()
-    assert service.call("GET", "/api/v1/role/default").json() == "guests"
 
 
 def test_tenant_is_made_entered_and_deleted(visit: Callable[..., Visit], start_service: Callable[..., Service]):
