@@ -47,7 +47,7 @@ from query.process.protocol import Answer
 from query.process.worker import Output
 from query.results.content_coding import Coded
 from storage.files.statistics import Condition
-from storage.read.snapshot import Column, File, Snapshot
+from storage.read.contents import Column, File, Snapshot
 
 # How many warnings and infos an answer has (web/api/v1/api.go).
 MOST_NOTES: Final = 10
