@@ -245,6 +245,19 @@ def test_only_models_runs_sql_on_the_catalogue():
     assert offenders == []
 
 
+def test_values_know_no_table():
+    """A query process gets them and loads no database client (docs/decisions/query-processes.md)."""
+    strangers = {
+        (module, name)
+        for module, path in MODULES.items()
+        if module.startswith("models.values")
+        for name in _imported(path)
+        if name.split(".")[0] not in {*EVERYWHERE, *sys.stdlib_module_names} and not name.startswith("models.values")
+    }
+
+    assert strangers == set()
+
+
 def test_no_module_imports_inside_a_function():
     """Style 25: an import inside a function hides a cycle, and a cycle means a wrong border."""
     offenders = [

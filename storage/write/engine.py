@@ -12,10 +12,10 @@ from columns import Batch, Field
 from errors import InvalidEvent, StorageUnavailable, TooManyColumns
 from models import column, dataset
 from models.base import check_reachable
-from models.column import TIMESTAMP, Column, Limits, Schema
-from models.dataset import ARRIVAL_COLUMNS, Dataset
 from models.event_time import set_event_time
 from models.shared_generation import Generation, SharedGeneration
+from models.values.column import TIMESTAMP, Column, Limits, Schema
+from models.values.dataset import ARRIVAL_COLUMNS, Dataset
 from storage.context import Layout
 from storage.durable_files import make_directory
 from storage.files.disk_watermark import DiskWatermark, used_percent
