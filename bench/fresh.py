@@ -4,7 +4,8 @@
 
 Decoded requests are appended so that each frame holds as many events as asked for; frames of one event stop at 20,000
 events. Each question goes to a query process's engine without HTTP: one that has read no frame (first), the same once
-more (again), and one beside it (other). Then the rows are converted, and engines that have read nothing are asked again.
+more (again), and one beside it (other). Then the rows are converted, and engines that have read nothing are asked.
+
 Printed are ratios of processor time, and the shares of the first query: the snapshot, walking and reading the records
 with their checksums, decoding and joining the columns, and the rest, which is the query. The rows are in memory
 (/dev/shm, where there is one), since a sync for each frame is not what is measured.
@@ -41,9 +42,10 @@ from query.process.messages import Execute, Parse, Source
 from query.results.options import Options
 from storage.context import Layout
 from storage.names import SEGMENT_SUFFIX
-from storage.read import unconverted_rows
 from storage.read.snapshot import take_snapshot
+from storage.read.unconverted_rows import UnconvertedRows, read_records
 from storage.upkeep.conversion import convert_all
+from storage.wal.gathered import OpenSegment, gathered_name
 from storage.wal.records import checksum_seed, payload_start
 from storage.wal.segments import list_segments
 from storage.write.arrival import Arrival
@@ -86,7 +88,7 @@ def _otlp(number: int) -> Batch:
 
 SHAPES: Final = {
     "access": Shape(_access, "level", "message", "latency_ms"),
-    "nested": Shape(_nested, "level", "message", '"http.latency_ms"'),
+    "nested": Shape(_nested, "level", "message", "http_latency_ms"),
     "otlp": Shape(_otlp, "severity_text", "body", '"thread.id"'),
 }
 
@@ -166,16 +168,16 @@ def parts(layout: Layout, target: Dataset, columns: Sequence[str] | None, rounds
     snapshot = take_snapshot(layout, target)
 
     def read() -> None:
-        index = unconverted_rows.UnconvertedRows().index
+        index = UnconvertedRows().index
         for segment in snapshot.segments:
-            with open(segment.path, "rb") as file:
-                locations = index.update(segment, file.fileno()).locations(target.id, segment.size)
-                seed = checksum_seed(segment.name)
-                for _, data, at, end in unconverted_rows._read(file.fileno(), locations):
-                    payload_start(data, at, end, seed)
+            seeds = checksum_seed(segment.name), checksum_seed(gathered_name(segment.name))
+            with OpenSegment(segment) as opened:
+                locations = index.update(segment, opened.fd).locations(target.id, segment.size)
+                for location, data, at, end in read_records(opened, locations):
+                    payload_start(data, at, end, seeds[location.gathered is not None])
 
     def decode_all() -> None:
-        unconverted_rows.UnconvertedRows().read(target.id, snapshot.segments, columns=columns)
+        UnconvertedRows().read(target.id, snapshot.segments, columns=columns)
 
     taken = statistics.median(cpu_ms(lambda: take_snapshot(layout, target)) for _ in range(rounds))
     reading, whole = (statistics.median(cpu_ms(each) for _ in range(rounds)) for each in (read, decode_all))

@@ -56,7 +56,7 @@ class Segment:
         """
         buffers = [buffer for record in records for buffer in encode(record, self.name) if len(buffer)]
         try:
-            written = _write(self._fd, buffers, self.size)
+            written = write_buffers(self._fd, buffers, self.size)
             started = monotonic()
             os.fdatasync(self._fd)
             sync_seconds = monotonic() - started
@@ -88,7 +88,7 @@ class Segment:
         return self._fd < 0
 
 
-def _write(fd: int, buffers: Sequence[Buffer], offset: int) -> int:
+def write_buffers(fd: int, buffers: Sequence[Buffer], offset: int) -> int:
     """Write all buffers from `offset` on, in one call if the kernel takes them; return how many bytes."""
     views = [memoryview(buffer) for buffer in buffers]
     total = sum(len(view) for view in views)

@@ -18,6 +18,7 @@ import polars as pl
 from errors import Overloaded, ShuttingDown, StorageUnavailable
 from storage.wal.records import Record, to_payload
 from storage.wal.segments import Segment
+from storage.write.gathering import Gatherer
 
 logger = logging.getLogger(__name__)
 
@@ -93,6 +94,7 @@ class Committer:
         self._segment_bytes = segment_bytes
         self._on_commit = on_commit
         self._segment: Segment | None = None
+        self._gatherer: Gatherer | None = None
         self._lock = threading.Lock()
         self._has_work = threading.Event()
         self._queue: list[_Request] = []
@@ -145,6 +147,7 @@ class Committer:
             batch = self._take_batch()
             if batch:
                 self._commit(batch)
+                self._gather()
             is_last = is_closing and not batch
             if is_last or self._flush_in() == 0:
                 self._roll()
@@ -192,15 +195,28 @@ class Committer:
 
     def _write(self, batch: Sequence[_Request]) -> float:
         """Return the seconds of the sync."""
-        records = [_to_record(group) for group in _groups(batch)]
+        groups = [_joined(group) for group in _groups(batch)]
+        records = [_to_record(each) for each in groups]
         if self._segment is not None and self._segment.size + sum(f.size for f in records) > self._segment_bytes:
             self._roll()
         if self._segment is None:
             self._segment = Segment(self._staging)
-        return self._segment.append(records)
+            self._gatherer = Gatherer(self._segment)
+        sync_seconds = self._segment.append(records)
+        if self._gatherer is not None:
+            self._gatherer.add([(record, each.frame) for record, each in zip(records, groups, strict=True)])
+        return sync_seconds
+
+    def _gather(self) -> None:
+        """Gather small records, if it is time, once all that wait for their commit are answered."""
+        if self._gatherer is not None and self._gatherer.is_due:
+            self._offload(self._gatherer.gather)
 
     def _roll(self) -> None:
         segment, self._segment = self._segment, None
+        gatherer, self._gatherer = self._gatherer, None
+        if gatherer is not None:
+            gatherer.close()
         if segment is not None:
             segment.seal()
 
@@ -222,14 +238,27 @@ def _record_key(request: _Request) -> object:
     return id(rows) if request.size > LARGE_BYTES else (rows.dataset_id, tuple(rows.frame.schema.items()))
 
 
-def _to_record(group: Sequence[Rows]) -> Record:
-    rows = group[0].frame if len(group) == 1 else pl.concat([each.frame for each in group], rechunk=True)
-    return Record(
+def _joined(group: Sequence[Rows]) -> Rows:
+    """The rows of a record as if one request had brought them."""
+    if len(group) == 1:
+        return group[0]
+    return Rows(
         dataset_id=group[0].dataset_id,
-        rows=rows.height,
+        frame=pl.concat([each.frame for each in group], rechunk=True),
         tmin=min(each.tmin for each in group),
         tmax=max(each.tmax for each in group),
         body_bytes=sum(each.body_bytes for each in group),
-        payload=to_payload(rows),
         notes=b"".join(each.notes for each in group),
+    )
+
+
+def _to_record(rows: Rows) -> Record:
+    return Record(
+        dataset_id=rows.dataset_id,
+        rows=rows.frame.height,
+        tmin=rows.tmin,
+        tmax=rows.tmax,
+        body_bytes=rows.body_bytes,
+        payload=to_payload(rows.frame),
+        notes=rows.notes,
     )
