@@ -45,7 +45,8 @@ from storage.names import SEGMENT_SUFFIX
 from storage.read.snapshot import take_snapshot
 from storage.read.unconverted_rows import UnconvertedRows, read_records
 from storage.upkeep.conversion import convert_all
-from storage.wal.gathered import OpenSegment, gathered_name
+from storage.wal.gathered import gathered_name
+from storage.wal.gathered_index import OpenSegment
 from storage.wal.records import checksum_seed, payload_start
 from storage.wal.segments import list_segments
 from storage.write.arrival import Arrival

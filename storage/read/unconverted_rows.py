@@ -13,7 +13,8 @@ import polars as pl
 from errors import InternalError
 from storage.exactly import exactly
 from storage.wal.batches import Streams, columns_of, read_stream, schema_bytes
-from storage.wal.gathered import GatheredIndex, OpenSegment, gathered_name
+from storage.wal.gathered import gathered_name
+from storage.wal.gathered_index import GatheredIndex, OpenSegment
 from storage.wal.index import IndexedSegment, SegmentIndex
 from storage.wal.locations import RecordLocation
 from storage.wal.records import checksum_seed, payload_at, payload_start

@@ -6,11 +6,17 @@ next to nothing. Whoever needs a record reads its payload and verifies its check
 
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
-from storage.wal.locations import RecordLocation, scan_headers
+from storage.wal.locations import RecordLocation
+from storage.wal.records import HEADER, MAGIC
 from storage.wal.segments import SegmentRef
+
+# One read takes a portion with many small records, or only a page, for the header of a large record.
+PORTION_BYTES: Final = 64 * 1024
+PAGE_BYTES: Final = 4096
 
 
 @dataclass(slots=True)
@@ -78,3 +84,21 @@ class SegmentIndex:
             for name in dropped:
                 del self._indexed[name]
         return dropped
+
+
+def scan_headers(fd: int, at: int, size: int) -> Iterator[tuple[int, RecordLocation]]:
+    """The dataset id and location of every record from `at` on that ends within the first `size` bytes."""
+    portion = PORTION_BYTES
+    while at + HEADER.size <= size:
+        begin, data = at, os.pread(fd, min(portion, size - at), at)
+        last = begin + len(data) - HEADER.size
+        if at > last:
+            return
+        while at <= last:
+            fields = HEADER.unpack_from(data, at - begin)
+            magic, _, notes_bytes, payload_bytes, rows, dataset_id, tmin, tmax, body_bytes = fields
+            start, at = at, at + HEADER.size + notes_bytes + payload_bytes
+            if magic != MAGIC or payload_bytes == 0 or at > size:
+                return
+            yield dataset_id, RecordLocation(start, at, tmin, tmax, rows, body_bytes)
+        portion = PORTION_BYTES if at - start < PAGE_BYTES else PAGE_BYTES

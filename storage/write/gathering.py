@@ -32,6 +32,7 @@ class Gatherer:
         self._segment = segment
         self._fd = -1
         self._file_bytes = 0
+        self._is_closed = False
         self._start = self._end = segment.size
         self._kept: list[Located] = []
         self._count = 0
@@ -39,6 +40,8 @@ class Gatherer:
 
     def add(self, records: Sequence[tuple[Record, pl.DataFrame]]) -> None:
         """Note records, with their rows, that were made durable in the segment behind those noted before."""
+        if self._is_closed:
+            return
         if not self._count:
             self._restart()
         for record, rows in records:
@@ -78,8 +81,6 @@ class Gatherer:
         self._restart()
 
     def _write(self, records: Sequence[Record]) -> None:
-        if self._file_bytes < 0:
-            return
         if self._fd < 0:
             flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
             self._fd = os.open(gathered_path(str(self._segment.path)), flags, 0o640)
@@ -87,10 +88,10 @@ class Gatherer:
         self._file_bytes += write_buffers(self._fd, [each for each in buffers if len(each)], self._file_bytes)
 
     def close(self) -> None:
-        """Write no more to the file."""
+        """Let go of the file, and gather no more."""
         if self._fd >= 0:
             os.close(self._fd)
-        self._fd = self._file_bytes = -1
+        self._fd, self._is_closed = -1, True
 
 
 def _joined(group: Sequence[tuple[Record, pl.DataFrame]]) -> Record:
