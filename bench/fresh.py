@@ -108,16 +108,14 @@ def world() -> Iterator[Layout]:
         shutil.rmtree(root)
 
 
-def fill(layout: Layout, target: Dataset, shape: Shape, events: int, per_frame: int) -> None:
+def fill(storage: Storage, target: Dataset, shape: Shape, events: int, per_frame: int) -> None:
     """Append so many events, a frame for each `per_frame` of them."""
-    storage = Storage(layout, flush_seconds=3600)
     for portion in range(events // PORTION):
         batch = shape.make(portion)
         for first in range(0, PORTION, per_frame):
             columns = tuple(each.slice(first, per_frame).rechunk() for each in batch.columns)
             at = START + timedelta(milliseconds=portion * PORTION + first)
             storage.append(target, Batch(batch.fields, columns, per_frame), Arrival(at, "192.0.2.1", "bench"))
-    storage.close()
 
 
 def cpu_ms(action: Callable[[], object]) -> float:
@@ -198,11 +196,13 @@ def wanted(name: str, shape: Shape) -> list[str] | None:
 
 def run(layout: Layout, name: str, events: int, per_frame: int, rounds: int) -> None:
     shape, target = SHAPES[name], dataset.create("default", f"{name}-{events}-{per_frame}")
-    fill(layout, target, shape, events, per_frame)
+    storage = Storage(layout, flush_seconds=3600)
+    fill(storage, target, shape, events, per_frame)
     unconverted = staged_bytes(layout) / 1e6
     texts = {each: texts_of(sql, shape, 3 * rounds) for each, sql in QUESTIONS.items()}
     fresh = {each: measure(layout, target, asked) for each, asked in texts.items()}
     shares = {each: parts(layout, target, wanted(each, shape), rounds) for each in QUESTIONS}
+    storage.close()
     convert_all(layout)
     converted = {each: measure(layout, target, asked) for each, asked in texts.items()}
     print(f"{name}, {events:,} events, {per_frame:,} in a frame, {unconverted:.0f} MB", flush=True)

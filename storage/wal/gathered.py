@@ -54,7 +54,7 @@ def encode_gathering(
     return [buffer for each in noted for buffer in encode(each, gathered_name(segment))]
 
 
-def decode_gatherings(data: bytes, at: int, name: str) -> Iterator[Gathering]:
+def decode_gatherings(data: Buffer, at: int, name: str) -> Iterator[Gathering]:
     """The whole gatherings at the beginning of the data, which begins at the offset `at` of its file."""
     records = decode(data, name)
     for first in records:

@@ -72,14 +72,15 @@ def read_gatherings(segment: SegmentRef, at: int) -> Iterator[Gathering]:
 
 
 def _read(fd: int, at: int, name: str) -> Iterator[Gathering]:
-    portion = PORTION_BYTES
-    while data := os.pread(fd, portion, at):
+    # What is decoded keeps nothing of it, and fresh memory for each portion would cost as much as the reading.
+    portion = bytearray(PORTION_BYTES)
+    while size := os.preadv(fd, [portion], at):
         before = at
-        for gathering in decode_gatherings(data, at, name):
+        for gathering in decode_gatherings(memoryview(portion)[:size], at, name):
             yield gathering
             at = gathering.file_end
         if at > before:
             continue
-        if len(data) < portion:
+        if size < len(portion):
             return
-        portion *= 2
+        portion = bytearray(2 * len(portion))

@@ -150,7 +150,7 @@ class Committer:
                 self._gather()
             is_last = is_closing and not batch
             if is_last or self._flush_in() == 0:
-                self._roll()
+                self._offload(self._roll)
             if is_last:
                 return
 
@@ -216,7 +216,7 @@ class Committer:
         segment, self._segment = self._segment, None
         gatherer, self._gatherer = self._gatherer, None
         if gatherer is not None:
-            gatherer.close()
+            gatherer.finish()
         if segment is not None:
             segment.seal()
 

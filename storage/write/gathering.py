@@ -18,7 +18,9 @@ logger = logging.getLogger(__name__)
 # Records with more rows than this cost a query little beside their rows, and gathering them would copy much.
 SMALL_ROWS: Final = 32
 # So many small records become one. Fewer leave a query more records to read, more leave it more that are not gathered.
-RECORDS: Final = 256
+RECORDS: Final = 128
+# At the segment's end fewer are enough: what a query would spend on them pays for a file.
+LAST_RECORDS: Final = 32
 # A gathered record takes this many at least, on the average over its gathering. Of fewer it would save too little.
 LEAST_RECORDS: Final = 16
 # A range with more small records, of too many datasets or schemas for that, is left as it is.
@@ -71,14 +73,19 @@ class Gatherer:
 
     def gather(self) -> None:
         """Write the gathering that is due. A failure is logged: the rows are durable without it."""
-        groups, is_worth_it = list(self._small.values()), self._count >= LEAST_RECORDS * len(self._small)
         try:
-            if is_worth_it:
-                self._write([_joined(group) for group in groups])
+            if self._count >= LEAST_RECORDS * len(self._small):
+                self._write([_joined(group) for group in self._small.values()])
         except Exception:
             logger.exception("small records of the segment %s could not be gathered", self._segment.name)
-            self.close()
+            self._close()
         self._restart()
+
+    def finish(self) -> None:
+        """Gather what is left of the segment, which has ended, and let go of the file."""
+        if self._count >= LAST_RECORDS:
+            self.gather()
+        self._close()
 
     def _write(self, records: Sequence[Record]) -> None:
         if self._fd < 0:
@@ -87,8 +94,7 @@ class Gatherer:
         buffers = encode_gathering(records, self._kept, self._start, self._end, self._segment.name)
         self._file_bytes += write_buffers(self._fd, [each for each in buffers if len(each)], self._file_bytes)
 
-    def close(self) -> None:
-        """Let go of the file, and gather no more."""
+    def _close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
         self._fd, self._is_closed = -1, True

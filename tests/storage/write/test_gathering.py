@@ -30,6 +30,7 @@ LARGE = gathering.SMALL_ROWS + 1
 @pytest.fixture(autouse=True)
 def small_gatherings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathering, "RECORDS", 4)
+    monkeypatch.setattr(gathering, "LAST_RECORDS", 2)
     monkeypatch.setattr(gathering, "LEAST_RECORDS", 2)
 
 
