@@ -6,7 +6,7 @@ Decoded requests are appended so that each frame holds as many events as asked f
 events. Each question goes to a query process's engine without HTTP: one that has read no frame (first), the same once
 more (again), and one beside it (other). Then the rows are converted, and engines that have read nothing are asked.
 
-Printed are ratios of processor time, and the shares of the first query: the snapshot, walking and reading the records
+Printed are ratios of processor time, and the parts of the first query: the snapshot, walking and reading the records
 with their checksums, decoding and joining the columns, and the rest, which is the query. The rows are in memory
 (/dev/shm, where there is one), since a sync for each frame is not what is measured.
 """
@@ -19,7 +19,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -163,7 +163,7 @@ class Parts:
     decoding: float
 
 
-def parts(layout: Layout, target: Dataset, columns: Sequence[str] | None, rounds: int) -> Parts:
+def parts(layout: Layout, target: Dataset, columns: Sequence[str], rounds: int) -> Parts:
     snapshot = take_snapshot(layout, target)
 
     def read() -> None:
@@ -188,10 +188,10 @@ def texts_of(question: str, shape: Shape, count: int) -> list[str]:
     return [question.format(**names, nth=2 + number) for number in range(count)]
 
 
-def wanted(name: str, shape: Shape) -> list[str] | None:
-    """The columns that the question reads, as `parts` has to read them."""
-    read = {"by level": shape.level, "text": shape.text, "number": shape.number}.get(name)
-    return None if read is None else [read.strip('"')]
+def column_of(name: str, shape: Shape) -> list[str]:
+    """The only column of which the question reads all rows; none of the last 100, which reads the newest records."""
+    read = {"by level": shape.level, "text": shape.text, "number": shape.number}
+    return [read[name].strip('"')] if name in read else []
 
 
 def run(layout: Layout, name: str, events: int, per_frame: int, rounds: int) -> None:
@@ -201,13 +201,13 @@ def run(layout: Layout, name: str, events: int, per_frame: int, rounds: int) -> 
     unconverted = staged_bytes(layout) / 1e6
     texts = {each: texts_of(sql, shape, 3 * rounds) for each, sql in QUESTIONS.items()}
     fresh = {each: measure(layout, target, asked) for each, asked in texts.items()}
-    shares = {each: parts(layout, target, wanted(each, shape), rounds) for each in QUESTIONS}
+    shares = {each: parts(layout, target, columns, rounds) for each in QUESTIONS if (columns := column_of(each, shape))}
     storage.close()
     convert_all(layout)
     converted = {each: measure(layout, target, asked) for each, asked in texts.items()}
     print(f"{name}, {events:,} events, {per_frame:,} in a frame, {unconverted:.0f} MB", flush=True)
     for each in QUESTIONS:
-        print(line(each, fresh[each], converted[each], shares[each]), flush=True)
+        print(line(each, fresh[each], converted[each], shares.get(each)), flush=True)
     for staged in list_segments(layout.staging):
         Path(staged.path).unlink()
 
@@ -216,21 +216,16 @@ def staged_bytes(layout: Layout) -> int:
     return sum(each.stat().st_size for each in layout.staging.glob(f"*{SEGMENT_SUFFIX}"))
 
 
-def line(name: str, fresh: Asked, converted: Asked, shares: Parts) -> str:
-    ratios = [
-        fresh.first / converted.first,
-        fresh.again / converted.again,
-        fresh.other / converted.other,
-    ]
-    rest = fresh.first - shares.snapshot - shares.reading - shares.decoding
-    times: Mapping[str, float] = {
-        "snapshot": shares.snapshot,
-        "reading": shares.reading,
-        "decoding": shares.decoding,
-        "query": rest,
-    }
-    cells = "  ".join(f"{what} {value / fresh.first:4.0%}" for what, value in times.items())
-    return f"  {name:<9}" + "".join(f"{each:7.2f}" for each in ratios) + f"   {fresh.first:7.1f} ms  {cells}"
+def line(name: str, fresh: Asked, converted: Asked, shares: Parts | None) -> str:
+    ratios = fresh.first / converted.first, fresh.again / converted.again, fresh.other / converted.other
+    written = "".join(f"{each:7.2f}" for each in ratios)
+    return f"  {name:<9}{written}{fresh.first:8.1f} ms  {'' if shares is None else cells(fresh.first, shares)}".rstrip()
+
+
+def cells(first: float, shares: Parts) -> str:
+    rest = first - shares.snapshot - shares.reading - shares.decoding
+    times = {"snapshot": shares.snapshot, "reading": shares.reading, "decoding": shares.decoding, "query": rest}
+    return "  ".join(f"{what} {value / first:4.0%}" for what, value in times.items())
 
 
 def main() -> None:

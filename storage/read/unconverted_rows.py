@@ -96,12 +96,23 @@ class UnconvertedRows:
         selection = Selection(start, end, columns)
         return [chunk.rows for each in segments for chunk in self._read_segment(dataset_id, each, selection).chunks]
 
+    def locations(self, dataset_id: int, segments: Sequence[SegmentRef]) -> list[RecordLocation]:
+        """Where the dataset's records are, as far as the listing counts them. Raises FileNotFoundError."""
+        self.forget(segments)
+        found: list[RecordLocation] = []
+        for segment in segments:
+            with OpenSegment(segment) as opened:
+                indexed = self.index.update(segment, opened.fd)
+                if indexed.is_cut_by(segment.size):
+                    indexed = _without_gathered(opened)
+                found += indexed.locations(dataset_id, segment.size)
+        return found
+
     def _read_segment(self, dataset_id: int, segment: SegmentRef, selection: Selection) -> SegmentRows:
         with OpenSegment(segment) as opened:
             indexed = self.index.update(segment, opened.fd)
             if indexed.is_cut_by(segment.size):
-                # The listing is older than the gathered records that the index has: the segment's own are read.
-                indexed = SegmentIndex().update(segment, opened.fd)
+                indexed = _without_gathered(opened)
                 return extend(SegmentRows(indexed), indexed.locations(dataset_id, segment.size), opened, selection)
             locations = indexed.locations(dataset_id, segment.size)
             cached = self._segments.get((segment.name, dataset_id))
@@ -121,6 +132,11 @@ class UnconvertedRows:
         if dropped:
             for key in [key for key in self._segments if key[0] in dropped]:
                 self._segments.pop(key, None)
+
+
+def _without_gathered(opened: OpenSegment) -> IndexedSegment:
+    """The index for a listing that counts some rows of gathered records only: the segment's own records are read."""
+    return SegmentIndex().update(opened.segment, opened.fd)
 
 
 def extend(
