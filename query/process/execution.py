@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import polars as pl
 
 from columns import POLARS_TYPES, ColumnType
@@ -303,6 +304,8 @@ def _warm(execution: Execution) -> None:
     """Run one small query: threads, caches and modules start on first use, and the first client must not wait."""
     execution.handle(Parse("SELECT count(*) AS n FROM (VALUES (1), (2)) AS v (a) WHERE a > 1"), _DiscardedOutput())
     execution.handle(Execute({}, 0, Options(), "identity", WARM_BYTES), _DiscardedOutput())
+    # The first array that Polars takes makes it import numpy.ma, for which the first expression would wait 25 ms.
+    pl.Series(np.zeros(1))
 
 
 class _DiscardedOutput:
