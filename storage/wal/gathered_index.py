@@ -4,11 +4,11 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from storage.wal.gathered import Gathering, decode_gatherings, gathered_name, gathered_path
+from storage.wal.gathered import GatheredRange, decode_gathered_ranges, gathered_name, gathered_path
 from storage.wal.index import IndexedSegment, SegmentIndex, scan_headers
 from storage.wal.segments import SegmentRef
 
-# What is read at once. Gatherings that take more are read in larger portions.
+# What is read at once. Ranges that take more are read in larger portions.
 PORTION_BYTES: Final = 256 * 1024
 
 
@@ -16,20 +16,20 @@ class GatheredIndex(SegmentIndex):
     """An index that takes gathered records for those of the segment where there are some."""
 
     def extend(self, indexed: IndexedSegment, segment: SegmentRef, fd: int) -> None:
-        for gathering in read_gatherings(segment, indexed.gathered_end):
-            if gathering.end > segment.size:
+        for found in read_gathered_ranges(segment, indexed.gathered_end):
+            if found.end > segment.size:
                 break
-            indexed.gathered_end = gathering.file_end
-            if gathering.start < indexed.end:
+            indexed.gathered_end = found.file_end
+            if found.start < indexed.end:
                 # Its records are known already, some at least, one by one.
                 continue
-            indexed.add(scan_headers(fd, indexed.end, gathering.start))
-            if indexed.end != gathering.start:
+            indexed.add(scan_headers(fd, indexed.end, found.start))
+            if indexed.end != found.start:
                 # The segment is damaged before it, and nothing behind damage is read.
                 return
-            indexed.add(gathering.located)
-            indexed.end = gathering.end
-            indexed.gathered.append((gathering.start, gathering.end))
+            indexed.add(found.located)
+            indexed.end = found.end
+            indexed.gathered.append((found.start, found.end))
         super().extend(indexed, segment, fd)
 
 
@@ -59,8 +59,8 @@ class OpenSegment:
         return self._gathered_fd
 
 
-def read_gatherings(segment: SegmentRef, at: int) -> Iterator[Gathering]:
-    """The undamaged gatherings of the segment from that offset of the gathered file on; none if there is no file."""
+def read_gathered_ranges(segment: SegmentRef, at: int) -> Iterator[GatheredRange]:
+    """The undamaged ranges of the segment, from that offset of the gathered file on; none if there is no such file."""
     try:
         fd = os.open(gathered_path(segment.path), os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -71,14 +71,14 @@ def read_gatherings(segment: SegmentRef, at: int) -> Iterator[Gathering]:
         os.close(fd)
 
 
-def _read(fd: int, at: int, name: str) -> Iterator[Gathering]:
+def _read(fd: int, at: int, name: str) -> Iterator[GatheredRange]:
     # What is decoded keeps nothing of it, and fresh memory for each portion would cost as much as the reading.
     portion = bytearray(PORTION_BYTES)
     while size := os.preadv(fd, [portion], at):
         before = at
-        for gathering in decode_gatherings(memoryview(portion)[:size], at, name):
-            yield gathering
-            at = gathering.file_end
+        for found in decode_gathered_ranges(memoryview(portion)[:size], at, name):
+            yield found
+            at = found.file_end
         if at > before:
             continue
         if size < len(portion):

@@ -8,7 +8,7 @@ from typing import Final
 import polars as pl
 
 from storage.wal.batches import schema_bytes
-from storage.wal.gathered import Located, encode_gathering, gathered_path
+from storage.wal.gathered import Located, encode_gathered_range, gathered_path
 from storage.wal.locations import RecordLocation
 from storage.wal.records import Record, to_payload
 from storage.wal.segments import Segment, write_buffers
@@ -21,7 +21,7 @@ SMALL_ROWS: Final = 32
 RECORDS: Final = 128
 # At the segment's end fewer are enough: what a query would spend on them pays for a file.
 LAST_RECORDS: Final = 32
-# A gathered record takes this many at least, on the average over its gathering. Of fewer it would save too little.
+# A gathered record takes this many at least, on the average over its range. Of fewer it would save too little.
 LEAST_RECORDS: Final = 16
 # A range with more small records, of too many datasets or schemas for that, is left as it is.
 MOST_RECORDS: Final = 2048
@@ -72,7 +72,7 @@ class Gatherer:
         return self._count >= max(RECORDS, LEAST_RECORDS * len(self._small)) or self._count >= MOST_RECORDS
 
     def gather(self) -> None:
-        """Write the gathering that is due. A failure is logged: the rows are durable without it."""
+        """Write what is due. A failure is logged: the rows are durable without it."""
         try:
             if self._count >= LEAST_RECORDS * len(self._small):
                 self._write([_joined(group) for group in self._small.values()])
@@ -91,7 +91,7 @@ class Gatherer:
         if self._fd < 0:
             flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
             self._fd = os.open(gathered_path(str(self._segment.path)), flags, 0o640)
-        buffers = encode_gathering(records, self._kept, self._start, self._end, self._segment.name)
+        buffers = encode_gathered_range(records, self._kept, self._start, self._end, self._segment.name)
         self._file_bytes += write_buffers(self._fd, [each for each in buffers if len(each)], self._file_bytes)
 
     def _close(self) -> None:

@@ -16,7 +16,7 @@ from storage.read.unconverted_rows import UnconvertedRows
 from storage.upkeep.conversion import remove_converted
 from storage.upkeep.sweep import sweep_staging
 from storage.wal.gathered import gathered_path
-from storage.wal.gathered_index import GatheredIndex, read_gatherings
+from storage.wal.gathered_index import GatheredIndex, read_gathered_ranges
 from storage.wal.index import SegmentIndex
 from storage.wal.records import decode, to_rows
 from storage.wal.segments import Segment, SegmentRef, list_segments
@@ -154,7 +154,7 @@ def test_copy_of_another_segment_is_none(segment: SegmentRef, tmp_path: Path) ->
     content = Path(segment.path).read_bytes()
     other.path.write_bytes(content)
 
-    assert not list(read_gatherings(SegmentRef(other.name, str(other.path), len(content)), 0))
+    assert not list(read_gathered_ranges(SegmentRef(other.name, str(other.path), len(content)), 0))
 
 
 def test_events_are_acknowledged_where_nothing_can_be_gathered(
@@ -185,7 +185,7 @@ def test_records_of_too_many_kinds_are_left_as_they_are(
 def test_listing_within_gathered_records_has_no_fingerprint(segment: SegmentRef, tmp_path: Path) -> None:
     """What the index knows cannot tell which of their rows the listing counts."""
     index = GatheredIndex()
-    first = next(read_gatherings(segment, 0))
+    first = next(read_gathered_ranges(segment, 0))
     whole = Snapshot(str(tmp_path), Schema(1, ()), "p_timestamp", -1, 10**9, (), (segment,))
     cut = Snapshot(
         str(tmp_path),
