@@ -40,12 +40,11 @@ def number(text: str, node: exp.Expr) -> Constant:
 @syntax(
     exp.ByteString,
     exp.RawString,
-    exp.National,
-    form="E'\\t', N'text', $$text$$",
+    form="E'\\t', $$text$$",
     summary="A text with escapes, or without any.",
 )
 def bind_text(node: exp.Expr, block: Block) -> Scalar:
-    """E'...', N'...' and $$...$$: a text."""
+    """E'...' and $$...$$: a text. Not N'...', which is of type character: its last spaces do not count."""
     return Constant(UNKNOWN, str(node.this), position_of(node))
 
 

@@ -65,7 +65,6 @@ ALLOWED: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.Literal: frozenset({"this", "is_string"}),
     exp.ByteString: _UNARY,
     exp.RawString: _UNARY,
-    exp.National: _UNARY,
     exp.Concat: frozenset({"expressions", "coalesce", "safe"}),
     exp.UnicodeString: frozenset({"this", "escape"}),
     exp.JSON: frozenset({"this", "with_", "unique"}),

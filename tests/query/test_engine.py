@@ -51,6 +51,12 @@ def test_unknown_column_names_the_nearest_one_and_its_place() -> None:
     }
 
 
+def test_national_text_is_refused() -> None:
+    """It is of type character (manual, "Character Types"): its last spaces count neither in `=` nor in `length`."""
+    with pytest.raises(UnsupportedSQL):
+        rows("SELECT N'a  ' = 'a'")
+
+
 def test_a_construct_we_lack_is_refused_by_name() -> None:
     with pytest.raises(UnsupportedSQL, match="QUALIFY"):
         rows("SELECT a FROM t QUALIFY true", t=pl.DataFrame({"a": [1]}))
