@@ -84,7 +84,14 @@ class Commands:
         self.transaction.is_batch = False
         if not self.transaction.is_open:
             self._close_portals(kept=True)
+            self.transaction.savepoints.clear()
             self._settings.commit()
+
+    def fail(self) -> None:
+        """An error ends the transaction of its message; a block waits for its own end."""
+        self.transaction.fail()
+        if not self.transaction.is_open:
+            self._settings.roll_back()
 
     def close(self) -> None:
         """End whatever runs."""
@@ -196,13 +203,16 @@ class Commands:
         name = str(node.get("savepoint_name", ""))
         if kind == "ROLLBACK_TO":
             self.transaction.roll_back_to(name)
+            self._settings.roll_back_to(len(self.transaction.savepoints))
             return _done("ROLLBACK")
         self.transaction.require_usable()
         if kind == "SAVEPOINT":
             self.transaction.save(name)
+            self._settings.save()
             return _done("SAVEPOINT")
         if kind == "RELEASE":
             self.transaction.release(name)
+            self._settings.release(len(self.transaction.savepoints))
             return _done("RELEASE")
         raise unsupported("a prepared transaction")
 

@@ -237,7 +237,7 @@ class Session:
             self._fail(PgError("XX000", "the statement failed by an error on our side"))
 
     def _fail(self, error: PgError) -> None:
-        self._commands.transaction.fail()
+        self._commands.fail()
         self._is_skipping = True
         self._connection.send(messages.report(b"E", errors.fields(error)))
         self._connection.flush()

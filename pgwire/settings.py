@@ -207,13 +207,17 @@ class Shown:
 
 
 class SessionSettings:
-    """The parameters of one session. `begin`, `commit` and `roll_back` keep what PostgreSQL keeps."""
+    """The parameters of one session. What is set belongs to a transaction, be it that of one message.
+
+    Source: PostgreSQL's manual, SET: it is undone with its transaction, and with what follows a savepoint.
+    """
 
     def __init__(self, fixed: Mapping[str, str]) -> None:
         self._defaults = {name: value for name, (_, value, _) in PARAMETERS.items()} | dict(fixed)
         self._values: dict[str, str] = {}
         self._before: dict[str, str] | None = None
         self._local: dict[str, str | None] = {}
+        self._saved: list[tuple[dict[str, str], dict[str, str | None]]] = []
 
     def start(self, parameters: Mapping[str, str]) -> None:
         """Take what a client's first message sets; it is the default from now on. Raises PgError.
@@ -230,17 +234,21 @@ class SessionSettings:
         """Raises PgError. Local: until the transaction ends."""
         key = _key(name)
         read = self._read(name, value)
+        self.begin()
         if is_local:
             self._local.setdefault(key, self._values.get(key))
+        else:
+            self._local.pop(key, None)
         self._values[key] = read
 
     def reset(self, name: str | None = None) -> None:
         """Back to the start's value, of one parameter or of all. Raises PgError."""
-        if name is None:
-            self._values.clear()
-            return
-        self.show(name)
-        self._values.pop(_key(name), None)
+        if name is not None:
+            self.show(name)
+        self.begin()
+        for key in list(self._values) if name is None else [_key(name)]:
+            self._values.pop(key, None)
+            self._local.pop(key, None)
 
     def show(self, name: str) -> Shown:
         """Raises PgError for a name that there is not."""
@@ -263,6 +271,7 @@ class SessionSettings:
         return milliseconds(self.show("statement_timeout").value) / 1_000 or None
 
     def begin(self) -> None:
+        """What is set before a BEGIN of the same message is of its transaction."""
         if self._before is None:
             self._before = dict(self._values)
 
@@ -272,13 +281,30 @@ class SessionSettings:
                 self._values.pop(key, None)
             else:
                 self._values[key] = value
-        self._local.clear()
-        self._before = None
+        self._end()
 
     def roll_back(self) -> None:
         if self._before is not None:
             self._values = self._before
+        self._end()
+
+    def save(self) -> None:
+        """At a savepoint; they are numbered from 1."""
+        self._saved.append((dict(self._values), dict(self._local)))
+
+    def release(self, kept: int) -> None:
+        """Forget all savepoints but so many; what was set since stays."""
+        del self._saved[kept:]
+
+    def roll_back_to(self, number: int) -> None:
+        """The savepoint itself stays, to be gone back to again."""
+        self.release(number)
+        values, local = self._saved[-1]
+        self._values, self._local = dict(values), dict(local)
+
+    def _end(self) -> None:
         self._local.clear()
+        self._saved.clear()
         self._before = None
 
     def _read(self, name: str, value: str) -> str:

@@ -1,5 +1,6 @@
 """Statements of a session: what clients of PostgreSQL rely on, and what they are told when something is wrong."""
 
+import contextlib
 import datetime as dt
 import ipaddress
 import threading
@@ -379,6 +380,38 @@ def test_set_show_reset_and_discard(connection: psycopg.Connection):
     connection.execute("DISCARD ALL")
 
     assert connection.execute("SHOW application_name").fetchone() == ("",)
+
+
+@pytest.mark.parametrize(
+    ("statements", "shown"),
+    [
+        (("BEGIN", "SET application_name = 'b'", "ROLLBACK"), "a"),
+        (("BEGIN", "SET application_name = 'b'", "COMMIT"), "b"),
+        (("BEGIN", "SET LOCAL application_name = 'b'", "COMMIT"), "a"),
+        (("BEGIN", "SET LOCAL application_name = 'b'", "SET application_name = 'c'", "COMMIT"), "c"),
+        (("BEGIN", "SET LOCAL application_name = 'b'", "RESET application_name", "COMMIT"), ""),
+        (("BEGIN", "SET application_name = 'b'", "SELECT nope FROM app", "COMMIT"), "a"),
+        (("BEGIN", "SAVEPOINT s", "SET application_name = 'b'", "ROLLBACK TO s", "COMMIT"), "a"),
+        (("BEGIN", "SET application_name = 'b'", "SAVEPOINT s", "SELECT nope", "ROLLBACK TO s", "COMMIT"), "b"),
+        (("BEGIN", "SAVEPOINT s", "SET application_name = 'b'", "RELEASE s", "COMMIT"), "b"),
+        (("BEGIN", "SAVEPOINT s", "SET application_name = 'b'", "RELEASE s", "ROLLBACK"), "a"),
+        (("SET application_name = 'b'; SELECT nope FROM app",), "a"),
+        (("SET application_name = 'b'; BEGIN; SELECT nope FROM app", "ROLLBACK"), "a"),
+        (("SET application_name = 'b'; COMMIT; SELECT nope FROM app",), "b"),
+        (("SET application_name = 'b'; SELECT 1", "SELECT nope FROM app"), "b"),
+        (("BEGIN", "COMMIT AND CHAIN", "SET application_name = 'b'", "ROLLBACK"), "a"),
+    ],
+)
+def test_what_is_set_lasts_as_its_transaction(connection: psycopg.Connection, statements: tuple[str, ...], shown: str):
+    """PostgreSQL's manual: SET; "Message Flow", section "Multiple Statements in a Simple Query"."""
+    connection.execute("SET application_name = 'a'")
+
+    for statement in statements:
+        with contextlib.suppress(psycopg.errors.UndefinedColumn):
+            connection.execute(statement)
+
+    assert connection.execute("SHOW application_name").fetchone() == (shown,)
+    assert connection.info.parameter_status("application_name") == shown
 
 
 def test_set_config_sets(connection: psycopg.Connection):

@@ -61,6 +61,7 @@ def test_a_value_that_would_change_answers_is_refused(settings: SessionSettings,
 
 def test_a_rollback_brings_back_what_was_set_before(settings: SessionSettings):
     settings.set("application_name", "before")
+    settings.commit()
     settings.begin()
     settings.set("application_name", "within")
 
@@ -77,6 +78,42 @@ def test_set_local_ends_with_the_transaction(settings: SessionSettings):
     settings.commit()
 
     assert settings.statement_timeout_seconds() is None
+
+
+def test_a_set_after_a_set_local_outlives_the_transaction(settings: SessionSettings):
+    settings.begin()
+    settings.set("application_name", "local", is_local=True)
+    settings.set("application_name", "set")
+
+    settings.commit()
+
+    assert settings.show("application_name").value == "set"
+
+
+@pytest.mark.parametrize("name", ["application_name", None])
+def test_a_reset_after_a_set_local_outlives_the_transaction(settings: SessionSettings, name: str | None):
+    settings.set("application_name", "before")
+    settings.commit()
+    settings.set("application_name", "local", is_local=True)
+    settings.reset(name)
+
+    settings.commit()
+
+    assert settings.show("application_name").value == ""
+
+
+def test_a_savepoint_can_be_gone_back_to_twice(settings: SessionSettings):
+    settings.begin()
+    settings.set("application_name", "outer", is_local=True)
+    settings.save()
+    for _ in range(2):
+        settings.set("application_name", "inner")
+        settings.roll_back_to(1)
+        assert settings.show("application_name").value == "outer"
+
+    settings.commit()
+
+    assert settings.show("application_name").value == ""
 
 
 def test_reset_goes_back_to_what_the_client_began_with(settings: SessionSettings):
