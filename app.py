@@ -38,6 +38,7 @@ from runtime import Pool, log_failures, offload, repeat
 from serving.flask_app import per_request
 from serving.flask_app.application import APPLICATIONS
 from storage.cluster import host
+from storage.cluster.copying import Copier
 from storage.files import object_cache
 from storage.write.engine import Storage
 from web import console_files, errors
@@ -157,8 +158,9 @@ def _credentials(identity: Access) -> Credentials:
 
 
 def _storage(settings: Settings, identity: Access, meters: Meters, key: PeerKey | None) -> Storage:
+    layout = host.layout(settings.data_dir, settings.storage_url, key)
     return Storage(
-        replace(host.layout(settings.data_dir, settings.storage_url, key), cached=object_cache.limits(settings)),
+        replace(layout, cached=object_cache.limits(settings)),
         generation=identity.generation,
         # Acknowledgements must not queue behind decoding, so commits have a thread of their own.
         offload=Pool(1).run,
@@ -168,6 +170,7 @@ def _storage(settings: Settings, identity: Access, meters: Meters, key: PeerKey 
         disk_high_water_percent=settings.disk_high_water_percent,
         disk_low_water_percent=settings.disk_low_water_percent,
         on_commit=meters.committed,
+        copier=Copier(layout.node, key) if settings.second_copy and key else None,
     )
 
 

@@ -138,6 +138,12 @@ class Settings:
         "with several hosts: whether questions are refused while one cannot be asked; `answer`: SQL and PromQL are"
         " answered without what only that host has, and say so in the header `X-Weir-Gap`",
     )
+    second_copy: bool = setting(
+        _boolean,
+        False,
+        "with several hosts: whether another host has a copy of every event on its disk before it is acknowledged;"
+        " without another host that lives, nothing is taken",
+    )
     admin_username: str = setting(str, "admin", "name of the first administrator")
     admin_password: str | None = setting(
         str, None, "password of the first administrator; unset: generated and printed once", secret=True
@@ -285,6 +291,8 @@ class Settings:
                 "WEIR_ADVERTISE_URL makes this one of several hosts, which share PostgreSQL and a bucket: "
                 "set WEIR_DATABASE_URL and WEIR_STORAGE_URL too"
             )
+        if self.second_copy and self.advertise_url is None:
+            raise InvalidSetting("WEIR_SECOND_COPY needs other hosts: set WEIR_ADVERTISE_URL too")
         if (self.pg_tls_cert is None) != (self.pg_tls_key is None):
             raise InvalidSetting("WEIR_PG_TLS_CERT and WEIR_PG_TLS_KEY belong together: set both or none")
         if self.disk_low_water_percent > self.disk_high_water_percent:

@@ -37,10 +37,9 @@ def cpu_ms(function: Callable[[], object], times: int = TAKES) -> float:
     return statistics.median(runs)
 
 
-def neighbour(root: Path, url: str) -> Service:
-    """The other host. Its bucket is away, so that nothing is converted."""
-    port = free_port()
-    environment = {
+def environment_of(url: str, port: int) -> dict[str, str]:
+    """Of one of several hosts. Its bucket is away, so that nothing is converted."""
+    return {
         "WEIR_DATABASE_URL": url,
         "WEIR_ADMIN_USERNAME": ADMIN[0],
         "WEIR_ADMIN_PASSWORD": ADMIN[1],
@@ -53,8 +52,13 @@ def neighbour(root: Path, url: str) -> Service:
         "AWS_SECRET_ACCESS_KEY": "none",
         "AWS_REGION": "us-east-1",
     }
+
+
+def neighbour(root: Path, url: str) -> Service:
+    """The other host."""
+    port = free_port()
     root.mkdir()
-    return Service(root, environment, workers=1, port=port).start()
+    return Service(root, environment_of(url, port), workers=1, port=port).start()
 
 
 def snapshots(layout: Layout, there: Service) -> None:

@@ -20,8 +20,8 @@ from columns import ColumnType, Field
 from embedded_postgres import server
 from models import column, dataset, file
 from models.base import bind, connection, database, migrate
-from models.dataset import Dataset
-from models.file import HOUR_NS, Bounds, File
+from models.values.dataset import Dataset
+from models.values.file import HOUR_NS, Bounds, File
 from storage.context import Layout
 from storage.files.file_schema import FORMAT
 from storage.lake.catalog import load

@@ -14,6 +14,7 @@ class Process:
     command: bytes
 
 
+QUERY = b"query.process.worker"
 Usage = dict[int, tuple[str, float]]
 
 
@@ -31,6 +32,14 @@ def usage(session: int, data_dir: Path) -> Usage:
     return found
 
 
+def kinds(session: int, data_dir: Path) -> dict[int, str]:
+    """The group of each process, where query processes, whoever owns them, and the master are groups too."""
+    processes = _processes()
+    named = {pid: group for pid, (group, _) in usage(session, data_dir).items()}
+    queries = {pid: "queries" for pid in named if pid in processes and QUERY in processes[pid].command}
+    return named | queries | {session: "master"}
+
+
 def spent(before: Usage, after: Usage) -> dict[str, float]:
     """Seconds by group between the two, but for processes that have ended."""
     total: dict[str, float] = defaultdict(float)
@@ -44,7 +53,7 @@ def _group(process: Process, processes: dict[int, Process], master: int) -> str:
         return "alerting"
     if b"storage.upkeep.maintenance" in process.command:
         return "maintenance"
-    if b"query.process.worker" in process.command:
+    if QUERY in process.command:
         parent = processes.get(process.parent)
         return "queries" if parent is not None and b"alerting.process" in parent.command else "others"
     return "workers" if process.parent == master else "others"

@@ -15,9 +15,8 @@ from ingest.remote_write.plain import parsed
 from models import column, metric_metadata
 from promql.labels import METRIC_NAME
 from promql.tree import Matcher
-from query.metrics.lookups import MetricQuestion
 from query.metrics.otlp_names import family_name, is_otlp
-from query.metrics.remote_read import ReadQuery
+from query.metrics.questions import MetricQuestion, ReadQuery
 from query.process.messages import Source
 from query.process.metric_messages import Expression
 from query.service import Question, ReadOptions

@@ -5,9 +5,7 @@ cannot, after which it never widens. So a schema that was read earlier is always
 administrator drops a column, which `Dataset.columns_dropped` tells.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Collection, Sequence
 
 from peewee import BigIntegerField, BooleanField, CompositeKey, IntegerField, TextField
 
@@ -16,9 +14,13 @@ from errors import ColumnNotFound, DatasetNotFound, InvalidRequest, TooManyColum
 from models.base import Table, connection, database
 from models.generation import changing
 from models.stored_name import stored_name
-
-TIMESTAMP: Final = "p_timestamp"
-ARRIVAL_PREFIX: Final = "p_"
+from models.values.column import ARRIVAL_PREFIX as ARRIVAL_PREFIX
+from models.values.column import TIMESTAMP as TIMESTAMP
+from models.values.column import Change as Change
+from models.values.column import Column as Column
+from models.values.column import Limits as Limits
+from models.values.column import Schema as Schema
+from models.values.column import arrange as arrange
 
 
 class ColumnRow(Table):
@@ -34,81 +36,6 @@ class ColumnRow(Table):
     class Meta:
         table_name = "dataset_column"
         primary_key = CompositeKey("dataset_id", "id")
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A stored column. `holds_large`: it may hold integers beyond ±2^53 and therefore never widens.
-
-    `name` is what people call it and `stored` what files do, by default the same. `id` is never used again in its
-    dataset; `added_by` is who sent it first, as `Arrival.sender` says, None: nobody's doing. `widened` numbers the
-    columns of a dataset that widened, in the order in which they did; 0: it did not.
-    """
-
-    name: str
-    type: ColumnType
-    holds_large: bool = False
-    stored: str = ""
-    id: int = 0
-    added_by: str | None = None
-    widened: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "stored", self.stored or self.name)
-
-
-@dataclass(frozen=True)
-class Schema:
-    """The columns of one dataset at one moment, in the order in which `SELECT *` and the schema endpoint show them."""
-
-    dataset_id: int
-    columns: tuple[Column, ...]
-    by_name: Mapping[str, Column] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "by_name", {column.name: column for column in self.columns})
-
-    @property
-    def last_widening(self) -> int:
-        """The number of the column that widened last: rows of this schema's types have the wider type of it."""
-        return max((column.widened for column in self.columns), default=0)
-
-    def stored(self, name: str | None) -> str | None:
-        """What files call the column of that name; None if there is none."""
-        column = None if name is None else self.by_name.get(name)
-        return None if column is None else column.stored
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How many columns a dataset may have, how many one request may add, and how many one sender may have added."""
-
-    columns: int = 1000
-    new: int = 500
-    own: int = 800
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a batch needs of a schema before it can be stored."""
-
-    add: tuple[Field, ...] = ()
-    widen: tuple[str, ...] = ()
-    hold_large: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.add or self.widen or self.hold_large)
-
-
-def arrange(columns: Iterable[Column]) -> tuple[Column, ...]:
-    """`p_timestamp`, then what events brought in order of first appearance, then the other `p_` columns."""
-    return tuple(sorted(columns, key=_rank))
-
-
-def _rank(column: Column) -> int:
-    if column.name == TIMESTAMP:
-        return 0
-    return 2 if column.name.startswith(ARRIVAL_PREFIX) else 1
 
 
 def schema(dataset_id: int) -> Schema:

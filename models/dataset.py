@@ -15,13 +15,9 @@ from models.base import Table, connection, database
 from models.column import TIMESTAMP
 from models.generation import changing
 from models.stored_name import is_plain
-
-DEFAULT_TENANT: Final = "default"
-ARRIVAL_COLUMNS: Final = (
-    Field(TIMESTAMP, ColumnType.TIMESTAMP_US),
-    Field("p_src_ip", ColumnType.UTF8),
-    Field("p_user_agent", ColumnType.UTF8),
-)
+from models.values.dataset import ARRIVAL_COLUMNS as ARRIVAL_COLUMNS
+from models.values.dataset import DEFAULT_TENANT as DEFAULT_TENANT
+from models.values.dataset import Dataset as Dataset
 
 TIMESTAMP_TYPES: Final = (ColumnType.TIMESTAMP_US, ColumnType.TIMESTAMP_NS)
 
@@ -46,37 +42,6 @@ class DatasetRow(Table):
 
     class Meta:
         table_name = "dataset"
-
-
-@dataclass(frozen=True, slots=True)
-class Dataset:
-    """A dataset as it was when read. A dataset that is deleted and created again has another `id`.
-
-    A schema that was read when `columns_dropped` was another number may name columns that are gone.
-    `is_lookup`: its rows have no time of their own, so neither a query's range nor retention applies to them.
-    `time_stored`: what files call the time column. `times_from`: where they have the times of rows that were stored
-    before the dataset had a time column of its own (storage/write/event_time.py).
-    `indexed_columns`: those whose texts are indexed; None: they are chosen by their texts.
-    `deduplication_seconds`: for how long a body that its sender repeats is recognised; None: not at all.
-    """
-
-    id: int
-    tenant: str
-    name: str
-    time_column: str
-    custom_partition: str | None
-    static_schema: bool
-    telemetry_type: str
-    created_at: datetime
-    columns_dropped: int = 0
-    is_lookup: bool = False
-    time_stored: str = ""
-    times_from: str | None = None
-    indexed_columns: tuple[str, ...] | None = None
-    deduplication_seconds: int | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "time_stored", self.time_stored or self.time_column)
 
 
 @dataclass(frozen=True, slots=True)

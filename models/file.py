@@ -1,7 +1,7 @@
 """The manifest: which Parquet files hold a dataset's events, and until when a removed one stays on disk."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from dataclasses import replace as replaced
 from datetime import datetime
 from typing import Any, Final
@@ -10,12 +10,9 @@ from peewee import BigIntegerField, BooleanField, IntegerField, ModelSelect, Sma
 from playhouse.postgres_ext import BinaryJSONField, DateTimeTZField
 
 from models.base import Table, connection, database
-
-HOUR_NS: Final = 3_600 * 10**9
-
-Value = str | int | float | bool | None
-# Least and greatest value (or bounds of them; null: unknown) and the number of nulls of a column.
-Bounds = tuple[Value, Value, int]
+from models.values.file import HOUR_NS as HOUR_NS
+from models.values.file import Bounds as Bounds
+from models.values.file import File as File
 
 
 class FileRow(Table):
@@ -56,35 +53,6 @@ PLAIN: Final = (
     FileRow.index_bytes,
 )
 PLAIN_NAMES: Final = ", ".join(each.column_name for each in PLAIN)
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A Parquet file: path below the data directory; first and last time in it (ns since 1970, both inclusive).
-
-    `stats` has the columns that were asked for when the file was looked up, all of them when it was made. `format`
-    says in which form its columns are (storage/files/file_schema.py), and `widened` up to which of its dataset's
-    widened columns have their wider type in it (`Column.widened`). Of `bytes` the `index_bytes` from `index_start` on
-    are its text index (storage/files/text_index.py); 0: it has none.
-    """
-
-    path: str
-    dataset_id: int
-    tmin: int
-    tmax: int
-    rows: int
-    bytes: int
-    body_bytes: int = 0
-    level: int = 0
-    format: int = 0
-    widened: int = 0
-    index_start: int = 0
-    index_bytes: int = 0
-    stats: dict[str, Bounds] = field(default_factory=dict, hash=False)
-
-    @property
-    def directory(self) -> str:
-        return self.path.rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)

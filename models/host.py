@@ -130,4 +130,6 @@ def drop(name: str) -> Host:
         ).fetchone()
         if dropped is None:
             raise HostLives(f"host {name} gave a sign of life within the last {LIVING_SECONDS:.0f} s: stop it first")
+        # The copies that it keeps are given up with it, so that their owners need not wait for it.
+        database.execute_sql("DELETE FROM segment_copy WHERE holder = %s", (name,))
         return host

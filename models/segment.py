@@ -87,10 +87,17 @@ def _count(ingested: Ingested) -> None:
 
 
 def converted_before(node: str, moment: datetime) -> list[str]:
-    """The node's segments that were converted before `moment`."""
+    """The node's segments that were converted before `moment`, without those of which another host keeps a copy.
+
+    That host learns from the row here that its copy is not needed.
+    """
     with connection():
-        rows = SegmentRow.select(SegmentRow.name).where((SegmentRow.node == node) & (SegmentRow.converted_at < moment))
-        return [row.name for row in rows]
+        rows = database.execute_sql(
+            "SELECT name FROM segment WHERE node = %s AND converted_at < %s"
+            " AND NOT EXISTS (SELECT FROM segment_copy c WHERE c.segment = name)",
+            (node, moment),
+        )
+        return [name for (name,) in rows.fetchall()]
 
 
 def forget(names: Sequence[str]) -> None:

@@ -34,6 +34,7 @@ from processes.background import start
 from processes.child import Wait
 from serving import shared_counters
 from storage.cluster import host
+from storage.cluster.copying import Copier
 from storage.files import object_cache
 from storage.write.engine import Storage
 from web.audit_record import NOBODY, WRONG_PASSWORD, Asked, Deed, target_of_guess, write
@@ -104,6 +105,7 @@ def _storage(settings: Settings, identity: access.Access, meters: Meters) -> Sto
         disk_high_water_percent=settings.disk_high_water_percent,
         disk_low_water_percent=settings.disk_low_water_percent,
         on_commit=meters.committed,
+        copier=Copier(layout.node, key) if settings.second_copy and key else None,
     )
 
 

@@ -18,7 +18,7 @@ from pgwire import messages
 from pgwire.connection import Connection, Tls
 from pgwire.errors import LOGIN_REFUSED, Fatal
 from pgwire.messages import CancelRequest, EncryptionRequest, Startup
-from query.syntax.identifiers import DATABASE
+from query.pg.catalogue_names import DATABASE
 from storage.write.arrival import Arrival
 
 logger = logging.getLogger(__name__)

@@ -11,8 +11,7 @@ from typing import Final
 from config import Settings
 from errors import DatasetNotFound, Forbidden, InternalError, InvalidRequest, QueryNotFound, StorageUnavailable
 from query.fault import unsupported
-from query.metrics.lookups import MetricQuestion
-from query.metrics.remote_read import ReadQuery
+from query.metrics.questions import MetricQuestion, ReadQuery
 from query.parameters import Parameter
 from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Route, Source
 from query.process.metric_messages import (

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol
 
-from storage.names import directory, mirrors
+from storage.names import copies, directory, mirrors
 from storage.wal.segments import SegmentRef
 
 # More than a host has within the grace; what is forgotten is asked again.
@@ -106,6 +106,11 @@ class Layout:
     def mirrors(self) -> Path:
         """The directory of what was read of other hosts' segments."""
         return mirrors(self.root)
+
+    @property
+    def copies(self) -> Path:
+        """The directory of the copies that this host keeps of other hosts' segments."""
+        return copies(self.root)
 
     @property
     def leader(self) -> Path:

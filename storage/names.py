@@ -38,6 +38,11 @@ def mirrors(root: Path) -> Path:
     return root / "staging" / "peers"
 
 
+def copies(root: Path) -> Path:
+    """The directory, in the data directory, of the copies that this host keeps of other hosts' segments."""
+    return root / "staging" / "copies"
+
+
 def require_stored(path: str) -> str:
     """The path, if it can be that of a Parquet file of ours. Raises StorageUnavailable: it is from a forged database.
 

@@ -71,7 +71,8 @@ MAY_IMPORT = {
     | {"certifi", "marshmallow", "orjson", "ulid"},
     "auth": {"models", "argon2", "cryptography", "joserfc", "requests", "ulid"},
     # The positions of live tails are sealed: they would tell how much others store.
-    "query": {"processes", "promql", "storage", "cramjam", "cryptography", "numpy", "orjson", "polars", "sqlglot"},
+    "query": {"processes", "promql", "storage"}
+    | {"cramjam", "cryptography", "isal", "numpy", "orjson", "polars", "sqlglot"},
     # A language of its own: text to tree, and the tree over arrays of series and steps. It knows no storage and no
     # query process, so that Prometheus' own tests of the language can judge it alone.
     "promql": {"numpy", "polars", "promql_parser"},
@@ -242,6 +243,19 @@ def test_only_models_runs_sql_on_the_catalogue():
     ]
 
     assert offenders == []
+
+
+def test_values_know_no_table():
+    """A query process gets them and loads no database client (docs/decisions/query-processes.md)."""
+    strangers = {
+        (module, name)
+        for module, path in MODULES.items()
+        if module.startswith("models.values")
+        for name in _imported(path)
+        if name.split(".")[0] not in {*EVERYWHERE, *sys.stdlib_module_names} and not name.startswith("models.values")
+    }
+
+    assert strangers == set()
 
 
 def test_no_module_imports_inside_a_function():

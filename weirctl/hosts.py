@@ -7,9 +7,10 @@ from dataclasses import asdict
 import click
 
 from config import Settings
-from models import host
+from models import host, segment_copy
 from models.host import Host
 from storage.backup.data_dir import database, open_data_dir
+from weirctl.client import Refused
 from weirctl.printing import note, show
 
 COLUMNS = ["name", "state", "url", "started_at", "seen_at", "left_at", "dropped_at"]
@@ -46,8 +47,17 @@ def drop_host(name: str, yes: bool) -> None:
                 abort=True,
                 err=True,
             )
+        _require_converted_copies(name)
         host.drop(name)
     note(f"host {name} is dropped; queries are answered without what only it has")
+
+
+def _require_converted_copies(name: str) -> None:
+    """Other hosts that keep copies of what it took convert them by themselves, half a minute after it was lost."""
+    waiting = segment_copy.waiting_of(name)
+    if waiting:
+        told = ", ".join(f"host {holder} keeps {count}" for holder, count in waiting)
+        raise Refused(f"copies of what host {name} took are still being converted ({told}): try again in a minute")
 
 
 def _row(each: Host) -> dict[str, str | None]:

@@ -12,7 +12,7 @@ from typing import Final
 from promql.merging import merged
 from promql.series import Samples
 from query.metrics.series import nothing
-from storage.read.snapshot import File
+from storage.read.contents import File
 
 MIB: Final = 1024 * 1024
 # What a process keeps beyond its queries must stay well below what it may retain (query/process/pool.py).

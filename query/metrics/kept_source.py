@@ -9,7 +9,7 @@ from promql.series import Samples
 from promql.tree import Matcher
 from query.metrics.kept_samples import KeptSamples
 from query.metrics.series import NS_PER_MS, MetricSource
-from storage.read.snapshot import File, Snapshot
+from storage.read.contents import File, Snapshot
 
 Matchers = tuple[Matcher, ...]
 

@@ -7,7 +7,7 @@ from typing import Final
 import metric_columns
 from columns import ColumnType
 from promql.labels import METRIC_NAME
-from storage.read.snapshot import Column
+from storage.read.contents import Column
 
 NAME_COLUMN: Final = metric_columns.METRIC_NAME
 TIME_COLUMN: Final = "time_unix_nano"

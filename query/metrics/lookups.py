@@ -1,29 +1,14 @@
 """Answers about label sets: series, label names and values, cardinality (web/api/v1/api.go)."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import polars as pl
 
 from promql.labels import METRIC_NAME
+from query.metrics.questions import MetricQuestion
 from storage.exactly import exactly
 
 _COUNT: Final = "\0count"
-
-
-@dataclass(frozen=True, slots=True)
-class MetricQuestion:
-    """What is asked of label sets. `kind`: series, labels, values, label_names, label_values, active_series or tsdb.
-
-    `selectors` are texts; `label` is the one that is asked for, or the focus of `tsdb`; `limit` 0: all.
-    """
-
-    kind: str
-    selectors: tuple[str, ...]
-    start_ms: int | None
-    end_ms: int | None
-    label: str = ""
-    limit: int = 0
 
 
 def answer(lookup: MetricQuestion, sets: pl.DataFrame) -> tuple[Any, bool]:

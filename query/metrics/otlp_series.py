@@ -24,7 +24,7 @@ from query.metrics.otlp_names import label_name, metric_name
 from query.metrics.series import NS_PER_MS, MetricTable, between, histogram_of, nothing, text_of
 from query.metrics.summaries import FIRST, LAST
 from storage.exactly import exactly
-from storage.read.snapshot import Column
+from storage.read.contents import Column
 
 _DESCRIPTOR: Final = ("metric_name", "metric_unit", "metric_type", "is_monotonic")
 # What divides a histogram, and a summary, into series.

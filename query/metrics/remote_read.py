@@ -5,13 +5,11 @@ Messages are written by hand: a query process has no protobuf library, and these
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from promql.histogram import Hint, Histogram
 from promql.labels import Labels
 from promql.series import Samples
-from promql.tree import Matcher
 from query.metrics.crc32c import crc32c
 from query.metrics.histogram_chunk import encode_histograms, is_continued, spans
 from query.metrics.xor_chunk import encode_chunk
@@ -24,15 +22,6 @@ _HINTS: Final = {Hint.UNKNOWN: 0, Hint.RESET: 1, Hint.NOT_RESET: 2, Hint.GAUGE: 
 # As many as Prometheus cuts its own chunks at.
 _SAMPLES_PER_CHUNK: Final = 120
 _XOR, _FLOAT_HISTOGRAM = 1, 3
-
-
-@dataclass(frozen=True, slots=True)
-class ReadQuery:
-    """One query of a remote-read request; both times are included."""
-
-    matchers: tuple[Matcher, ...]
-    start_ms: int
-    end_ms: int
 
 
 def query_result(samples: Samples) -> bytes:

@@ -27,7 +27,7 @@ from query.metrics.label_columns import (
     stored_names,
 )
 from storage.exactly import exactly
-from storage.read.snapshot import Column
+from storage.read.contents import Column
 
 NS_PER_MS: Final = 1_000_000
 # Names of the helper columns; stored names have no NUL.

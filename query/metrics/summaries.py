@@ -14,7 +14,7 @@ from promql.tree import Matcher
 from query.metrics.label_columns import TIME_COLUMN, LabelColumn, label_columns
 from query.metrics.series import NS_PER_MS, label_texts, matching_rows
 from storage.exactly import exactly
-from storage.read.snapshot import Column
+from storage.read.contents import Column
 
 # What a process keeps beyond its queries must stay well below what it may retain (query/process/pool.py).
 MOST_BYTES: Final = 96 * 1024 * 1024

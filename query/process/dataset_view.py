@@ -7,7 +7,7 @@ from columns import POLARS_TYPES, ColumnType
 from query.plan.conditions import Conditions
 from query.plan.environment import Schema, schema_of
 from query.process.messages import Source
-from storage.read.snapshot import Column, Snapshot
+from storage.read.contents import Column, Snapshot
 
 
 @dataclass(frozen=True, slots=True)

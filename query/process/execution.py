@@ -37,10 +37,10 @@ from query.results.options import Format, Options
 from query.syntax.parse import Statement
 from storage.exactly import exactly
 from storage.files.text_conditions import TextConditions
+from storage.read.contents import Column, Snapshot
 from storage.read.fingerprint import is_outside_range
 from storage.read.scan import SnapshotExpired, scan
 from storage.read.small_files import SmallFiles
-from storage.read.snapshot import Column, Snapshot
 from storage.read.text_search import TextSearch
 from storage.read.unconverted_rows import UnconvertedRows
 

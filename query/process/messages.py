@@ -8,7 +8,7 @@ from typing import Final
 
 from query.parameters import Parameter
 from query.results.options import Options
-from storage.read.snapshot import Column, Snapshot
+from storage.read.contents import Column, Snapshot
 
 Tags = frozenset[tuple[str, str]]
 

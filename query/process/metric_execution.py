@@ -24,9 +24,10 @@ from query.metrics.exemplars import exemplars
 from query.metrics.kept_samples import MOST_ROWS, KeptSamples
 from query.metrics.kept_source import KeptSource
 from query.metrics.label_columns import NAME_COLUMN, TIME_COLUMN
-from query.metrics.lookups import MetricQuestion, answer
+from query.metrics.lookups import answer
 from query.metrics.otlp_names import is_otlp
 from query.metrics.otlp_series import OtlpSource, summarize_points
+from query.metrics.questions import MetricQuestion
 from query.metrics.remote_read import query_result, read_response, streamed
 from query.metrics.series import MetricSource, MetricTable, is_metric_name
 from query.metrics.summaries import LabelSummaries, label_sets, summarize
@@ -47,7 +48,7 @@ from query.process.protocol import Answer
 from query.process.worker import Output
 from query.results.content_coding import Coded
 from storage.files.statistics import Condition
-from storage.read.snapshot import Column, File, Snapshot
+from storage.read.contents import Column, File, Snapshot
 
 # How many warnings and infos an answer has (web/api/v1/api.go).
 MOST_NOTES: Final = 10

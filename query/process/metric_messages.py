@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from query.metrics.lookups import MetricQuestion
-from query.metrics.remote_read import ReadQuery
+from query.metrics.questions import MetricQuestion, ReadQuery
 from query.process.messages import Source
 
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from query.lower.first_by_time import FirstByTime
 from storage.files.row_range import RowRange
-from storage.read.snapshot import File, Snapshot
+from storage.read.contents import File, Snapshot
 from storage.times import UNIT_NS
 
 # What is read in vain if the rows are too few: the filters' columns of this share of all rows.

@@ -11,8 +11,8 @@ from query.plan.conditions import Conditions
 from query.process.messages import Tags
 from storage.exactly import exactly
 from storage.files.statistics import COMPARES, Condition
+from storage.read.contents import Snapshot
 from storage.read.scan import scan
-from storage.read.snapshot import Snapshot
 from storage.read.unconverted_rows import UnconvertedRows
 
 # What every row of every dataset has, whoever sent it.

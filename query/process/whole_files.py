@@ -16,7 +16,7 @@ from query.plan.tree import Query, Scalar
 from query.plan.whole_files import KnownCall, WholeFiles, of_whole_files, with_known_parts
 from query.process.dataset_view import DatasetView
 from storage.files.statistics import Extremes, exact_bounds
-from storage.read.snapshot import File, Snapshot
+from storage.read.contents import File, Snapshot
 from storage.times import UNIT_NS
 
 

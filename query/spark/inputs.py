@@ -16,8 +16,8 @@ from query.plan.tree import Field
 from query.spark import messages, types
 from storage.exactly import exactly
 from storage.files.file_schema import FORMAT
+from storage.read.contents import File, Snapshot
 from storage.read.scan import scan
-from storage.read.snapshot import File, Snapshot
 from storage.read.unconverted_rows import UnconvertedRows
 
 _DDL: Final = {

@@ -5,9 +5,8 @@ from typing import Final
 
 from sqlglot import exp
 
-# Where a client of PostgreSQL finds datasets.
-DATABASE: Final = "weir"
-SCHEMA: Final = "public"
+from query.pg.catalogue_names import DATABASE, SCHEMA
+
 _LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from query.process.messages import Tags
-from storage.read.snapshot import Schema
+from storage.read.contents import Schema
 from storage.wal.segments import SegmentRef
 
 

@@ -93,17 +93,13 @@ class PeerClient:
                 return self._send_on(connection, peer, body)
             except (OSError, HTTPException):
                 connection.close()
-        return self._send_on(_connect(peer.url), peer, body)
+        return self._send_on(connect(peer.url), peer, body)
 
     def _send_on(self, connection: HTTPConnection, peer: Host, body: bytes) -> tuple[HTTPConnection, HTTPResponse, str]:
         path = address(peer.name)
-        moment = f"{time.time():.3f}"
-        digest = digest_of(body)
-        signature = self._signer.sign(moment.encode(), path.encode(), digest.encode())
-        headers = {TIME_HEADER: moment, DIGEST_HEADER: digest, SIGNATURE_HEADER: signature}
-        headers["Content-Type"] = "application/json"
+        headers = signed_headers(self._signer, path, digest_of(body)) | {"Content-Type": "application/json"}
         connection.request("POST", urlsplit(peer.url or "").path.rstrip("/") + path, body, headers)
-        return connection, connection.getresponse(), signature
+        return connection, connection.getresponse(), headers[SIGNATURE_HEADER]
 
     def _read(self, answer: HTTPResponse, signature: str) -> tuple[Offered, ...]:
         """The first line of the answer, which the peer has signed for this very request. Raises ValueError."""
@@ -113,6 +109,13 @@ class PeerClient:
         if not self._signer.signed(answer.headers.get(SIGNATURE_HEADER, ""), signature.encode(), line):
             raise ValueError("what answers there is not of this deployment")
         return tuple(Offered(str(name), int(size), int(offset)) for name, size, offset in json.loads(line))
+
+
+def signed_headers(signer: Signer, path: str, digest: str) -> dict[str, str]:
+    """What proves that a host of the deployment asks this now, with a body of that digest."""
+    moment = f"{time.time():.3f}"
+    signature = signer.sign(moment.encode(), path.encode(), digest.encode())
+    return {TIME_HEADER: moment, DIGEST_HEADER: digest, SIGNATURE_HEADER: signature}
 
 
 def digest_of(body: bytes) -> str:
@@ -125,7 +128,8 @@ def address(node: str) -> str:
     return f"/api/v1/internal/hosts/{node}/segments"
 
 
-def _connect(url: str) -> HTTPConnection:
+def connect(url: str) -> HTTPConnection:
+    """A connection to a host, made with its first request."""
     parts = urlsplit(url)
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     return kind(parts.hostname or "", parts.port, timeout=PATIENCE_SECONDS)

@@ -20,7 +20,7 @@ from nanoarrow import Type
 from nanoarrow.c_array_stream import CArrayStream
 from nanoarrow.ipc import StreamWriter
 
-from models.column import Schema
+from models.values.column import Schema
 
 # Field ids of list elements: that of the list and this. A dataset never makes so many columns.
 ELEMENT_IDS: Final = 1_000_000_000

@@ -17,7 +17,7 @@ from typing import Final
 
 from config import Settings
 from errors import StorageUnavailable
-from models.file import File
+from models.values.file import File
 from processes.locks import wait_for_lock
 from storage.context import CacheLimits, Layout
 from storage.files.disk_watermark import used_percent

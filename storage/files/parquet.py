@@ -10,9 +10,9 @@ from typing import Final
 import polars as pl
 
 from columns import POLARS_TYPES
-from models.column import Schema
-from models.dataset import Dataset
-from models.file import HOUR_NS, File
+from models.values.column import Schema
+from models.values.dataset import Dataset
+from models.values.file import HOUR_NS, File
 from storage.context import Layout
 from storage.exactly import exactly
 from storage.files.file_schema import (

@@ -12,8 +12,8 @@ import polars as pl
 
 from errors import InternalError
 from metric_columns import METRIC_NAME, METRICS, labels_of
-from models.column import Schema
-from models.dataset import Dataset
+from models.values.column import Schema
+from models.values.dataset import Dataset
 from storage.exactly import exactly
 from storage.files.file_schema import SERIES_HASH
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeGuard
 
 import polars as pl
 
-from models.file import Bounds, File, Value
+from models.values.file import Bounds, File, Value
 
 # Longer texts are cut: the manifest is read whole, and a prefix rules out nearly as much.
 MOST_CHARACTERS: Final = 32

@@ -17,7 +17,7 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from errors import StorageUnavailable
-from models.file import File
+from models.values.file import File
 from storage.context import Layout
 from storage.durable_files import make_directory, sync_directory
 from storage.files.object_cache import Cache

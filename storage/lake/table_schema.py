@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from columns import ColumnType
 from metric_columns import METRIC_NAME, METRICS
-from models.column import TIMESTAMP, Column, Schema
-from models.dataset import Dataset
-from models.file import HOUR_NS, Value
 from models.stored_name import is_plain
+from models.values.column import TIMESTAMP, Column, Schema
+from models.values.dataset import Dataset
+from models.values.file import HOUR_NS, Value
 from storage.files.file_schema import ELEMENT_IDS
 from storage.files.statistics import MOST_CHARACTERS
 

@@ -10,8 +10,8 @@ import polars as pl
 
 from errors import StorageUnavailable
 from models import dataset_totals
-from models.dataset import Dataset
 from models.dataset_totals import Day, Total
+from models.values.dataset import Dataset
 from storage.context import Layout
 from storage.read.listing import list_unconverted
 from storage.times import to_us, within

@@ -8,8 +8,8 @@ import os
 from dataclasses import dataclass
 from typing import Final
 
-from models.column import Schema
-from storage.read.snapshot import Snapshot
+from models.values.column import Schema
+from storage.read.contents import Snapshot
 from storage.wal.index import SegmentIndex
 
 # A dataset that gets more records than this in a window has new ones at every query, so a fingerprint is of no use.

@@ -12,15 +12,15 @@ from polars.io.plugins import register_io_source
 
 from columns import POLARS_TYPES
 from errors import InternalError
-from models.file import File
+from models.values.file import File
 from storage.exactly import exactly
 from storage.files.file_schema import SERIES_HASH, nanosecond_columns
 from storage.files.parquet import apart, scan_files
 from storage.files.row_order import identity_columns, series_hash
 from storage.files.statistics import COMPARES, Condition
 from storage.files.store import read_object
+from storage.read.contents import Snapshot
 from storage.read.small_files import SmallFiles
-from storage.read.snapshot import Snapshot
 from storage.read.unconverted_rows import UnconvertedRows
 from storage.times import within
 from storage.write.event_time import complete_times

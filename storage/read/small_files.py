@@ -11,8 +11,8 @@ from typing import Final
 
 import polars as pl
 
-from models.file import File
-from storage.read.snapshot import Snapshot
+from models.values.file import File
+from storage.read.contents import Snapshot
 
 KIB: Final = 1024
 MIB: Final = 1024 * KIB

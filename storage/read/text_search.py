@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 
 from errors import StorageUnavailable
-from models.file import File
+from models.values.file import File
 from storage.files.index_reader import IndexReader, Octets, map_index
 from storage.files.row_range import RowRange
 from storage.files.store import read_range
 from storage.files.text_conditions import TextConditions
 from storage.files.text_index import IndexLocation
-from storage.read.snapshot import Snapshot
+from storage.read.contents import Snapshot
 
 MIB: Final = 1024 * 1024
 # Each range of rows is a scan of its own, which costs about as much as reading one row group more.

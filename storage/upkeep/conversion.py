@@ -61,8 +61,10 @@ def _convert_if_free(layout: Layout, ref: SegmentRef) -> bool:
         return convert(layout, ref)
 
 
-def convert(layout: Layout, ref: SegmentRef) -> bool:
+def convert(layout: Layout, ref: SegmentRef, owner: str | None = None) -> bool:
     """Convert one segment, whose lock the caller holds. False: another process had converted it already.
+
+    `owner`: the host whose segment it is; None: this one.
 
     A record that a crash left incomplete was never acknowledged and is left out. Whole records behind damage are
     converted: the bytes before them were damaged later, or their sender got no response.
@@ -77,7 +79,7 @@ def convert(layout: Layout, ref: SegmentRef) -> bool:
         for target in targets:
             files += _write(layout, target, [record for record in records if record.dataset_id == target.id])
         dead = segment.switch(
-            ref.name, layout.node, files, [_ingested(each, records) for each in ids], _claims(records)
+            ref.name, owner or layout.node, files, [_ingested(each, records) for each in ids], _claims(records)
         )
     except BaseException:
         # The manifest may have the files, if the commit succeeded after all, and then they have to stay. The sweep

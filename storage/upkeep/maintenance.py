@@ -27,6 +27,7 @@ from storage.durable_files import make_directory
 from storage.files import object_cache
 from storage.lake.publication import publish_all, sweep_metadata, tend, withdraw_all
 from storage.upkeep import pressure
+from storage.upkeep.adoption import tend_copies
 from storage.upkeep.compaction import compact, remove_replaced
 from storage.upkeep.conversion import convert_all, remove_converted
 from storage.upkeep.event_times import rewrite_times
@@ -46,6 +47,7 @@ BUSY_REST: Final = 19.0
 # A column that widens is published when its files are rewritten.
 REWRITE_SECONDS: Final = 5.0
 RETAIN_SECONDS: Final = 60.0
+COPIES_SECONDS: Final = 5.0
 SWEEP_SECONDS: Final = 3600.0
 # A removed file stays on disk for the longest query's time plus this, because a query may still read it.
 GRACE_MARGIN_SECONDS: Final = 60.0
@@ -171,8 +173,9 @@ def postgres_watchdog(settings: Settings) -> Callable[[], None]:
 
 
 def host_tasks(layout: Layout, grace_seconds: float) -> tuple[PeriodicTask, ...]:
-    """The sweeps of this host's disk: leftovers of a crash, and copies and mirrors that no query uses."""
+    """What this host keeps for others, and the sweeps of its disk: leftovers of a crash, and what no query uses."""
     return (
+        PeriodicTask(lambda: tend_copies(layout), COPIES_SECONDS),
         PeriodicTask(lambda: sweep_staging(layout), SWEEP_SECONDS),
         PeriodicTask(lambda: sweep_cache(layout), SWEEP_SECONDS),
         PeriodicTask(lambda: peers.forget(layout.mirrors, grace_seconds), RETAIN_SECONDS),

@@ -54,28 +54,38 @@ class Segment:
 
         Raises OSError, and then the segment has none of them.
         """
-        buffers = [buffer for record in records for buffer in encode(record, self.name) if len(buffer)]
+        return self.write(self.encoded(records))
+
+    def encoded(self, records: Sequence[Record]) -> list[Buffer]:
+        """The bytes of records in this segment."""
+        return [buffer for record in records for buffer in encode(record, self.name) if len(buffer)]
+
+    def write(self, buffers: Sequence[Buffer]) -> float:
+        """As `append`, of records that are encoded."""
         try:
             written = _write(self._fd, buffers, self.size)
             started = monotonic()
             os.fdatasync(self._fd)
             sync_seconds = monotonic() - started
         except BaseException:
-            self._cut_back()
+            self.cut_back(self.size)
             raise
         self.size += written
         return sync_seconds
 
-    def _cut_back(self) -> None:
-        """Remove the bytes that were not acknowledged, as far as the disk lets us, and seal the segment."""
+    def cut_back(self, size: int) -> bool:
+        """Remove the bytes beyond, which were not acknowledged, and seal the segment. Whether the disk let us.
+
+        What stays was not acknowledged; its sender is told to repeat it, so it may be stored twice.
+        """
         try:
-            os.ftruncate(self._fd, self.size)
+            os.ftruncate(self._fd, size)
             os.fsync(self._fd)
         except OSError:
-            # What stays was not acknowledged; its sender was told to repeat it, so it may be stored twice.
-            pass
+            return False
         finally:
             self.seal()
+        return True
 
     def seal(self) -> None:
         """Let go of the segment: it will not grow any more and may be converted."""

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import polars as pl
 
 from columns import POLARS_TYPES, Batch, ColumnType, Field
-from models.column import TIMESTAMP
+from models.values.column import TIMESTAMP
 from storage.times import to_us
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from typing import Final
 import polars as pl
 
 from columns import NARROWER, POLARS_TYPES, WIDER, Batch, ColumnType, Field
-from models.column import Change, Schema
+from models.values.column import Change, Schema
 
 # Every integer from -2^53 to 2^53 is exact as a float64.
 EXACT: Final = 2**53

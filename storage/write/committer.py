@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import polars as pl
 
 from errors import Overloaded, ShuttingDown, StorageUnavailable
-from storage.wal.records import Record, to_payload
+from storage.wal.records import Buffer, Record, to_payload
 from storage.wal.segments import Segment
 
 logger = logging.getLogger(__name__)
@@ -39,6 +39,35 @@ class Offload(Protocol):
 def inline(function: Callable[[], R], /) -> R:
     """The offload of a process without gevent: the calling thread does it."""
     return function()
+
+
+class CopyFailed(Exception):
+    """No other host keeps a copy of what was to be appended."""
+
+
+class CopyStream(Protocol):
+    """The copy of one segment on another host, while it grows: `send`, then `wait`."""
+
+    def send(self, offset: int, added: Any, /) -> None:
+        """Append what follows the first `offset` bytes. Raises CopyFailed."""
+
+    def wait(self) -> None:
+        """Return when what was sent is durable there. Raises CopyFailed."""
+
+    def close(self) -> None: ...
+
+
+class Copier(Protocol):
+    """Has copies kept on other hosts (storage.cluster.copying)."""
+
+    def encoded(self, buffers: Sequence[Buffer], /) -> Any:
+        """What `send` takes; pure and heavy."""
+
+    def begin(self, segment: str, /) -> CopyStream:
+        """Have a copy kept of a new segment. Raises CopyFailed, StorageUnavailable."""
+
+    def end(self, segment: str, size: int, /) -> None:
+        """Have only so many bytes of a copy count. Raises StorageUnavailable."""
 
 
 # Called after each commit with the number of its requests, its seconds, and those of its sync.
@@ -85,8 +114,13 @@ class Committer:
         max_queued_bytes: int = 256 * MIB,
         segment_bytes: int = SEGMENT_BYTES,
         on_commit: OnCommit = ignore,
+        copier: Copier | None = None,
     ) -> None:
+        """`copier`: what has a copy kept of everything before it is acknowledged; None: this disk is enough."""
         self._staging = staging
+        self._copier = copier
+        # The copy of a segment, which is the current one or one before it.
+        self._copy: tuple[Segment, CopyStream] | None = None
         self._offload = offload
         self._flush_seconds = flush_seconds
         self._max_queued_bytes = max_queued_bytes
@@ -109,6 +143,8 @@ class Committer:
         request = _Request(rows, int(rows.frame.estimated_size()))
         self._enqueue(request)
         request.answered.wait()
+        if isinstance(request.error, CopyFailed):
+            raise StorageUnavailable("no other host keeps a copy of the events now") from request.error
         if request.error is not None:
             raise StorageUnavailable("the events could not be written to disk") from request.error
 
@@ -149,6 +185,7 @@ class Committer:
             if is_last or self._flush_in() == 0:
                 self._roll()
             if is_last:
+                self._end_copy()
                 return
 
     def _flush_in(self) -> float | None:
@@ -172,7 +209,7 @@ class Committer:
         error: BaseException | None = None
         started = monotonic()
         try:
-            sync_seconds = self._offload(lambda: self._write(batch))
+            sync_seconds = self._store(batch)
         except Exception as caught:
             # Nothing was acknowledged, and the next commit starts with a new segment.
             logger.exception("commit of %d requests failed", len(batch))
@@ -190,14 +227,72 @@ class Committer:
         except Exception:
             logger.exception("a commit could not be counted")
 
-    def _write(self, batch: Sequence[_Request]) -> float:
+    def _store(self, batch: Sequence[_Request]) -> float:
         """Return the seconds of the sync."""
+        if self._copier is None:
+            return self._offload(lambda: self._write(batch))
+        try:
+            return self._store_twice(batch, self._copier)
+        except CopyFailed as error:
+            # Another host may keep the copy of another segment.
+            logger.warning("%s; another host is asked", error)
+            return self._store_twice(batch, self._copier)
+
+    def _write(self, batch: Sequence[_Request]) -> float:
         records = [_to_record(group) for group in _groups(batch)]
-        if self._segment is not None and self._segment.size + sum(f.size for f in records) > self._segment_bytes:
+        return self._segment_for(records).append(records)
+
+    def _store_twice(self, batch: Sequence[_Request], copier: Copier) -> float:
+        """Here and on another host at once. Raises CopyFailed, and then the segment has nothing of it."""
+        segment, buffers, encoded = self._offload(lambda: self._encode(batch, copier))
+        size = segment.size
+        try:
+            copy = self._copy_of(segment, copier)
+            copy.send(size, encoded)
+            sync_seconds = self._offload(lambda: segment.write(buffers))
+            copy.wait()
+        except CopyFailed as error:
+            self._take_back(segment, size, copier, error)
+            raise
+        except Exception:
+            copier.end(segment.name, size)
+            raise
+        return sync_seconds
+
+    def _take_back(self, segment: Segment, size: int, copier: Copier, reason: CopyFailed) -> None:
+        """Have neither copy count beyond these bytes, so that they may be stored in another segment."""
+        if not self._offload(lambda: segment.cut_back(size)):
+            raise OSError("what has no copy could not be taken back") from reason
+        self._roll()
+        copier.end(segment.name, size)
+
+    def _copy_of(self, segment: Segment, copier: Copier) -> CopyStream:
+        """Raises CopyFailed, StorageUnavailable."""
+        if self._copy is not None and self._copy[0] is segment:
+            return self._copy[1]
+        self._end_copy()
+        self._copy = segment, copier.begin(segment.name)
+        return self._copy[1]
+
+    def _end_copy(self) -> None:
+        """Not for another thread than the committer's: it closes a connection."""
+        if self._copy is not None:
+            self._copy[1].close()
+            self._copy = None
+
+    def _encode(self, batch: Sequence[_Request], copier: Copier) -> tuple[Segment, list[Buffer], Any]:
+        records = [_to_record(group) for group in _groups(batch)]
+        segment = self._segment_for(records)
+        buffers = segment.encoded(records)
+        return segment, buffers, copier.encoded(buffers)
+
+    def _segment_for(self, records: Sequence[Record]) -> Segment:
+        """The current segment, or a new one if the records would make it too large."""
+        if self._segment is not None and self._segment.size + sum(each.size for each in records) > self._segment_bytes:
             self._roll()
         if self._segment is None:
             self._segment = Segment(self._staging)
-        return self._segment.append(records)
+        return self._segment
 
     def _roll(self) -> None:
         segment, self._segment = self._segment, None

@@ -16,8 +16,8 @@ import polars as pl
 
 from columns import POLARS_TYPES, WIDER, Batch, ColumnType, Field
 from errors import InvalidEvent, SchemaMismatch
-from models.column import Schema
-from models.dataset import Dataset
+from models.values.column import Schema
+from models.values.dataset import Dataset
 from storage.times import LATEST_NS, UNIT_NS, to_us, unix_ns
 from storage.write.column_mapping import is_large
 

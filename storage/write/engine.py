@@ -12,17 +12,17 @@ from columns import Batch, Field
 from errors import InvalidEvent, StorageUnavailable, TooManyColumns
 from models import column, dataset
 from models.base import check_reachable
-from models.column import TIMESTAMP, Column, Limits, Schema
-from models.dataset import ARRIVAL_COLUMNS, Dataset
 from models.event_time import set_event_time
 from models.shared_generation import Generation, SharedGeneration
+from models.values.column import TIMESTAMP, Column, Limits, Schema
+from models.values.dataset import ARRIVAL_COLUMNS, Dataset
 from storage.context import Layout
 from storage.durable_files import make_directory
 from storage.files.disk_watermark import DiskWatermark, used_percent
 from storage.times import span
 from storage.write.arrival import Arrival, Share, stamp
 from storage.write.column_mapping import Plan, adopt, apply, large, plan, stored
-from storage.write.committer import MIB, Committer, Offload, OnCommit, Rows, ignore, inline
+from storage.write.committer import MIB, Committer, Copier, Offload, OnCommit, Rows, ignore, inline
 from storage.write.declared_schema import conform
 from storage.write.idempotency import IdempotencyStore, encode_record
 
@@ -63,8 +63,12 @@ class Storage:
         disk_high_water_percent: int = 100,
         disk_low_water_percent: int = 100,
         on_commit: OnCommit = ignore,
+        copier: Copier | None = None,
     ) -> None:
-        """`generation` tells when a dataset was deleted; None: the one that the processes of this host share."""
+        """`generation` tells when a dataset was deleted; None: the one that the processes of this host share.
+
+        `copier`: what has another host keep a copy before anything is acknowledged.
+        """
         make_directory(layout.staging, layout.root)
         self.layout = layout
         self._offload = offload
@@ -75,6 +79,7 @@ class Storage:
             flush_seconds=flush_seconds,
             max_queued_bytes=max_queued_bytes,
             on_commit=on_commit,
+            copier=copier,
         )
         self._water = DiskWatermark(
             lambda: used_percent(layout.staging), disk_high_water_percent, disk_low_water_percent
@@ -153,6 +158,10 @@ class Storage:
         notes = b"".join(encode_record(each.arrival.claim_id, each.rows) for each in shares)
         body_bytes = sum(each.arrival.body_bytes for each in shares)
         self._committer.append(Rows(target.id, rows, tmin, tmax, body_bytes, notes))
+
+    def check_disk(self) -> None:
+        """Raise DiskFull above the high-water mark."""
+        self._water.check()
 
     def check_ready(self) -> None:
         """Raise StorageUnavailable unless the database answers and segments can be created."""

@@ -9,8 +9,8 @@ from typing import TypeVar
 import polars as pl
 
 from columns import POLARS_TYPES, ColumnType
-from models.column import TIMESTAMP
-from models.dataset import Dataset
+from models.values.column import TIMESTAMP
+from models.values.dataset import Dataset
 from storage.exactly import exactly
 from storage.write.declared_schema import reader, within_years
 

@@ -1,10 +1,12 @@
 """Several hosts on one PostgreSQL and one bucket: each a gunicorn of its own, with its own data directory and port."""
 
 import itertools
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -337,3 +339,82 @@ def test_host_without_an_address_does_not_start_beside_others(
 
     assert len(states(deployment)) == 2
     assert here.call("GET", "/api/v1/readiness").status_code == 200
+
+
+@pytest.fixture
+def trio(deploy: Callable[[], Deployment]) -> tuple[Deployment, list[Service]]:
+    """Three hosts that have copies kept of what they take."""
+    deployment = deploy()
+    hosts = [deployment.host(name, WEIR_SECOND_COPY="true").start() for name in ("first", "second", "third")]
+    return deployment, hosts
+
+
+def keeper_of(owner: str, hosts: list[Service]) -> Service:
+    """The host with a copy of a segment of the owner's."""
+    return next(each for each in hosts if list(each.data_dir.glob(f"staging/copies/{owner}/*.wal")))
+
+
+def send_until_it_fails(service: Service, sender: int) -> list[int]:
+    """The numbers that were acknowledged."""
+    acknowledged = []
+    with suppress(requests.RequestException):
+        for number in itertools.count(sender, 100):
+            service.ingest("kept", [{"n": number}]).raise_for_status()
+            acknowledged.append(number)
+    return acknowledged
+
+
+def test_a_lost_disk_loses_nothing_that_was_acknowledged(trio: tuple[Deployment, list[Service]]) -> None:
+    """Killed at full load. Whoever keeps the copies converts them, and only then may the lost host be dropped."""
+    deployment, (lost, *others) = trio
+    lost.ingest("kept", [{"n": -1}]).raise_for_status()
+    name = node(lost)
+    assert keeper_of(name, others)
+
+    with ThreadPoolExecutor(4) as pool:
+        sending = [pool.submit(send_until_it_fails, lost, sender) for sender in range(4)]
+        time.sleep(3)
+        lost.kill()
+        shutil.rmtree(lost.data_dir)
+        acknowledged = {number for each in sending for number in each.result()}
+    wait_until(lambda: deployment.weirctl("host", "drop", name, "--yes").returncode == 0, LIVING_SECONDS + 90)
+
+    assert len(acknowledged) > 20
+    for each in others:
+        found = [row["n"] for row in each.query("SELECT n FROM kept")]
+        assert len(found) == len(set(found))
+        assert acknowledged <= set(found)
+    wait_until(lambda: not deployment.sql(f"SELECT 1 FROM segment_copy WHERE owner = '{name}'"))
+    assert not [path for each in others for path in each.data_dir.glob(f"staging/copies/{name}/*")]
+
+
+def test_who_keeps_copies_may_die_and_without_anybody_nothing_is_taken(trio: tuple[Deployment, list[Service]]) -> None:
+    """The segment ends where its copy ends, and what was under way goes to another host; each event is there once."""
+    _, (taking, *others) = trio
+    taking.ingest("moved", [{"n": 0}]).raise_for_status()
+    keeper = keeper_of(node(taking), others)
+    (left,) = [each for each in others if each is not keeper]
+
+    keeper.kill()
+    for number in range(1, 20):
+        # A 503 has stored nothing, here or there.
+        wait_until(lambda event={"n": number}: taking.ingest("moved", [event]).ok)
+    assert list(left.data_dir.glob(f"staging/copies/{node(taking)}/*.wal"))
+    left.kill()
+    refused = taking.ingest("moved", [{"n": 20}])
+    # Neither is ready without the other.
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(Service.start, (left, keeper)))
+    wait_until(lambda: taking.ingest("moved", [{"n": 21}]).ok)
+
+    assert (refused.status_code, refused.json()["code"]) == (503, "storage_unavailable")
+    found = [row["n"] for row in taking.query("SELECT n FROM moved ORDER BY n")]
+    assert found == [*range(20), 21]
+
+
+def test_nobody_but_a_host_appends_to_a_copy(trio: tuple[Deployment, list[Service]]) -> None:
+    _, (here, *_) = trio
+    path = f"/api/v1/internal/hosts/{node(here)}/copies/x/y/0"
+
+    assert here.call("POST", path, data=b"x").status_code == 401
+    assert not list(here.data_dir.glob("staging/copies/*"))

@@ -16,9 +16,9 @@ import pytest
 
 from columns import ColumnType, Field
 from models import dataset
-from models.column import Column, Schema
-from models.dataset import Dataset
-from models.file import Bounds, File
+from models.values.column import Column, Schema
+from models.values.dataset import Dataset
+from models.values.file import Bounds, File
 from query.process import whole_files
 from query.process.execution import Execution
 from query.process.messages import Source

@@ -7,9 +7,9 @@ import fastavro
 import pytest
 
 from columns import ColumnType
-from models.column import Column, Schema
-from models.file import Bounds, File
 from models.lake import TableFile
+from models.values.column import Column, Schema
+from models.values.file import Bounds, File
 from storage.lake import avro
 from storage.lake.manifests import Entry, Layout, Status, entry_schema, manifest
 

@@ -3,7 +3,7 @@
 import errno
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from errors import Overloaded, ShuttingDown, StorageUnavailable
-from storage.wal.records import Record, decode, to_rows
+from storage.wal.records import Buffer, Record, decode, to_rows
 from storage.wal.segments import list_segments, take_ownership
-from storage.write.committer import LARGE_BYTES, Committer, Rows
+from storage.write.committer import LARGE_BYTES, Committer, CopyFailed, Rows
 
 R = TypeVar("R")
 
@@ -221,3 +221,96 @@ def test_old_segment_with_data_is_sealed_though_nothing_more_comes(tmp_path: Pat
 
     assert [frame.rows for frame in staged_frames(tmp_path)] == [1]
     committer.close()
+
+
+class Holder:
+    """Another host: what it has of each segment. The first `failing` answers fail."""
+
+    def __init__(self, failing: int = 0) -> None:
+        self.failing = failing
+        self.copies: dict[str, bytes] = {}
+        self.sizes: dict[str, int] = {}
+
+    def encoded(self, buffers: Sequence[Buffer], /) -> bytes:
+        return b"".join(buffers)
+
+    def begin(self, segment: str, /) -> "HeldCopy":
+        self.copies[segment] = b""
+        return HeldCopy(self, segment)
+
+    def end(self, segment: str, size: int, /) -> None:
+        self.sizes[segment] = size
+
+
+class HeldCopy:
+    def __init__(self, holder: Holder, segment: str) -> None:
+        self.holder, self.segment = holder, segment
+
+    def send(self, offset: int, added: bytes, /) -> None:
+        assert offset == len(self.holder.copies[self.segment])
+        self.holder.copies[self.segment] += added
+
+    def wait(self) -> None:
+        self.holder.failing -= 1
+        if self.holder.failing >= 0:
+            raise CopyFailed("gone")
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_copy_has_the_very_bytes(tmp_path: Path) -> None:
+    holder = Holder()
+    committer = Committer(tmp_path, copier=holder)
+    for number in range(3):
+        committer.append(rows(number))
+    committer.close()
+
+    assert holder.copies == {each.name: Path(each.path).read_bytes() for each in list_segments(tmp_path)}
+    assert len(staged_frames(tmp_path)) == 3
+
+
+def test_where_no_copy_is_kept_the_segment_ends_and_another_one_takes_the_rows(tmp_path: Path) -> None:
+    """What the failed copy may have does not count any more, so the rows are nowhere twice."""
+    holder = Holder()
+    committer = Committer(tmp_path, copier=holder)
+    committer.append(rows(1))
+    holder.failing = 1
+    committer.append(rows(2))
+    committer.close()
+
+    first, second = list_segments(tmp_path)
+    assert holder.sizes == {first.name: first.size}
+    assert len(holder.copies[first.name]) > first.size
+    assert [to_rows(each)["x"].to_list() for each in staged_frames(tmp_path)] == [[1], [2]]
+    assert holder.copies[second.name] == Path(second.path).read_bytes()
+
+
+def test_without_a_copy_nothing_is_stored(tmp_path: Path) -> None:
+    holder = Holder(failing=2)
+    committer = Committer(tmp_path, copier=holder)
+
+    with pytest.raises(StorageUnavailable, match="no other host"):
+        committer.append(rows(1))
+    committer.append(rows(2))
+    committer.close()
+
+    assert [to_rows(each)["x"].to_list() for each in staged_frames(tmp_path)] == [[2]]
+
+
+def test_rows_that_this_disk_does_not_take_do_not_count_in_the_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder = Holder()
+    committer = Committer(tmp_path, copier=holder)
+
+    def fails(fd: int) -> None:
+        raise OSError(errno.EIO, "sync failed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", fails)
+        with pytest.raises(StorageUnavailable):
+            committer.append(rows(1))
+    committer.close()
+
+    assert list(holder.sizes.values()) == [0]
