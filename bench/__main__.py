@@ -26,6 +26,7 @@ BENCHMARKS = {
     "metrics_layout": "Samples sorted by series against samples sorted by time",
     "sql": "SQL against hand-written Polars and DuckDB",
     "promql": "PromQL beside a Prometheus of the same samples",
+    "fresh": "The first query over rows that are not converted yet",
     "needle": "Thirteen questions over 2 and 20 million events, text indexes included",
     "query_service": "Queries over HTTP against the same in process",
     "postgresql_wire": "The PostgreSQL protocol against HTTP and against PostgreSQL",

@@ -46,8 +46,8 @@ def _record(number: int, rng: random.Random) -> LogRecord:
     )
 
 
-def payload(records: int = RECORDS) -> LogsData:
-    rng = random.Random(7)
+def payload(records: int = RECORDS, seed: int = 7) -> LogsData:
+    rng = random.Random(seed)
     request = LogsData()
     for service in range(8):
         group = request.resource_logs.add()

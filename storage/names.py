@@ -10,6 +10,8 @@ from ulid import ULID
 from errors import StorageUnavailable
 
 SEGMENT_SUFFIX: Final = ".wal"
+# A copy of the rows of a segment's small records, beside the segment (storage/wal/gathered.py).
+GATHERED_SUFFIX: Final = ".gathered"
 # A file that a process keeps locked as long as it lives.
 OWNER_SUFFIX: Final = ".owner"
 # A file on its way; readers ignore it, and the sweep removes it when its writer is gone.

@@ -43,6 +43,7 @@ from storage.read.scan import SnapshotExpired, scan
 from storage.read.small_files import SmallFiles
 from storage.read.text_search import TextSearch
 from storage.read.unconverted_rows import UnconvertedRows
+from storage.wal.locations import RecordLocation
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NS_PER_US = 1_000
@@ -256,10 +257,15 @@ class Execution:
         view = None if question is None else views.get(question.dataset)
         if question is None or view is None or view.source.permitted_tags is not None:
             return views
-        narrowed = newest_files.narrow(
-            view.snapshot, question, lambda snapshot: scan(snapshot, self._unconverted_rows, self._small_files)
-        )
+        narrowed = newest_files.narrow_records(view.snapshot, question, self._scan, self._records(view.snapshot))
+        narrowed = newest_files.narrow(narrowed, question, self._scan)
         return {**views, question.dataset: replace(view, narrowed=narrowed)}
+
+    def _scan(self, snapshot: Snapshot) -> pl.LazyFrame:
+        return scan(snapshot, self._unconverted_rows, self._small_files)
+
+    def _records(self, snapshot: Snapshot) -> list[RecordLocation]:
+        return self._unconverted_rows.locations(snapshot.schema.dataset_id, snapshot.segments)
 
     def _schema(self, view: DatasetView) -> Schema:
         return self._current_sources[id(view.source)].schema if view.source.permitted_tags is None else view.schema

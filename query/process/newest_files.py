@@ -1,4 +1,7 @@
-"""The part of a snapshot that can have the first rows in the order of time: read from the newest file backwards."""
+"""The part of a snapshot that can have the first rows in the order of time: read from the newest file backwards.
+
+The newest of what is not in files yet are found in the newest records, by their headers.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -10,6 +13,7 @@ from query.lower.first_by_time import FirstByTime
 from storage.files.row_range import RowRange
 from storage.read.contents import File, Snapshot
 from storage.times import UNIT_NS
+from storage.wal.locations import RecordLocation
 
 # What is read in vain if the rows are too few: the filters' columns of this share of all rows.
 MOST_SHARE: Final = 0.25
@@ -19,6 +23,10 @@ MOST_ROWS: Final = 10_000
 TRIED_ROWS: Final = 65_536
 # A file of fewer of these is read as soon as it is tried.
 LEAST_TRIES: Final = 4
+# So many rows of the newest records are tried for each wanted one, and so many at least. Where that is more than the
+# share above of all of them, all are read at once.
+TRIED_PER_ROW: Final = 4
+LEAST_TRIED: Final = 1_000
 
 Scan = Callable[[Snapshot], pl.LazyFrame]
 
@@ -34,6 +42,40 @@ def narrow(snapshot: Snapshot, question: FirstByTime, scan: Scan) -> Snapshot:
         return snapshot
     ordered = _in_order(snapshot.files, descending=question.descending)
     return _by_rows(snapshot, ordered, question, scan) or _by_files(snapshot, ordered, question, scan)
+
+
+def narrow_records(
+    snapshot: Snapshot, question: FirstByTime, scan: Scan, records: Sequence[RecordLocation]
+) -> Snapshot:
+    """The snapshot without times before the newest rows that a few of its `records` have.
+
+    Any rows will do, whatever the order of the records. Raises as `narrow`.
+    """
+    start = _tried_from(snapshot, question, records) if _goes_by_newest(snapshot, question) else None
+    if start is None:
+        return snapshot
+    edge = _edge(_times(replace(snapshot, files=(), start=start), question, scan), question)
+    return snapshot if edge is None else _beyond(snapshot, edge, descending=True)
+
+
+def _goes_by_newest(snapshot: Snapshot, question: FirstByTime) -> bool:
+    """Whether headers tell the times that the question is about."""
+    is_about_times = snapshot.time_column == question.name and snapshot.times_from is None
+    return question.descending and is_about_times and 0 < question.count <= MOST_ROWS
+
+
+def _tried_from(snapshot: Snapshot, question: FirstByTime, records: Sequence[RecordLocation]) -> int | None:
+    """The time from which on the newest records have enough rows to try; None if those are too many of all."""
+    inside = [each for each in records if each.is_in(snapshot.start, snapshot.end)]
+    wanted = max(TRIED_PER_ROW * question.count, LEAST_TRIED)
+    most, tried = MOST_SHARE * sum(each.rows for each in inside), 0
+    for record in sorted(inside, key=lambda each: -each.tmin):
+        tried += record.rows
+        if tried > most:
+            return None
+        if tried >= wanted:
+            return record.tmin
+    return None
 
 
 def _in_order(files: Sequence[File], *, descending: bool) -> list[File]:

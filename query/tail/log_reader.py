@@ -19,7 +19,8 @@ import polars as pl
 
 from query.tail.position import Range
 from storage.wal.batches import Streams, columns_of, read_stream, schema_bytes
-from storage.wal.index import IndexedSegment, RecordLocation, SegmentIndex
+from storage.wal.index import IndexedSegment, SegmentIndex
+from storage.wal.locations import RecordLocation
 from storage.wal.records import checksum_seed, payload_start
 from storage.wal.segments import SegmentRef, list_segments
 

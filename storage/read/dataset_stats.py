@@ -15,7 +15,8 @@ from models.values.dataset import Dataset
 from storage.context import Layout
 from storage.read.listing import list_unconverted
 from storage.times import to_us, within
-from storage.wal.index import RecordLocation, scan_headers
+from storage.wal.index import scan_headers
+from storage.wal.locations import RecordLocation
 from storage.wal.records import decode_first, to_rows
 from storage.wal.segments import SegmentRef
 from storage.write.event_time import complete_times_of

@@ -18,12 +18,12 @@ MOST_RECORDS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """The columns of a range and what holds its events: files by path, records by segment and offset."""
+    """The columns of a range and what holds its events: files by path, records by segment and where they are there."""
 
     schema: Schema
     time_column: str
     files: tuple[str, ...]
-    records: tuple[tuple[str, int], ...]
+    records: tuple[tuple[str, int, int], ...]
 
 
 def fingerprint(snapshot: Snapshot, index: SegmentIndex) -> Fingerprint | None:
@@ -49,18 +49,21 @@ def is_outside_range(snapshot: Snapshot, index: SegmentIndex) -> bool:
         except FileNotFoundError:
             return False
         try:
-            locations = index.update(segment, fd).locations(snapshot.schema.dataset_id, segment.size)
+            indexed = index.update(segment, fd)
         finally:
             os.close(fd)
+        if indexed.is_cut_by(segment.size):
+            return False
+        locations = indexed.locations(snapshot.schema.dataset_id, segment.size)
         if any(snapshot.times_from or location.may_be_in(snapshot.start, snapshot.end) for location in locations):
             return False
         has_rows = has_rows or bool(locations)
     return has_rows
 
 
-def _record_ids(snapshot: Snapshot, index: SegmentIndex) -> tuple[tuple[str, int], ...] | None:
+def _record_ids(snapshot: Snapshot, index: SegmentIndex) -> tuple[tuple[str, int, int], ...] | None:
     index.forget(snapshot.segments)
-    records: list[tuple[str, int]] = []
+    records: list[tuple[str, int, int]] = []
     for segment in snapshot.segments:
         try:
             fd = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
@@ -70,11 +73,13 @@ def _record_ids(snapshot: Snapshot, index: SegmentIndex) -> tuple[tuple[str, int
             indexed = index.update(segment, fd)
         finally:
             os.close(fd)
+        if indexed.is_cut_by(segment.size):
+            return None
         for location in indexed.locations(snapshot.schema.dataset_id, segment.size):
             if snapshot.times_from:
                 return None
             if location.is_in(snapshot.start, snapshot.end) and len(records) < MOST_RECORDS:
-                records.append((segment.name, location.start))
+                records.append((segment.name, location.start, location.end))
             elif location.may_be_in(snapshot.start, snapshot.end):
                 return None
     return tuple(records)

@@ -4,16 +4,19 @@ A record's checksum is verified when a query of its dataset first needs its time
 query needs are decoded.
 """
 
-import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import polars as pl
 
+from errors import InternalError
 from storage.exactly import exactly
 from storage.wal.batches import Streams, columns_of, read_stream, schema_bytes
-from storage.wal.index import IndexedSegment, RecordLocation, SegmentIndex
+from storage.wal.gathered import gathered_name
+from storage.wal.gathered_index import GatheredIndex, OpenSegment
+from storage.wal.index import IndexedSegment, SegmentIndex
+from storage.wal.locations import RecordLocation
 from storage.wal.records import checksum_seed, payload_at, payload_start
 from storage.wal.segments import SegmentRef
 
@@ -72,7 +75,7 @@ class UnconvertedRows:
     """A process's cache of unconverted rows. Threads may share it: two may read the same record, none sees half."""
 
     def __init__(self) -> None:
-        self.index = SegmentIndex()
+        self.index: SegmentIndex = GatheredIndex()
         self._segments: dict[tuple[str, int], SegmentRows] = {}
 
     def read(
@@ -93,20 +96,32 @@ class UnconvertedRows:
         selection = Selection(start, end, columns)
         return [chunk.rows for each in segments for chunk in self._read_segment(dataset_id, each, selection).chunks]
 
+    def locations(self, dataset_id: int, segments: Sequence[SegmentRef]) -> list[RecordLocation]:
+        """Where the dataset's records are, as far as the listing counts them. Raises FileNotFoundError."""
+        self.forget(segments)
+        found: list[RecordLocation] = []
+        for segment in segments:
+            with OpenSegment(segment) as opened:
+                indexed = self.index.update(segment, opened.fd)
+                if indexed.is_cut_by(segment.size):
+                    indexed = _without_gathered(opened)
+                found += indexed.locations(dataset_id, segment.size)
+        return found
+
     def _read_segment(self, dataset_id: int, segment: SegmentRef, selection: Selection) -> SegmentRows:
-        fd = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            indexed = self.index.update(segment, fd)
+        with OpenSegment(segment) as opened:
+            indexed = self.index.update(segment, opened.fd)
+            if indexed.is_cut_by(segment.size):
+                indexed = _without_gathered(opened)
+                return extend(SegmentRows(indexed), indexed.locations(dataset_id, segment.size), opened, selection)
             locations = indexed.locations(dataset_id, segment.size)
             cached = self._segments.get((segment.name, dataset_id))
             if cached is None or cached.indexed is not indexed:
                 cached = SegmentRows(indexed)
             if cached.end > segment.size:
                 # The cache holds records that are newer than this listing, joined with older ones.
-                return extend(SegmentRows(indexed), locations, fd, segment, selection)
-            extended = extend(cached, locations, fd, segment, selection)
-        finally:
-            os.close(fd)
+                return extend(SegmentRows(indexed), locations, opened, selection)
+            extended = extend(cached, locations, opened, selection)
         if extended is not cached:
             self._segments[segment.name, dataset_id] = extended
         return extended
@@ -119,8 +134,13 @@ class UnconvertedRows:
                 self._segments.pop(key, None)
 
 
+def _without_gathered(opened: OpenSegment) -> IndexedSegment:
+    """The index for a listing that counts some rows of gathered records only: the segment's own records are read."""
+    return SegmentIndex().update(opened.segment, opened.fd)
+
+
 def extend(
-    cached: SegmentRows, locations: Sequence[RecordLocation], fd: int, segment: SegmentRef, selection: Selection
+    cached: SegmentRows, locations: Sequence[RecordLocation], opened: OpenSegment, selection: Selection
 ) -> SegmentRows:
     """The cached rows, with the records and columns added that the selection needs.
 
@@ -129,10 +149,12 @@ def extend(
     candidates = [*cached.left_out, *locations[cached.count :]]
     # A record that was left out before may be newer than this listing.
     selected = [
-        each for each in candidates if each.end <= segment.size and each.may_be_in(selection.start, selection.end)
+        each
+        for each in candidates
+        if each.end <= opened.segment.size and each.may_be_in(selection.start, selection.end)
     ]
-    fresh = _decode(fd, selected, segment.name, selection.columns)
-    widened = tuple(_add_columns(fd, chunk, selection.columns) for chunk in cached.chunks)
+    fresh = _decode(opened, selected, selection.columns)
+    widened = tuple(_add_columns(opened, chunk, selection.columns) for chunk in cached.chunks)
     if len(locations) <= cached.count and not fresh and widened == cached.chunks:
         return cached
     decoded = {location for chunk in fresh for location in chunk.locations}
@@ -143,15 +165,18 @@ def extend(
 
 
 def _decode(
-    fd: int, locations: Sequence[RecordLocation], segment: str, columns: Collection[str] | None
+    opened: OpenSegment, locations: Sequence[RecordLocation], columns: Collection[str] | None
 ) -> list[DecodedRows]:
     """The rows of the records at the locations, up to the first damaged one."""
     by_schema: dict[bytes, tuple[list[RecordLocation], Streams]] = {}
     chunks: list[DecodedRows] = []
-    seed = checksum_seed(segment)
-    for location, data, at, end in _read(fd, locations):
-        start = payload_start(data, at, end, seed)
+    segment = opened.segment.name
+    seed, gathered_seed = checksum_seed(segment), checksum_seed(gathered_name(segment))
+    for location, data, at, end in read_records(opened, locations):
+        start = payload_start(data, at, end, gathered_seed if location.gathered else seed)
         if start is None:
+            if location.gathered:
+                raise InternalError(f"gathered records of the segment {segment} were damaged after they were found")
             break
         schema = schema_bytes(data, start, end)
         if schema is None:
@@ -167,38 +192,46 @@ def _decode(
     ]
 
 
-def _add_columns(fd: int, chunk: DecodedRows, columns: Collection[str] | None) -> DecodedRows:
+def _add_columns(opened: OpenSegment, chunk: DecodedRows, columns: Collection[str] | None) -> DecodedRows:
     """The chunk with the columns added that it lacks. Its records were verified before, and never change."""
     lacking = chunk.lacks(columns)
     if not lacking:
         return chunk
     streams = Streams(chunk.schema, lacking)
-    for _, data, at, end in _read(fd, chunk.locations):
+    for _, data, at, end in read_records(opened, chunk.locations):
         streams.add(data, payload_at(data, at), end)
     return replace(chunk, rows=chunk.rows.hstack(streams.rows()))
 
 
-def _read(fd: int, locations: Sequence[RecordLocation]) -> Iterator[tuple[RecordLocation, bytes, int, int]]:
+def read_records(
+    opened: OpenSegment, locations: Sequence[RecordLocation]
+) -> Iterator[tuple[RecordLocation, bytes, int, int]]:
     """For each location the bytes that were read, and where in them its record begins and ends."""
     for run in _runs(locations):
-        first = run[0].start
-        data = os.pread(fd, run[-1].end - first, first)
+        first, last = run[0].place[0], run[-1].place[1]
+        data = opened.read(first, last, is_gathered=run[0].gathered is not None)
         for location in run:
-            yield location, data, location.start - first, location.end - first
+            start, end = location.place
+            yield location, data, start - first, end - first
 
 
 def _runs(locations: Sequence[RecordLocation]) -> Iterator[list[RecordLocation]]:
-    """The locations in groups that are read at once: near each other, and together at most one portion."""
+    """The locations in groups that are read at once: of one file, near each other, together at most one portion."""
     run: list[RecordLocation] = []
     for location in locations:
-        if run and not (
-            0 <= location.start - run[-1].end <= GAP_BYTES and location.end - run[0].start <= PORTION_BYTES
-        ):
+        if run and not _is_near(run, location):
             yield run
             run = []
         run.append(location)
     if run:
         yield run
+
+
+def _is_near(run: Sequence[RecordLocation], location: RecordLocation) -> bool:
+    if (location.gathered is None) != (run[0].gathered is None):
+        return False
+    start, end = location.place
+    return 0 <= start - run[-1].place[1] <= GAP_BYTES and end - run[0].place[0] <= PORTION_BYTES
 
 
 def merge(chunks: Sequence[DecodedRows]) -> tuple[DecodedRows, ...]:

@@ -23,7 +23,7 @@ from storage.exactly import exactly
 from storage.files import parquet
 from storage.files.parquet import Origin
 from storage.files.store import open_store
-from storage.names import SEGMENT_SUFFIX, partition, require_segment
+from storage.names import GATHERED_SUFFIX, SEGMENT_SUFFIX, partition, require_segment
 from storage.wal.records import Record, decode, decode_after_damage, join_streams, read_streams
 from storage.wal.segments import SegmentRef, list_segments, take_ownership
 from storage.write.event_time import complete_times_of
@@ -179,9 +179,11 @@ def remove_converted(layout: Layout, grace_seconds: float, *, now: datetime | No
     with deletion() as is_free:
         if not is_free:
             return 0
-        for name in names:
-            with suppress(FileNotFoundError):
-                (layout.staging / (require_segment(name) + SEGMENT_SUFFIX)).unlink()
+        # What was gathered goes first: without its segment nobody would look for it.
+        for suffix in (GATHERED_SUFFIX, SEGMENT_SUFFIX):
+            for name in names:
+                with suppress(FileNotFoundError):
+                    (layout.staging / (require_segment(name) + suffix)).unlink()
         sync_directory(layout.staging)
         segment.forget(names)
     return len(names)

@@ -10,7 +10,7 @@ from storage.context import Layout
 from storage.durable_files import is_locked
 from storage.files.object_cache import Cache
 from storage.files.store import open_store
-from storage.names import OWNER_SUFFIX, UNFINISHED_SUFFIX
+from storage.names import GATHERED_SUFFIX, OWNER_SUFFIX, SEGMENT_SUFFIX, UNFINISHED_SUFFIX
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,8 @@ def sweep_cache(layout: Layout) -> None:
 
 
 def sweep_staging(layout: Layout, older_than_seconds: float = ORPHAN_SECONDS) -> int:
-    """Remove this host's unfinished files and the lock files of dead owners; return how many.
+    """Remove this host's unfinished files, lock files of dead owners and what was gathered of segments that are gone;
+    return how many.
 
     A file that a living process is writing stays.
     """
@@ -64,4 +65,8 @@ def sweep_staging(layout: Layout, older_than_seconds: float = ORPHAN_SECONDS) ->
             if path.stat().st_mtime < before.timestamp() and not is_locked(path):
                 path.unlink()
                 removed += 1
+    for path in layout.staging.glob(f"*{GATHERED_SUFFIX}"):
+        if not path.with_suffix(SEGMENT_SUFFIX).exists():
+            path.unlink(missing_ok=True)
+            removed += 1
     return removed

@@ -6,10 +6,11 @@ next to nothing. Whoever needs a record reads its payload and verifies its check
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
+from storage.wal.locations import RecordLocation
 from storage.wal.records import HEADER, MAGIC
 from storage.wal.segments import SegmentRef
 
@@ -18,32 +19,25 @@ PORTION_BYTES: Final = 64 * 1024
 PAGE_BYTES: Final = 4096
 
 
-class RecordLocation(NamedTuple):
-    """Where a record is in its segment, and its header: first and last time (ns since 1970), the number of rows, and
-    the size of the request bodies that they came in."""
-
-    start: int
-    end: int
-    tmin: int
-    tmax: int
-    rows: int
-    body_bytes: int
-
-    def may_be_in(self, start: int | None, end: int | None) -> bool:
-        """Whether the record may have a row in `[start, end)`."""
-        return (start is None or self.tmax >= start) and (end is None or self.tmin < end)
-
-    def is_in(self, start: int | None, end: int | None) -> bool:
-        """Whether all rows of the record are in `[start, end)`."""
-        return (start is None or self.tmin >= start) and (end is None or self.tmax < end)
-
-
 @dataclass(slots=True)
 class IndexedSegment:
     """The first `end` bytes of a segment: the locations of each dataset's records, in order. Lists only grow."""
 
     end: int = 0
     by_dataset: dict[int, list[RecordLocation]] = field(default_factory=dict)
+    # The ranges that are known by their gathered records, in order, and how far the gathered file was read.
+    gathered: list[tuple[int, int]] = field(default_factory=list)
+    gathered_end: int = 0
+
+    def add(self, located: Iterable[tuple[int, RecordLocation]]) -> None:
+        """Add records, each with its dataset's id, that follow what is known."""
+        for dataset_id, location in located:
+            self.by_dataset.setdefault(dataset_id, []).append(location)
+            self.end = location.end
+
+    def is_cut_by(self, size: int) -> bool:
+        """Whether gathered records have rows of both sides of that offset, so that `locations` cannot tell."""
+        return any(start < size < end for start, end in reversed(self.gathered))
 
     def locations(self, dataset_id: int, size: int) -> Sequence[RecordLocation]:
         """The dataset's records within the first `size` bytes. The index may have read further than that."""
@@ -70,10 +64,13 @@ class SegmentIndex:
             indexed = self._indexed.get(segment.name)
             if indexed is None or os.fstat(fd).st_size < indexed.end:
                 indexed = self._indexed[segment.name] = IndexedSegment()
-            for dataset_id, location in scan_headers(fd, indexed.end, segment.size):
-                indexed.by_dataset.setdefault(dataset_id, []).append(location)
-                indexed.end = location.end
+            if indexed.end < segment.size:
+                self.extend(indexed, segment, fd)
             return indexed
+
+    def extend(self, indexed: IndexedSegment, segment: SegmentRef, fd: int) -> None:
+        """Add what follows, up to the segment's listed size."""
+        indexed.add(scan_headers(fd, indexed.end, segment.size))
 
     def forget(self, listed: Sequence[SegmentRef]) -> list[str]:
         """Drop deleted segments from the index; return their names. `listed` lacks them and has a newer one.

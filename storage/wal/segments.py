@@ -63,7 +63,7 @@ class Segment:
     def write(self, buffers: Sequence[Buffer]) -> float:
         """As `append`, of records that are encoded."""
         try:
-            written = _write(self._fd, buffers, self.size)
+            written = write_buffers(self._fd, buffers, self.size)
             started = monotonic()
             os.fdatasync(self._fd)
             sync_seconds = monotonic() - started
@@ -98,7 +98,7 @@ class Segment:
         return self._fd < 0
 
 
-def _write(fd: int, buffers: Sequence[Buffer], offset: int) -> int:
+def write_buffers(fd: int, buffers: Sequence[Buffer], offset: int) -> int:
     """Write all buffers from `offset` on, in one call if the kernel takes them; return how many bytes."""
     views = [memoryview(buffer) for buffer in buffers]
     total = sum(len(view) for view in views)

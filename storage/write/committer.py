@@ -18,6 +18,7 @@ import polars as pl
 from errors import Overloaded, ShuttingDown, StorageUnavailable
 from storage.wal.records import Buffer, Record, to_payload
 from storage.wal.segments import Segment
+from storage.write.gathering import Gatherer
 
 logger = logging.getLogger(__name__)
 
@@ -102,6 +103,20 @@ class _Request:
         self.answered.set()
 
 
+# Records and their rows.
+_Stored = list[tuple[Record, pl.DataFrame]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """What is to be written to a segment: its bytes, the same for a copy, and the records that they are."""
+
+    segment: Segment
+    buffers: list[Buffer]
+    copied: Any
+    stored: _Stored
+
+
 class Committer:
     """Makes rows durable. Owns the process's segment."""
 
@@ -127,6 +142,7 @@ class Committer:
         self._segment_bytes = segment_bytes
         self._on_commit = on_commit
         self._segment: Segment | None = None
+        self._gatherer: Gatherer | None = None
         self._lock = threading.Lock()
         self._has_work = threading.Event()
         self._queue: list[_Request] = []
@@ -181,9 +197,10 @@ class Committer:
             batch = self._take_batch()
             if batch:
                 self._commit(batch)
+                self._gather()
             is_last = is_closing and not batch
             if is_last or self._flush_in() == 0:
-                self._roll()
+                self._offload(self._roll)
             if is_last:
                 self._end_copy()
                 return
@@ -239,17 +256,20 @@ class Committer:
             return self._store_twice(batch, self._copier)
 
     def _write(self, batch: Sequence[_Request]) -> float:
-        records = [_to_record(group) for group in _groups(batch)]
-        return self._segment_for(records).append(records)
+        stored = _records(batch)
+        records = [record for record, _ in stored]
+        sync_seconds = self._segment_for(records).append(records)
+        self._gather_later(stored)
+        return sync_seconds
 
     def _store_twice(self, batch: Sequence[_Request], copier: Copier) -> float:
         """Here and on another host at once. Raises CopyFailed, and then the segment has nothing of it."""
-        segment, buffers, encoded = self._offload(lambda: self._encode(batch, copier))
-        size = segment.size
+        encoded = self._offload(lambda: self._encode(batch, copier))
+        segment, size = encoded.segment, encoded.segment.size
         try:
             copy = self._copy_of(segment, copier)
-            copy.send(size, encoded)
-            sync_seconds = self._offload(lambda: segment.write(buffers))
+            copy.send(size, encoded.copied)
+            sync_seconds = self._offload(lambda: segment.write(encoded.buffers))
             copy.wait()
         except CopyFailed as error:
             self._take_back(segment, size, copier, error)
@@ -257,13 +277,14 @@ class Committer:
         except Exception:
             copier.end(segment.name, size)
             raise
+        self._gather_later(encoded.stored)
         return sync_seconds
 
     def _take_back(self, segment: Segment, size: int, copier: Copier, reason: CopyFailed) -> None:
         """Have neither copy count beyond these bytes, so that they may be stored in another segment."""
         if not self._offload(lambda: segment.cut_back(size)):
             raise OSError("what has no copy could not be taken back") from reason
-        self._roll()
+        self._offload(self._roll)
         copier.end(segment.name, size)
 
     def _copy_of(self, segment: Segment, copier: Copier) -> CopyStream:
@@ -280,11 +301,12 @@ class Committer:
             self._copy[1].close()
             self._copy = None
 
-    def _encode(self, batch: Sequence[_Request], copier: Copier) -> tuple[Segment, list[Buffer], Any]:
-        records = [_to_record(group) for group in _groups(batch)]
+    def _encode(self, batch: Sequence[_Request], copier: Copier) -> _Encoded:
+        stored = _records(batch)
+        records = [record for record, _ in stored]
         segment = self._segment_for(records)
         buffers = segment.encoded(records)
-        return segment, buffers, copier.encoded(buffers)
+        return _Encoded(segment, buffers, copier.encoded(buffers), stored)
 
     def _segment_for(self, records: Sequence[Record]) -> Segment:
         """The current segment, or a new one if the records would make it too large."""
@@ -292,12 +314,31 @@ class Committer:
             self._roll()
         if self._segment is None:
             self._segment = Segment(self._staging)
+            self._gatherer = Gatherer(self._segment)
         return self._segment
+
+    def _gather_later(self, stored: _Stored) -> None:
+        """Note what is durable in the current segment."""
+        if self._gatherer is not None:
+            self._gatherer.add(stored)
+
+    def _gather(self) -> None:
+        """Gather small records, if it is time, once all that wait for their commit are answered."""
+        if self._gatherer is not None and self._gatherer.is_due:
+            self._offload(self._gatherer.gather)
 
     def _roll(self) -> None:
         segment, self._segment = self._segment, None
+        gatherer, self._gatherer = self._gatherer, None
+        if gatherer is not None:
+            gatherer.finish()
         if segment is not None:
             segment.seal()
+
+
+def _records(batch: Sequence[_Request]) -> _Stored:
+    joined = [_joined(group) for group in _groups(batch)]
+    return [(_to_record(each), each.frame) for each in joined]
 
 
 def _groups(requests: Sequence[_Request]) -> list[list[Rows]]:
@@ -317,14 +358,27 @@ def _record_key(request: _Request) -> object:
     return id(rows) if request.size > LARGE_BYTES else (rows.dataset_id, tuple(rows.frame.schema.items()))
 
 
-def _to_record(group: Sequence[Rows]) -> Record:
-    rows = group[0].frame if len(group) == 1 else pl.concat([each.frame for each in group], rechunk=True)
-    return Record(
+def _joined(group: Sequence[Rows]) -> Rows:
+    """The rows of a record as if one request had brought them."""
+    if len(group) == 1:
+        return group[0]
+    return Rows(
         dataset_id=group[0].dataset_id,
-        rows=rows.height,
+        frame=pl.concat([each.frame for each in group], rechunk=True),
         tmin=min(each.tmin for each in group),
         tmax=max(each.tmax for each in group),
         body_bytes=sum(each.body_bytes for each in group),
-        payload=to_payload(rows),
         notes=b"".join(each.notes for each in group),
+    )
+
+
+def _to_record(rows: Rows) -> Record:
+    return Record(
+        dataset_id=rows.dataset_id,
+        rows=rows.frame.height,
+        tmin=rows.tmin,
+        tmax=rows.tmax,
+        body_bytes=rows.body_bytes,
+        payload=to_payload(rows.frame),
+        notes=rows.notes,
     )

@@ -12,6 +12,7 @@ from errors import StorageUnavailable
 from models import base
 from storage.context import Layout
 from storage.upkeep.maintenance import Tasks, run
+from storage.write import gathering
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
 from tests.storage.workbench import batch_of
@@ -19,6 +20,8 @@ from tests.storage.workbench import batch_of
 
 def write(root: Path, acked: Path, first: int) -> None:
     """Append events with ids from `first` on, and note each id as soon as it is acknowledged."""
+    # Segments of a moment have few records; gathering begins within it.
+    gathering.RECORDS, gathering.LEAST_RECORDS = 4, 2
     storage = Storage(Layout(root), flush_seconds=0.2)
     numbers = itertools.count(first)
     log = os.open(acked, os.O_CREAT | os.O_APPEND | os.O_WRONLY)

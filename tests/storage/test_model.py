@@ -31,6 +31,7 @@ from storage.upkeep import compaction as compaction
 from storage.upkeep.compaction import compact, remove_replaced
 from storage.upkeep.conversion import convert_all, remove_converted
 from storage.upkeep.sweep import sweep
+from storage.write import gathering
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
 from tests.storage.workbench import NOON, batch_of
@@ -158,6 +159,8 @@ class Machine(RuleBasedStateMachine):
 @pytest.mark.usefixtures("database")
 def test_storage_answers_as_a_list_would(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "FAN_IN", 2)
+    monkeypatch.setattr(gathering, "RECORDS", 2)
+    monkeypatch.setattr(gathering, "LEAST_RECORDS", 1)
     base.database.execute_sql("SET synchronous_commit = off")
 
     run_state_machine_as_test(

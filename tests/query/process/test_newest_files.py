@@ -21,14 +21,19 @@ from query.process.messages import Parse, Source
 from query.process.statement_cache import StatementCache
 from storage.files.row_range import RowRange
 from storage.files.statistics import summarize
+from storage.read import unconverted_rows
 from storage.read.scan import scan
 from storage.read.snapshot import Snapshot
+from storage.read.unconverted_rows import UnconvertedRows
+from storage.wal.segments import list_segments
+from storage.write.committer import Committer, Rows
 from tests.query.plan.test_conditions import ask
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 FILES: Final = 12
 TYPES: Final = {"p_timestamp": ColumnType.TIMESTAMP_US, "n": ColumnType.INT64, "level": ColumnType.UTF8}
 SECOND_NS: Final = 10**9
+TIMES: Final = pl.Datetime("us", "UTC")
 
 
 @pytest.fixture(scope="module")
@@ -180,3 +185,74 @@ def test_readers_under_row_level_security_learn_nothing(whole: Snapshot) -> None
 
     assert found == ask(Execution(), sql, Source(without_order(whole), None, None, only))[0]
     assert read == FILES
+
+
+@pytest.fixture
+def fresh(whole: Snapshot, tmp_path: Path) -> Snapshot:
+    """The same rows and 200 more, of which six files' are not converted: 40 records of one schema, out of order."""
+    committer = Committer(tmp_path, flush_seconds=60)
+    tables = [pl.read_parquet(f"{whole.root}/{file.path}") for file in whole.files[6:]] * 2
+    for number, table in enumerate(pl.concat(tables).sample(fraction=1, shuffle=True, seed=3).iter_slices(6)):
+        part = table if number % 3 else table.sort("p_timestamp")
+        times = part["p_timestamp"].to_physical() * 1000
+        committer.append(Rows(1, part, int(times.min()), int(times.max())))  # type: ignore[arg-type]
+    committer.close()
+    return replace(whole, files=whole.files[:8], segments=tuple(list_segments(tmp_path)))
+
+
+@pytest.mark.parametrize("least", [1, 20])
+@pytest.mark.parametrize("direction", ["DESC", "ASC"])
+@pytest.mark.parametrize("condition", ["", "WHERE level = 'error'", "WHERE level = 'fatal'", "WHERE level IS NULL"])
+@pytest.mark.parametrize("limit", ["LIMIT 1", "LIMIT 2 OFFSET 2", "LIMIT 500", "LIMIT 0"])
+@pytest.mark.parametrize("seconds", [(None, None), (31, 95)], ids=["all", "part"])
+def test_no_answer_depends_on_the_records_tried_first(
+    fresh: Snapshot,
+    monkeypatch: pytest.MonkeyPatch,
+    least: int,
+    direction: str,
+    condition: str,
+    limit: str,
+    seconds: tuple[int | None, int | None],
+) -> None:
+    monkeypatch.setattr(newest_files, "LEAST_TRIED", least)
+    monkeypatch.setattr(newest_files, "MOST_SHARE", 0.5)
+    base = int(START.timestamp()) * SECOND_NS
+    start, end = (None if each is None else base + each * SECOND_NS for each in seconds)
+    part = fresh.within(start, end)
+    sql = f"SELECT n, p_timestamp AS at FROM t {condition} ORDER BY at {direction}, n {limit}"
+
+    found, _ = ask(Execution(), sql, Source(part, start, end))
+
+    monkeypatch.setattr(newest_files, "MOST_ROWS", 0)
+    assert found == ask(Execution(), sql, Source(part, start, end))[0]
+
+
+def test_only_the_newest_records_are_read_for_the_newest_rows(
+    whole: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committer = Committer(tmp_path, flush_seconds=60)
+    for hour in range(20):
+        times = [START + timedelta(hours=hour, seconds=each) for each in range(50)]
+        rows = pl.DataFrame({"p_timestamp": times, "n": range(50)}, schema_overrides={"p_timestamp": TIMES})
+        first, last = (int(each.timestamp()) * SECOND_NS for each in (times[0], times[-1]))
+        committer.append(Rows(1, rows.with_columns(level=pl.lit("info")), first, last))
+    committer.close()
+    snapshot = replace(whole, files=(), segments=tuple(list_segments(tmp_path)))
+    monkeypatch.setattr(newest_files, "LEAST_TRIED", 1)
+    checked: list[int] = []
+    real = unconverted_rows.payload_start
+    monkeypatch.setattr(unconverted_rows, "payload_start", lambda *where: checked.append(where[1]) or real(*where))
+
+    found, _ = ask(Execution(), "SELECT n FROM t ORDER BY p_timestamp DESC LIMIT 3", Source(snapshot, None, None))
+
+    assert found == ["{'n': 47}", "{'n': 48}", "{'n': 49}"]
+    assert len(checked) == 1
+
+
+def test_headers_tell_nothing_of_a_time_column_that_is_filled_in(fresh: Snapshot) -> None:
+    question = first_by_time(bound("SELECT * FROM t ORDER BY p_timestamp DESC LIMIT 1", fresh))
+    records = UnconvertedRows().locations(1, fresh.segments)
+    late = replace(fresh, times_from="at")
+
+    assert question is not None
+    assert newest_files.narrow_records(late, question, scan, records) == late

@@ -85,4 +85,4 @@ def test_frame_counts_only_when_all_of_it_is_in_the_range(
 
     found = fingerprint(snapshot, SegmentIndex())
 
-    assert (None if found is None else [place for _, place in found.records]) == places
+    assert (None if found is None else [start for _, start, _ in found.records]) == places
