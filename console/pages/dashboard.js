@@ -66,7 +66,7 @@ function Loaded({ stored, etag, again }) {
     <${Fault} error=${error} />
     ${(board.variables ?? []).length > 0 && html`<${Variables} variables=${board.variables} values=${values} range=${range} />`}
     ${!board.tiles.length && html`<${Empty} title="Nothing on it yet">${isEditing ? html`<button onClick=${() => setOpen({ tile: { title: "", query: "", chart: "line" } })}>The first tile</button>` : "Edit it to add tiles."}<//>`}
-    <div ref=${frame} style=${{ background: "var(--ground)", overflow: "auto" }}><${Grid} tiles=${board.tiles} isEditing=${isEditing} setTiles=${setTiles} edit=${(at) => setOpen({ at, tile: board.tiles[at] })} about=${{ range, values, zone: zoneOf(query), turn }} /></div>
+    <div ref=${frame} class="screen"><${Grid} tiles=${board.tiles} isEditing=${isEditing} setTiles=${setTiles} edit=${(at) => setOpen({ at, tile: board.tiles[at] })} about=${{ range, values, zone: zoneOf(query), turn }} /></div>
     ${open?.tile && html`<${TileDialog} tile=${open.tile} range=${range} values=${values} store=${storeTile} close=${() => setOpen(null)} remove=${open.at === undefined ? null : () => (setTiles(board.tiles.filter((_, at) => at !== open.at)), setOpen(null))} />`}
     ${open === "variables" && html`<${VariablesDialog} variables=${board.variables ?? []} store=${(variables) => (setBoard({ ...board, variables }), setOpen(null))} close=${() => setOpen(null)} />`}
     ${open === "delete" && html`<${TypedDelete} noun="dashboard" name=${stored.title} close=${() => setOpen(null)} remove=${async () => { await remove(`/api/v1/dashboards/${stored.dashboardId}`); go(["dashboards"]); }} />`}`;

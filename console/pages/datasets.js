@@ -169,11 +169,15 @@ function Columns({ data, name, again }) {
     ${asked && html`<${TypedDelete} noun="column" name=${asked} close=${() => setAsked(null)} remove=${() => drop(asked)}><p>Its values are forgotten.</p><//>`}</div>`;
 }
 
+/** When it happened, what was sent, and last what Weir noted. */
+const inReadingOrder = (names, time) => [...names].sort((a, b) => rank(a, time) - rank(b, time));
+const rank = (name, time) => (name === time ? 0 : name.startsWith("p_") ? 2 : 1);
+
 function Sample({ name, columns, time }) {
   const order = time ? ` ORDER BY ${identifier(time)} DESC` : "";
   const { data, error } = useAsync((abort) => rows(`SELECT * FROM ${identifier(name)}${order} LIMIT 20`, {}, abort), [name]);
   return html`<div class="panel"><h2>Latest events</h2><${Fault} error=${error} />
-    ${data && (data.records.length ? html`<${Rows} rows=${data.records} columns=${columns.map((each) => each.name).slice(0, 40)} time=${time} height=${300} />` : html`<p class="soft">There are none.</p>`)}</div>`;
+    ${data && (data.records.length ? html`<${Rows} rows=${data.records} columns=${inReadingOrder(columns.map((each) => each.name), time).slice(0, 40)} time=${time} height=${300} />` : html`<p class="soft">There are none.</p>`)}</div>`;
 }
 
 function NewDataset({ close }) {

@@ -98,6 +98,19 @@ def test_dragged_tile_stays_where_it_was_dropped(visit: Callable[..., Visit], se
     assert places["Left"]["y"] + places["Left"]["height"] < places["Right"]["y"]
 
 
+def test_full_screen_keeps_the_theme_and_a_margin(visit: Callable[..., Visit], service: Service):
+    page = visit(color_scheme="dark").sign_in(path=f"/#/dashboards/{make_board(service, 'Full screen')}")
+    ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+
+    page.get_by_role("button", name="Full screen").click()
+
+    page.wait_for_function("document.fullscreenElement !== null")
+    style = "getComputedStyle(document.fullscreenElement)"
+    assert page.evaluate(f"{style}.backgroundColor") == ground
+    assert page.evaluate(f"{style}.paddingLeft") == "16px"
+    expect(page.get_by_role("region", name="Right")).to_be_visible()
+
+
 def test_panels_of_grafana_become_tiles(visit: Callable[..., Visit], service: Service):
     """SQL and PromQL come along, with their places; what is neither is named with the reason."""
     place = {"x": 0, "y": 0, "w": 12, "h": 8}

@@ -140,3 +140,16 @@ def test_statement_goes_to_an_alert(visit: Callable[..., Visit]):
     expect(page.get_by_label("Statement over one dataset")).to_have_value(
         f"SELECT count(*) AS n FROM {DATASET} WHERE level = 'error'"
     )
+
+
+def test_cancelled_statement_says_so(visit: Callable[..., Visit]):
+    page = visit().sign_in(path="/#/sql")
+    editor(page).fill(
+        "SELECT count(*) AS n FROM generate_series(1, 100000) a, generate_series(1, 100000) b WHERE a.a * b.b = 7"
+    )
+    page.get_by_role("button", name="Run").click()
+
+    page.get_by_role("button", name="Cancel").click()
+
+    expect(page.get_by_text("The statement stopped before its result was there.")).to_be_visible()
+    expect(page.get_by_text("Ask something")).to_have_count(0)

@@ -60,6 +60,7 @@ const WINDOWS = 24;
 /** The value of the last windows, one after another, as the service would have judged them. */
 export function Values({ alert }) {
   const [points, setPoints] = useState([]);
+  const [range, setRange] = useState(null);
   const [error, setError] = useState(null);
   const window = durationMs(alert.evalConfig.rollingWindow.evalStart) ?? 300_000;
   const { operator, value } = alert.thresholdConfig;
@@ -67,18 +68,20 @@ export function Values({ alert }) {
     const abort = new AbortController();
     const ask = async () => {
       const last = Math.floor(Date.now() / 60_000) * 60_000;
+      // The axis stands before the values: the chart does not move while they come, the latest first.
+      setRange({ start: last - WINDOWS * window, end: last + window / 2 });
       const found = [];
-      for (let at = WINDOWS - 1; at >= 0 && !abort.signal.aborted; at -= 1) {
+      for (let at = 0; at < WINDOWS && !abort.signal.aborted; at += 1) {
         const end = last - at * window;
         const { fields, records } = await askWindow(alert, { start: end - window, end }, abort.signal);
-        found.push({ end, value: judge(fields, records, operator, value).value });
-        if (at % 4 === 0) setPoints([...found]);
+        found.unshift({ end, value: judge(fields, records, operator, value).value });
+        if (at % 4 === 3) setPoints([...found]);
       }
     };
     setPoints([]);
     ask().catch((failed) => !abort.signal.aborted && setError(failed));
     return () => abort.abort();
   }, [alert.query, alert.queryType, alert.datasets?.[0], window, operator, value]);
-  return html`<div class="panel"><h2>The last ${WINDOWS} windows</h2><${Fault} error=${error} />
-    ${points.length > 0 ? html`<${TimeChart} names=${["value"]} data=${[points.map((each) => each.end / 1000), points.map((each) => each.value)]} height=${160} lines=${[value]} label=${`Values and the threshold ${operator} ${value}`} /><p class="soft small">The dashed line is the threshold ${operator} ${value}.</p>` : !error && html`<${Wait} on=${true} /><div style=${{ height: "160px" }}></div>`}</div>`;
+  return html`<div class="panel"><h2>The last ${WINDOWS} windows</h2><${Wait} on=${!error && points.length < WINDOWS} /><${Fault} error=${error} />
+    ${points.length > 0 ? html`<${TimeChart} names=${["value"]} data=${[points.map((each) => each.end / 1000), points.map((each) => each.value)]} height=${160} range=${range} lines=${[value]} label=${`Values and the threshold ${operator} ${value}`} /><p class="soft small">The dashed line is the threshold ${operator} ${value}.</p>` : !error && html`<div style=${{ height: "160px" }}></div>`}</div>`;
 }

@@ -14,7 +14,7 @@ const DRAW_MS = 120;
 
 /** Rows as they come, drawn a few times a second. */
 function useStream(statement, members, inputs) {
-  const [state, setState] = useState({ rows: new LazyRows(), busy: true, error: null, work: null });
+  const [state, setState] = useState({ rows: new LazyRows(), busy: true, cancelled: false, error: null, work: null });
   const controller = useRef(null);
   useEffect(() => {
     const abort = new AbortController();
@@ -30,7 +30,7 @@ function useStream(statement, members, inputs) {
       isFirst = false;
       setState((old) => ({ ...old, rows: fresh ? new LazyRows(lines) : old.rows.with(lines), ...more }));
     };
-    setState((old) => ({ ...old, busy: true, error: null }));
+    setState((old) => ({ ...old, busy: true, cancelled: false, error: null }));
     const onLines = (lines) => {
       waiting.push(...lines);
       if (Date.now() - drawn > DRAW_MS && !abort.signal.aborted) draw({});
@@ -54,7 +54,7 @@ export function Results({ about, shown, setColumns, selected, setSelected, find,
   const order = query.order === "asc" ? "asc" : "desc";
   const limit = LIMITS.some(([each]) => each === query.limit) ? query.limit : "1000";
   const statement = rowsStatement({ dataset: dataset.name, where, time: role.time, order, limit });
-  const { rows, busy, error, work, cancel } = useStream(statement, members, [statement, members.startTime, members.endTime, turn]);
+  const { rows, busy, cancelled, error, work, cancel } = useStream(statement, members, [statement, members.startTime, members.endTime, turn]);
   const wraps = query.wrap === "1";
   const wide = shown.includes(role.message) ? role.message : shown.at(-1);
   const select = (index) => setSelected({ index, row: full(rows.at(index), columns) });
@@ -65,7 +65,7 @@ export function Results({ about, shown, setColumns, selected, setSelected, find,
   };
   return html`<section class="results" aria-label="Events">
     <div class="status">
-      <span>${error ? "" : `${formatSome(rows.length, "row")}${busy ? " so far" : ""}`}</span>
+      <span>${error ? "" : `${formatSome(rows.length, "row")}${busy ? " so far" : ""}${cancelled ? ", then cancelled" : ""}`}</span>
       ${work && !error && html`<span title="Until the result began">${formatMs(work.elapsedMs)}</span>`}
       ${work?.bytes !== null && work && !error && html`<span title="What the query had to look into">${formatBytes(work.bytes)} read in ${formatSome(work.files, "file")}</span>`}
       ${busy && html`<button type="button" class="tiny" onClick=${cancel}>Cancel</button>`}
@@ -81,7 +81,9 @@ export function Results({ about, shown, setColumns, selected, setSelected, find,
     <${Wait} on=${busy} />
     ${error && html`<${Fault} error=${conditionFault(error, statement, where)} />`}
     ${!busy && !error && !rows.length
-      ? html`<${Nothing} about=${about} outside=${work?.outside} />`
+      ? cancelled
+        ? html`<${Empty} title="Cancelled">No row had come yet: load again, or ask for a shorter range.<//>`
+        : html`<${Nothing} about=${about} outside=${work?.outside} />`
       : !error && html`<${Rows} rows=${rows} columns=${shown} time=${role.time} level=${role.level} wide=${wide} zone=${zone} wraps=${wraps} find=${find} selected=${selected?.index} onSelect=${select}
           onDrop=${(name) => setColumns(shown.filter((each) => each !== name))} sort=${role.time && { name: role.time, order }} onSort=${() => change({ order: order === "desc" ? "asc" : "" })} />`}
   </section>`;

@@ -19,8 +19,8 @@ import { Download } from "../explore/results.js";
 // What a table of this page holds; a download has no such limit.
 const MOST = 300_000;
 const MOST_DRAWN = 20_000;
-/** @type {{rows: LazyRows | null, busy: boolean, error: any, work: any, isPlan: boolean, isCut: boolean}} */
-const IDLE = { rows: null, busy: false, error: null, work: null, isPlan: false, isCut: false };
+/** @type {{rows: LazyRows | null, busy: boolean, error: any, work: any, isPlan: boolean, isCut: boolean, isCancelled: boolean}} */
+const IDLE = { rows: null, busy: false, error: null, work: null, isPlan: false, isCut: false, isCancelled: false };
 
 /**
  * @param {{query: Record<string, string>, isShown: boolean, asked: {text?: string, name?: string} | null, noted: () => void}} props
@@ -81,7 +81,7 @@ export function Statement({ query, isShown, asked, noted }) {
   }, [asked]);
   const cancel = () => {
     controller.current?.abort();
-    setState({ ...IDLE });
+    setState({ ...IDLE, isCancelled: true });
   };
   return html`<div class="results" role="tabpanel" hidden=${!isShown}>
     <${Editor} value=${text} onChange=${setText} run=${run} fault=${state.error?.position} label="SQL statement" />
@@ -100,7 +100,8 @@ export function Statement({ query, isShown, asked, noted }) {
     <${Wait} on=${state.busy} />
     <${SqlFault} error=${state.error} text=${text} />
     ${state.rows && html`<${Result} state=${state} query=${query} text=${text} about=${{ members: members(range(), given()) }} />`}
-    ${!state.rows && !state.error && !state.busy && html`<${Empty} title="Ask something">Ctrl+Enter sends the statement. Ctrl+Space completes datasets, columns and functions. <code>$1</code> is a value that you enter below.<//>`}
+    ${state.isCancelled && html`<${Empty} title="Cancelled">The statement stopped before its result was there.<//>`}
+    ${!state.rows && !state.error && !state.busy && !state.isCancelled && html`<${Empty} title="Ask something">Ctrl+Enter sends the statement. Ctrl+Space completes datasets, columns and functions. <code>$1</code> is a value that you enter below.<//>`}
   </div>`;
 }
 
