@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 
+from auth.last_use import LastUse
 from embedded_postgres import server
 from models import base
 from tests import running
@@ -123,8 +124,10 @@ def _empty(connection: psycopg.Connection) -> None:
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[None]:
+def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The models bound to that database, with a connection open."""
+    # Its thread outlives the test, and would use a connection of a later one while that is closed.
+    monkeypatch.setattr(LastUse, "_start", lambda self: None)
     base.bind(database_url)
     with base.connection():
         yield
