@@ -34,6 +34,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/api/v1/readiness"): EVERYBODY,
     # For other hosts, by their signature; no user's credential counts.
     ("POST", "/api/v1/internal/hosts/<node>/segments"): (401,) * len(IDENTITIES),
+    ("POST", "/api/v1/internal/hosts/<node>/copies/<owner>/<segment>/<int:offset>"): (401,) * len(IDENTITIES),
     ("GET", "/api/v1/about"): ANY_IDENTITY,
     ("GET", "/api/v1/metrics"): READ,
     ("GET", "/api/v1/openapi.json"): EVERYBODY,
@@ -204,5 +205,6 @@ def _filled(rule: str) -> str:
         .replace("<column_id>", "1")
         .replace("<path:name>", "main.js")
         .replace("<tenant_id>", "matrix-none")
+        .replace("<int:offset>", "0")
         .replace("<key_id>", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
     )
