@@ -1,6 +1,7 @@
 """What a copy on a second host costs a request: `python -m bench.second_copy`. Ratios within one run.
 
-Two hosts of one worker each, on one machine and one disk, so both syncs share it; the third host keeps no copies.
+Three hosts of one worker each, on one machine and one disk: one has copies kept, another keeps them, so that both syncs
+share the disk, and the third takes events without.
 """
 
 import statistics
@@ -32,7 +33,7 @@ def events(count: int) -> list[dict[str, object]]:
     return [{"message": line, "status": 200, "ms": 12.5, "n": number} for number in range(count)]
 
 
-def median_ms(service: Service, count: int, rounds: int) -> list[float]:
+def times_ms(service: Service, count: int, rounds: int) -> list[float]:
     """The time of each of so many requests, one after the other."""
     body, taken = events(count), []
     with requests.Session() as session:
@@ -48,7 +49,7 @@ def rate(service: Service, count: int, rounds: int) -> float:
     """Requests per second of several clients."""
     started = time.perf_counter()
     with ThreadPoolExecutor(CLIENTS) as pool:
-        list(pool.map(lambda _: median_ms(service, count, rounds // CLIENTS), range(CLIENTS)))
+        list(pool.map(lambda _: times_ms(service, count, rounds // CLIENTS), range(CLIENTS)))
     return rounds / (time.perf_counter() - started)
 
 
@@ -61,9 +62,7 @@ def main() -> None:
         try:
             for name, count in SHAPES.items():
                 rounds = ROUNDS if count < 1000 else ROUNDS // 4
-                turns = [
-                    (median_ms(alone, count, rounds // 4), median_ms(copied, count, rounds // 4)) for _ in range(4)
-                ]
+                turns = [(times_ms(alone, count, rounds // 4), times_ms(copied, count, rounds // 4)) for _ in range(4)]
                 without, with_copy = (
                     statistics.median([ms for turn in each for ms in turn]) for each in zip(*turns, strict=True)
                 )

@@ -16,7 +16,7 @@ from processes.locks import try_lock
 from storage.context import Layout
 from storage.durable_files import make_directory, sync_directory
 from storage.names import SEGMENT_SUFFIX, directory, require_segment
-from storage.wal.segments import SegmentRef
+from storage.wal.segments import SegmentRef, write_buffers
 
 # Of a copy to which nothing is appended any more.
 TAKEN_SUFFIX: Final = ".taken"
@@ -41,7 +41,7 @@ def append(layout: Layout, owner: str, segment: str, offset: int, body: bytes) -
     with _opened(_path(layout, owner, segment, SEGMENT_SUFFIX)) as fd:
         size = os.fstat(fd).st_size
         if size == offset:
-            _write(fd, body, offset)
+            write_buffers(fd, [body], offset)
         elif os.pread(fd, len(body), offset) != body or size != offset + len(body):
             raise Conflict(f"the copy of segment {segment} has {size} bytes, and not {offset}")
         os.fdatasync(fd)
@@ -111,10 +111,3 @@ def _is_still(fd: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(fd), os.stat(path))
     except FileNotFoundError:
         return False
-
-
-def _write(fd: int, body: bytes, offset: int) -> None:
-    view = memoryview(body)
-    while view:
-        done = os.pwrite(fd, view, offset)
-        view, offset = view[done:], offset + done

@@ -349,7 +349,7 @@ def trio(deploy: Callable[[], Deployment]) -> tuple[Deployment, list[Service]]:
     return deployment, hosts
 
 
-def keeper_of(owner: str, hosts: list[Service]) -> Service:
+def holder_of(owner: str, hosts: list[Service]) -> Service:
     """The host with a copy of a segment of the owner's."""
     return next(each for each in hosts if list(each.data_dir.glob(f"staging/copies/{owner}/*.wal")))
 
@@ -369,7 +369,7 @@ def test_a_lost_disk_loses_nothing_that_was_acknowledged(trio: tuple[Deployment,
     deployment, (lost, *others) = trio
     lost.ingest("kept", [{"n": -1}]).raise_for_status()
     name = node(lost)
-    assert keeper_of(name, others)
+    assert holder_of(name, others)
 
     with ThreadPoolExecutor(4) as pool:
         sending = [pool.submit(send_until_it_fails, lost, sender) for sender in range(4)]
@@ -392,10 +392,10 @@ def test_who_keeps_copies_may_die_and_without_anybody_nothing_is_taken(trio: tup
     """The segment ends where its copy ends, and what was under way goes to another host; each event is there once."""
     _, (taking, *others) = trio
     taking.ingest("moved", [{"n": 0}]).raise_for_status()
-    keeper = keeper_of(node(taking), others)
-    (left,) = [each for each in others if each is not keeper]
+    holder = holder_of(node(taking), others)
+    (left,) = [each for each in others if each is not holder]
 
-    keeper.kill()
+    holder.kill()
     for number in range(1, 20):
         # A 503 has stored nothing, here or there.
         wait_until(lambda event={"n": number}: taking.ingest("moved", [event]).ok)
@@ -404,7 +404,7 @@ def test_who_keeps_copies_may_die_and_without_anybody_nothing_is_taken(trio: tup
     refused = taking.ingest("moved", [{"n": 20}])
     # Neither is ready without the other.
     with ThreadPoolExecutor() as pool:
-        list(pool.map(Service.start, (left, keeper)))
+        list(pool.map(Service.start, (left, holder)))
     wait_until(lambda: taking.ingest("moved", [{"n": 21}]).ok)
 
     assert (refused.status_code, refused.json()["code"]) == (503, "storage_unavailable")
@@ -412,8 +412,8 @@ def test_who_keeps_copies_may_die_and_without_anybody_nothing_is_taken(trio: tup
     assert found == [*range(20), 21]
 
 
-def test_nobody_but_a_host_appends_to_a_copy(trio: tuple[Deployment, list[Service]]) -> None:
-    _, (here, *_) = trio
+def test_nobody_but_a_host_appends_to_a_copy(pair: tuple[Deployment, Service, Service]) -> None:
+    _, here, _ = pair
     path = f"/api/v1/internal/hosts/{node(here)}/copies/x/y/0"
 
     assert here.call("POST", path, data=b"x").status_code == 401
