@@ -3,8 +3,9 @@
 import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from threading import Event, Lock, Thread
 from typing import Final
+
+from models.write_behind import WriteBehind
 
 logger = logging.getLogger(__name__)
 
@@ -16,17 +17,13 @@ class LastUse:
 
     def __init__(self, write: Callable[[Mapping[str, datetime]], None], every_seconds: float = EVERY_SECONDS) -> None:
         self._write = write
-        self._every_seconds = every_seconds
         self._uses: dict[str, datetime] = {}
-        self._stopped = Event()
-        self._starting = Lock()
-        self._thread: Thread | None = None
+        self._behind = WriteBehind(self.flush, every_seconds, "api-key-last-use")
 
     def note(self, key_id: str, at: datetime) -> None:
         """Costs a dictionary entry: no input or output on the request's way."""
         self._uses[key_id] = at
-        if self._thread is None:
-            self._start()
+        self._behind.begin()
 
     def flush(self) -> None:
         """Write what was noted. When the database is away it is kept for the next time."""
@@ -42,15 +39,4 @@ class LastUse:
 
     def close(self) -> None:
         """Stop the thread and write the rest."""
-        self._stopped.set()
-        self.flush()
-
-    def _start(self) -> None:
-        with self._starting:
-            if self._thread is None:
-                self._thread = Thread(target=self._run, name="api-key-last-use", daemon=True)
-                self._thread.start()
-
-    def _run(self) -> None:
-        while not self._stopped.wait(self._every_seconds):
-            self.flush()
+        self._behind.close()

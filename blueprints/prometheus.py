@@ -140,7 +140,7 @@ def read(name: str | None = None) -> Response:
     wanted = ReadOptions(settings.promql_samples, settings.promql_series, streamed=is_streamed)
     queries = tuple(map(_read_query, asked.queries))
     result = services().queries.read(
-        _question("remote read", "identity"), queries, wanted, _resolve(found), client_disconnected(request)
+        _question("remote read", found, "identity"), queries, wanted, _resolve(found), client_disconnected(request)
     )
     answer = streamed(result)
     answer.headers["Content-Type"] = STREAM_TYPE if is_streamed else "application/x-protobuf"
@@ -299,7 +299,7 @@ def _evaluate(name: str | None, expression: Expression) -> Response:
     )
     try:
         result = services().queries.evaluate(
-            _question(expression.text), expression, wanted, _resolve_named(found), client_disconnected(request)
+            _question(expression.text, found), expression, wanted, _resolve_named(found), client_disconnected(request)
         )
     except InvalidPromQL as error:
         raise prometheus.with_name(error, "query") from error
@@ -329,7 +329,7 @@ def _find(name: str | None, lookup: MetricQuestion, margin_ms: int = 0) -> Respo
     text = " ".join((lookup.kind, lookup.label, *lookup.selectors)).strip()
     try:
         result = services().queries.find(
-            _question(text), lookup, _resolve_named(found, margin_ms), client_disconnected(request)
+            _question(text, found), lookup, _resolve_named(found, margin_ms), client_disconnected(request)
         )
     except InvalidPromQL as error:
         raise prometheus.with_name(error, "query" if lookup.kind == "exemplars" else "match[]") from error
@@ -340,7 +340,7 @@ def _metric_names(dataset: str) -> set[str]:
     """The metrics with a row that the caller may see."""
     lookup = MetricQuestion("values", (), None, None, METRIC_NAME)
     result = services().queries.find(
-        _question("metadata", "identity"), lookup, _resolve(dataset), client_disconnected(request)
+        _question("metadata", dataset, "identity"), lookup, _resolve(dataset), client_disconnected(request)
     )
     return set(orjson.loads(b"".join(result))["data"])
 
@@ -353,7 +353,7 @@ def _describe(kind: str) -> Response:
     return streamed(result)
 
 
-def _question(text: str, coding: str = "") -> Question:
+def _question(text: str, dataset: str = "", coding: str = "") -> Question:
     return Question(
         tenant=caller().tenant,
         identity=name_of(caller()),
@@ -361,6 +361,7 @@ def _question(text: str, coding: str = "") -> Question:
         now_ns=time.time_ns(),
         coding=coding or accepted_coding(),
         privileged=may(caller(), Action.ADMINISTER),
+        datasets=(dataset,) if dataset else (),
     )
 
 

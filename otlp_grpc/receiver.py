@@ -86,7 +86,7 @@ class Receiver:
 
     def close(self) -> None:
         """Write what is on its way besides events."""
-        self._writer.metadata.close()
+        self._requests.close()
 
     def _received(self, admitted: Admitted, body: bytes, require_present: Callable[[], None]) -> IngestRequest:
         call, identity, sent, endpoint, dataset = admitted

@@ -11,9 +11,9 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 
-from auth.last_use import LastUse
 from embedded_postgres import server
 from models import base
+from models.write_behind import WriteBehind
 from tests import running
 from tests.running import ADMIN, Service
 
@@ -127,7 +127,7 @@ def _empty(connection: psycopg.Connection) -> None:
 def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The models bound to that database, with a connection open."""
     # Its thread outlives the test, and would use a connection of a later one while that is closed.
-    monkeypatch.setattr(LastUse, "_start", lambda self: None)
+    monkeypatch.setattr(WriteBehind, "begin", lambda self: None)
     base.bind(database_url)
     with base.connection():
         yield

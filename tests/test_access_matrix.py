@@ -98,6 +98,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     ("POST", "/api/v1/saved-queries"): READ,
     ("DELETE", "/api/v1/saved-queries/<query_id>"): READ,
     ("GET", "/api/v1/queries"): READ,
+    ("GET", "/api/v1/queries/slow"): READ,
     ("DELETE", "/api/v1/queries/<query_id>"): READ,
     ("PUT", "/api/v1/logstream/<name>"): ADMIN,
     ("DELETE", "/api/v1/logstream/<name>"): ADMIN,
@@ -108,6 +109,7 @@ MATRIX: dict[tuple[str, str], tuple[Any, ...]] = {
     **{(method, "/api/v1/logstream/<name>/deduplication"): ADMIN for method in ("GET", "PUT")},
     ("PUT", "/api/v1/logstream/<name>/event-time"): ADMIN,
     ("GET", "/api/v1/logstream/<name>/columns"): ADMIN,
+    ("GET", "/api/v1/logstream/<name>/senders"): ADMIN,
     ("DELETE", "/api/v1/logstream/<name>/columns/<column_id>"): ADMIN,
     # One tenant: even the administrator gets a 400.
     **{(method, "/api/v1/tenants/<tenant_id>"): ADMIN for method in ("GET", "PUT", "DELETE")},

@@ -1,5 +1,6 @@
 """Commands about datasets: create, list, describe, retain, delete."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import click
@@ -12,7 +13,7 @@ DATASETS: Final = "/api/v1/logstream"
 
 @click.group()
 def dataset() -> None:
-    """Datasets: create, list, schema, info, stats, retention, event-time, delete."""
+    """Datasets: create, list, schema, info, stats, senders, retention, event-time, delete."""
 
 
 @dataset.command("create")
@@ -68,6 +69,16 @@ def show_stats(server: Server, name: str, date: str | None) -> None:
     show([server.call("GET", f"{path}?date={quoted(date)}").json() if date else _size(server, name)])
 
 
+@dataset.command("senders")
+@click.argument("name")
+@click.option("--hours", type=click.IntRange(1, 24), default=1, show_default=True, help="How far back.")
+@click.pass_obj
+def show_senders(server: Server, name: str, hours: int) -> None:
+    """Who sends how much: each key and user, the largest first. Rates are of the last five to ten minutes."""
+    answer = server.call("GET", f"{DATASETS}/{quoted(name)}/senders?hours={hours}").json()
+    show([_as_line(each) for each in answer["senders"]])
+
+
 @dataset.command("retention")
 @click.argument("name")
 @click.argument("days", required=False, type=click.IntRange(min=1))
@@ -106,6 +117,19 @@ def delete_dataset(server: Server, name: str, yes: bool) -> None:
         what = f"Dataset {name}, {size['events']:,} events, {bytes_text(int(size['stored_bytes']))} on disk"
         click.confirm(f"{what}: all of it will be gone. Delete it?", abort=True, err=True)
     server.call("DELETE", f"{DATASETS}/{quoted(name)}")
+
+
+def _as_line(sender: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "sender": sender["name"] or sender["id"],
+        "kind": sender["kind"],
+        "events_per_second": sender["eventsPerSecond"],
+        "bytes_per_second": sender["bytesPerSecond"],
+        "events": sender["events"],
+        "bytes": sender["bytes"],
+        "requests": sender["requests"],
+        "latest": sender["latestAt"],
+    }
 
 
 def _size(server: Server, name: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.running import ADMIN, ROOT, Service
+from tests.running import ADMIN, ROOT, Service, wait_until
 from weirctl.demo import QUESTIONS, TRACES, hour
 
 
@@ -156,6 +156,15 @@ def test_a_dataset_is_given_its_events_time(service: Service):
     assert done.stderr.startswith("dataset cli-arrived goes by at;")
     (info,) = rows(weirctl(service, "dataset", "info", "cli-arrived"))
     assert info["timePartition"] == "at"
+
+
+def test_senders_of_a_dataset_are_told(service: Service):
+    service.ingest("cli-sent", [{"a": 1}, {"a": 2}]).raise_for_status()
+
+    wait_until(lambda: bool(rows(weirctl(service, "dataset", "senders", "cli-sent"))))
+
+    (sender,) = rows(weirctl(service, "dataset", "senders", "cli-sent", "--hours", "24"))
+    assert (sender["sender"], sender["kind"], sender["events"], sender["requests"]) == ("admin", "native", 2, 1)
 
 
 def test_datasets_are_created_described_and_deleted(service: Service):

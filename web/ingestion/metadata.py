@@ -5,10 +5,11 @@ Prometheus sends all of it every minute, and with version 2.0 of remote write wi
 
 import logging
 from collections.abc import Callable, Mapping
-from threading import Event, Lock, Thread
+from threading import Lock
 from typing import Final
 
 from metric_columns import MetricMetadata
+from models.write_behind import WriteBehind
 
 logger = logging.getLogger(__name__)
 
@@ -24,12 +25,10 @@ class MetadataRecorder:
 
     def __init__(self, write: Callable[[int, Said], None], every_seconds: float = EVERY_SECONDS) -> None:
         self._write = write
-        self._every_seconds = every_seconds
         self._known: dict[tuple[int, str], MetricMetadata] = {}
         self._pending: dict[tuple[int, str], MetricMetadata] = {}
-        self._stopped = Event()
         self._lock = Lock()
-        self._thread: Thread | None = None
+        self._behind = WriteBehind(self.flush, every_seconds, "metric-metadata")
 
     def note(self, dataset_id: int, said: Said) -> None:
         """Costs a look-up for each metric: no input or output on the request's way."""
@@ -42,9 +41,7 @@ class MetadataRecorder:
                 known.clear()
             known |= changed
             self._pending |= changed
-            if self._thread is None:
-                self._thread = Thread(target=self._run, name="metric-metadata", daemon=True)
-                self._thread.start()
+        self._behind.begin()
 
     def flush(self) -> None:
         """Write what was noted. When the database is away it is kept for the next time."""
@@ -64,9 +61,4 @@ class MetadataRecorder:
 
     def close(self) -> None:
         """Stop the thread and write the rest."""
-        self._stopped.set()
-        self.flush()
-
-    def _run(self) -> None:
-        while not self._stopped.wait(self._every_seconds):
-            self.flush()
+        self._behind.close()

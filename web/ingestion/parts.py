@@ -4,7 +4,7 @@ Of a divided request every dataset is authorized before any part is stored; a wh
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from auth.identity import Identity
@@ -13,10 +13,12 @@ from errors import WeirError
 from ingest.dataset_naming import require_few
 from ingest.decoded import Decoded, Divided, Part, RefusedPart, Stored
 from metrics.meters import Meters
+from models import sender_count
 from storage.write.idempotency import StoredAnswer
 from web.errors import status_of
 from web.ingestion.headers import checked_dataset_name
 from web.ingestion.received import IngestRequest
+from web.ingestion.senders import SenderCounter
 from web.ingestion.writer import Writer
 
 
@@ -26,6 +28,7 @@ class RequestStore:
 
     writer: Writer
     meters: Meters
+    senders: SenderCounter = field(default_factory=lambda: SenderCounter(sender_count.add))
 
     def store_once(
         self, received: IngestRequest, dataset: str, body_bytes: int, store: Callable[[bytes], int]
@@ -38,7 +41,7 @@ class RequestStore:
         receipt = received.receipt_for(dataset, self.writer.find(received.tenant, dataset))
         answer = self.writer.storage.once.store(receipt, store)
         if not answer.is_duplicate:
-            self.meters.ingested(received.tenant, dataset, answer.events, body_bytes)
+            self._count(received, dataset, answer.events, body_bytes)
         return answer
 
     def store_decoded(self, received: IngestRequest, claim_id: bytes) -> int:
@@ -49,6 +52,18 @@ class RequestStore:
         self.writer.describe(received.tenant, received.dataset, decoded.metadata)
         self.meters.rejected(received.protocol.name, decoded.reasons)
         return decoded.batch.height
+
+    def close(self) -> None:
+        """Write what is on its way besides events."""
+        self.senders.close()
+        self.writer.metadata.close()
+
+    def _count(self, received: IngestRequest, dataset: str, events: int, body_bytes: int) -> None:
+        self.meters.ingested(received.tenant, dataset, events, body_bytes)
+        found = self.writer.find(received.tenant, dataset)
+        arrival = received.arrival
+        if found is not None and arrival.sender is not None:
+            self.senders.note(found.id, arrival.sender, arrival.timestamp, events, body_bytes)
 
 
 class PartsStore:

@@ -87,7 +87,7 @@ class Pipeline:
 
     def close(self) -> None:
         """Write what is on its way besides events."""
-        self._writer.metadata.close()
+        self._requests.close()
 
     def _authorized(self, identity: Identity, sent: IngestHeaders, endpoint: Endpoint[Any], name: str | None) -> str:
         """The dataset, into which the identity may ingest; "" where the body is to name it, and it may somewhere."""
