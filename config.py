@@ -183,6 +183,9 @@ class Settings:
     )
     query_queue: int = setting(_positive, 100, "queries that may wait in each worker before 503")
     query_queue_seconds: float = setting(_seconds, 30.0, "longest wait of a query for its turn before 503")
+    slow_query_seconds: float = setting(
+        _seconds, 1.0, "queries that took longer, their wait included, are kept for a day in `GET /api/v1/queries/slow`"
+    )
     query_result_bytes: int = setting(_bytes, 16 * GIB, "largest result of one query, before compression")
     query_time_range: str = setting(
         _one_of("optional", "required"),

@@ -124,7 +124,8 @@ class Evaluator:
             start, end = (start_ms or at_ms) * NS_PER_MS, ((end_ms or at_ms) + 1) * NS_PER_MS
             return found(Window(author.tenant, name, start, end)).source
 
-        question = Question(author.tenant, f"{author.kind}:{author.id}", alert.content.query, end_ns, privileged=True)
+        by = author.tenant, f"{author.kind}:{author.id}"
+        question = Question(*by, alert.content.query, end_ns, privileged=True, datasets=(name,))
         expression = Expression(alert.content.query, at_ms, at_ms, 1, False, LOOKBACK_MS)
         result = self.queries.evaluate(question, expression, self.wanted, resolve, lambda: False)
         if result.length is None:

@@ -2,22 +2,24 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from flask import Blueprint, Response, jsonify, request
 
 from auth.privileges import Action, may, require
 from errors import InvalidRequest
+from models import tenant
 from query import timerange
 from query.pg.session_zone import ZONE_FORMS, session_zone
 from query.pg.time_zones import UnknownZone
+from query.process.ended_queries import EndedQuery
 from query.process.result import Result
 from query.process.slot_table import Query
 from query.results.options import MEDIA_FORMATS, Format, Options
 from query.service import Question
 from query.timerange import TimeRange
-from schemas.query import QuerySchema, RunningQuerySchema, known_members
+from schemas.query import QuerySchema, RunningQuerySchema, SlowQuerySchema, known_members
 from schemas.reading import load
 from storage.context import Gap
 from web.authentication import protect
@@ -63,6 +65,17 @@ def running() -> Response:
     require(caller(), Action.QUERY)
     found = [each for each in services().queries.queries(caller().tenant) if _may_end(each)]
     return jsonify(RunningQuerySchema(many=True).dump(found))
+
+
+@blueprint.get("/queries/slow")
+def slow() -> Response:
+    """The slow queries of this host that have ended, to who may see them while they run."""
+    require(caller(), Action.QUERY)
+    # A new tenant may have the name of one that was deleted today.
+    since = tenant.get(caller().tenant).created_at
+    found = filter(_may_end, services().queries.slow(caller().tenant))
+    mine = [each for each in found if datetime.fromisoformat(each.started_at) >= since]
+    return jsonify(SlowQuerySchema(many=True).dump(mine))
 
 
 @blueprint.delete("/queries/<query_id>")
@@ -135,5 +148,5 @@ def _content_type(format: Format) -> str:
     return "text/csv; charset=utf-8; header=present" if format is Format.CSV else format.value
 
 
-def _may_end(query: Query) -> bool:
+def _may_end(query: Query | EndedQuery) -> bool:
     return query.identity == name_of(caller()) or may(caller(), Action.ADMINISTER)

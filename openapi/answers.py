@@ -1,6 +1,6 @@
 """What the routes answer, as Marshmallow schemas. Only described here: handlers write their answers themselves."""
 
-from marshmallow import INCLUDE, Schema, fields
+from marshmallow import INCLUDE, Schema, fields, validate
 
 
 class Answer(Schema):
@@ -64,6 +64,37 @@ class Column(Answer):
     name = fields.String(required=True)
     type = fields.String(required=True)
     addedBy = fields.String(allow_none=True)  # noqa: N815
+
+
+class SenderBucket(Answer):
+    begins = fields.AwareDateTime(required=True)
+    events = fields.Integer(required=True)
+    bytes = fields.Integer(required=True)
+
+
+class Sender(Answer):
+    """What one key or user stored. Rates are over the last five to ten minutes."""
+
+    kind = fields.String(required=True, validate=validate.OneOf(["native", "oauth", "api_key"]))
+    id = fields.String(required=True)
+    name = fields.String(required=True, allow_none=True, metadata={"description": "null: of a key that is deleted"})
+    events = fields.Integer(required=True)
+    bytes = fields.Integer(required=True)
+    requests = fields.Integer(required=True)
+    latestAt = fields.AwareDateTime(required=True)  # noqa: N815
+    eventsPerSecond = fields.Float(required=True)  # noqa: N815
+    bytesPerSecond = fields.Float(required=True)  # noqa: N815
+    buckets = fields.List(fields.Nested(SenderBucket), required=True)
+
+
+class Senders(Answer):
+    """By key and user, who stored most bytes first."""
+
+    dataset = fields.String(required=True)
+    from_ = fields.AwareDateTime(required=True, data_key="from")
+    to = fields.AwareDateTime(required=True)
+    bucketSeconds = fields.Integer(required=True)  # noqa: N815
+    senders = fields.List(fields.Nested(Sender), required=True)
 
 
 class Resource(Answer):

@@ -17,8 +17,9 @@ from schemas.api_keys import NewApiKeySchema
 from schemas.dashboards import DashboardListSchema, DashboardSchema, TileSchema
 from schemas.dataset import DeduplicationSchema, EventTimeSchema, RetentionSchema, TextIndexSchema
 from schemas.filters import FilterSchema
-from schemas.query import QuerySchema, RunningQuerySchema
+from schemas.query import QuerySchema, RunningQuerySchema, SlowQuerySchema
 from schemas.saved_queries import SavedQuerySchema
+from schemas.senders import SendersSchema
 from schemas.tail import TailSchema
 from schemas.tenants import NewTenantSchema
 
@@ -319,6 +320,7 @@ QUERIES: Final = {
         body_is_required=False,
     ),
     "query.running": Operation("Queries that wait or run on this host.", answer=_json(array(RunningQuerySchema))),
+    "query.slow": Operation("Slow queries that have ended on this host.", answer=_json(array(SlowQuerySchema))),
     "query.cancel": Operation("End a query.", answer=_json(answers.Message)),
     "saved_queries.list_all": Operation(
         "What the caller asked lately and, with a name, keeps.", answer=_json(array(answers.SavedQuery))
@@ -352,6 +354,9 @@ DATASETS: Final = {
     "datasets.schema": Operation("The columns, with Arrow's type names.", answer=_json(OBJECT)),
     "datasets.columns": Operation(
         "The columns by number, and who sent them first.", answer=_json(array(answers.Column))
+    ),
+    "senders.show": Operation(
+        "How much each key and user stored in the last hours.", (SendersSchema,), answer=_json(answers.Senders)
     ),
     "datasets.drop_column": Operation("Forget a column and its values.", answer=_json(answers.Message)),
     "datasets.stats": Operation(

@@ -13,6 +13,7 @@ from errors import DatasetNotFound, Forbidden, InternalError, InvalidRequest, Qu
 from query.fault import unsupported
 from query.metrics.questions import MetricQuestion, ReadQuery
 from query.parameters import Parameter
+from query.process.ended_queries import EndedQueries, EndedQuery
 from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Route, Source
 from query.process.metric_messages import (
     AskExpression,
@@ -66,6 +67,7 @@ class Question:
     `privileged`: it may take the slot that is kept for administrators and alerts. `id_prefix` begins the query's id,
     by which the session that asks can end it. `timeout_seconds`: less time than others have. `engine`: where it has to
     run, `local` or `spark`; None: where it fits. `zone`: the session's time zone by PostgreSQL's name; nothing: UTC.
+    `datasets`: what it is about, where its text does not say so, as PromQL does not.
     """
 
     tenant: str
@@ -80,6 +82,7 @@ class Question:
     timeout_seconds: float | None = None
     engine: str | None = None
     zone: str = ""
+    datasets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,8 @@ class QueryService:
         self._largest_result_bytes = settings.query_result_bytes
         self._route = Route(settings.spark_url, settings.spark_bytes, settings.query_timeout_seconds)
         self._host = SlotTable(settings.data_dir / "queries", settings.query_concurrency)
-        self._pool = Pool(self._host, limits, module, on_wait)
+        self._ended = EndedQueries(settings.data_dir / "queries", settings.slow_query_seconds)
+        self._pool = Pool(self._host, limits, module, on_wait, self._ended.note)
         self._statement_names = StatementNames()
         self._reaches = Reaches()
 
@@ -146,6 +150,7 @@ class QueryService:
             if beginning is None:
                 sources, beginning = self._ask(lease, question, resolve, list_datasets)
             scanned = _scan_size(sources, lease.note)
+            _note_answer(lease, beginning, scanned)
             note = lease.note
             rest = (lease, stack.pop_all()) if beginning.coding is None else None
         return Result(
@@ -166,6 +171,7 @@ class QueryService:
             sources = resolve(expected.datasets, expected.columns)
         except NOT_YET_ERRORS:
             return {}, None
+        lease.work.datasets = tuple(sources)
         parse = Parse(question.sql, question.parameters)
         lease.send(Ask(parse, expected, self._execute(question, sources, ())))
         return sources, receive_beginning(lease)
@@ -182,6 +188,7 @@ class QueryService:
             self._statement_names.learn(question.sql, Names(datasets, columns))
         for _ in range(MOST_SNAPSHOTS):
             sources = resolve(datasets, columns)
+            lease.work.datasets = tuple(sources)
             listed = list_datasets(catalog) if list_datasets is not None and catalog else ()
             lease.send(self._execute(question, sources, listed))
             beginning = receive_beginning(lease)
@@ -267,6 +274,7 @@ class QueryService:
         self, stack: ExitStack, lease: Lease, question: Question, request: Callable[[], object]
     ) -> Result:
         started = time.monotonic()
+        lease.work.datasets = question.datasets
         for _ in range(MOST_SNAPSHOTS):
             lease.send(request())
             beginning = receive_beginning(lease)
@@ -274,6 +282,7 @@ class QueryService:
                 break
         else:
             raise StorageUnavailable("what the query has to read kept moving; try again")
+        _note_answer(lease, beginning, None)
         rest = (lease, stack.pop_all()) if beginning.coding is None else None
         return Result(beginning, rest, question.coding, None, time.monotonic() - started, {})
 
@@ -326,6 +335,10 @@ class QueryService:
         self._host.open()
         return self._host.queries(tenant)
 
+    def slow(self, tenant: str) -> list[EndedQuery]:
+        """The slow queries of the tenant that have ended on this host within a day, the latest first."""
+        return self._ended.of(tenant)
+
     def in_progress(self) -> int:
         """How many queries of all tenants wait or run on this host."""
         return self._host.count()
@@ -344,6 +357,13 @@ def _query_entry(question: Question) -> Query:
     by = question.tenant, question.identity
     query_id = question.id_prefix + uuid.uuid4().hex[len(question.id_prefix) :]
     return Query(query_id, *by, question.sql, started_at, question.privileged)
+
+
+def _note_answer(lease: Lease, beginning: Beginning, scanned: Scanned | None) -> None:
+    """For the list of slow queries."""
+    lease.work.rows = beginning.rows
+    if scanned is not None:
+        lease.work.files, lease.work.bytes = scanned.files, scanned.bytes
 
 
 def _milliseconds(answer: Answer, key: str) -> int | None:

@@ -75,6 +75,19 @@ class RunningQuerySchema(Schema):
     started_at = fields.String(data_key="startedAt")
 
 
+class SlowQuerySchema(RunningQuerySchema):
+    """An entry of `GET /api/v1/queries/slow`."""
+
+    ended_at = fields.String(data_key="endedAt")
+    duration_ms = fields.Integer(data_key="durationMs")
+    waited_ms = fields.Integer(data_key="waitedMs")
+    datasets = fields.List(fields.String())
+    rows = fields.Integer(allow_none=True)
+    files = fields.Integer(data_key="filesScanned", allow_none=True)
+    bytes = fields.Integer(data_key="bytesScanned", allow_none=True)
+    status = fields.String()
+
+
 class CountsSchema(Schema):
     """The body of a histogram request. Conditions cannot be told from ignored ones by their answer: refused."""
 

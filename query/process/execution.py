@@ -169,7 +169,7 @@ class Execution:
         catalog = self._catalog(request.listed) if statement.catalog else {}
         query = prepared.bind(self._schemas(views, catalog), _moment(request.now_ns), request.zone)
         views = self._narrowed(statement, request, query.relation, views)
-        known = whole_files.known_parts(query, views)
+        known = whole_files.known_parts(query, views, self._text_search.row_groups)
         choice = routing.choose(request.route, statement, known.views)
         if choice.is_cluster:
             known = KnownParts(query, views, {})
@@ -183,7 +183,7 @@ class Execution:
         if request.options.format is Format.DESCRIPTION:
             return {"expired": False, "coding": "identity", "repeatable": query.repeatable}
         compiled = self._compile(statement, request.route, choice, known, catalog)
-        rows = formats.stream(compiled.frame, compiled.fields, request.options, sink)
+        rows = formats.stream(compiled.frame, compiled.fields, request.options, sink, request.zone)
         output(coded.finish())
         # What the catalog lists is not among the rows of which somebody may think that they have not changed.
         is_repeatable = query.repeatable and not statement.catalog

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from errors import InternalError, Overloaded, QueryCancelled, QueryTooLarge, ShuttingDown, TimedOut, WeirError
+from query.process.ended_queries import Work
 from query.process.fair_queue import RETRY_AFTER_SECONDS, FairQueue
 from query.process.protocol import Answer, ConnectionLost
 from query.process.query_process import QueryProcess
@@ -69,11 +70,25 @@ def ignore(seconds: float) -> None:
     """An OnWait that counts nothing."""
 
 
-class Lease:
-    """The use of a slot and a process for one query. `is_gone` tells whether its client has left."""
+# Called with a query that has ended, what is known of it, and the seconds that it took from its arrival.
+OnEnd = Callable[[Query, Work, float], None]
 
-    def __init__(self, query: Query, process: QueryProcess, limits: Limits, is_gone: Callable[[], bool]) -> None:
+
+def forget(query: Query, work: Work, seconds: float) -> None:
+    """An OnEnd that notes nothing."""
+
+
+class Lease:
+    """The use of a slot and a process for one query. `is_gone` tells whether its client has left.
+
+    `work` is what its user knows of the query, for who is told of its end.
+    """
+
+    def __init__(
+        self, query: Query, process: QueryProcess, limits: Limits, is_gone: Callable[[], bool], work: Work
+    ) -> None:
         self.query = query
+        self.work = work
         self._process = process
         self._limits = limits
         self._is_gone = is_gone
@@ -205,8 +220,11 @@ class _Waiting:
 class Pool:
     """Lends processes to queries. One for each worker; the limits hold for all workers of the host together."""
 
-    def __init__(self, host: SlotTable, limits: Limits, module: str, on_wait: OnWait = ignore) -> None:
-        self._host, self._limits, self._module, self._on_wait = host, limits, module, on_wait
+    def __init__(
+        self, host: SlotTable, limits: Limits, module: str, on_wait: OnWait = ignore, on_end: OnEnd = forget
+    ) -> None:
+        self._host, self._limits, self._module = host, limits, module
+        self._on_wait, self._on_end = on_wait, on_end
         self._changed = threading.Condition()
         self._queue = FairQueue(limits.waiting)
         self._privileged_queue = FairQueue(limits.waiting)
@@ -255,14 +273,20 @@ class Pool:
         limits = self._limits
         if timeout_seconds is not None:
             limits = replace(limits, timeout_seconds=min(timeout_seconds, limits.timeout_seconds))
+        started, work = time.monotonic(), Work()
         entry = self._host.enter(query)
         try:
             with self._slot(query, is_gone), self._process() as process:
-                lease = Lease(query, process, limits, is_gone)
+                work.waited_seconds = time.monotonic() - started
+                lease = Lease(query, process, limits, is_gone, work)
                 with self._watch_lease(lease):
                     yield lease
+        except BaseException as error:
+            work.fail(error)
+            raise
         finally:
             entry.close()
+            self._on_end(query, work, time.monotonic() - started)
 
     @contextmanager
     def _slot(self, query: Query, is_gone: Callable[[], bool]) -> Iterator[None]:

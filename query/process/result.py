@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
-from errors import InternalError
+from errors import InternalError, QueryCancelled, WeirError
 from query.process.pool import Lease
 from query.process.protocol import Answer
 from storage.context import Gap
@@ -72,12 +72,22 @@ class Result:
                     yield reply
                 if reply["expired"]:
                     raise InternalError("a file of the query vanished while it was read")
-                self.rows = _rows(reply)
+                self.rows = lease.work.rows = _rows(reply)
+                self._leave()
+        except WeirError as error:
+            if self._rest is not None:
+                self._rest[0].work.fail(error)
+            raise
         finally:
             self.close()
 
     def close(self) -> None:
         """End the query if it still runs. Safe to call again."""
+        if self._rest is not None:
+            self._rest[0].work.fail(QueryCancelled("nobody waits for the rest of the result"))
+            self._leave()
+
+    def _leave(self) -> None:
         if self._rest is not None:
             _, stack = self._rest
             self._rest = None
