@@ -1,6 +1,6 @@
 """Thirteen questions of log analysis over growing numbers of events: what they cost, and how that grows.
 
-    python -m bench.needle [--millions 2 20] [--rounds 5] [--without]
+    python -m bench.needle [--millions 2 20] [--rounds 5] [--without] [--only minute count trace needle]
 
 Access-log events of 22 hours are stored as compaction leaves them, files of at most a million rows an hour. Then each
 question is asked of a query process's engine, without HTTP, in another range each time. Printed are processor time as a
@@ -187,13 +187,13 @@ def _trace(snapshot: Snapshot, needle: str) -> str:
     return str(rows.select("trace_id").collect().item())
 
 
-def measure(layout: Layout, target: Dataset, count: int, rounds: int) -> dict[str, Asked]:
-    """The medians of each question."""
+def measure(layout: Layout, target: Dataset, count: int, rounds: int, names: Sequence[str]) -> dict[str, Asked]:
+    """The medians of each question, which are asked in turns."""
     rare = rare_ones(layout, target, count, rounds + 1)
     execution, taken = Execution(), dict[str, list[Asked]]()
-    for name, sql in QUESTIONS.items():
-        for nth, (trace, needle) in enumerate(rare):
-            text = sql.replace("{trace}", trace).replace("{needle}", needle)
+    for nth, (trace, needle) in enumerate(rare):
+        for name in names:
+            text = QUESTIONS[name].replace("{trace}", trace).replace("{needle}", needle)
             taken.setdefault(name, []).append(ask(execution, layout, target, text, nth, is_minute=name == "minute"))
     return {name: _median(each[1:]) for name, each in taken.items()}
 
@@ -229,14 +229,15 @@ def main() -> None:
     parser.add_argument("--millions", nargs="+", type=int, default=[2, 20])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--without", action="store_true")
+    parser.add_argument("--only", nargs="+", choices=list(QUESTIONS), default=list(QUESTIONS))
     parser.add_argument("--keep", type=Path, help="a directory that keeps the events for the next run")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         root = options.keep or Path(temporary)
-        run(root, options.millions, options.rounds, without=options.without)
+        run(root, options.millions, options.rounds, options.only, without=options.without)
 
 
-def run(root: Path, millions: Sequence[int], rounds: int, *, without: bool) -> None:
+def run(root: Path, millions: Sequence[int], rounds: int, names: Sequence[str], *, without: bool) -> None:
     url = server.ensure_running(root)
     try:
         base.bind(url, max_connections=2)
@@ -244,11 +245,11 @@ def run(root: Path, millions: Sequence[int], rounds: int, *, without: bool) -> N
         layout, found = Layout(root), dict[int, dict[str, Asked]]()
         for each in millions:
             target = prepared(layout, each)
-            found[each] = measure(layout, target, each * 10**6, rounds)
+            found[each] = measure(layout, target, each * 10**6, rounds, names)
         print(*report(found), sep="\n")
         if without:
             without_indexes(target)
-            plain = {each: measure(layout, target, each * 10**6, rounds) for each in millions[-1:]}
+            plain = {each: measure(layout, target, each * 10**6, rounds, names) for each in millions[-1:]}
             print("\nwithout text indexes", *report(plain), sep="\n")
     finally:
         server.stop(root)

@@ -1,9 +1,13 @@
-"""Aggregations answered from the manifest as far as it knows: files all of whose rows are in one group are not read."""
+"""Aggregations answered from the manifest as far as it knows: files all of whose rows are in one group are not read.
 
-from collections.abc import Mapping, Sequence, Set
+Of a few files that are not, row groups are: their indexes have the times of each.
+"""
+
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
+from typing import Final
 
 import polars as pl
 
@@ -15,9 +19,16 @@ from query.lower.statements import Statements
 from query.plan.tree import Query, Scalar
 from query.plan.whole_files import KnownCall, WholeFiles, of_whole_files, with_known_parts
 from query.process.dataset_view import DatasetView
+from storage.files.row_range import RowRange, TimedRows, joined
 from storage.files.statistics import Extremes, exact_bounds
 from storage.read.contents import File, Snapshot
+from storage.read.text_search import MOST_RANGES_OF_FILE
 from storage.times import UNIT_NS
+
+# Files of which only row groups may be known: those at the ends of the range, and of conditions. More of them are read.
+MOST_EDGES: Final = 4
+
+FindRowGroups = Callable[[Snapshot, File], Sequence[TimedRows]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +40,8 @@ class KnownParts:
     tables: dict[str, Table]
 
 
-def known_parts(query: Query, views: Mapping[str, DatasetView]) -> KnownParts:
-    """The query with what the manifest knows of its answer.
+def known_parts(query: Query, views: Mapping[str, DatasetView], row_groups: FindRowGroups) -> KnownParts:
+    """The query with what the manifest knows of its answer, and `row_groups` of files at the edges.
 
     Not of readers under row-level security, whose rows are not all of a file.
     """
@@ -38,28 +49,77 @@ def known_parts(query: Query, views: Mapping[str, DatasetView]) -> KnownParts:
     times = {name: view.source.snapshot.time_column for name, view in whole.items()}
     found = KnownParts(query, dict(views), {})
     for question in of_whole_files(query.relation, times):
-        found = _with_parts(found, question)
+        found = _with_parts(found, question, row_groups)
     return found
 
 
-def _with_parts(known: KnownParts, question: WholeFiles) -> KnownParts:
+def _with_parts(known: KnownParts, question: WholeFiles, row_groups: FindRowGroups) -> KnownParts:
     name = question.scan.dataset
     view = known.views[name]
     snapshot = view.snapshot
     answered, parts = _answered(snapshot, question)
-    if not answered:
+    paths = {file.path for file in answered}
+    rest = replace(snapshot, files=tuple(file for file in snapshot.files if file.path not in paths))
+    rest, of_groups = _with_row_groups(rest, question, row_groups)
+    parts = pl.concat([each for each in (parts, of_groups) if each.height] or [parts])
+    if not parts.height:
         return known
     # No dataset has such a name.
     source = f"{name}\0manifest"
-    paths = {file.path for file in answered}
-    rest = replace(snapshot, files=tuple(file for file in snapshot.files if file.path not in paths))
-    view = replace(view, narrowed=rest, answered_files=len(answered))
+    view = replace(view, narrowed=rest, answered_files=len(snapshot.files) - len(rest.files))
     relation = with_known_parts(known.query.relation, question, source)
     return KnownParts(
         replace(known.query, relation=relation),
         {**known.views, name: view},
         {**known.tables, source: Table(parts.lazy())},
     )
+
+
+def _with_row_groups(
+    snapshot: Snapshot, question: WholeFiles, row_groups: FindRowGroups
+) -> tuple[Snapshot, pl.DataFrame]:
+    """The snapshot without row groups that need not be read, and a row for each of those that have wanted rows.
+
+    The times of a row group are known, and nothing of other columns.
+    """
+    groups = _at_edges(snapshot, row_groups) if _is_about_times(question, snapshot) else []
+    parts = [replace(file, tmin=each.tmin, tmax=each.tmax, rows=each.range.rows) for file, each in groups]
+    answered, rows = _answered(replace(snapshot, files=tuple(parts)), question)
+    known = set(map(id, answered))
+    left: dict[str, list[RowRange]] = {file.path: [] for file, _ in groups}
+    for part, (file, each) in zip(parts, groups, strict=True):
+        left[file.path] += [] if id(part) in known else [each.range]
+    ranges = {path: tuple(joined(each)) for path, each in left.items()}
+    if not rows.height or any(len(each) > MOST_RANGES_OF_FILE for each in ranges.values()):
+        return snapshot, pl.DataFrame()
+    files = tuple(file for file in snapshot.files if ranges.get(file.path) != ())
+    return replace(snapshot, files=files, ranges={**snapshot.ranges, **ranges}), rows
+
+
+def _at_edges(snapshot: Snapshot, row_groups: FindRowGroups) -> list[tuple[File, TimedRows]]:
+    """The row groups that reach into the range, of files of which not everything is wanted, if they are few."""
+    edges = [file for file in snapshot.files if snapshot.has_times(file) and file.path not in snapshot.ranges]
+    if len(edges) > MOST_EDGES:
+        return []
+    return [(file, each) for file in edges for each in _wanted(snapshot, file, row_groups(snapshot, file))]
+
+
+def _wanted(snapshot: Snapshot, file: File, groups: Sequence[TimedRows]) -> list[TimedRows]:
+    """The row groups that reach into the snapshot's range; nothing if they are not those of the manifest's times."""
+    if not groups or (min(each.tmin for each in groups), max(each.tmax for each in groups)) != (file.tmin, file.tmax):
+        return []
+    return [each for each in groups if _overlaps(snapshot, each)]
+
+
+def _is_about_times(question: WholeFiles, snapshot: Snapshot) -> bool:
+    """Whether all calls are about rows or the dataset's time."""
+    columns = (call.column for call in question.calls)
+    return all(column is None or question.stored(column) == snapshot.time_column for column in columns)
+
+
+def _overlaps(snapshot: Snapshot, rows: TimedRows) -> bool:
+    is_early = snapshot.end is None or rows.tmin < snapshot.end
+    return is_early and (snapshot.start is None or rows.tmax >= snapshot.start)
 
 
 def _answered(snapshot: Snapshot, question: WholeFiles) -> tuple[list[File], pl.DataFrame]:

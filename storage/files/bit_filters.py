@@ -22,6 +22,7 @@ _MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2: Final = np.uint64(0x94D049BB133111EB)
 _HALF: Final = np.uint64(32)
 _LOW: Final = np.uint64(0xFFFFFFFF)
+_ALL: Final = 0xFFFFFFFFFFFFFFFF
 _WORD: Final = 8
 # The first n bytes of a word of eight, as numbers are in memory here and everywhere (little-endian).
 _FIRST_BYTES: Final = np.array([(1 << (8 * count)) - 1 for count in range(9)], dtype=np.uint64)
@@ -44,7 +45,9 @@ class Grams:
 
 # Of every part of a constant that is long enough each alignment has a gram: from size + stride - 1 bytes on.
 SHORT_GRAMS: Final = Grams(3, 1, 16)
-LONG_GRAMS: Final = Grams(6, 2, 20)
+# Of the first format of indexes.
+SPARSE_GRAMS: Final = Grams(6, 2, 20)
+LONG_GRAMS: Final = Grams(6, 1, 21)
 
 
 def hash_texts(values: pl.Series) -> Hashes:
@@ -62,6 +65,18 @@ def hash_texts(values: pl.Series) -> Hashes:
     return hashes
 
 
+def hash_text(text: str) -> int:
+    """The same for one text, for which arrays would take a hundred times as long."""
+    data = text.encode()
+    hashed = len(data) * int(_GOLDEN) & _ALL
+    for at in range(0, len(data), _WORD):
+        hashed ^= int.from_bytes(data[at : at + _WORD], "little")
+        hashed = (hashed + int(_GOLDEN)) * int(_MIX_1) & _ALL
+        hashed = (hashed ^ hashed >> 29) * int(_MIX_2) & _ALL
+        hashed ^= hashed >> 32
+    return hashed
+
+
 def _mix(numbers: Hashes) -> Hashes:
     """Every bit of each number changes about half of the bits of what comes out (the finalizer of splitmix64)."""
     mixed = (numbers + _GOLDEN) * _MIX_1
@@ -71,19 +86,25 @@ def _mix(numbers: Hashes) -> Hashes:
     return mixed
 
 
-def value_places(hashes: Hashes, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each size, a row of places below it for each hash."""
+def value_places(hashes: Hashes, size: int) -> NDArray[np.int64]:
+    """A row of places below `size` for each hash."""
     steps = np.arange(PLACES, dtype=np.uint64)
     low, high = hashes & _LOW, (hashes >> _HALF) | np.uint64(1)
     spread = (low[:, None] + high[:, None] * steps[None, :]) & _LOW
-    return ((spread[None, :, :] * sizes.astype(np.uint64)[:, None, None]) >> _HALF).astype(np.int64)
+    return ((spread * np.uint64(size)) >> _HALF).astype(np.int64)
+
+
+def places_of_value(hashed: int, size: int) -> Iterator[int]:
+    """The same for one hash."""
+    low, high = hashed & 0xFFFFFFFF, (hashed >> 32) | 1
+    return (((low + high * step & 0xFFFFFFFF) * size) >> 32 for step in range(PLACES))
 
 
 def value_bits(hashes: Hashes, size: int) -> Bits:
     """The filter of the hashed values, of `size` bits."""
     bits = np.zeros(size, np.bool_)
     for first in range(0, len(hashes), _PORTION):
-        bits[value_places(hashes[first : first + _PORTION], np.array([size]))] = True
+        bits[value_places(hashes[first : first + _PORTION], size)] = True
     return bits
 
 
@@ -108,60 +129,28 @@ def _gram_numbers(padded: bytes, start: int, into: Hashes, grams: Grams) -> NDAr
     return into.view(np.int64)
 
 
-def gram_places(numbers: NDArray[np.int64], size: int | NDArray[np.int64], grams: Grams) -> NDArray[np.int64]:
-    """The place below `size` of each gram."""
-    return (numbers * size) >> grams.table_bits
+def gram_place(number: int, size: int, grams: Grams) -> int:
+    """The place below `size` of a gram."""
+    return (number * size) >> grams.table_bits
 
 
 def gram_bits(numbers: NDArray[np.int64], size: int, grams: Grams) -> Bits:
     """The filter of the grams, of `size` bits."""
     bits = np.zeros(size, np.bool_)
-    bits[gram_places(numbers, size, grams)] = True
+    bits[(numbers * size) >> grams.table_bits] = True
     return bits
 
 
-def alignments(part: bytes, grams: Grams) -> Iterator[NDArray[np.int64]]:
+def alignments(part: bytes, grams: Grams) -> Iterator[list[int]]:
     """For each way in which a part of a text may stand to the stride, the numbers of the grams that are then there."""
     for shift in range(grams.stride):
         count = max(0, len(part) - shift - grams.size + grams.stride) // grams.stride
-        yield _gram_numbers(part + bytes(_WORD), shift, np.empty(count, np.uint64), grams)
-
-
-@dataclass(frozen=True, slots=True)
-class GroupFilters:
-    """The filters of one kind of one column: of each row group `sizes[group]` bits, 0: none, from a byte of `data` on.
-
-    `starts[group]` is that byte's number.
-    """
-
-    data: NDArray[np.uint8]
-    starts: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-
-    def may_have_values(self, hashes: Hashes) -> Bits:
-        """For each group whether it may have one of the values."""
-        bits = self._bits(value_places(hashes, self.sizes))
-        found: Bits = self.sizes == 0
-        found |= np.any(np.all(bits, axis=2), axis=1)
-        return found
-
-    def may_have_part(self, aligned: Sequence[NDArray[np.int64]], grams: Grams) -> Bits:
-        """For each group whether a text of it may have the part whose `alignments` these are."""
-        found: Bits = self.sizes == 0
-        if not all(map(len, aligned)):
-            return np.ones_like(found)
-        for numbers in aligned:
-            found |= np.all(self._bits(gram_places(numbers[None, :], self.sizes[:, None], grams)), axis=1)
-        return found
-
-    def _bits(self, places: NDArray[np.int64]) -> Bits:
-        """The bits at the places, of which the first index is the group."""
-        starts = self.starts.reshape((-1,) + (1,) * (places.ndim - 1))
-        # A group without a filter may be the last, where there is nothing to look at.
-        octets = self.data[np.minimum(starts + (places >> 3), len(self.data) - 1)]
-        return ((octets >> (places & 7).astype(np.uint8)) & 1).astype(np.bool_)
+        yield _gram_numbers(part + bytes(_WORD), shift, np.empty(count, np.uint64), grams).tolist()
 
 
 def pack(filters: Sequence[Bits]) -> bytes:
-    """The filters one after the other, each from a byte on."""
-    return b"".join(np.packbits(each, bitorder="little").tobytes() for each in filters)
+    """The filters of some row groups, each as long as the others: the bits of one place beside each other.
+
+    So a place of all of them is one look at one page of memory.
+    """
+    return np.packbits(np.stack(filters, axis=1).ravel(), bitorder="little").tobytes()

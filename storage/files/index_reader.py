@@ -1,126 +1,193 @@
-"""Reading text indexes: which row groups of a file may have rows that a query wants."""
+"""Reading text indexes: which row groups of a file may have rows that a query wants.
+
+Sets of row groups are the bits of an integer. A query looks at a few bits of many files, each of which ends the search
+in most of them: arrays would cost more than they save (docs/decisions/text-index.md).
+"""
 
 import json
-import mmap
 import os
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate, groupby
 from typing import Final
 
 import numpy as np
-import polars as pl
-from numpy.typing import NDArray
 
-from storage.files.bit_filters import Bits, Grams, GroupFilters, Hashes, alignments, hash_texts
-from storage.files.row_range import RowRange
+from storage.files.bit_filters import SPARSE_GRAMS, Grams, alignments, gram_place, hash_text, places_of_value
+from storage.files.row_range import RowRange, TimedRows
 from storage.files.text_conditions import AnyOf, HasParts, IsOneOf, TextCondition, TextConditions
-from storage.files.text_index import GRAMS, LENGTH_BYTES, MAGIC, VALUES, IndexLocation
+from storage.files.text_index import (
+    FIRST_MAGIC,
+    GRAMS,
+    LENGTH_BYTES,
+    MAGIC,
+    SPARSE,
+    VALUES,
+    IndexLocation,
+    Neighbours,
+    neighbours_of,
+)
 
-Octets = NDArray[np.uint8]
+# Gives the bytes of an index from the first to the last, which is not included.
+Read = Callable[[int, int], bytes]
 
 # Headers of indexes that a process remembers; one takes about 5 KB.
 MOST_HEADERS: Final = 2_000
 _SIZE_BYTES: Final = 4
+# In the order in which they are asked.
+_KINDS: Final[Mapping[str, Grams]] = {SPARSE: SPARSE_GRAMS, **GRAMS}
+
+
+@dataclass(frozen=True, slots=True)
+class Slab:
+    """The filters of neighbouring row groups, from the byte `start` of the index on, bit by bit beside each other."""
+
+    start: int
+    groups: Neighbours
+
+    def all_of(self, read: Read, places: Iterable[int], wanted: int) -> int:
+        """Of the wanted row groups those that have the bits at all places."""
+        found = (wanted >> self.groups.first) & ((1 << self.groups.count) - 1)
+        for place in places:
+            if not found:
+                return 0
+            bit = place * self.groups.count
+            first = self.start + (bit >> 3)
+            last = self.start + ((bit + self.groups.count + 7) >> 3)
+            found &= int.from_bytes(read(first, last), "little") >> (bit & 7)
+        return found << self.groups.first
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFilters:
+    """The filters of one kind of one column. `unknown`: the row groups that have none."""
+
+    slabs: tuple[Slab, ...]
+    unknown: int
+
+    def may_have_value(self, read: Read, hashed: int, wanted: int) -> int:
+        """Of the wanted row groups those that may have the value."""
+        found = wanted & self.unknown
+        for slab in self.slabs:
+            found |= slab.all_of(read, places_of_value(hashed, slab.groups.size), wanted)
+        return found
+
+    def may_have_part(self, read: Read, aligned: Sequence[Sequence[int]], grams: Grams, wanted: int) -> int:
+        """Of the wanted row groups those of which a text may have the part whose `alignments` these are."""
+        if not all(aligned):
+            return wanted
+        found = wanted & self.unknown
+        for slab in self.slabs:
+            for numbers in aligned:
+                places = (gram_place(number, slab.groups.size, grams) for number in numbers)
+                found |= slab.all_of(read, places, wanted)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What an index has. `sizes` and `starts`: per filter, of each row group its bits, and the byte they begin at.
-
-    `unfolded`, `escaped`: per column, the row groups with letters whose lower case is an ASCII letter, and those with
-    escapes of JSON.
-    """
+    """What an index has. `unfolded`, `escaped`: per column, the row groups with letters whose lower case is an ASCII
+    letter, and those with escapes of JSON. `times`: of each row group the first and the last, or nothing."""
 
     group_rows: int
-    filters: dict[tuple[str, str], int]
-    unfolded: dict[str, list[int]]
-    escaped: dict[str, list[int]]
-    sizes: NDArray[np.int64]
-    starts: NDArray[np.int64]
-
-    @property
-    def groups(self) -> int:
-        return int(self.sizes.shape[1])
+    groups: int
+    filters: Mapping[tuple[str, str], GroupFilters]
+    unfolded: Mapping[str, int]
+    escaped: Mapping[str, int]
+    times: Sequence[tuple[int, int]] = ()
 
 
-def parse_header(data: Octets) -> Header | None:
+def parse_header(read: Read) -> Header | None:
     """The header at the beginning of an index; None if it is none that this version reads."""
-    if data[: len(MAGIC)].tobytes() != MAGIC:
+    begin = len(MAGIC) + LENGTH_BYTES
+    head = read(0, begin)
+    if head[: len(MAGIC)] not in (MAGIC, FIRST_MAGIC):
         return None
-    at = len(MAGIC) + LENGTH_BYTES
-    length = int.from_bytes(data[len(MAGIC) : at].tobytes(), "little")
-    told = json.loads(data[at : at + length].tobytes())
+    first = begin + int.from_bytes(head[len(MAGIC) :], "little")
+    told = json.loads(read(begin, first))
     names = [(str(column), str(kind)) for column, kind in told["filters"]]
     groups = int(told["groups"])
-    first = at + length
     end = first + _SIZE_BYTES * len(names) * groups
-    sizes = data[first:end].view("<u4").astype(np.int64).reshape(len(names), groups)
-    lengths = ((sizes + 7) // 8).ravel()
-    starts = (end + np.cumsum(lengths) - lengths).reshape(sizes.shape)
-    filters = {name: at for at, name in enumerate(names)}
-    return Header(int(told["rows"]), filters, told["unfolded"], told["escaped"], sizes, starts)
+    sizes = np.frombuffer(read(first, end), "<u4").reshape(len(names), groups).tolist()
+    groups_of = [tuple(neighbours_of(each, apart=head.startswith(FIRST_MAGIC))) for each in sizes]
+    starts = accumulate((sum(each.bytes for each in found) for found in groups_of), initial=end)
+    filters = {name: _filters(start, each, groups) for name, start, each in zip(names, starts, groups_of, strict=False)}
+    times = [(int(first), int(last)) for first, last in told.get("times", ())]
+    return Header(int(told["rows"]), groups, filters, _sets(told["unfolded"]), _sets(told["escaped"]), times)
+
+
+def _filters(start: int, found: Sequence[Neighbours], groups: int) -> GroupFilters:
+    starts = accumulate((each.bytes for each in found), initial=start)
+    known = sum(((1 << each.count) - 1) << each.first for each in found)
+    slabs = tuple(Slab(at, each) for at, each in zip(starts, found, strict=False))
+    return GroupFilters(slabs, ((1 << groups) - 1) & ~known)
+
+
+def _sets(numbers: Mapping[str, Sequence[int]]) -> dict[str, int]:
+    return {column: sum(1 << number for number in each) for column, each in numbers.items()}
 
 
 class TextIndex:
     """The index of one file, open."""
 
-    def __init__(self, header: Header, data: Octets) -> None:
-        self._header, self._data = header, data
+    def __init__(self, header: Header, read: Read) -> None:
+        self._header, self._read = header, read
 
-    def may_match(self, conditions: TextConditions) -> Bits:
-        """For each row group whether a row of it may satisfy all conditions."""
-        found = np.ones(self._header.groups, np.bool_)
+    @property
+    def all(self) -> int:
+        """All row groups of the file."""
+        return (1 << self._header.groups) - 1
+
+    def any_of(self, alternatives: Iterable[TextConditions], wanted: int) -> int:
+        """Of the wanted row groups those of which a row may satisfy all conditions of one of the alternatives."""
+        found = 0
+        for conditions in alternatives:
+            found |= self._all_of(conditions, wanted)
+        return found
+
+    def _all_of(self, conditions: TextConditions, wanted: int) -> int:
         for condition in conditions:
-            if not found.any():
+            if not wanted:
                 break
-            found &= self._may(condition)
-        return found
+            wanted = self._may(condition, wanted)
+        return wanted
 
-    def any_of(self, alternatives: Sequence[TextConditions]) -> Bits:
-        """For each row group whether a row of it may satisfy all conditions of one of the alternatives."""
-        return self._any(map(self.may_match, alternatives))
-
-    def _any(self, branches: Iterable[Bits]) -> Bits:
-        found = np.zeros(self._header.groups, np.bool_)
-        for branch in branches:
-            found |= branch
-        return found
-
-    def _may(self, condition: TextCondition) -> Bits:
+    def _may(self, condition: TextCondition, wanted: int) -> int:
         match condition:
             case IsOneOf():
-                return self._may_be(condition)
+                return self._may_be(condition, wanted)
             case HasParts():
-                return self._may_have(condition)
+                return self._may_have(condition, wanted)
             case AnyOf():
-                return self._any(map(self.may_match, condition.branches))
+                return self.any_of(condition.branches, wanted)
 
-    def _may_be(self, condition: IsOneOf) -> Bits:
-        filters = self._filters(condition.column, VALUES)
-        if filters is not None:
-            return filters.may_have_values(_hashed(condition.values))
-        return self._any(self._may_have(HasParts(condition.column, (value,))) for value in condition.values)
-
-    def _may_have(self, condition: HasParts) -> Bits:
-        """A letter that is no ASCII is looked for as it is, or, if its case does not count, not at all."""
-        found = np.ones(self._header.groups, np.bool_)
-        for kind, grams in GRAMS.items():
-            filters = self._filters(condition.column, kind)
-            for part in _pieces(condition) if filters is not None else ():
-                found &= filters.may_have_part(_aligned(part, grams), grams)  # type: ignore[union-attr]
-        if condition.ignore_case:
-            found[self._header.unfolded.get(condition.column, [])] = True
-        if condition.in_json:
-            found[self._header.escaped.get(condition.column, [])] = True
+    def _may_be(self, condition: IsOneOf, wanted: int) -> int:
+        filters = self._header.filters.get((condition.column, VALUES))
+        found = 0
+        if filters is None:
+            for value in condition.values:
+                found |= self._may_have(HasParts(condition.column, (value,)), wanted)
+            return found
+        for hashed in _hashed(condition.values):
+            # What was found once need not be looked for again.
+            found |= filters.may_have_value(self._read, hashed, wanted & ~found)
         return found
 
-    def _filters(self, column: str, kind: str) -> GroupFilters | None:
-        number = self._header.filters.get((column, kind))
-        if number is None:
-            return None
-        return GroupFilters(self._data, self._header.starts[number], self._header.sizes[number])
+    def _may_have(self, condition: HasParts, wanted: int) -> int:
+        """A letter that is no ASCII is looked for as it is, or, if its case does not count, not at all."""
+        found = wanted
+        for kind, grams in _KINDS.items():
+            filters = self._header.filters.get((condition.column, kind))
+            for part in _pieces(condition) if filters is not None else ():
+                found = filters.may_have_part(self._read, _aligned(part, grams), grams, found)  # type: ignore[union-attr]
+        if condition.ignore_case:
+            found |= wanted & self._header.unfolded.get(condition.column, 0)
+        if condition.in_json:
+            found |= wanted & self._header.escaped.get(condition.column, 0)
+        return found
 
 
 def _pieces(condition: HasParts) -> Iterator[bytes]:
@@ -133,13 +200,13 @@ def _pieces(condition: HasParts) -> Iterator[bytes]:
 
 
 @lru_cache(maxsize=256)
-def _hashed(values: tuple[str, ...]) -> Hashes:
+def _hashed(values: tuple[str, ...]) -> list[int]:
     """Computed once for all files that a query asks."""
-    return hash_texts(pl.Series(values, dtype=pl.String()))
+    return [hash_text(value) for value in values]
 
 
 @lru_cache(maxsize=256)
-def _aligned(part: bytes, grams: Grams) -> tuple[NDArray[np.int64], ...]:
+def _aligned(part: bytes, grams: Grams) -> tuple[list[int], ...]:
     return tuple(alignments(part, grams))
 
 
@@ -150,41 +217,61 @@ class IndexReader:
         self._headers: OrderedDict[str, Header | None] = OrderedDict()
 
     def ranges(
-        self, path: str, data: Octets, rows: int, alternatives: Sequence[TextConditions]
+        self, path: str, read: Read, rows: int, alternatives: Sequence[TextConditions]
     ) -> tuple[RowRange, ...] | None:
         """The row groups of the file in which a row may satisfy all conditions of any alternative, neighbours as one.
 
-        `path` names the file, whose index is `data`. None: all row groups, or nothing is known of them.
+        `path` names the file, whose index is read by `read`. None: all row groups, or nothing is known of them.
         """
-        header = self._header(path, data)
+        header = self._header(path, read)
         if header is None:
             return None
-        found = TextIndex(header, data).any_of(alternatives)
-        if not found.any():
+        index = TextIndex(header, read)
+        found = index.any_of(alternatives, index.all)
+        if not found:
             return ()
-        return None if found.all() else tuple(_ranges(found, header.group_rows, rows))
+        return None if found == index.all else tuple(_ranges(found, header, rows))
 
-    def _header(self, path: str, data: Octets) -> Header | None:
+    def row_groups(self, path: str, read: Read, rows: int) -> list[TimedRows]:
+        """The row groups of the file with their times; nothing where the index does not tell."""
+        header = self._header(path, read)
+        if header is None:
+            return []
+        starts = (number * header.group_rows for number in range(header.groups))
+        return [
+            TimedRows(RowRange(start, min(header.group_rows, rows - start)), *times)
+            for start, times in zip(starts, header.times, strict=False)
+        ]
+
+    def _header(self, path: str, read: Read) -> Header | None:
         if path not in self._headers:
-            self._headers[path] = parse_header(data)
+            self._headers[path] = parse_header(read)
             if len(self._headers) > MOST_HEADERS:
                 self._headers.popitem(last=False)
         return self._headers[path]
 
 
-def _ranges(found: Bits, group_rows: int, rows: int) -> Iterator[RowRange]:
-    edges = np.flatnonzero(np.diff(found, prepend=False, append=False))
-    for first, last in edges.reshape(-1, 2).tolist():
-        start = first * group_rows
-        yield RowRange(start, min(last * group_rows, rows) - start)
+def _ranges(found: int, header: Header, rows: int) -> Iterator[RowRange]:
+    for is_found, same in groupby(range(header.groups), lambda number: found >> number & 1):
+        if is_found:
+            numbers = list(same)
+            start = numbers[0] * header.group_rows
+            yield RowRange(start, min((numbers[-1] + 1) * header.group_rows, rows) - start)
 
 
-def map_index(path: str, place: IndexLocation) -> Octets:
-    """The bytes of a file's index. They are read as they are looked at, a few pages of many. Raises OSError."""
-    begin = place.start - place.start % mmap.ALLOCATIONGRANULARITY
+@contextmanager
+def open_index(path: str, place: IndexLocation) -> Iterator[Read]:
+    """The index in the file, of which only what is looked at is read. Raises OSError.
+
+    A mapping of the file would cost a page fault for each look, 5 to 8 us, and as much again to make and to end.
+    """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        mapped = mmap.mmap(fd, place.start - begin + place.bytes, prot=mmap.PROT_READ, offset=begin)
+        yield lambda first, last: os.pread(fd, last - first, place.start + first)
     finally:
         os.close(fd)
-    return np.frombuffer(mapped, np.uint8, place.bytes, place.start - begin)
+
+
+def fetched_index(content: bytes) -> Read:
+    """An index that is in memory."""
+    return lambda first, last: content[first:last]

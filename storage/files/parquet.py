@@ -25,9 +25,10 @@ from storage.files.file_schema import (
     nanosecond_columns,
 )
 from storage.files.row_order import in_order
+from storage.files.row_range import RowRange
 from storage.files.statistics import summarize
 from storage.files.store import allows_http, open_store
-from storage.files.text_index import Chosen, add_index
+from storage.files.text_index import Chosen, RowGroups, add_index
 from storage.names import PARQUET_SUFFIX, unique
 from storage.times import UNIT_NS, span
 
@@ -103,9 +104,10 @@ def write(layout: Layout, directory: str, rows: pl.DataFrame, origin: Origin) ->
     store = open_store(layout)
     unfinished = store.begin(path)
     try:
-        ordered = in_file(in_order(rows, origin.target, origin.schema))
-        _encode(ordered, origin.schema, unfinished)
-        index = add_index(unfinished, ordered, ROW_GROUP_ROWS, _indexed(origin))
+        ordered = in_order(rows, origin.target, origin.schema)
+        encoded = in_file(ordered)
+        _encode(encoded, origin.schema, unfinished)
+        index = add_index(unfinished, encoded, _row_groups(ordered, origin.target), _indexed(origin))
         size = unfinished.stat().st_size
         store.publish(unfinished, path)
     except Exception:
@@ -140,6 +142,11 @@ def _encode(rows: pl.DataFrame, schema: Schema, path: Path) -> None:
         arrow_schema=arrow_schema(columns),
         metadata=footer_metadata(columns),
     )
+
+
+def _row_groups(rows: pl.DataFrame, target: Dataset) -> RowGroups:
+    groups = (rows[start : start + ROW_GROUP_ROWS] for start in range(0, rows.height, ROW_GROUP_ROWS))
+    return RowGroups(ROW_GROUP_ROWS, tuple(span(group, target.time_stored) for group in groups))
 
 
 def _indexed(origin: Origin) -> Chosen:
@@ -203,12 +210,16 @@ def _count(source: str | io.BytesIO) -> int:
 
 
 def scan_files(
-    places: ScanGroup, dtypes: Mapping[str, pl.DataType], plain_conditions: Sequence[pl.Expr] = ()
+    places: ScanGroup,
+    dtypes: Mapping[str, pl.DataType],
+    plain_conditions: Sequence[pl.Expr] = (),
+    most_rows: int | None = None,
 ) -> pl.LazyFrame:
     """The files under one schema: columns that a file lacks are null, integers of a widened column become floats.
 
     `plain_conditions`: what rows have to satisfy, in terms of the integers that times of nanoseconds are in files.
     Other conditions on the result reach the statistics of row groups, but not one on a column that is converted here.
+    `most_rows`: only so many, from the first on.
     """
     is_plain = places.format > 0
     rows = pl.scan_parquet(
@@ -220,6 +231,7 @@ def scan_files(
         glob=False,
         hive_partitioning=False,
         storage_options=_options(),
+        n_rows=most_rows,
     )
     times = nanosecond_columns(dtypes)
     if not times or not is_plain:
@@ -227,6 +239,16 @@ def scan_files(
     chosen = rows.filter(*plain_conditions) if plain_conditions else rows
     # The same integers: nothing is computed.
     return chosen.with_columns(exactly(name).cast(dtypes[name]) for name in times)
+
+
+def scan_range(places: ScanGroup, dtypes: Mapping[str, pl.DataType], wanted: RowRange) -> pl.LazyFrame:
+    """Rows of the one file of the group, under the schema as by `scan_files`.
+
+    Scans that end at different rows are different to Polars. Of two slices of equal scans it makes one scan that both
+    take their rows from, which then reads all rows of the file (polars 1 and 2, "common subplan elimination").
+    """
+    end = wanted.start + wanted.rows
+    return scan_files(places, dtypes, most_rows=end).slice(wanted.start, wanted.rows)
 
 
 def _options() -> dict[str, str] | None:

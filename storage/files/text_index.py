@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
@@ -29,23 +30,31 @@ from storage.files.bit_filters import (
     value_bits,
 )
 
-MAGIC: Final = b"WEIRTXT1"
+MAGIC: Final = b"WEIRTXT2"
+# The first format: long grams at every second byte, and the filter of each row group by itself.
+FIRST_MAGIC: Final = b"WEIRTXT1"
 LENGTH_BYTES: Final = 4
 PARQUET_TAIL_BYTES: Final = 8
 VALUES: Final = "values"
 SHORT: Final = "short"
-LONG: Final = "long"
-GRAMS: Final = {SHORT: SHORT_GRAMS, LONG: LONG_GRAMS}
+LONG: Final = "runs"
+SPARSE: Final = "long"
+# What is made. Those that tell most are asked first.
+GRAMS: Final = {LONG: LONG_GRAMS, SHORT: SHORT_GRAMS}
 # Fewer rows than these cost less to read than an index to ask, and wait for compaction.
 LEAST_ROWS: Final = 4_096
 # The index takes at most this share of its file; where it would take more, all filters shrink alike.
 MOST_SHARE: Final = 0.1
 # Filters that would shrink to less than this share of their usual size tell next to nothing.
 LEAST_SHARE: Final = 0.25
-# With eight places a value: one of 1,700 texts that are not there seems to be there.
-BITS_PER_VALUE: Final = 16
-# A constant has many grams, of which all have to be there: a quarter of the bits may be set.
-BITS_PER_GRAM: Final = 4
+# With eight places a value: one of 3,600 texts that are not there seems to be there.
+BITS_PER_VALUE: Final = 18
+# A constant has many grams, of which all have to be there: a quarter or a third of the bits may be set.
+BITS_PER_GRAM: Final = {SHORT: 4.0, LONG: 2.5}
+# A filter of this share of the largest one of its column and kind is made as large, to lie beside it; all are where
+# that leaves so little of their bytes unused.
+LEAST_OF_LARGEST: Final = 0.75
+LEAST_USED: Final = 0.9
 # A filter of few values or grams costs nothing.
 LEAST_BITS: Final = 64
 # Longer texts are asked for what they contain, shorter ones for what they are.
@@ -71,6 +80,17 @@ class Chosen:
         return self.columns is None or name in self.columns
 
 
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """How many rows a row group has, the last one perhaps fewer, and, if told, the first and the last time of each.
+
+    Times are ns since 1970. They tell which row groups need not be read to count their rows.
+    """
+
+    rows: int
+    times: tuple[tuple[int, int], ...] = ()
+
+
 @dataclass(slots=True)
 class GroupTexts:
     """What a column has in one row group, hashed; None where there is no filter for it.
@@ -85,17 +105,17 @@ class GroupTexts:
     is_escaped: bool = False
 
     def size(self, kind: str, share: float) -> int:
-        """The bits of the filter of that kind, of `share` of its usual size; 0: there is none."""
+        """The bits that the filter of that kind should have, of `share` of its usual size; 0: there is none."""
         if kind == VALUES:
             return 0 if self.values is None else max(LEAST_BITS, int(self.distinct * BITS_PER_VALUE * share))
         numbers = self.grams.get(kind)
-        return 0 if numbers is None else max(LEAST_BITS, int(len(numbers) * BITS_PER_GRAM * share))
+        return 0 if numbers is None else max(LEAST_BITS, int(len(numbers) * BITS_PER_GRAM[kind] * share))
 
-    def bits(self, kind: str, share: float) -> Bits:
-        """The filter of that kind, which there is."""
+    def bits(self, kind: str, size: int) -> Bits:
+        """The filter of that kind, which there is, of `size` bits."""
         if kind == VALUES and self.values is not None:
-            return value_bits(self.values, self.size(kind, share))
-        return gram_bits(self.grams[kind], self.size(kind, share), GRAMS[kind])
+            return value_bits(self.values, size)
+        return gram_bits(self.grams[kind], size, GRAMS[kind])
 
 
 def group_texts(texts: pl.Series) -> GroupTexts:
@@ -129,8 +149,9 @@ def _with_grams(result: GroupTexts, distinct: pl.Series) -> GroupTexts:
     return result
 
 
-def build(rows: pl.DataFrame, group_rows: int, most_bytes: int, chosen: Chosen = Chosen()) -> bytes:
+def build(rows: pl.DataFrame, groups_of: RowGroups, most_bytes: int, chosen: Chosen = Chosen()) -> bytes:
     """The index of the rows, of at most `most_bytes` bytes; nothing if there is nothing to say about them."""
+    group_rows = groups_of.rows
     names = [name for name, dtype in rows.schema.items() if dtype == pl.String() and chosen.covers(name)]
     groups = [rows[start : start + group_rows] for start in range(0, rows.height, group_rows)]
     texts = {name: [group_texts(group.get_column(name)) for group in groups] for name in names}
@@ -138,12 +159,12 @@ def build(rows: pl.DataFrame, group_rows: int, most_bytes: int, chosen: Chosen =
     wanted = sum(each.usual_bytes for each in filters)
     # The least filters do not shrink, and all of them end with a whole byte.
     room = (
-        most_bytes - len(_head(texts, filters, group_rows, 1.0)) - sum(each.count for each in filters) * LEAST_BITS // 4
+        most_bytes - len(_head(texts, filters, groups_of, 1.0)) - sum(each.count for each in filters) * LEAST_BITS // 4
     )
     share = min(1.0, room / max(1, wanted))
     if not filters or share < LEAST_SHARE:
         return b""
-    return b"".join((_head(texts, filters, group_rows, share), *(each.packed(share) for each in filters)))
+    return b"".join((_head(texts, filters, groups_of, share), *(each.packed(share) for each in filters)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,27 +186,59 @@ class Filters:
 
     def sizes(self, share: float) -> list[int]:
         """The bits of each; 0: there is none."""
-        return [group.size(self.kind, share) for group in self.groups]
+        sizes = [group.size(self.kind, share) for group in self.groups]
+        largest = max(sizes)
+        least = 1 if sum(sizes) >= LEAST_USED * largest * len(sizes) else LEAST_OF_LARGEST * largest
+        return [largest if size >= least else size for size in sizes]
 
     def packed(self, share: float) -> bytes:
-        """The filters one after the other."""
-        return pack([group.bits(self.kind, share) for group in self.groups if group.size(self.kind, share)])
+        """The filters, those of neighbours of one size bit by bit together."""
+        return b"".join(
+            pack([group.bits(self.kind, each.size) for group in self.groups[each.first : each.first + each.count]])
+            for each in neighbours_of(self.sizes(share))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Neighbouring row groups, `count` from the one with the number `first` on, whose filters have `size` bits each."""
+
+    first: int
+    count: int
+    size: int
+
+    @property
+    def bytes(self) -> int:
+        return (self.size * self.count + 7) // 8
+
+
+def neighbours_of(sizes: Sequence[int], *, apart: bool = False) -> Iterator[Neighbours]:
+    """The row groups that have filters of these sizes (0: none); `apart`: each by itself."""
+    first = 0
+    for size, same in groupby(sizes):
+        count = len(list(same))
+        if size:
+            yield from (
+                (Neighbours(first + at, 1, size) for at in range(count)) if apart else (Neighbours(first, count, size),)
+            )
+        first += count
 
 
 def _filters(texts: Mapping[str, Sequence[GroupTexts]]) -> Iterator[Filters]:
     for name, groups in texts.items():
-        for kind in (VALUES, SHORT, LONG):
+        for kind in (VALUES, *GRAMS):
             filters = Filters(name, kind, groups)
             if filters.count:
                 yield filters
 
 
 def _head(
-    texts: Mapping[str, Sequence[GroupTexts]], filters: Sequence[Filters], group_rows: int, share: float
+    texts: Mapping[str, Sequence[GroupTexts]], filters: Sequence[Filters], groups_of: RowGroups, share: float
 ) -> bytes:
     """What stands before the filters: which they are, and of how many bits."""
     header = {
-        "rows": group_rows,
+        "rows": groups_of.rows,
+        "times": groups_of.times,
         "groups": len(next(iter(texts.values()), ())),
         "filters": [[each.column, each.kind] for each in filters],
         "unfolded": _numbers(texts, lambda group: group.is_unfolded),
@@ -210,11 +263,11 @@ class IndexLocation:
     bytes: int = 0
 
 
-def add_index(path: Path, rows: pl.DataFrame, group_rows: int, chosen: Chosen = Chosen()) -> IndexLocation:
+def add_index(path: Path, rows: pl.DataFrame, groups_of: RowGroups, chosen: Chosen = Chosen()) -> IndexLocation:
     """Put the index of the rows into the Parquet file at the path, which has just these rows. Raises OSError."""
     if rows.height < LEAST_ROWS or not _is_wanted(chosen):
         return IndexLocation()
-    index = build(rows, group_rows, int(path.stat().st_size * MOST_SHARE), chosen)
+    index = build(rows, groups_of, int(path.stat().st_size * MOST_SHARE), chosen)
     return insert(path, index) if index else IndexLocation()
 
 

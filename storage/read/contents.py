@@ -22,7 +22,7 @@ class Snapshot:
     whose statistics the files carry, as stored. `has_files_outside`: the dataset has files, and none of them in the
     range. `time_conditions`: alternatives, one of which each row has to satisfy that anybody wants, as far as they are
     about columns of nanoseconds. `times_from`: as of `Dataset`. `ranges`: of these files, by path, only these rows are
-    needed. `gaps`: hosts whose unconverted events are in no segment of it."""
+    read. `gaps`: hosts whose unconverted events are in no segment of it."""
 
     root: str
     schema: Schema
@@ -44,13 +44,13 @@ class Snapshot:
         return self.times_from is None or self.time_column in file.stats
 
     def is_whole(self, file: File) -> bool:
-        """Whether all rows of the file are in the range and needed."""
+        """Whether all rows of the file are in the range and read."""
         if not self.has_times(file) or file.path in self.ranges:
             return False
         return (self.start is None or file.tmin >= self.start) and (self.end is None or file.tmax < self.end)
 
     def rows_of(self, file: File) -> int:
-        """How many rows of the file are needed."""
+        """How many rows of the file are read."""
         ranges = self.ranges.get(file.path)
         return file.rows if ranges is None else sum(each.rows for each in ranges)
 

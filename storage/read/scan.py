@@ -15,7 +15,7 @@ from errors import InternalError
 from models.values.file import File
 from storage.exactly import exactly
 from storage.files.file_schema import SERIES_HASH, nanosecond_columns
-from storage.files.parquet import apart, scan_files
+from storage.files.parquet import apart, scan_files, scan_range
 from storage.files.row_order import identity_columns, series_hash
 from storage.files.statistics import COMPARES, Condition
 from storage.files.store import read_object
@@ -153,7 +153,7 @@ def _scan_files(
         # The numbers of rows count before any condition.
         for each in snapshot.ranges.get(file.path, ()):
             (group,) = apart([file], copies, partial(_location, snapshot))
-            rows = scan_files(group, hashed if group.format else schema).slice(each.start, each.rows)
+            rows = scan_range(group, hashed if group.format else schema, each)
             frames.append(rows if group.format else complete(rows))
     return frames
 

@@ -89,7 +89,7 @@ class SmallFiles:
         dataset is queried for the second time.
         """
         dataset_id = snapshot.schema.dataset_id
-        small = [each for each in snapshot.files if each.bytes <= SMALL_BYTES]
+        small = [each for each in snapshot.files if each.bytes <= SMALL_BYTES and each.path not in snapshot.ranges]
         if not small:
             return [], list(snapshot.files)
         if dataset_id not in self._kept:

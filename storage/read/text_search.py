@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
 from errors import StorageUnavailable
 from models.values.file import File
-from storage.files.index_reader import IndexReader, Octets, map_index
-from storage.files.row_range import RowRange
+from storage.files.index_reader import IndexReader, Read, fetched_index, open_index
+from storage.files.row_range import RowRange, TimedRows
 from storage.files.store import read_range
 from storage.files.text_conditions import TextConditions
 from storage.files.text_index import IndexLocation
@@ -27,6 +25,9 @@ MOST_SHARE: Final = 0.5
 MOST_FETCHED_BYTES: Final = 64 * MIB
 FETCHERS: Final = 16
 
+# The path of a file that the index is in, or the index.
+Place = str | bytes
+
 
 class TextSearch:
     """A process's way of asking text indexes. Not for two threads at once."""
@@ -41,17 +42,35 @@ class TextSearch:
         """
         if not alternatives or not all(alternatives) or not any(file.index_bytes for file in snapshot.files):
             return snapshot
-        indexes = _fetch(snapshot) if "://" in snapshot.root else {}
+        places = _places(snapshot, fetch=True)
         files: list[File] = []
         ranges: dict[str, tuple[RowRange, ...]] = {}
         for file in snapshot.files:
-            index = indexes.get(file.path) if "://" in snapshot.root else _map(f"{snapshot.root}/{file.path}", file)
-            found = None if index is None else self._reader.ranges(file.path, index, file.rows, alternatives)
+            found = self._ranges(file, places.get(file.path), alternatives)
             if found != ():
                 files.append(file)
             if found and _is_worth_it(file, found):
                 ranges[file.path] = found
         return replace(snapshot, files=tuple(files), ranges=dict(_first(ranges)))
+
+    def _ranges(
+        self, file: File, place: Place | None, alternatives: Sequence[TextConditions]
+    ) -> tuple[RowRange, ...] | None:
+        if place is None:
+            return None
+        with _open(place, file) as read:
+            return self._reader.ranges(file.path, read, file.rows, alternatives)
+
+    def row_groups(self, snapshot: Snapshot, file: File) -> list[TimedRows]:
+        """The row groups of a file of the snapshot with their times, as far as that is known on this host.
+
+        Raises FileNotFoundError.
+        """
+        place = _places(replace(snapshot, files=(file,)), fetch=False).get(file.path)
+        if place is None:
+            return []
+        with _open(place, file) as read:
+            return self._reader.row_groups(file.path, read, file.rows)
 
 
 def _first(ranges: dict[str, tuple[RowRange, ...]]) -> Iterator[tuple[str, tuple[RowRange, ...]]]:
@@ -67,32 +86,41 @@ def _is_worth_it(file: File, found: Sequence[RowRange]) -> bool:
     return len(found) <= MOST_RANGES_OF_FILE and sum(each.rows for each in found) <= MOST_SHARE * file.rows
 
 
-def _map(path: str, file: File) -> Octets | None:
-    return map_index(path, IndexLocation(file.index_start, file.index_bytes)) if file.index_bytes else None
+def _open(place: Place, file: File) -> AbstractContextManager[Read]:
+    if isinstance(place, bytes):
+        return nullcontext(fetched_index(place))
+    return open_index(place, IndexLocation(file.index_start, file.index_bytes))
 
 
-def _fetch(snapshot: Snapshot) -> dict[str, Octets]:
-    """The indexes of objects, of copies or by requests, as many as one query fetches."""
-    indexes: dict[str, Octets] = {}
-    missing: list[File] = []
+def _places(snapshot: Snapshot, *, fetch: bool) -> dict[str, Place]:
+    """Where the indexes of the files are, of objects in copies or, as many as one query fetches, in memory."""
+    indexed = [file for file in snapshot.files if file.index_bytes]
+    if "://" not in snapshot.root:
+        return {file.path: f"{snapshot.root}/{file.path}" for file in indexed}
+    copies = {file.path: snapshot.cache.find(file) for file in indexed} if snapshot.cache is not None else {}
+    places: dict[str, Place] = {path: str(copy) for path, copy in copies.items() if copy is not None}
+    missing = [file for file in indexed if file.path not in places] if fetch else []
+    return places | _fetch(snapshot.root, list(_affordable(missing)))
+
+
+def _affordable(files: Sequence[File]) -> Iterator[File]:
     left = MOST_FETCHED_BYTES
-    for file in snapshot.files:
-        copy = snapshot.cache.find(file) if snapshot.cache is not None and file.index_bytes else None
-        index = None if copy is None else _map(str(copy), file)
-        if index is not None:
-            indexes[file.path] = index
-        elif 0 < file.index_bytes <= left:
-            missing.append(file)
+    for file in files:
+        if file.index_bytes <= left:
             left -= file.index_bytes
-    if missing:
-        with ThreadPoolExecutor(min(FETCHERS, len(missing))) as fetchers:
-            fetched = fetchers.map(lambda file: _fetch_one(snapshot.root, file), missing)
-            indexes |= {file.path: index for file, index in zip(missing, fetched, strict=True) if index is not None}
-    return indexes
+            yield file
 
 
-def _fetch_one(root: str, file: File) -> Octets | None:
+def _fetch(root: str, files: Sequence[File]) -> dict[str, bytes]:
+    if not files:
+        return {}
+    with ThreadPoolExecutor(min(FETCHERS, len(files))) as fetchers:
+        fetched = fetchers.map(lambda file: _fetch_one(root, file), files)
+        return {file.path: index for file, index in zip(files, fetched, strict=True) if index is not None}
+
+
+def _fetch_one(root: str, file: File) -> bytes | None:
     """None: the store is away, or the object is gone, which whoever reads the rows finds out."""
     with suppress(StorageUnavailable, FileNotFoundError):
-        return np.frombuffer(read_range(root, file.path, file.index_start, file.index_bytes), np.uint8)
+        return read_range(root, file.path, file.index_start, file.index_bytes)
     return None

@@ -4,21 +4,23 @@ A record's checksum is verified when a query of its dataset first needs its time
 query needs are decoded.
 """
 
+import logging
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import polars as pl
 
-from errors import InternalError
 from storage.exactly import exactly
 from storage.wal.batches import Streams, columns_of, read_stream, schema_bytes
 from storage.wal.gathered import gathered_name
-from storage.wal.gathered_index import GatheredIndex, OpenSegment
+from storage.wal.gathered_index import GatheredIndex, GatheredRecordsLost, OpenSegment
 from storage.wal.index import IndexedSegment, SegmentIndex
 from storage.wal.locations import RecordLocation
 from storage.wal.records import checksum_seed, payload_at, payload_start
 from storage.wal.segments import SegmentRef
+
+logger = logging.getLogger(__name__)
 
 # A segment is read in portions of this size: fresh memory for all of it would cost more than the reading.
 PORTION_BYTES: Final = 256 * 1024
@@ -111,17 +113,26 @@ class UnconvertedRows:
     def _read_segment(self, dataset_id: int, segment: SegmentRef, selection: Selection) -> SegmentRows:
         with OpenSegment(segment) as opened:
             indexed = self.index.update(segment, opened.fd)
-            if indexed.is_cut_by(segment.size):
-                indexed = _without_gathered(opened)
-                return extend(SegmentRows(indexed), indexed.locations(dataset_id, segment.size), opened, selection)
-            locations = indexed.locations(dataset_id, segment.size)
-            cached = self._segments.get((segment.name, dataset_id))
-            if cached is None or cached.indexed is not indexed:
-                cached = SegmentRows(indexed)
-            if cached.end > segment.size:
-                # The cache holds records that are newer than this listing, joined with older ones.
-                return extend(SegmentRows(indexed), locations, opened, selection)
-            extended = extend(cached, locations, opened, selection)
+            if not indexed.is_cut_by(segment.size):
+                try:
+                    return self._read_indexed(dataset_id, indexed, opened, selection)
+                except GatheredRecordsLost as error:
+                    logger.warning("%s; the segment itself is read", error)
+            indexed = _without_gathered(opened)
+            return extend(SegmentRows(indexed), indexed.locations(dataset_id, segment.size), opened, selection)
+
+    def _read_indexed(
+        self, dataset_id: int, indexed: IndexedSegment, opened: OpenSegment, selection: Selection
+    ) -> SegmentRows:
+        segment = opened.segment
+        locations = indexed.locations(dataset_id, segment.size)
+        cached = self._segments.get((segment.name, dataset_id))
+        if cached is None or cached.indexed is not indexed:
+            cached = SegmentRows(indexed)
+        if cached.end > segment.size:
+            # The cache holds records that are newer than this listing, joined with older ones.
+            return extend(SegmentRows(indexed), locations, opened, selection)
+        extended = extend(cached, locations, opened, selection)
         if extended is not cached:
             self._segments[segment.name, dataset_id] = extended
         return extended
@@ -144,7 +155,8 @@ def extend(
 ) -> SegmentRows:
     """The cached rows, with the records and columns added that the selection needs.
 
-    Reading stops at the first damaged record. The next call tries that record, and those behind it, again.
+    Reading stops at the first damaged record. The next call tries that record, and those behind it, again. Raises
+    GatheredRecordsLost.
     """
     candidates = [*cached.left_out, *locations[cached.count :]]
     # A record that was left out before may be newer than this listing.
@@ -176,7 +188,7 @@ def _decode(
         start = payload_start(data, at, end, gathered_seed if location.gathered else seed)
         if start is None:
             if location.gathered:
-                raise InternalError(f"gathered records of the segment {segment} were damaged after they were found")
+                raise GatheredRecordsLost(f"gathered records of the segment {segment} are damaged")
             break
         schema = schema_bytes(data, start, end)
         if schema is None:

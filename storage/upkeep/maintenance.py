@@ -15,7 +15,7 @@ from typing import Final
 from config import Settings
 from embedded_postgres import server
 from errors import InternalError, StorageUnavailable, WeirError
-from models import idempotency_record
+from models import idempotency_record, sender_count
 from models.base import bind
 from processes.background import start
 from processes.child import Wait
@@ -203,6 +203,7 @@ def leader_tasks(layout: Layout) -> tuple[PeriodicTask, ...]:
         PeriodicTask(expire_all, RETAIN_SECONDS),
         PeriodicTask(lambda: sweep_store(layout), SWEEP_SECONDS),
         PeriodicTask(idempotency_record.expire, SWEEP_SECONDS),
+        PeriodicTask(sender_count.expire, SWEEP_SECONDS),
     )
 
 

@@ -12,6 +12,10 @@ from storage.wal.segments import SegmentRef
 PORTION_BYTES: Final = 256 * 1024
 
 
+class GatheredRecordsLost(Exception):
+    """Gathered records that were found are damaged or gone; the segment has their rows."""
+
+
 class GatheredIndex(SegmentIndex):
     """An index that takes gathered records for those of the segment where there are some."""
 
@@ -34,7 +38,7 @@ class GatheredIndex(SegmentIndex):
 
 
 class OpenSegment:
-    """A segment and its gathered file, opened to be read. Raises FileNotFoundError if one that is needed is gone."""
+    """A segment and its gathered file, opened to be read. Raises FileNotFoundError if the segment is gone."""
 
     def __init__(self, segment: SegmentRef) -> None:
         self.segment = segment
@@ -50,12 +54,16 @@ class OpenSegment:
             os.close(self._gathered_fd)
 
     def read(self, start: int, end: int, *, is_gathered: bool) -> bytes:
-        """The bytes of the segment, or of its gathered file."""
+        """The bytes of the segment, or of its gathered file. Raises GatheredRecordsLost."""
         return os.pread(self._open_gathered() if is_gathered else self.fd, end - start, start)
 
     def _open_gathered(self) -> int:
         if self._gathered_fd < 0:
-            self._gathered_fd = os.open(gathered_path(self.segment.path), os.O_RDONLY | os.O_CLOEXEC)
+            path = gathered_path(self.segment.path)
+            try:
+                self._gathered_fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError as error:
+                raise GatheredRecordsLost(f"{path} is gone") from error
         return self._gathered_fd
 
 

@@ -16,7 +16,7 @@ from query.plan.text_search import required_parts
 from query.process.execution import Execution
 from query.process.messages import Source
 from storage.files.statistics import summarize
-from storage.files.text_index import build, insert
+from storage.files.text_index import RowGroups, build, insert
 from storage.read.snapshot import Snapshot
 from tests.query.plan.test_conditions import ask
 
@@ -90,7 +90,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
         span = int(times.min()), int(times.max())  # type: ignore[arg-type]
         file = File(f"{number}.parquet", 1, *span, rows.height, 1000, stats=summarize(rows))
         if number < 3:
-            place = insert(path, build(rows, GROUP_ROWS, 10**6))
+            place = insert(path, build(rows, RowGroups(GROUP_ROWS), 10**6))
             file = replace(file, index_start=place.start, index_bytes=place.bytes)
         files.append(file)
     schema = Schema(1, tuple(Column(name, kind) for name, kind in TYPES.items()))

@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -116,7 +116,7 @@ def unknowing(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def asked(sql: str, source: Source) -> tuple[Any, int]:
         with monkeypatch.context() as patch:
-            patch.setattr(whole_files, "known_parts", lambda query, views: KnownParts(query, dict(views), {}))
+            patch.setattr(whole_files, "known_parts", lambda query, views, _: KnownParts(query, dict(views), {}))
             return ask(Execution(), sql, source)
 
     return asked
@@ -293,3 +293,93 @@ def test_an_empty_dataset_has_no_rows_and_no_extremes(bench: Bench, unknowing: A
     source = Source(take_snapshot(bench.layout, bench.app, 0, 1, columns=["x"]), 0, 1)
 
     assert ask(Execution(), "SELECT count(*) AS n, max(x) AS m FROM t", source)[0] == ["{'n': 0, 'm': None}"]
+
+
+ROW_GROUP_ROWS: Final = 500
+SPACED: Final = 4_500
+ABOUT_TIMES: Final = [
+    "SELECT count(*) FROM t",
+    "SELECT count(p_timestamp), min({time}), max({time}) FROM t",
+    "SELECT {time}::date AS d, count(*), max({time}) FROM t GROUP BY 1",
+    "SELECT date_bin('7 minutes', {time}, TIMESTAMPTZ '2026-01-01') AS b, count(*) FROM t GROUP BY 1",
+    "SELECT count(*) FROM t WHERE {time} >= '2026-01-02T12:20:00.5Z' AND {time} < '2026-01-02T12:50:00Z'",
+    "SELECT count(*), max(x) FROM t",
+    "SELECT count(*) FROM t WHERE x > 1000",
+]
+
+
+@pytest.fixture
+def spaced(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Dataset:
+    """Files of nine row groups and an index, of an hour each, and rows that are not converted."""
+    monkeypatch.setattr("storage.files.parquet.ROW_GROUP_ROWS", ROW_GROUP_ROWS)
+    fields = [Field("x", ColumnType.INT64), Field("t", ColumnType.UTF8)]
+    target = dataset.create("default", "spaced", time_column="ts", fields=fields)
+    for hour in range(3):
+        times = [NOON + timedelta(hours=hour, milliseconds=700 * each) for each in range(SPACED)]
+        # The order of arrival is another one.
+        random.Random(hour).shuffle(times)
+        bench.append(target=target, ts=times, x=list(range(SPACED)), t=[f"{each:032x}" for each in range(SPACED)])
+        bench.convert()
+    bench.append(target=target, ts=[NOON + timedelta(minutes=5)], x=[-1], t=["late"])
+    return target
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [(0, 180), (7, 133), (7, 9), (0.01, 60), (59.9, 60.1), (52.4, 52.5), (-5, 1), (None, 61), (61, None)],
+)
+def test_no_answer_depends_on_row_groups(
+    bench: Bench, spaced: Dataset, unknowing: Any, start: float | None, end: float | None
+) -> None:
+    """Asked twice, since small files are kept decoded from the second time on."""
+    noon = to_us(NOON) * 1000
+    bounds = [None if each is None else noon + int(each * MINUTE_NS) for each in (start, end)]
+    source = Source(take_snapshot(bench.layout, spaced, *bounds, columns=["x", "ts"]), *bounds)
+    execution = Execution()
+    statements = [sql.format(time="ts") for sql in ABOUT_TIMES]
+
+    found = [[ask(execution, sql, source)[0] for sql in statements] for _ in range(2)]
+
+    assert found == [[unknowing(sql, source)[0] for sql in statements]] * 2
+
+
+@pytest.fixture
+def rows_left(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Source], int]:
+    """How many rows of files a statement leaves to read."""
+    left: list[int] = []
+    known_parts = whole_files.known_parts
+
+    def counting(*given: Any) -> KnownParts:
+        known = known_parts(*given)
+        left.append(sum(view.snapshot.rows_of(file) for view in known.views.values() for file in view.snapshot.files))
+        return known
+
+    monkeypatch.setattr(whole_files, "known_parts", counting)
+
+    def asked(sql: str, source: Source) -> int:
+        ask(Execution(), sql, source)
+        return left[-1]
+
+    return asked
+
+
+def test_only_row_groups_at_the_edges_are_read(
+    bench: Bench, spaced: Dataset, rows_left: Callable[[str, Source], int]
+) -> None:
+    start, end = (to_us(NOON) * 1000 + minutes * MINUTE_NS for minutes in (7, 133))
+    source = Source(take_snapshot(bench.layout, spaced, start, end, columns=["x", "ts"]), start, end)
+
+    assert rows_left("SELECT count(*) FROM t", source) == 2 * ROW_GROUP_ROWS
+    assert rows_left("SELECT max(ts) FROM t", source) == 2 * ROW_GROUP_ROWS
+    assert rows_left("SELECT count(x) FROM t", source) == 2 * SPACED
+
+
+def test_times_that_are_not_those_of_the_manifest_are_not_believed(
+    bench: Bench, spaced: Dataset, rows_left: Callable[[str, Source], int]
+) -> None:
+    """Whatever made a file's times others than its index says."""
+    start, end = (to_us(NOON) * 1000 + minutes * MINUTE_NS for minutes in (7, 50))
+    snapshot = take_snapshot(bench.layout, spaced, start, end)
+    other = replace(snapshot, files=tuple(replace(file, tmin=file.tmin - 1) for file in snapshot.files))
+
+    assert rows_left("SELECT count(*) FROM t", Source(other, start, end)) == SPACED

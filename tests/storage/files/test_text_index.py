@@ -1,22 +1,23 @@
 """Text indexes: a row group that has a row that is wanted is never ruled out, and most of the others are."""
 
+import base64
 import random
 import re
+import zlib
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.files.bit_filters import LONG_GRAMS, SHORT_GRAMS, collect_grams, hash_texts
-from storage.files.index_reader import IndexReader, map_index
-from storage.files.row_range import RowRange
+from storage.files.bit_filters import LONG_GRAMS, SHORT_GRAMS, SPARSE_GRAMS, collect_grams, hash_text, hash_texts
+from storage.files.index_reader import IndexReader, fetched_index, open_index
+from storage.files.row_range import RowRange, TimedRows
 from storage.files.text_conditions import AnyOf, HasParts, IsOneOf, TextCondition
-from storage.files.text_index import MOST_SHARE, Chosen, IndexLocation, add_index, build
+from storage.files.text_index import MOST_SHARE, Chosen, IndexLocation, RowGroups, add_index, build
 
 GROUP_ROWS = 5
 LETTERS = 'aAbBkKiIsS019 -_\u0130\u0131\u017f\u212aäÄßΣσς日\0\n"\\'
@@ -27,10 +28,15 @@ Indexed = tuple[Path, pl.DataFrame, IndexLocation]
 
 def groups_found(texts: list[str | None], condition: TextCondition) -> set[int]:
     """The row groups that the index of these texts leaves."""
-    data = build(pl.DataFrame({"text": pl.Series(texts, dtype=pl.String())}), GROUP_ROWS, 10**6)
-    ranges = IndexReader().ranges("", np.frombuffer(data, np.uint8), len(texts), [(condition,)])
+    rows = pl.DataFrame({"text": pl.Series(texts, dtype=pl.String())})
+    return groups_of(build(rows, RowGroups(GROUP_ROWS), 10**6), len(texts), condition)
+
+
+def groups_of(data: bytes, rows: int, condition: TextCondition) -> set[int]:
+    """The row groups that this index leaves."""
+    ranges = IndexReader().ranges("", fetched_index(data), rows, [(condition,)])
     if ranges is None:
-        return set(range((len(texts) + GROUP_ROWS - 1) // GROUP_ROWS))
+        return set(range((rows + GROUP_ROWS - 1) // GROUP_ROWS))
     return {row // GROUP_ROWS for each in ranges for row in range(each.start, each.start + each.rows)}
 
 
@@ -94,12 +100,13 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Indexed:
     rows = log_lines(40_000)
     path = tmp_path_factory.mktemp("index") / "file.parquet"
     rows.write_parquet(path, compression="zstd", compression_level=1, row_group_size=2_000)
-    return path, rows, add_index(path, rows, 2_000)
+    return path, rows, add_index(path, rows, RowGroups(2_000))
 
 
 def ranges_of(indexed: Indexed, *conditions: TextCondition) -> list[RowRange]:
     path, rows, place = indexed
-    found = IndexReader().ranges(str(path), map_index(str(path), place), rows.height, [conditions])
+    with open_index(str(path), place) as read:
+        found = IndexReader().ranges(str(path), read, rows.height, [conditions])
     return [RowRange(0, rows.height)] if found is None else list(found)
 
 
@@ -118,7 +125,7 @@ def test_last_row_group_is_shorter(tmp_path: Path) -> None:
     rows = log_lines(4_500)
     path = tmp_path / "file.parquet"
     rows.write_parquet(path, row_group_size=2_000)
-    place = add_index(path, rows, 2_000)
+    place = add_index(path, rows, RowGroups(2_000))
 
     assert ranges_of((path, rows, place), IsOneOf("trace", (rows["trace"][4_400],))) == [RowRange(4_000, 500)]
 
@@ -175,7 +182,7 @@ def test_only_the_columns_that_are_wanted_are_indexed(tmp_path: Path) -> None:
     path = tmp_path / "file.parquet"
     rows.write_parquet(path, row_group_size=2_000)
 
-    place = add_index(path, rows, 2_000, Chosen(frozenset({"user"})))
+    place = add_index(path, rows, RowGroups(2_000), Chosen(frozenset({"user"})))
 
     assert ranges_of((path, rows, place), IsOneOf("user", ("nobody",))) == []
     assert ranges_of((path, rows, place), IsOneOf("trace", ("nothing",))) == [RowRange(0, 5_000)]
@@ -187,7 +194,7 @@ def test_no_columns_are_no_index(tmp_path: Path) -> None:
     rows.write_parquet(path)
     before = path.read_bytes()
 
-    assert add_index(path, rows, 2_000, Chosen(frozenset())) == IndexLocation()
+    assert add_index(path, rows, RowGroups(2_000), Chosen(frozenset())) == IndexLocation()
     assert path.read_bytes() == before
 
 
@@ -200,12 +207,54 @@ def test_escaped_letters_of_json_are_not_missed() -> None:
 
 
 def test_hashes_are_written_in_files_and_stay_the_same() -> None:
-    hashes = hash_texts(pl.Series(["", "a", "trace-12345", "日本語のテキスト"]))
+    texts = ["", "a", "trace-12345", "日本語のテキスト"]
+    hashes = hash_texts(pl.Series(texts))
 
     expected = ["0000000000000000", "265a76381b7bc39f", "0c673631143dc3c2", "2d1a33d78f2bec19"]
     assert [f"{each:016x}" for each in hashes.tolist()] == expected
+    assert [hash_text(text) for text in texts] == hashes.tolist()
 
 
 def test_grams_are_written_in_files_and_stay_the_same() -> None:
     assert collect_grams(b"abcd", SHORT_GRAMS).tolist() == [45983, 55309]
-    assert collect_grams(b"abcdefgh", LONG_GRAMS).tolist() == [813358, 928698]
+    assert collect_grams(b"abcdefgh", SPARSE_GRAMS).tolist() == [813358, 928698]
+    assert collect_grams(b"abcdefgh", LONG_GRAMS).tolist() == [693481, 1626717, 1857396]
+
+
+# An index of the first format, as it was written: of 15 rows in three row groups, with a value and a line each.
+FIRST_FORMAT = (
+    "c-jkh^$ZG$2r;Z=U|^_LD#|Y}R<bhHQA#h$FD(EvjdhgLGIL5&i-7FtXr+?WiV`IqrLx4F($r$5Se<C4oXosbph$5>eo+asKu&&Mx>9Vcj#6n}T7FJSYKo"
+    "FoHAK!T+Ay|OM=7;9Ik5mNTw5Cev>b*d7#SFBfY=0x*8urDfOrEC3x4rj)cB?M?V<-6-3k|(GI{d4&TwvR3>EH-b6|AkWD#Q!Y-MmrkYPC{z@Q-F(CZRlA"
+    "<$zWpkSn+FhO7eGm8tOKn9b5q9Q|sgN1<tA5(*bK!cHr3JW(&+eL*224*Lb90^8t0|gdFfg22+5gv>R27D~Njtq=UiW<pE4jD=YZH*01TpSVs1`J#R2`r5q"
+    "4jw8EjtWd{OdJPG6#{xWID{M+ySW&ER`94X1vD@<y)a2>;9^u^Vi0NOXb9k8Xm?`ZkWg5%s$qc^ivt6v2mpihVAc"
+)
+
+
+@pytest.mark.parametrize("number", [0, 4, 5, 7, 14])
+def test_index_of_the_first_format_is_read(number: int) -> None:
+    data = zlib.decompress(base64.b85decode(FIRST_FORMAT))
+    line = f"number {number**2:08d}" + ("\u212a" if number == 7 else "x")
+    wanted = IsOneOf("text", (f"trace-{number}",)), HasParts("line", (line,)), HasParts("line", (line,), True)
+
+    value, *parts = (groups_of(data, 15, each) for each in wanted)
+
+    assert value == {number // GROUP_ROWS}
+    assert all(number // GROUP_ROWS in found for found in parts)
+    assert groups_of(data, 15, IsOneOf("text", ("trace-99",))) == set()
+    assert groups_of(data, 15, HasParts("line", ("otherwise",))) == set()
+    assert IndexReader().row_groups("", fetched_index(data), 15) == []
+
+
+def test_filters_of_different_sizes_are_found() -> None:
+    """Those of a few values do not lie beside those of many."""
+    texts = ["a"] * 5 + [f"trace-{each}" for each in range(40)] + ["a"] * 5
+
+    assert [groups_found(texts, IsOneOf("text", (each,))) for each in ("a", "trace-12")] == [{0, 9}, {3}]
+
+
+def test_times_of_row_groups_are_told() -> None:
+    data = build(pl.DataFrame({"text": ["a"] * 7}), RowGroups(5, ((10, 19), (20, 21))), 10**6)
+
+    found = IndexReader().row_groups("", fetched_index(data), 7)
+
+    assert found == [TimedRows(RowRange(0, 5), 10, 19), TimedRows(RowRange(5, 2), 20, 21)]

@@ -4,16 +4,17 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import polars as pl
 import pytest
 
 from storage.context import CacheLimits
 from storage.files.index_reader import IndexReader
-from storage.files.row_range import RowRange
+from storage.files.row_range import RowRange, TimedRows
 from storage.files.text_conditions import IsOneOf
 from storage.read.scan import scan
 from storage.read.snapshot import Snapshot, take_snapshot
 from storage.read.text_search import TextSearch
-from tests.storage.workbench import Bench
+from tests.storage.workbench import NOON, Bench
 
 ROWS = 5_000
 
@@ -79,6 +80,19 @@ def test_only_ranges_of_rows_are_read(bench: Bench, monkeypatch: pytest.MonkeyPa
     assert narrowed.rows_of(whole.files[0]) == 4
 
 
+def test_ranges_of_one_file_are_scans_of_their_own(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polars would read the whole file once, convert its times, and take both ranges of that."""
+    bench.append(trace=[trace(each) for each in range(ROWS)], begun=[NOON] * ROWS)
+    bench.convert()
+    monkeypatch.setattr(IndexReader, "ranges", lambda *_: (RowRange(2, 3), RowRange(10, 1)))
+    narrowed = TextSearch().narrow(take_snapshot(bench.layout, bench.app), wanted(7))
+
+    rows = scan(narrowed).filter(pl.col("trace") != trace(2))
+
+    assert "CACHE" not in rows.explain(engine="streaming")
+    assert rows.collect(engine="streaming")["trace"].to_list() == [trace(3), trace(4), trace(10)]
+
+
 def test_indexes_of_objects_are_fetched(tmp_path: Path, database: None, bucket: str) -> None:
     bench = Bench(tmp_path, bucket)
     whole = filled(bench, 3)
@@ -99,6 +113,20 @@ def test_indexes_of_copies_are_read_there(
     monkeypatch.setattr("storage.read.text_search.read_range", pytest.fail)
 
     assert TextSearch().narrow(whole, wanted(7)).files == whole.files[:1]
+    bench.storage.close()
+
+
+def test_times_of_row_groups_are_those_of_this_host(tmp_path: Path, database: None, bucket: str) -> None:
+    """To fetch them would cost as much as to read what they spare."""
+    bench = Bench(tmp_path, bucket)
+    plain = filled(bench, 1)
+    (file,) = plain.files
+    copied = replace(bench.layout, cached=CacheLimits(2**30))
+
+    assert TextSearch().row_groups(plain, file) == []
+    whole = take_snapshot(copied, bench.app)
+    scan(whole).collect()
+    assert TextSearch().row_groups(whole, file) == [TimedRows(RowRange(0, ROWS), file.tmin, file.tmax)]
     bench.storage.close()
 
 

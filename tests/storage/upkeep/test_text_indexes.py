@@ -6,7 +6,7 @@ import pytest
 
 from models import column, dataset, file
 from models.file import File
-from storage.files.index_reader import IndexReader, map_index
+from storage.files.index_reader import IndexReader, open_index
 from storage.files.row_range import RowRange
 from storage.files.text_conditions import IsOneOf
 from storage.files.text_index import LEAST_ROWS, MOST_SHARE, IndexLocation
@@ -34,8 +34,8 @@ def append(bench: Bench, first: int) -> None:
 
 def ranges(bench: Bench, found: File, wanted: str, column_name: str = "trace") -> tuple[RowRange, ...] | None:
     path = f"{bench.layout.root}/{found.path}"
-    index = map_index(path, IndexLocation(found.index_start, found.index_bytes))
-    return IndexReader().ranges(path, index, found.rows, [(IsOneOf(column_name, (wanted,)),)])
+    with open_index(path, IndexLocation(found.index_start, found.index_bytes)) as read:
+        return IndexReader().ranges(path, read, found.rows, [(IsOneOf(column_name, (wanted,)),)])
 
 
 def test_conversion_makes_an_index(bench: Bench) -> None:

@@ -148,6 +148,21 @@ def test_damaged_or_torn_copy_counts_no_further_than_it_is_whole(segment: Segmen
         assert numbers(UnconvertedRows().read(dataset_id, [segment])) == stored(segment, dataset_id)
 
 
+@pytest.mark.parametrize("is_gone", [False, True], ids=["damaged", "gone"])
+def test_copy_that_is_lost_after_it_was_found_is_done_without(segment: SegmentRef, is_gone: bool) -> None:
+    """Its rows are in the segment: whoever asks gets them, not an error."""
+    unconverted, path = UnconvertedRows(), Path(gathered_path(segment.path))
+    assert any(each.gathered for each in unconverted.locations(1, [segment]))
+
+    if is_gone:
+        path.unlink()
+    else:
+        path.write_bytes(bytes(path.stat().st_size))
+
+    for dataset_id in (1, 2, 1):
+        assert numbers(unconverted.read(dataset_id, [segment])) == stored(segment, dataset_id)
+
+
 def test_copy_of_another_segment_is_none(segment: SegmentRef, tmp_path: Path) -> None:
     other = Segment(tmp_path)
     Path(gathered_path(segment.path)).rename(gathered_path(str(other.path)))
