@@ -1,9 +1,10 @@
 // The frame around every page: who is signed in, where one can go, which page the address names.
 import { html, render, useEffect, useState } from "./vendor/core.js";
-import { chooseTenant, findSession, page, session, signOut, tenant } from "./lib/api.js";
+import { chooseTenant, findSession, lostSince, page, send, session, signOut, tenant } from "./lib/api.js";
+import { formatTime } from "./lib/format.js";
 import { useKeys } from "./lib/keys.js";
-import { go, route, routeTo } from "./lib/route.js";
-import { Fault, Wait } from "./parts/states.js";
+import { go, route, routeTo, subject } from "./lib/route.js";
+import { Fault, Wait, useEvery } from "./parts/states.js";
 import { Help } from "./parts/help.js";
 import { SignIn } from "./pages/signin.js";
 import { Explore } from "./pages/explore.js";
@@ -41,7 +42,9 @@ function Frame({ who }) {
   useKeys({ "?": () => setHelp(true) });
   useEffect(() => {
     const found = PAGES.find(([each]) => each === name);
-    document.title = `${found ? found[1] : "Welcome"} – Weir`;
+    document.title = [subject.value, found ? found[1] : "Welcome", "Weir"].filter(Boolean).join(" – ");
+  }, [name, subject.value]);
+  useEffect(() => {
     // On a phone the navigation is wider than the screen.
     document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   }, [name]);
@@ -67,8 +70,18 @@ function Frame({ who }) {
       </footer>
     </div>
     <main id="main" tabindex="-1"><${Page} name=${name} key=${name} who=${who} /></main>
+    <${Lost} />
     ${help && html`<${Help} close=${() => setHelp(false)} />`}
   </div>`;
+}
+
+const ASK_AGAIN_SECONDS = 3;
+
+/** Pages that ask by themselves go on showing what they had, which must not pass for what is. */
+function Lost() {
+  const since = lostSince.value;
+  useEvery(since ? ASK_AGAIN_SECONDS : 0, () => send("GET", "/api/v1/liveness").catch(() => null));
+  return since ? html`<div class="lost" role="status"><strong>The server does not answer since ${formatTime(since, "local", false).slice(11)}.</strong> What you see is of before. This goes away when it answers.</div>` : null;
 }
 
 function skipToMain(event) {

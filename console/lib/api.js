@@ -16,6 +16,13 @@ export class Refused extends Error {
   }
 }
 
+/** Since when nobody answers, in Unix ms; 0: the server does. */
+export const lostSince = signal(0);
+const lose = () => {
+  lostSince.value ||= Date.now();
+};
+globalThis.addEventListener?.("offline", lose);
+
 export const page = document.documentElement.dataset;
 const TENANT = "weir.tenant";
 
@@ -47,7 +54,11 @@ export async function send(method, path, { body, accept = "application/json", si
     credentials: "same-origin",
     headers: headers({ Accept: accept, ...(has ? { "Content-Type": "application/json" } : {}), ...more }),
     body: has ? JSON.stringify(body) : undefined,
+  }).catch((error) => {
+    if (error instanceof TypeError) lose();
+    throw error;
   });
+  lostSince.value = 0;
   if (!answer.ok) throw await refusal(answer);
   return answer;
 }

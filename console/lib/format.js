@@ -16,6 +16,9 @@ export function formatBytes(bytes) {
   return `${value.toFixed(power === 0 || value >= 100 ? 0 : 1)} ${UNITS[power]}`;
 }
 
+/** `12.3 %`; what is there is never shown as nothing. */
+export const formatShare = (share) => (share > 0 && share < 0.001 ? "< 0.1 %" : `${(share * 100).toFixed(1)} %`);
+
 /** `1 file`, `2 files`: for nouns that take an s. */
 export const formatSome = (number, noun) => `${formatCount(number)} ${noun}${number === 1 ? "" : "s"}`;
 

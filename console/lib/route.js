@@ -1,5 +1,5 @@
 // Every view is an address: `#/page/part?name=value`. What stands behind `#` is in no log of any server or proxy.
-import { signal } from "../vendor/core.js";
+import { signal, useEffect } from "../vendor/core.js";
 
 /**
  * @param {string} hash
@@ -29,6 +29,19 @@ export function routeTo(path, query = {}) {
 }
 
 export const route = signal(parseRoute(globalThis.location?.hash ?? ""));
+
+/** What the page is about, for the title of the window: of many tabs, one is that board. */
+export const subject = signal("");
+
+/** @param {string | undefined} text while the component is there */
+export function useSubject(text) {
+  useEffect(() => {
+    subject.value = text ?? "";
+    return () => {
+      subject.value = "";
+    };
+  }, [text]);
+}
 
 export const go = (path, query) => {
   location.hash = routeTo(path, query);

@@ -13,6 +13,9 @@ const SCALARS = {
 /** @returns {Column[]} the columns of `GET .../schema` */
 export const columnsOf = (schema) => schema.fields.map(columnOf);
 
+/** @param {Column[]} columns */
+export const instantsOf = (columns) => columns.filter((each) => each.type === "timestamptz").map((each) => each.name);
+
 function columnOf(field) {
   const type = field.data_type;
   if (typeof type === "object" && type.Timestamp) return { name: field.name, kind: "time", type: "timestamptz" };

@@ -37,6 +37,6 @@ function All() {
   if (error && !data) return html`<${Fault} error=${error} retry=${again} />`;
   if (!data) return html`<${Wait} on=${true} />`;
   if (!data.length) return html`<${Empty} title="No alerts yet">An alert asks a statement over and over, and tells somebody when its number is beyond a threshold.<//>`;
-  return html`<div class="scroll"><table class="list-table"><thead><tr><th>State</th><th>Alert</th><th>Severity</th><th>Dataset</th><th>Tags</th><th>Last triggered</th></tr></thead>
-    <tbody>${data.map((each) => html`<tr key=${each.id}><td class="nowrap"><${State} alert=${each} isShort=${true} /></td><td><a href=${routeTo(["alerts", each.id])}>${each.title}</a></td><td>${each.severity.toLowerCase()}</td><td>${each.datasets.join(", ")}</td><td>${each.tags.join(", ")}</td><td class="nowrap">${formatAgo(each.lastTriggeredAt)}</td></tr>`)}</tbody></table></div>`;
+  return html`<${Fault} error=${error} retry=${again} /><div class="scroll"><table class="list-table"><thead><tr><th>State</th><th>Alert</th><th>Severity</th><th class="spare">Dataset</th><th class="spare">Tags</th><th>Last triggered</th></tr></thead>
+    <tbody>${data.map((each) => html`<tr key=${each.id}><td class="nowrap"><${State} alert=${each} isShort=${true} /></td><td><a href=${routeTo(["alerts", each.id])}>${each.title}</a></td><td>${each.severity.toLowerCase()}</td><td class="spare">${each.datasets.join(", ")}</td><td class="spare">${each.tags.join(", ")}</td><td class="nowrap">${formatAgo(each.lastTriggeredAt)}</td></tr>`)}</tbody></table></div>`;
 }

@@ -5,7 +5,7 @@ import { Pop, TypedDelete, saveBlob } from "../parts/controls.js";
 import { arrange, clamp } from "../lib/grid.js";
 import { queryBuckets, queryRange } from "../lib/prometheus.js";
 import { asMembers, resolve } from "../lib/range.js";
-import { change, go, route, routeTo } from "../lib/route.js";
+import { change, go, route, routeTo, useSubject } from "../lib/route.js";
 import { fill, variablesOf } from "../lib/variables.js";
 import { ResultChart } from "../parts/result_chart.js";
 import { Empty, Fault, Wait, useAction, useAsync } from "../parts/states.js";
@@ -33,6 +33,7 @@ function Loaded({ stored, etag, again }) {
   const [open, setOpen] = useState(null);
   const { act, error, busy } = useAction();
   const frame = useRef(null);
+  useSubject(stored.title);
   const isEditing = query.edit === "1";
   const range = useMemo(() => resolve(rangeOf(query)), [query.from, query.to, turn]);
   const values = Object.fromEntries((board.variables ?? []).map((each) => [each.name, query[`var-${each.name}`] ?? each.value ?? "*"]));
@@ -118,7 +119,7 @@ function Grid({ tiles, isEditing, setTiles, edit, about }) {
           style=${{ left: `${x * cell}px`, top: `${y * ROW_PX}px`, width: `${w * cell - GAP_PX}px`, height: `${h * ROW_PX - GAP_PX}px` }}>
         <header onPointerDown=${hold(at, "move")}><span class="grow ellipsis">${tile.title}</span>
           ${isEditing ? html`<button type="button" class="tiny" onClick=${() => edit(at)}>Edit the tile</button>` : html`<button type="button" class="plain tiny" aria-label=${`Open the statement of ${tile.title}`} title="Open the statement" onClick=${() => openTile(tile, about)}>↗</button>`}</header>
-        <${Tile} tile=${tile} about=${about} height=${h * ROW_PX - GAP_PX - 92} />
+        <${Tile} tile=${tile} about=${about} />
         ${isEditing && html`<button type="button" class="corner" aria-label="Size" tabindex="-1" onPointerDown=${hold(at, "size")}></button>`}
       </section>`;
     })}
@@ -143,11 +144,11 @@ export async function askTile(tile, range, values, abort) {
   return rows(fill(tile.query, values), asMembers(range), abort);
 }
 
-function Tile({ tile, about, height }) {
+function Tile({ tile, about }) {
   const { range, values, zone, turn } = about;
   const key = JSON.stringify(values);
   const { data, error, busy, again } = useAsync((abort) => (range ? askTile(tile, range, values, abort) : null), [tile.query, tile.promql, tile.dataset, range?.start, range?.end, key, turn]);
   return html`<${Wait} on=${busy} /><div class="body">
-    ${error ? html`<${Fault} error=${error} retry=${again} />` : data && html`<${ResultChart} chart=${tile.chart} fields=${data.fields} rows=${data.records} height=${Math.max(80, height)} zone=${zone} range=${range} onSelect=${({ start, end }) => change({ from: String(start), to: String(end) })} />`}
+    ${error ? html`<${Fault} error=${error} retry=${again} />` : data && html`<${ResultChart} chart=${tile.chart} fields=${data.fields} rows=${data.records} height=${null} zone=${zone} range=${range} onSelect=${({ start, end }) => change({ from: String(start), to: String(end) })} />`}
   </div>`;
 }

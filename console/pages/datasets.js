@@ -4,14 +4,15 @@ import { get, put, remove, rows, send, session } from "../lib/api.js";
 import { loadDatasets } from "../lib/datasets.js";
 import { formatAgo, formatBytes, formatCount, formatTime } from "../lib/format.js";
 import { binWidth } from "../lib/range.js";
-import { go, route, routeTo } from "../lib/route.js";
-import { columnsOf } from "../lib/schema.js";
+import { go, route, routeTo, useSubject } from "../lib/route.js";
+import { columnsOf, instantsOf } from "../lib/schema.js";
 import { alignedOrigin, histogramStatement, identifier } from "../lib/sql.js";
 import { TimeChart } from "../parts/chart.js";
 import { Check, Dialog, Field, Select, TypedDelete } from "../parts/controls.js";
 import { Rows } from "../parts/rows.js";
 import { Empty, Fault, Wait, useAction, useAsync } from "../parts/states.js";
 import { binned } from "./explore/histogram.js";
+import { Senders } from "./senders.js";
 
 const path = (name, part = "") => `/api/v1/logstream/${encodeURIComponent(name)}${part}`;
 
@@ -55,7 +56,7 @@ function All({ who }) {
       <div class="fact"><span>As stored</span><b>${formatBytes(sum((each) => each.storage.size))}</b></div>
     </div>`}
     ${shown.length > 0 && html`<div class="scroll"><table class="list-table">
-      <thead><tr><th>Dataset</th><th>Kind</th><th class="number">Events</th><th class="number">As sent</th><th class="number">As stored</th><th class="number">Ratio</th><th>Latest event</th><th></th></tr></thead>
+      <thead><tr><th>Dataset</th><th class="spare">Kind</th><th class="number">Events</th><th class="number spare">As sent</th><th class="number">As stored</th><th class="number spare">Ratio</th><th>Latest event</th><th></th></tr></thead>
       <tbody>${shown.map((each) => html`<${Line} key=${each.name} dataset=${each} stats=${stats[each.name]} />`)}</tbody></table></div>`}
     ${isNew && html`<${NewDataset} close=${() => setNew(false)} />`}`;
 }
@@ -64,9 +65,9 @@ const ratio = (stats) => (stats.storage.size && stats.ingestion.size ? `${(stats
 
 function Line({ dataset, stats }) {
   const numbers = stats?.ingestion
-    ? html`<td class="number">${formatCount(stats.ingestion.count)}</td><td class="number">${formatBytes(stats.ingestion.size)}</td><td class="number">${formatBytes(stats.storage.size)}</td><td class="number">${ratio(stats)}</td><td class="nowrap" title=${stats.time}>${formatAgo(stats.time)}</td>`
+    ? html`<td class="number">${formatCount(stats.ingestion.count)}</td><td class="number spare">${formatBytes(stats.ingestion.size)}</td><td class="number">${formatBytes(stats.storage.size)}</td><td class="number spare">${ratio(stats)}</td><td class="nowrap" title=${stats.time}>${formatAgo(stats.time)}</td>`
     : html`<td colspan="5" class="soft">${stats?.hidden ? "You see some of its rows only" : (stats?.error?.message ?? "")}</td>`;
-  return html`<tr><td><a href=${routeTo(["datasets", dataset.name])}>${dataset.name}</a></td><td>${dataset.timeColumn ? dataset.telemetryType : "lookup"}</td>${numbers}
+  return html`<tr><td><a href=${routeTo(["datasets", dataset.name])}>${dataset.name}</a></td><td class="spare">${dataset.timeColumn ? dataset.telemetryType : "lookup"}</td>${numbers}
     <td class="actions-cell"><button type="button" class="tiny" onClick=${() => go(["explore"], { dataset: dataset.name })}>Look</button></td></tr>`;
 }
 
@@ -84,6 +85,7 @@ async function load(name, abort) {
 function One({ name, who }) {
   const { data, error, again } = useAsync((abort) => load(name, abort), [name]);
   const [isDeleting, setDeleting] = useState(false);
+  useSubject(name);
   if (error && !data) return html`<h1>${name}</h1><${Fault} error=${error} retry=${again} /><a href=${routeTo(["datasets"])}>All of them</a>`;
   if (!data) return html`<h1>${name}</h1><${Wait} on=${true} />`;
   const { dataset, stats, info } = data;
@@ -101,6 +103,7 @@ function One({ name, who }) {
       <div class="fact"><span>Time of events</span><b>${dataset.timeColumn ?? "none"}</b></div>
     </div>`}
     ${dataset.timeColumn && html`<${Arrivals} name=${name} />`}
+    ${session.value.mayAdminister && html`<${Senders} path=${path(name, "/senders")} />`}
     <${Retention} name=${name} retention=${data.retention} mayChange=${who.mayAdminister && Boolean(dataset.timeColumn)} again=${again} />
     <${Columns} data=${data} name=${name} again=${again} />
     <${Sample} name=${name} columns=${data.columns} time=${dataset.timeColumn} />
@@ -125,7 +128,7 @@ function Arrivals({ name }) {
   return html`<div class="panel"><h2>Arrived in the last day</h2><${Wait} on=${busy} /><${Fault} error=${error} />
     ${data && html`<${TimeChart} names=${data.names} data=${data.data} kind="bars" height=${130} range=${data.range} legend=${false} label="Events that arrived" />`}
     ${data?.senders.length > 0 && html`<div class="scroll"><table class="list-table"><thead><tr><th>From</th><th>By</th><th class="number">Events</th><th>Latest</th></tr></thead>
-      <tbody>${data.senders.map((each, at) => html`<tr key=${at}><td class="mono">${each.p_src_ip}</td><td>${each.p_user_agent}</td><td class="number">${formatCount(each.events)}</td><td>${formatAgo(each.latest)}</td></tr>`)}</tbody></table></div>`}</div>`;
+      <tbody>${data.senders.map((each, at) => html`<tr key=${at}><td class="mono">${each.p_src_ip}</td><td>${each.p_user_agent}</td><td class="number">${formatCount(each.events)}</td><td class="nowrap">${formatAgo(each.latest)}</td></tr>`)}</tbody></table></div>`}</div>`;
 }
 
 function Retention({ name, retention, mayChange, again }) {
@@ -163,7 +166,7 @@ function Columns({ data, name, again }) {
     <div class="scroll" style=${{ maxHeight: "26rem" }}><table class="list-table"><thead><tr><th>Column</th><th>Type</th><th>Note</th>${of.size > 0 && html`<th>First sent by</th><th></th>`}</tr></thead>
       <tbody>${shown.map(
         (each) => html`<tr key=${each.name}><td class="mono">${each.name}</td><td class="mono">${each.type}</td>
-          <td>${sibling(each.name) ? `values of ${sibling(each.name)} that have another type` : ""}</td>
+          <td class="note">${sibling(each.name) ? `values of ${sibling(each.name)} that have another type` : ""}</td>
           ${of.size > 0 && html`<td>${of.get(each.name)?.addedBy ?? ""}</td><td class="actions-cell">${of.get(each.name) && !each.name.startsWith("p_") && each.name !== data.dataset.timeColumn && html`<button type="button" class="tiny danger" onClick=${() => setAsked(each.name)}>Drop</button>`}</td>`}</tr>`,
       )}</tbody></table></div>
     ${asked && html`<${TypedDelete} noun="column" name=${asked} close=${() => setAsked(null)} remove=${() => drop(asked)}><p>Its values are forgotten.</p><//>`}</div>`;
@@ -177,7 +180,7 @@ function Sample({ name, columns, time }) {
   const order = time ? ` ORDER BY ${identifier(time)} DESC` : "";
   const { data, error } = useAsync((abort) => rows(`SELECT * FROM ${identifier(name)}${order} LIMIT 20`, {}, abort), [name]);
   return html`<div class="panel"><h2>Latest events</h2><${Fault} error=${error} />
-    ${data && (data.records.length ? html`<${Rows} rows=${data.records} columns=${inReadingOrder(columns.map((each) => each.name), time).slice(0, 40)} time=${time} height=${300} />` : html`<p class="soft">There are none.</p>`)}</div>`;
+    ${data && (data.records.length ? html`<${Rows} rows=${data.records} columns=${inReadingOrder(columns.map((each) => each.name), time).slice(0, 40)} time=${time} instants=${instantsOf(columns)} height=${300} />` : html`<p class="soft">There are none.</p>`)}</div>`;
 }
 
 function NewDataset({ close }) {

@@ -3,7 +3,7 @@ import { html, useEffect, useMemo, useRef, useState } from "../vendor/core.js";
 import { datasets, forgetSchemas, loadColumns, loadDatasets } from "../lib/datasets.js";
 import { useKeys } from "../lib/keys.js";
 import { asMembers, resolve, shift } from "../lib/range.js";
-import { change, go, route } from "../lib/route.js";
+import { change, go, route, useSubject } from "../lib/route.js";
 import { levelColumn, messageColumn, serviceColumn } from "../lib/schema.js";
 import { fromWhere, toWhere } from "../lib/where.js";
 import { rowsStatement } from "../lib/sql.js";
@@ -113,7 +113,9 @@ function View({ dataset, known, columns }) {
   const setColumns = (names) => change({ cols: names.join() === role.shown.join() ? "" : names.map(encodeURIComponent).join(",") }, { replace: true });
   const toggleColumn = (name) => setColumns(shown.includes(name) ? shown.filter((each) => each !== name) : [...shown, name]);
   const search = useRef(null);
+  useSubject(dataset.name);
   useKeys({
+    ArrowDown: () => focusOn(".results .grid")?.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", cancelable: true })),
     "/": () => focusOn(".fields input, .find input"),
     f: () => focusOn("[data-filter]")?.click(),
     r: again,

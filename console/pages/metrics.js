@@ -25,6 +25,10 @@ export function Metrics() {
   if (!datasets.value) return html`<h1>Metrics</h1><${Wait} on=${true} />`;
   const found = datasets.value.filter((each) => each.telemetryType === "metrics");
   if (!found.length) return html`<h1>Metrics</h1><${Empty} title="No dataset of metrics">Prometheus' remote write and OTLP make one. <button onClick=${() => go(["start"])}>How to send</button><//>`;
+  const asked = route.value.query.dataset;
+  if (asked && !found.some((each) => each.name === asked)) {
+    return html`<h1>Metrics</h1><${Empty} title=${`There is no dataset of metrics ${asked} that you may read`}><button onClick=${() => change({ dataset: "" })}>Choose another one</button><//>`;
+  }
   return html`<${Page} found=${found} />`;
 }
 

@@ -1,9 +1,10 @@
-// Operations: lag, syncs, queues, disk, workers, hosts; what runs now, and its end.
+// Operations: lag, syncs, queues, disk, workers, hosts; what runs now, and its end; what took long.
 import { html, useRef, useState } from "../vendor/core.js";
 import { Refused, get, remove, send } from "../lib/api.js";
-import { formatAgo, formatBytes, formatCount, formatMs, formatSeconds, formatShort } from "../lib/format.js";
+import { formatAgo, formatBytes, formatCount, formatMs, formatSeconds, formatShort, formatSome, formatTime, readable } from "../lib/format.js";
 import { parseSamples, quantile, total } from "../lib/promtext.js";
 import { TimeChart } from "../parts/chart.js";
+import { Copy, Select } from "../parts/controls.js";
 import { Empty, Fault, Wait, useAction, useAsync, useEvery } from "../parts/states.js";
 
 const EVERY_SECONDS = 5;
@@ -19,6 +20,7 @@ export function Operations({ who }) {
     <${Wait} on=${!data && !error} />
     ${data && html`<${Numbers} samples=${data} points=${points} />`}
     <${Running} />
+    <${Slow} />
     ${who.mayAdminister && html`<${Hosts} />`}
     ${data && html`<${Refusals} samples=${data} />`}`;
 }
@@ -76,10 +78,35 @@ function Running() {
   const kill = (id) => act(async () => { await remove(`/api/v1/queries/${id}`); again(); });
   const shown = [...(data ?? [])].sort((a, b) => a.startedAt.localeCompare(b.startedAt));
   return html`<div class="panel"><h2>Queries under way</h2><${Fault} error=${error ?? refused} />
-    ${data && !shown.length && html`<p class="soft">None at this moment. The slowest stand first here.</p>`}
+    ${data && !shown.length && html`<p class="soft">None at this moment.</p>`}
     ${shown.length > 0 && html`<div class="scroll"><table class="list-table"><thead><tr><th>By</th><th class="number">For</th><th>Statement</th><th></th></tr></thead>
-      <tbody>${shown.map((each) => html`<tr key=${each.id}><td class="nowrap">${each.identity}</td><td class="number">${formatAgo(each.startedAt).replace(" ago", "")}</td><td class="mono" style=${{ overflowWrap: "anywhere" }}>${each.query}</td><td class="actions-cell"><button type="button" class="tiny danger" onClick=${() => kill(each.id)}>Kill</button></td></tr>`)}</tbody></table></div>`}</div>`;
+      <tbody>${shown.map((each) => html`<tr key=${each.id}><td class="nowrap">${each.identity}</td><td class="number">${formatAgo(each.startedAt).replace(" ago", "")}</td><td class="mono text">${readable(each.query)}</td><td class="actions-cell"><button type="button" class="tiny danger" onClick=${() => kill(each.id)}>Kill</button></td></tr>`)}</tbody></table></div>`}</div>`;
 }
+
+const SLOW_SHOWN = 10;
+const ORDERS = { slowest: (a, b) => b.durationMs - a.durationMs, latest: (a, b) => b.endedAt.localeCompare(a.endedAt), read: (a, b) => (b.bytesScanned ?? 0) - (a.bytesScanned ?? 0) };
+
+function Slow() {
+  const { data, error, again } = useAsync((abort) => get("/api/v1/queries/slow", { signal: abort }), []);
+  const [order, setOrder] = useState("slowest");
+  const [isWhole, setWhole] = useState(false);
+  useEvery(10, again);
+  const sorted = [...(data ?? [])].sort(ORDERS[order]);
+  const shown = isWhole ? sorted : sorted.slice(0, SLOW_SHOWN);
+  return html`<div class="panel"><div class="row"><h2 class="grow">Slow queries of the last day</h2>
+      ${sorted.length > 1 && html`<${Select} label="Order" hidden value=${order} options=${[["slowest", "Slowest first"], ["latest", "Latest first"], ["read", "Most read first"]]} onChange=${setOrder} />`}</div>
+    <${Fault} error=${error} />
+    ${data && !sorted.length && html`<p class="soft">None of yours took longer than <code>WEIR_SLOW_QUERY_SECONDS</code> on this host.</p>`}
+    ${shown.length > 0 && html`<div class="scroll"><table class="list-table">
+      <thead><tr><th class="number">Took</th><th class="number spare">Of it waiting</th><th class="number spare">Read</th><th class="number spare">Rows</th><th>Outcome</th><th class="spare">Dataset</th><th class="spare">By</th><th class="spare">Ended</th><th>Statement</th><th></th></tr></thead>
+      <tbody>${shown.map((each) => html`<${SlowLine} key=${each.id} query=${each} />`)}</tbody></table></div>`}
+    ${sorted.length > shown.length && html`<div><button type="button" onClick=${() => setWhole(true)}>All ${sorted.length}</button></div>`}</div>`;
+}
+
+const SlowLine = ({ query }) => html`<tr><td class="number">${formatMs(query.durationMs)}</td><td class="number spare">${formatMs(query.waitedMs)}</td>
+  <td class="number spare" title=${query.filesScanned === null ? undefined : formatSome(query.filesScanned, "file")}>${formatBytes(query.bytesScanned)}</td><td class="number spare">${formatCount(query.rows)}</td>
+  <td><span class=${query.status === "done" ? "state good" : "state bad"}>${query.status.replaceAll("_", " ")}</span></td><td class="spare">${query.datasets.join(", ") || "–"}</td><td class="nowrap spare">${query.identity}</td>
+  <td class="nowrap spare" title=${formatTime(query.endedAt)}>${formatAgo(query.endedAt)}</td><td class="mono text"><div class="few-lines" title=${query.query}>${readable(query.query)}</div></td><td class="actions-cell"><${Copy} text=${query.query} /></td></tr>`;
 
 function Hosts() {
   const { data, error, again } = useAsync((abort) => get("/api/v1/hosts", { signal: abort }), []);
@@ -87,8 +114,8 @@ function Hosts() {
   useEvery(10, () => (again(), ready.again()));
   return html`<div class="panel"><h2>Hosts</h2><${Fault} error=${error} />
     ${ready.data && html`<p><span class=${ready.data.status === "ready" ? "state good" : "state bad"}>${ready.data.status === "ready" ? "This host stores and answers" : ready.data.status}</span></p>`}
-    ${data && html`<div class="scroll"><table class="list-table"><thead><tr><th>Host</th><th>State</th><th>Address</th><th>Started</th><th>Last seen</th></tr></thead>
-      <tbody>${data.map((each) => html`<tr key=${each.name}><td>${each.name}${each.self ? " (this one)" : ""}</td><td><span class=${{ living: "state good", missing: "state bad" }[each.state] ?? "state off"}>${each.state}</span></td><td>${each.url ?? "none"}</td><td>${formatAgo(each.startedAt)}</td><td>${formatAgo(each.seenAt)}</td></tr>`)}</tbody></table></div>`}</div>`;
+    ${data && html`<div class="scroll"><table class="list-table"><thead><tr><th>Host</th><th>State</th><th class="spare">Address</th><th class="spare">Started</th><th>Last seen</th></tr></thead>
+      <tbody>${data.map((each) => html`<tr key=${each.name}><td>${each.name}${each.self ? " (this one)" : ""}</td><td><span class=${{ living: "state good", missing: "state bad" }[each.state] ?? "state off"}>${each.state}</span></td><td class="spare">${each.url ?? "none"}</td><td class="spare">${formatAgo(each.startedAt)}</td><td class="nowrap">${formatAgo(each.seenAt)}</td></tr>`)}</tbody></table></div>`}</div>`;
 }
 
 function Refusals({ samples }) {

@@ -1,6 +1,6 @@
 // Charts over time by uPlot, which is fetched when the first one is drawn; and the few that plain elements draw.
 import { html, useEffect, useRef, useState } from "../vendor/core.js";
-import { formatCount, formatShort, formatTime } from "../lib/format.js";
+import { formatCount, formatShare, formatShort, formatTime } from "../lib/format.js";
 import { isolated, stacked } from "../lib/series.js";
 
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -9,15 +9,16 @@ export const seriesColour = (at) => `series-${(at % 8) + 1}`;
 let library = null;
 const plot = () => (library ??= import("../vendor/plot.js"));
 
-let styled = false;
-function style() {
-  if (styled) return;
-  styled = true;
-  const link = document.createElement("link");
-  link.rel = "stylesheet";
-  link.href = new URL("../vendor/plot.css", import.meta.url).href;
-  document.head.append(link);
-}
+let styled = null;
+/** Resolved once the style is there, without which a legend has another height. */
+const style = () =>
+  (styled ??= new Promise((done) => {
+    const link = document.createElement("link");
+    link.rel = "stylesheet";
+    link.href = new URL("../vendor/plot.css", import.meta.url).href;
+    link.onload = link.onerror = done;
+    document.head.append(link);
+  }));
 
 /** Grows and shrinks with its room, and is drawn anew when the theme changes. */
 function useRoom(ref) {
@@ -44,7 +45,8 @@ function useRoom(ref) {
 /**
  * @param {{names: string[], data: (number|null)[][], kind?: "line"|"area"|"bars", isStacked?: boolean, colours?: string[],
  *   height?: number, zone?: string, range?: {start: number, end: number}, onSelect?: (range: {start: number, end: number}) => void,
- *   legend?: boolean, lines?: number[], label?: string}} props `data[0]` in seconds; `lines`: thresholds drawn across
+ *   legend?: boolean, lines?: number[], label?: string}} props `data[0]` in seconds; `lines`: thresholds drawn across;
+ *   `height` null: with its legend as high as its room
  */
 export function TimeChart(props) {
   const { names, data, kind = "line", isStacked = false, height = 220, range, zone = "local", legend = true, label } = props;
@@ -56,17 +58,24 @@ export function TimeChart(props) {
     if (!room.width) return undefined;
     let chart = null;
     let gone = false;
-    style();
-    plot().then(({ uPlot }) => {
-      if (!gone) chart = draw(uPlot, ref.current, latest, room.width, height);
+    Promise.all([plot(), style()]).then(([{ uPlot }]) => {
+      if (gone) return;
+      chart = draw(uPlot, ref.current, latest, room.width, height ?? room.height);
+      if (height === null) chart.setSize({ width: room.width, height: Math.max(60, room.height - legendHeight(chart, room.width)) });
     });
     return () => {
       gone = true;
       chart?.destroy();
     };
-  }, [data, names.join("\n"), kind, isStacked, height, room.width, room.theme, zone, range?.start, range?.end, legend]);
+  }, [data, names.join("\n"), kind, isStacked, height ?? room.height, room.width, room.theme, zone, range?.start, range?.end, legend]);
   // The room is kept, so that nothing jumps when the chart comes.
-  return html`<div class="chart" role="img" aria-label=${label ?? `Chart of ${names.join(", ")}`} ref=${ref} style=${{ minHeight: `${height}px` }}></div>`;
+  return html`<div class="chart" role="img" aria-label=${label ?? `Chart of ${names.join(", ")}`} ref=${ref} style=${height === null ? undefined : { minHeight: `${height}px` }}></div>`;
+}
+
+/** In a chart of that width, which uPlot gives its elements only later. */
+function legendHeight(chart, width) {
+  chart.root.style.width = `${width}px`;
+  return chart.root.querySelector(".u-legend")?.offsetHeight ?? 0;
 }
 
 function draw(uPlot, element, latest, width, height) {
@@ -96,6 +105,7 @@ function draw(uPlot, element, latest, width, height) {
     {
       width,
       height,
+      padding: [8, null, null, null],
       legend: { show: legend, live: true },
       cursor: { drag: { x: Boolean(latest.current.onSelect), y: false, setScale: false }, points: { show: kind !== "bars" } },
       tzDate: zone === "utc" ? (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC") : undefined,
@@ -179,7 +189,7 @@ export function Shares({ items }) {
     <div class="bars">${items.map(
       (each, at) => html`<span key=${`l${at}`} class="ellipsis">${each.label}</span>
         <i key=${`b${at}`} style=${{ width: `${(Math.max(0, each.value) / sum) * 100}%`, background: `var(--${seriesColour(at)})` }}></i>
-        <span key=${`n${at}`} class="number">${formatCount(each.value)} · ${((Math.max(0, each.value) / sum) * 100).toFixed(1)} %</span>`,
+        <span key=${`n${at}`} class="number">${formatCount(each.value)} · ${formatShare(Math.max(0, each.value) / sum)}</span>`,
     )}</div>
   </div>`;
 }

@@ -6,15 +6,16 @@ import { levelOf } from "../lib/levels.js";
 // Browsers draw nothing beyond some 17 million pixels: at this height, that is 700,000 rows.
 export const ROW = 23;
 const SAMPLE = 200;
+const LEAST_WRAPPED_PX = 140;
 // A phone shows times without year and fractions, which leaves room for the message.
 const isNarrow = () => innerWidth < 704;
 
 /** How wide columns are, by the first rows: in characters, bounded. */
-function widths(columns, at, count, time) {
+function widths(columns, at, count, isTime) {
   return Object.fromEntries(
     columns.map((name) => {
       let most = name.length + 5;
-      if (name === time) most = Math.max(most, isNarrow() ? 14 : 24);
+      if (isTime(name)) most = Math.max(most, isNarrow() ? 14 : 24);
       else for (let index = 0; index < Math.min(SAMPLE, count); index += 1) most = Math.max(most, formatValue(at(index)?.[name]).length);
       return [name, Math.min(60, Math.max(5, most)) * 7.4 + 18];
     }),
@@ -30,20 +31,22 @@ function isNumeric(name, at, count) {
 }
 
 /**
- * @param {{rows: object[] | {length: number, at: (index: number) => object}, columns: string[], time?: string, level?: string,
+ * @param {{rows: object[] | {length: number, at: (index: number) => object}, columns: string[], time?: string, instants?: string[], level?: string,
  *   wide?: string, zone?: string, wraps?: boolean, selected?: number, onSelect?: (index: number) => void, height?: number | string,
  *   find?: string, onDrop?: (name: string) => void, sort?: {name: string, order: string}, onSort?: (name: string) => void}} props
  */
 export function Rows(props) {
-  const { rows, columns, time, level, wide, zone, wraps = false, selected, onSelect, height, find = "", onDrop, sort, onSort } = props;
+  const { rows, columns, time, instants = [], level, wide, zone, wraps = false, selected, onSelect, height, find = "", onDrop, sort, onSort } = props;
   const at = useMemo(() => (Array.isArray(rows) ? (index) => rows[index] : (index) => rows.at(index)), [rows, rows.length]);
   const ref = useRef(null);
   const [view, setView] = useState({ top: 0, height: 600 });
   const [own, setOwn] = useState({});
   const measured = useRef(new Map());
   const [, setMeasures] = useState(0);
-  const natural = useMemo(() => widths(columns, at, rows.length, time), [columns.join("\n"), rows.length > 0, at]);
-  const width = (name) => own[name] ?? natural[name];
+  const isTime = (name) => name === time || instants.includes(name);
+  const natural = useMemo(() => widths(columns, at, rows.length, isTime), [columns.join("\n"), rows.length > 0, at]);
+  // What wraps takes the room that is left, also on a phone.
+  const width = (name) => own[name] ?? (wraps && name === wide ? Math.min(LEAST_WRAPPED_PX, natural[name]) : natural[name]);
   const numbers = useMemo(() => new Set(columns.filter((name) => isNumeric(name, at, rows.length))), [columns.join("\n"), rows.length > 0, at]);
 
   useEffect(() => {
@@ -124,7 +127,7 @@ export function Rows(props) {
         const severity = level ? levelOf(row[level]) : null;
         return html`<div key=${index} class=${severity ? `grid-row edge-${severity}` : "grid-row"} role="row" aria-rowindex=${index + 2} aria-selected=${onSelect ? index === selected : undefined}
             data-index=${index} style=${{ transform: `translateY(${layout.top(index)}px)`, height: wraps ? undefined : `${ROW}px` }} onClick=${onSelect && (() => onSelect(index))}>
-          ${columns.map((name) => html`<${Cell} key=${name} value=${row[name]} width=${width(name)} isWide=${name === wide} isNumber=${numbers.has(name)} isTime=${name === time} level=${name === level ? severity : null} zone=${zone} find=${find} wraps=${wraps} />`)}
+          ${columns.map((name) => html`<${Cell} key=${name} value=${row[name]} width=${width(name)} isWide=${name === wide} isNumber=${numbers.has(name)} isTime=${isTime(name)} level=${name === level ? severity : null} zone=${zone} find=${find} wraps=${wraps} />`)}
         </div>`;
       })}
     </div>

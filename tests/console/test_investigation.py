@@ -182,6 +182,26 @@ def test_query_is_killed_from_operations(visit: Callable[..., Visit]):
     expect(asking.get_by_role("button", name="Explain")).to_be_visible()
 
 
+def test_operations_tell_of_slow_queries_that_have_ended(
+    visit: Callable[..., Visit], start_service: Callable[..., Service]
+):
+    """Once they are gone from the list of those under way."""
+    service = start_service(WEIR_SLOW_QUERY_SECONDS="0.000001")
+    service.query("SELECT 'first' AS mark, count(*) AS n FROM generate_series(1, 1000)")
+    service.call("POST", "/api/v1/query", json={"query": "SELECT second FROM nowhere"})
+    here = visit()
+    here.service = service
+    page = here.sign_in(path="/#/operations")
+    panel = page.locator(".panel", has=page.get_by_role("heading", name="Slow queries of the last day"))
+
+    expect(panel.get_by_role("row", name=re.compile("'first'"))).to_contain_text("done")
+    expect(panel.get_by_role("row", name=re.compile("second"))).to_contain_text("dataset not found")
+
+    panel.get_by_role("combobox", name="Order").select_option("latest")
+
+    expect(panel.get_by_role("row").nth(1)).to_contain_text("second")
+
+
 def test_page_says_that_the_server_does_not_answer(visit: Callable[..., Visit]):
     page = visit().sign_in(path="/#/sql?q=SELECT%201%20AS%20one")
     expect(page.get_by_role("gridcell", name="1", exact=True)).to_be_visible()

@@ -188,3 +188,29 @@ def test_dataset_is_deleted_by_its_typed_name(visit: Callable[..., Visit], servi
 
     expect(page.get_by_role("heading", name="Datasets")).to_be_visible()
     assert service.call("GET", "/api/v1/logstream/console-gone/schema").status_code == 404
+
+
+def test_dataset_page_shows_what_each_key_sends(visit: Callable[..., Visit], service: Service):
+    key = service.make_key("console-shipper", {"privilege": "ingestor", "resource": {"dataset": "console-sent"}})
+    service.ingest("console-sent", [{"a": 1}] * 50, **{"X-API-Key": key}).raise_for_status()
+    service.ingest("console-sent", [{"a": 1}]).raise_for_status()
+
+    page = visit().sign_in(path="/#/datasets/console-sent")
+    row = page.get_by_role("row", name=re.compile("console-shipper API key"))
+
+    # The page asks again by itself: workers add what they counted every few seconds.
+    expect(row).to_contain_text("API key", timeout=30_000)
+    expect(row.get_by_role("cell").nth(5)).to_have_text("50")
+    expect(page.get_by_role("row", name=re.compile("admin user"))).to_be_visible()
+    expect(page.get_by_role("img", name="Bytes per second by sender")).to_be_visible()
+
+
+def test_senders_are_for_administrators(
+    visit: Callable[..., Visit], service: Service, people: dict[str, tuple[str, str]]
+):
+    service.ingest("console-unsent", [{"a": 1}]).raise_for_status()
+
+    page = visit().sign_in(*people["reader"], path="/#/datasets/console-unsent")
+
+    expect(page.get_by_role("heading", name="Latest events")).to_be_visible()
+    expect(page.get_by_role("heading", name="By key and user")).to_have_count(0)

@@ -23,13 +23,13 @@ export function Keys() {
     ${data.keys.length === 0
       ? html`<${Empty} title="No keys yet">Make one for each sender: then each can be taken back without the others.<//>`
       : html`<div class="scroll"><table class="list-table">
-          <thead><tr><th>Key</th><th>Secret</th><th>Roles</th><th>Made</th><th>Last used</th><th>Expires</th><th></th></tr></thead>
+          <thead><tr><th>Key</th><th class="spare">Secret</th><th>Roles</th><th class="spare">Made</th><th>Last used</th><th>Expires</th><th></th></tr></thead>
           <tbody>${data.keys.map(
             (key) => html`<tr key=${key.keyId}>
               <td>${key.keyName}<div class="soft mono">${key.keyId}</div></td>
-              <td class="mono">${key.apiKey}</td>
+              <td class="mono spare">${key.apiKey}</td>
               <td>${key.roles.join(", ") || html`<span class="soft">none</span>`}</td>
-              <td class="nowrap">${formatTime(key.createdAt, "local", false)}<div class="soft">by ${key.createdBy}</div></td>
+              <td class="nowrap spare">${formatTime(key.createdAt, "local", false)}<div class="soft">by ${key.createdBy}</div></td>
               <td class="nowrap">${formatAgo(key.lastUsedAt)}</td>
               <td class="nowrap">${key.expiresAt ? formatTime(key.expiresAt, "local", false) : "never"}</td>
               <td class="actions-cell"><button type="button" class="tiny" onClick=${() => reveal(key)}>Show</button> <button type="button" class="tiny danger" onClick=${() => setDeleted(key)}>Delete</button></td>

@@ -20,10 +20,10 @@ export function Users() {
   return html`<div class="row"><button type="button" class="primary" onClick=${() => setOpen({ what: "new" })}>New user</button></div>
     <${Fault} error=${refused} />
     <div class="scroll"><table class="list-table">
-      <thead><tr><th>User</th><th>Signs in by</th><th>Roles</th><th></th></tr></thead>
+      <thead><tr><th>User</th><th class="spare">Signs in by</th><th>Roles</th><th></th></tr></thead>
       <tbody>${data.users.map(
         (user) => html`<tr key=${user.id}><td>${user.username}${user.email && html`<div class="soft">${user.email}</div>`}</td>
-          <td>${user.method === "native" ? "password" : "single sign-on"}</td>
+          <td class="spare">${user.method === "native" ? "password" : "single sign-on"}</td>
           <td>${Object.keys(user.roles).join(", ") || html`<span class="soft">none</span>`}</td>
           <td class="actions-cell"><button type="button" class="tiny" onClick=${() => setOpen({ what: "roles", user })}>Roles</button>
             ${user.method === "native" && html` <button type="button" class="tiny" onClick=${() => renew(user)}>New password</button> `}

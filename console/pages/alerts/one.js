@@ -4,7 +4,7 @@ import { get, patch, put, remove } from "../../lib/api.js";
 import { judge } from "../../lib/alerts.js";
 import { formatAgo, formatCount, formatTime } from "../../lib/format.js";
 import { durationMs } from "../../lib/range.js";
-import { go, route, routeTo } from "../../lib/route.js";
+import { go, route, routeTo, useSubject } from "../../lib/route.js";
 import { Pop, TypedDelete } from "../../parts/controls.js";
 import { TimeChart } from "../../parts/chart.js";
 import { Fault, Wait, useAction, useAsync, useEvery } from "../../parts/states.js";
@@ -21,6 +21,7 @@ export function OneAlert({ id }) {
   };
   const { data, error, again } = useAsync(ask, [id]);
   useEvery(10, again);
+  useSubject(data?.alert.title);
   if (error && !data) return html`<h1>Alert</h1><${Fault} error=${error} retry=${again} /><a href=${routeTo(["alerts"])}>All of them</a>`;
   if (!data) return html`<h1>Alert</h1><${Wait} on=${true} />`;
   return route.value.path[2] === "edit" ? html`<${AlertForm} alert=${data.alert} />` : html`<${Shown} ...${data} again=${again} />`;

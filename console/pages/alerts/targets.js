@@ -21,8 +21,8 @@ export function Targets() {
   };
   return html`${mayAuthor && html`<div><button type="button" class="primary" onClick=${() => setOpen({ what: "form" })}>New target</button></div>`}
     ${!data.length && html`<${Empty} title="No targets yet">Alerts without one are seen here only.<//>`}
-    ${data.length > 0 && html`<div class="scroll"><table class="list-table"><thead><tr><th>Target</th><th>Kind</th><th>Where</th><th></th></tr></thead>
-      <tbody>${data.map((each) => html`<tr key=${each.id}><td>${each.name}</td><td>${each.type}</td><td class="mono">${[each.endpoint, (each.to ?? []).join(", ")].filter(Boolean).join(" ")}</td>
+    ${data.length > 0 && html`<div class="scroll"><table class="list-table"><thead><tr><th>Target</th><th class="spare">Kind</th><th>Where</th><th></th></tr></thead>
+      <tbody>${data.map((each) => html`<tr key=${each.id}><td>${each.name}</td><td class="spare">${each.type}</td><td class="mono">${[each.endpoint, (each.to ?? []).join(", ")].filter(Boolean).join(" ")}</td>
         <td class="actions-cell"><span role="status">${told[each.id] ?? ""}</span> ${mayAuthor && html`<button type="button" class="tiny" onClick=${() => test(each.id)}>Test</button> <button type="button" class="tiny" onClick=${() => setOpen({ what: "form", target: each })}>Replace</button> <button type="button" class="tiny danger" onClick=${() => setOpen({ what: "delete", target: each })}>Delete</button>`}</td></tr>`)}</tbody></table></div>`}
     ${open?.what === "form" && html`<${TargetForm} target=${open.target} close=${() => setOpen(null)} done=${() => (setOpen(null), again())} />`}
     ${open?.what === "delete" && html`<${TypedDelete} noun="target" name=${open.target.name} close=${() => setOpen(null)} remove=${async () => { await remove(path(open.target.id)); again(); }} />`}`;

@@ -1,7 +1,7 @@
 // The fields of a dataset: what values they have most, with one click to keep or to leave out; which are columns.
 import { html, useState } from "../../vendor/core.js";
 import { rows } from "../../lib/api.js";
-import { formatCount, formatShort, readable } from "../../lib/format.js";
+import { formatCount, formatShare, formatShort, readable } from "../../lib/format.js";
 import { grouped } from "../../lib/schema.js";
 import { cardinalityStatement, topStatement } from "../../lib/sql.js";
 import { Fault, Wait, useAsync } from "../../parts/states.js";
@@ -50,7 +50,7 @@ function Top({ about, column, addFilter }) {
     ${data.top.map((each, at) => {
       const name = each.value === null ? "(none)" : readable(each.value);
       const share = each.n / Math.max(1, data.rows);
-      return html`<span key=${`v${at}`} class="bar-behind ellipsis" title=${`${name}: ${formatCount(each.n)} events, ${(share * 100).toFixed(1)} %`}>${name === "" ? "(empty)" : name}</span>
+      return html`<span key=${`v${at}`} class="bar-behind ellipsis" title=${`${name}: ${formatCount(each.n)} events, ${formatShare(share)}`}>${name === "" ? "(empty)" : name}</span>
         <span key=${`n${at}`} class="number">${formatShort(each.n)}</span>
         <span key=${`b${at}`} class="nowrap"><button type="button" class="plain tiny" aria-label=${`Include ${name}`} title="Only these" onClick=${() => filter(each.value, "=")}>+</button><button type="button" class="plain tiny" aria-label=${`Exclude ${name}`} title="Not these" onClick=${() => filter(each.value, "!=")}>−</button></span>`;
     })}

@@ -1,7 +1,7 @@
 // Message patterns: texts that differ in ids and numbers only, counted together.
 import { html } from "../../vendor/core.js";
 import { rows } from "../../lib/api.js";
-import { formatCount, formatTime, readable } from "../../lib/format.js";
+import { formatCount, formatShare, formatTime, readable } from "../../lib/format.js";
 import { change } from "../../lib/route.js";
 import { patternCondition, patternStatement } from "../../lib/sql.js";
 import { Empty, Fault, Wait, useAsync } from "../../parts/states.js";
@@ -23,13 +23,13 @@ export function Patterns({ about }) {
     <${Fault} error=${error} retry=${again} />
     ${data && !data.records.length && html`<${Empty} title="No messages in this range">Choose a longer range or fewer filters.<//>`}
     ${data?.records.length > 0 && html`<div class="scroll"><table class="list-table">
-      <thead><tr><th class="number">Events</th><th class="number">Share</th><th>Pattern</th><th>Latest</th><th></th></tr></thead>
+      <thead><tr><th class="number">Events</th><th class="number">Share</th><th>Pattern</th><th class="spare">Latest</th><th></th></tr></thead>
       <tbody>${data.records.map(
         (each, at) => html`<tr key=${at}>
           <td class="number">${formatCount(each.n)}</td>
-          <td class="number">${((each.n / total) * 100).toFixed(1)} %</td>
+          <td class="number">${formatShare(each.n / total)}</td>
           <td class="mono text" title=${readable(each.example ?? "")}>${readable(each.pattern ?? "")}</td>
-          <td class="nowrap">${formatTime(each.latest, zone, false)}</td>
+          <td class="nowrap spare">${formatTime(each.latest, zone, false)}</td>
           <td class="actions-cell"><button type="button" class="tiny" onClick=${() => choose(each.pattern)}>Only these</button> <button type="button" class="tiny" onClick=${() => choose(each.pattern, true)}>Not these</button></td>
         </tr>`,
       )}</tbody></table></div>`}

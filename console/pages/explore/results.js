@@ -3,6 +3,7 @@ import { html, useEffect, useMemo, useRef, useState } from "../../vendor/core.js
 import { get, rows as ask, send, stream } from "../../lib/api.js";
 import { formatBytes, formatCount, formatMs, formatSome } from "../../lib/format.js";
 import { change, route } from "../../lib/route.js";
+import { instantsOf } from "../../lib/schema.js";
 import { identifier, rowsStatement } from "../../lib/sql.js";
 import { Check, Select, saveBlob } from "../../parts/controls.js";
 import { LazyRows, Rows } from "../../parts/rows.js";
@@ -79,12 +80,12 @@ export function Results({ about, shown, setColumns, selected, setSelected, find,
       <${Download} about=${about} order=${order} />
     </div>
     <${Wait} on=${busy} />
-    ${error && html`<${Fault} error=${conditionFault(error, statement, where)} />`}
+    ${error && html`<${Fault} error=${conditionFault(error, statement, where)}>${where && html`<button type="button" onClick=${() => change({ where: "" })}>Remove the filters</button>`}<//>`}
     ${!busy && !error && !rows.length
       ? cancelled
         ? html`<${Empty} title="Cancelled">No row had come yet: load again, or ask for a shorter range.<//>`
         : html`<${Nothing} about=${about} outside=${work?.outside} />`
-      : !error && html`<${Rows} rows=${rows} columns=${shown} time=${role.time} level=${role.level} wide=${wide} zone=${zone} wraps=${wraps} find=${find} selected=${selected?.index} onSelect=${select}
+      : !error && html`<${Rows} rows=${rows} columns=${shown} time=${role.time} instants=${instantsOf(columns)} level=${role.level} wide=${wide} zone=${zone} wraps=${wraps} find=${find} selected=${selected?.index} onSelect=${select}
           onDrop=${(name) => setColumns(shown.filter((each) => each !== name))} sort=${role.time && { name: role.time, order }} onSort=${() => change({ order: order === "desc" ? "asc" : "" })} />`}
   </section>`;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatAgo, formatBytes, formatMs, formatSeconds, formatSome, formatTime, formatValue, fromInput, readable, toInput } from "../../../console/lib/format.js";
+import { formatAgo, formatBytes, formatMs, formatSeconds, formatShare, formatSome, formatTime, formatValue, fromInput, readable, toInput } from "../../../console/lib/format.js";
 
 test("sizes have units", () => assert.deepEqual([0, 1023, 1024, 1536, 10 * 1024 ** 3, null].map(formatBytes), ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "10.0 GiB", "–"]));
 
@@ -32,3 +32,4 @@ test("terminal codes go, control and direction marks are seen", () => {
   assert.equal(readable("user\u202Etxt.exe"), "user⟨U+202E⟩txt.exe");
   assert.equal(readable("<script>alert(1)</script>"), "<script>alert(1)</script>");
 });
+test("what is there is never a share of nothing", () => assert.deepEqual([0, 0.0001, 0.001, 0.123, 1].map(formatShare), ["0.0 %", "< 0.1 %", "0.1 %", "12.3 %", "100.0 %"]));

@@ -5,6 +5,7 @@ import { columnsOf, grouped, levelColumn, messageColumn, spanColumns } from "../
 import { bySeverity, levelOf } from "../../../console/lib/levels.js";
 import { waterfall } from "../../../console/lib/spans.js";
 import { eventReader } from "../../../console/lib/events.js";
+import { REST, ratesOver } from "../../../console/lib/senders.js";
 import { fill, variablesOf } from "../../../console/lib/variables.js";
 
 test("a view's address gives the view", () => {
@@ -57,4 +58,20 @@ test("variables are literals, whatever they hold", () => {
   assert.deepEqual(variablesOf("a = '$host' AND b = '$host' OR c = '$x_1'"), ["host", "x_1"]);
   assert.equal(fill("h = '$host' AND '$other' = '*'", { host: "a' OR true --" }), "h = 'a'' OR true --' AND '$other' = '*'");
   assert.equal(fill("h = '$constructor'", {}), "h = '$constructor'");
+});
+
+const sender = (name, ...buckets) => ({ kind: "api_key", id: `k-${name}`, name, buckets: buckets.map(([begins, bytes]) => ({ begins: `2026-01-02T${begins}:00Z`, bytes })) });
+
+test("rates of senders stand in their five minutes, and the small ones together", () => {
+  const senders = [sender("shop", ["03:00", 600], ["03:10", 300]), sender(null, ["03:05", 150]), sender("c", ["03:05", 90]), sender("d", ["03:05", 60], ["04:00", 1])];
+  const { names, data } = ratesOver({ from: "2026-01-02T03:00:00Z", to: "2026-01-02T03:12:00Z", bucketSeconds: 300, senders }, 2);
+
+  assert.deepEqual(names, ["shop", "deleted key k-null", REST]);
+  assert.deepEqual(data[0].map((each) => each - data[0][0]), [0, 300, 600]);
+  assert.deepEqual(data.slice(1), [[2, 0, 1], [0, 0.5, 0], [0, 0.5, 0]]);
+});
+
+test("a dataset without senders has an empty chart", () => {
+  const { names, data } = ratesOver({ from: "2026-01-02T03:00:00Z", to: "2026-01-02T03:00:00Z", bucketSeconds: 300, senders: [] });
+  assert.deepEqual([names, data.length, data[0].length], [[], 1, 1]);
 });
