@@ -1,6 +1,7 @@
 """What statements mean in a session: queries, cursors, prepared statements, parameters, transactions, COPY."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -178,7 +179,8 @@ class Commands:
                     name, value, is_local = (syntax_tree.constant(each) for each in call["args"])
                 except ValueError as error:
                     raise unsupported("set_config with anything but constants") from error
-                self._settings.set(name or "", value or "", is_local=is_local in ("true", "t", "on", "1"))
+                with self._same_zone_for_cursors():
+                    self._settings.set(name or "", value or "", is_local=is_local in ("true", "t", "on", "1"))
 
     def _explain(self, prepared: PreparedStatement, values: Values) -> Answer:
         node = prepared.statement.node
@@ -351,7 +353,18 @@ class Commands:
     # --- parameters ----------------------------------------------------------------------------------------------
 
     def _set(self, prepared: PreparedStatement, values: Values) -> Answer:
-        return _done(setting_statements.set_parameter(self._settings, self.transaction, prepared.statement.node))
+        with self._same_zone_for_cursors():
+            return _done(setting_statements.set_parameter(self._settings, self.transaction, prepared.statement.node))
+
+    @contextmanager
+    def _same_zone_for_cursors(self) -> Iterator[None]:
+        """Instants of one cursor are all on one clock: its rows are written as of its first FETCH. Raises PgError."""
+        before = self._settings.show("TimeZone")
+        yield
+        answers = [portal.answer for portal in self.portals.values() if portal.answer is not None]
+        is_read = any(each.rows is not None and not each.rows.is_over for each in answers)
+        if is_read and self._settings.show("TimeZone") != before:
+            raise unsupported("another time zone while a cursor is read", "close the cursor first")
 
     def _show(self, prepared: PreparedStatement, values: Values) -> Answer:
         return setting_statements.show(self._settings, prepared.statement.node)

@@ -26,6 +26,7 @@ from pgwire.portal import Answer
 from pgwire.qualified_names import without_database
 from pgwire.rows import HeldRows, QueryRows
 from pgwire.statement import Description, Parsed, PreparedStatement
+from pgwire.time_zone import engine_name
 from query.parameters import Open, Parameter, Typed
 from query.pg.oids import oid, size
 from query.process.result import Result
@@ -61,7 +62,10 @@ LEFT JOIN information_schema.columns AS c ON c.table_name = t.table_name ORDER B
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks, in which session: `tag` begins the ids of its queries, `process` is what it is known by."""
+    """Who asks, in which session: `tag` begins the ids of its queries, `process` is what it is known by.
+
+    `time_zone` as SHOW gives it.
+    """
 
     identity: Identity
     tag: str
@@ -69,6 +73,7 @@ class Asker:
     database: str
     search_path: str = "public"
     timeout_seconds: float | None = None
+    time_zone: str = "UTC"
     now_ns: int | None = None
 
 
@@ -130,6 +135,7 @@ class Execution:
                 privileged=may(identity, Action.ADMINISTER),
                 id_prefix=asker.tag,
                 timeout_seconds=asker.timeout_seconds,
+                zone=engine_name(asker.time_zone),
             )
             needs_range = self._services.settings.query_time_range == "required"
             sources = Sources(self._services.storage, identity, ALL_TIME, None, needs_range=needs_range)
@@ -156,7 +162,7 @@ class Execution:
 
     def _ask(self, asker: Asker, use: Callable[..., Reply]) -> Reply:
         rights = _rights(asker.identity)
-        session = asker.database, asker.process, asker.search_path, asker.tag, asker.timeout_seconds
+        session = asker.database, asker.process, asker.search_path, asker.time_zone, asker.tag, asker.timeout_seconds
         viewer = Viewer(rights, asker.identity.name, *session)
         tables = self._visible.of(asker.identity.tenant, rights, partial(self._tables, asker))
         return self._databases.run(viewer, tables, use)

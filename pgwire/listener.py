@@ -261,6 +261,7 @@ def _asker(guard: Guard, settings: SessionSettings, beginning: Beginning, proces
         beginning.database,
         search_path(settings.show("search_path").value, identity.name),
         settings.statement_timeout_seconds(),
+        settings.show("TimeZone").value,
     )
 
 

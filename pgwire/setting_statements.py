@@ -36,8 +36,20 @@ def set_parameter(settings: SessionSettings, transaction: Transaction, node: Nod
 
 
 def _value(node: Node) -> str:
+    """The value as text. Raises PgError for an interval of other fields than hours and minutes."""
+    interval = next((each["TypeCast"] for each in node.get("args", ()) if "TypeCast" in each), None)
+    if interval is not None:
+        return f"INTERVAL '{_offset(interval)}'"
     texts = [syntax_tree.constant(each) or "" for each in node.get("args", [])]
     return ", ".join(map(_listed, texts)) if len(texts) > 1 else "".join(texts)
+
+
+def _offset(cast: Node) -> str:
+    """`SET TIME ZONE INTERVAL '-08:00' HOUR TO MINUTE`: PostgreSQL's grammar takes no other type here."""
+    text = syntax_tree.constant(cast["arg"]) or ""
+    if "'" in text or (cast["typeName"].get("typmods") and ":" not in text):
+        raise unsupported("an interval with fields as a time zone", "write the hours and minutes, such as '-08:00'")
+    return text
 
 
 def _listed(text: str) -> str:

@@ -1,6 +1,6 @@
 """The run-time parameters of a session: SET, SHOW, RESET, and what of them a client is told unasked.
 
-What would change answers and is not ours to change (time zone, date style) takes the one value that we compute with.
+What would change answers and is not ours to change (date style) takes the one value that we compute with.
 Parameters that only tune a PostgreSQL server are kept and shown, and do nothing.
 """
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from pgwire import time_zone
 from pgwire.errors import PgError
 
 Read = Callable[[str], str]
@@ -17,10 +18,6 @@ REPORTED: Final = (
     *("server_version", "server_encoding", "client_encoding", "application_name", "default_transaction_read_only"),
     *("in_hot_standby", "is_superuser", "session_authorization", "DateStyle", "IntervalStyle", "TimeZone"),
     *("integer_datetimes", "standard_conforming_strings"),
-)
-UTC_NAMES: Final = frozenset(
-    "utc gmt uct zulu z universal greenwich etc/utc etc/gmt etc/uct etc/universal etc/zulu gmt0 gmt+0 gmt-0 0 +00"
-    " +00:00 -00:00 default local".split()
 )
 _UNITS: Final = {"us": 0.001, "ms": 1.0, "s": 1_000.0, "min": 60_000.0, "h": 3_600_000.0, "d": 86_400_000.0, "": 1.0}
 _TIME: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(us|ms|s|min|h|d|)\s*")
@@ -48,9 +45,10 @@ def _free(text: str) -> str:
 
 
 def _zone(text: str) -> str:
-    if text.lower().strip() not in UTC_NAMES:
-        raise _Refused("Weir computes in UTC: convert with AT TIME ZONE")
-    return "UTC" if text.lower() in ("default", "local") else text
+    try:
+        return time_zone.read(text)
+    except time_zone.UnknownTimeZone as error:
+        raise _Refused(str(error)) from error
 
 
 def _encoding(text: str) -> str:
@@ -222,13 +220,14 @@ class SessionSettings:
     def start(self, parameters: Mapping[str, str]) -> None:
         """Take what a client's first message sets; it is the default from now on. Raises PgError.
 
-        A time zone that is not ours is left out, as drivers send their machine's: ParameterStatus tells them ours.
+        A time zone that is none of ours is left out, as drivers send their machine's: ParameterStatus tells of UTC.
         """
         for name, value in parameters.items():
-            key = _key(name)
-            if key == "timezone" and value.lower() not in UTC_NAMES:
-                continue
-            self._defaults[key] = self._read(name, value)
+            try:
+                self._defaults[_key(name)] = self._read(name, value)
+            except PgError:
+                if _key(name) != "timezone":
+                    raise
 
     def set(self, name: str, value: str, *, is_local: bool = False) -> None:
         """Raises PgError. Local: until the transaction ends."""
@@ -313,7 +312,7 @@ class SessionSettings:
             if "." in key:
                 return _free(value)
             raise PgError("42704", f'unrecognized configuration parameter "{name}"')
-        read = PARAMETERS[key][2]
+        name, _, read = PARAMETERS[key]
         if read is None:
             raise PgError("55P02", f'parameter "{name}" cannot be changed')
         try:

@@ -56,6 +56,7 @@ class Viewer:
     database: str
     process: int
     search_path: str
+    time_zone: str
     tag: str
     timeout_seconds: float | None = None
 
@@ -73,6 +74,7 @@ class Viewer:
             "weir.process": str(self.process),
             "weir.here": self.name,
             "application_name": self.tag,
+            "TimeZone": self.time_zone,
             "statement_timeout": f"{self._timeout_ms}ms",
         }
         return "; ".join(f"SET {name} = {_literal(value)}" for name, value in told.items()) + (

@@ -6,12 +6,13 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.block import Block
+from query.bind.fractions import bind_fraction, bind_hypothetical, checked_fraction
 from query.bind.operators import require_hashable, require_sortable
 from query.bind.type_resolution import coerce, unknown_to_text
 from query.functions.postgres_names import has_form, postgresql_functions
 from query.functions.registry import AGGREGATES, SYNTAX, Aggregate, aggregate_of, syntax, type_named
 from query.pg.types import FLOAT8, TEXT, PgType, array_of, implicit, same
-from query.plan.tree import AggregateCall, ArrayOf, Constant, RowOf, Scalar, SortKey
+from query.plan.tree import AggregateCall, Constant, RowOf, Scalar, SortKey
 from query.syntax.positions import position_of
 
 
@@ -50,7 +51,7 @@ def bind_within(node: exp.Expr, block: Block) -> Scalar:
     if hypothetical is not None:
         with block.arguments_of(name):
             order = sort_keys(node.args["expression"], block)
-        direct = tuple(block.bind(argument) for argument in node.this.expressions)
+        direct = tuple(bind_hypothetical(argument, name, block) for argument in node.this.expressions)
         return hypothetical.bind(direct, order, block, position_of(node))
     return block.aggregate(within_call(node, block))
 
@@ -64,13 +65,17 @@ def within_call(node: exp.Expr, block: Block) -> AggregateCall:
         raise fault.unsupported(f"{name} WITHIN GROUP", position_of(node))
     if not entries:
         raise fault.invalid("42809", f"{name} is not an ordered-set aggregate", position_of(node))
-    direct = tuple(block.bind(argument) for argument in node.this.expressions)
+    direct = tuple(bind_fraction(argument, name, block) for argument in node.this.expressions)
     entry = entries[0]
     if name in ("mode", "percentile_disc") and any(_is_bare(key.this) for key in node.args["expression"].expressions):
         raise untyped_argument(name, position_of(node))
     if entry.direct is None or len(direct) != len(entry.direct) or len(order) != 1:
         raise _no_such(name, [value.type for value in direct], position_of(node))
-    return _ordered_set(entry, direct, order, position_of(node))
+    bound = _ordered_set(entry, direct, order, position_of(node))
+    constant = all(isinstance(value, Constant) for value in bound.direct)
+    if not constant and block.scope.level_of(replace(bound, direct=())) is not block.scope:
+        raise fault.unsupported(f"{name} of an outer query with an argument of this one", position_of(node))
+    return bound
 
 
 def _is_bare(node: exp.Expr) -> bool:
@@ -86,7 +91,10 @@ def _ordered_set(
             raise _no_such(entry.name, [*(value.type for value in direct), key.value.type], position)
         key = replace(key, value=coerce(key.value, FLOAT8, position))
     require_sortable(key.value.type, position)
-    fractions = tuple(_fraction(value, position) for value in direct)
+    types = [value.type.element or value.type for value in direct]
+    if not all(pg_type.name == "unknown" or implicit(pg_type, FLOAT8) for pg_type in types):
+        raise _no_such(entry.name, [*(value.type for value in direct), key.value.type], position)
+    fractions = tuple(checked_fraction(value, position) for value in direct)
     many = bool(fractions) and fractions[0].type.element is not None
     form = aggregate_of(entry.name, [key.value.type]) or entry
     pg_type = form.result((key.value.type,))
@@ -98,22 +106,6 @@ def _ordered_set(
         direct=fractions,
         position=position,
     )
-
-
-def _fraction(value: Scalar, position: int | None) -> Constant:
-    if isinstance(value, ArrayOf):
-        items = [coerce(item, FLOAT8, position) for item in value.items]
-        value = Constant(array_of(FLOAT8), tuple(item.value for item in items if isinstance(item, Constant)))
-    target = array_of(FLOAT8) if value.type.element is not None else FLOAT8
-    converted = coerce(value, target, position)
-    if not isinstance(converted, Constant):
-        raise fault.unsupported("a percentile fraction that is not a constant", position)
-    parts = converted.value if isinstance(converted.value, tuple) else (converted.value,)
-    for part in parts:
-        if isinstance(part, float) and not 0 <= part <= 1:
-            message = f"percentile value {part:g} is not between 0 and 1"
-            raise fault.invalid(fault.NUMERIC_OUT_OF_RANGE, message, position)
-    return converted
 
 
 def aggregate_call(node: exp.Expr, block: Block) -> AggregateCall:

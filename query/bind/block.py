@@ -1,6 +1,6 @@
 """One query block while it is bound: its scope, and what its expressions asked the block to compute for them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,11 +13,12 @@ from query.bind.scope import Scope
 from query.bind.type_resolution import coerce
 from query.pg.types import BOOL, PgType
 from query.plan.environment import BoundQuery, CommonTables, Environment
-from query.plan.traverse import columns, free_columns
+from query.plan.traverse import columns, free_columns, rewrite
 from query.plan.tree import (
     AggregateCall,
     Call,
     Column,
+    Constant,
     Field,
     Frame,
     LookupJoin,
@@ -28,6 +29,9 @@ from query.plan.tree import (
     WindowCall,
 )
 from query.syntax.positions import position_of
+
+GROUP_VALUE = "group value(any)"
+"""Marks a direct argument of an aggregate, which is of the group and not of the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,11 @@ class PendingLookup:
     def depends_on(self, outer: Relation) -> bool:
         """Whether it refers to columns of these rows."""
         outer_ids = {field.id for field in outer.fields}
-        references = (*free_columns(self.relation), *(column for value, _ in self.keys for column in columns(value)))
-        return any(column.id in outer_ids for column in references)
+        return any(column.id in outer_ids for column in self.references())
+
+    def references(self) -> tuple[Column, ...]:
+        """The columns of other relations that it refers to."""
+        return (*free_columns(self.relation), *(column for value, _ in self.keys for column in columns(value)))
 
 
 _REPEATED: Final = (exp.Subquery, exp.Exists, exp.In)
@@ -87,6 +94,8 @@ class Block:
     inner_lookups: list[PendingLookup] = field(default_factory=list)
     window_names: dict[str, WindowDefinition] = field(default_factory=dict)
     subqueries: dict[exp.Expr, Scalar] = field(default_factory=dict)
+    frame_offsets: dict[tuple[exp.Expr, str, str], tuple[Column, PendingLookup]] = field(default_factory=dict)
+    """Frame offsets that are no constants: the column of each, and the lookup that computes it."""
     grouping: list[Call] = field(default_factory=list)
     group_keys: list[Scalar] = field(default_factory=list)
     repeated_keys: dict[int, tuple[Field, Scalar]] = field(default_factory=dict)
@@ -216,6 +225,15 @@ class Block:
             self.subqueries[node] = self.environment.bind_scalar(node, self)
         return self.subqueries[node]
 
+    def bind_apart(self, node: exp.Expr) -> tuple[Scalar, list[PendingLookup]]:
+        """The bound form of an expression that is not computed over the block's rows, and the lookups it needs."""
+        before = self.lookups, self.inner_lookups, self.subqueries
+        self.lookups, self.inner_lookups, self.subqueries = [], [], {}
+        try:
+            return self.bind(node), [*self.inner_lookups, *self.lookups]
+        finally:
+            self.lookups, self.inner_lookups, self.subqueries = before
+
     def bind_typed(self, node: exp.Expr, target: PgType, construct: str = "") -> Scalar:
         """The bound expression converted to `target` as PostgreSQL would implicitly."""
         return coerce(self.bind(node), target, position_of(node), construct)
@@ -238,3 +256,29 @@ def unfold_series(relation: Relation, series: Sequence[tuple[Scalar, Field]]) ->
     if not series:
         return relation
     return Unnest((*relation.fields, *(field for _, field in series)), relation, tuple(array for array, _ in series))
+
+
+def require_grouped(value: Scalar, block: Block) -> None:
+    """Raises 42803 for a column of the block's rows that is not the same in all rows of a group."""
+    keys, own = set(block.group_keys), block.scope.item.identifiers()
+    rest = rewrite(value, lambda part: Constant(part.type, None) if part in keys else None)
+    for column in columns(rest):
+        if column.id in own:
+            raise ungrouped_error(column_namer(block)(column.id), column.position)
+
+
+def ungrouped_error(name: str, position: int | None) -> Exception:
+    """42803: the column differs within a group."""
+    message = f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function'
+    return fault.invalid(fault.GROUPING_ERROR, message, position)
+
+
+def column_namer(block: Block) -> Callable[[str], str]:
+    """Tells the names of columns by their identifiers."""
+    names = {
+        visible.value.id: f"{source.alias}.{visible.name}" if source.alias else visible.name
+        for source in block.scope.item.sources
+        for visible in source.columns
+        if isinstance(visible.value, Column)
+    }
+    return lambda identifier: names.get(identifier, identifier)

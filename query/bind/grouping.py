@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from query import fault
-from query.bind.block import Block, PendingLookup, unfold_series
+from query.bind.block import GROUP_VALUE, Block, PendingLookup, column_namer, unfold_series, ungrouped_error
 from query.bind.operators import require_hashable
 from query.bind.outputs import Outputs
 from query.bind.type_resolution import unknown_to_text
@@ -30,9 +30,6 @@ from query.plan.tree import (
     WindowCall,
 )
 from query.syntax.positions import position_of
-
-GROUP_VALUE = "group value(any)"
-"""Marks a direct argument of an aggregate, which is of the group and not of the row."""
 
 Sets = tuple[tuple[int, ...], ...]
 
@@ -61,11 +58,11 @@ class Replaced:
     def _check_row(self, row: RowOf) -> None:
         """A whole row is not grouped by its columns, even by all of them."""
         if any(column.id in self.source for column in columns(row)):
-            raise _ungrouped_error(f"{row.table}.*", row.position)
+            raise ungrouped_error(f"{row.table}.*", row.position)
 
     def _check(self, column: Column) -> None:
         if column.id in self.source and column.id not in self.known:
-            raise _ungrouped_error(self.name_of(column.id), column.position)
+            raise ungrouped_error(self.name_of(column.id), column.position)
 
     def check(self, partition: tuple[Scalar, ...], order: tuple[SortKey, ...]) -> None:
         """Raises 42803 for a window's definition, used or not, that is not over the groups."""
@@ -88,11 +85,6 @@ class Replaced:
 
 def _is_grouping(value: Scalar) -> bool:
     return isinstance(value, Call) and value.function == "grouping"
-
-
-def _ungrouped_error(name: str, position: int | None) -> Exception:
-    message = f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function'
-    return fault.invalid(fault.GROUPING_ERROR, message, position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +116,7 @@ class Grouping:
         else:
             grouped = self._many(relation, key_fields, block, mapping)
         output_ids = frozenset(field.id for field in grouped.fields)
-        return grouped, Replaced(mapping, source, output_ids, _namer(block))
+        return grouped, Replaced(mapping, source, output_ids, column_namer(block))
 
     def _calls(self, chosen: tuple[int, ...], block: Block) -> tuple[AggregateCall, ...]:
         """The aggregates for one grouping set: the keys that it leaves out are NULL in direct arguments."""
@@ -199,16 +191,6 @@ def _with_repeated(relation: Relation, block: Block) -> Relation:
 
 def _grouping_calls(block: Block) -> list[Call]:
     return list(block.grouping)
-
-
-def _namer(block: Block) -> Callable[[str], str]:
-    names = {
-        visible.value.id: f"{source.alias}.{visible.name}" if source.alias else visible.name
-        for source in block.scope.item.sources
-        for visible in source.columns
-        if isinstance(visible.value, Column)
-    }
-    return lambda identifier: names.get(identifier, identifier)
 
 
 def bind_grouping(node: exp.Expr, block: Block) -> Grouping | None:

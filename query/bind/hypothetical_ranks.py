@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from query import fault
-from query.bind.block import Block
-from query.bind.grouping import GROUP_VALUE
+from query.bind.block import GROUP_VALUE, Block
 from query.bind.operators import comparison
 from query.bind.type_resolution import call, coerce
 from query.functions.registry import syntax

@@ -82,6 +82,8 @@ def _digits(value: Scalar, block: Block) -> Scalar | None:
         return Call(INT4, "quotient digits(numeric, numeric)", tuple(map(_as_numeric, parts))) if known else None
     if isinstance(value, Case):
         return _of_case(value, block)
+    if isinstance(value, Call) and value.function == "to_number(text, text!)":
+        return Call(INT4, "to_number digits(text, text!)", value.args, value.position)
     rule = _RULES.get(value.function) if isinstance(value, Call) else None
     if rule is None or not isinstance(value, Call):
         return None

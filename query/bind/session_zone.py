@@ -11,7 +11,7 @@ from typing import Final
 from query import fault
 from query.functions.registry import POLYMORPHIC, REGISTRY
 from query.pg.patterns.templates import tokens
-from query.pg.types import BOOL, INTERVAL_TYPE, TEXT, TIMESTAMP, TIMESTAMPTZ, PgType
+from query.pg.types import BOOL, INT8, INTERVAL_TYPE, TEXT, TIMESTAMP, TIMESTAMPTZ, PgType
 from query.plan.traverse import children, rewrite
 from query.plan.tree import AggregateCall, Call, Cast, Constant, Relation, Scalar, WindowCall
 
@@ -87,15 +87,15 @@ class Localising:
         key, args = call.function, call.args
         if key in _OF_FIELD:
             return self._field(call)
-        if key in _READ_BY_TEMPLATE and _has_zone(args[1]):
-            return call
         if key in _SHIFTS and _is_constant_span(_ordered(key, args)[1]):
             return self._shifted(call)
         if key in _WITH_ZONE:
             return replace(call, function=_WITH_ZONE[key], args=(*_ordered(key, args), self._zone))
         if key == "age(timestamptz, timestamptz)":
             return replace(call, function="age(timestamp, timestamp)", args=tuple(map(self._local, args)))
-        if key == "to_char(timestamptz, text!)" and not _has_zone(args[1]):
+        if key == "to_char(timestamptz, text!)":
+            if _has_zone(args[1]):
+                return replace(call, function="to_char at zone(timestamptz, text!, text!)", args=(*args, self._zone))
             return replace(call, function="to_char(timestamp, text!)", args=(self._local(args[0]), args[1]))
         if REGISTRY.get(key).name in _IN_TEXT:
             return replace(call, args=tuple(self._plain(arg) for arg in args))
@@ -121,11 +121,14 @@ class Localising:
         return Call(call.type, "+(timestamptz, interval)", (value, rest), call.position) if us else value
 
     def _field(self, call: Call) -> Scalar:
-        """A field of the wall clock; those of the zone and the number of days since 4713 BC are not among them."""
+        """A field of the wall clock, or of its distance from UTC."""
         field, value = call.args
-        name = str(field.value).lower() if isinstance(field, Constant) else ""
-        if name.startswith("timezone") or name == "julian":
-            return call
+        part = _OF_OFFSET.get(_name_of_field(call))
+        if part is not None and call.function in _READ_FIELDS:
+            divisor, modulus = (Constant(INT8, each) for each in part)
+            offset: Scalar = Call(INT8, "offset at zone(timestamptz, text!)", (value, self._zone), call.position)
+            units = Call(INT8, "/(int8, int8)", (offset, divisor), call.position)
+            return Cast(call.type, Call(INT8, "%(int8, int8)", (units, modulus), call.position))
         if call.function == "date_trunc(text!, timestamptz)":
             return replace(call, function="date_trunc(text!, timestamptz, text!)", args=(field, value, self._zone))
         return replace(call, function=_OF_FIELD[call.function], args=(field, self._local(value)))
@@ -145,13 +148,20 @@ class Localising:
         return self._shown(value, iso=True) if value.type.name == _ZONED else value
 
 
-_READ_BY_TEMPLATE: Final = ("to_timestamp(text, text!)",)
 _SHOW: Final = "text at zone(timestamptz, text!, bool!)"
 _READ: Final = "instant at zone(text, text!, bool!)"
 _OF_FIELD: Final = {
     "extract(text!, timestamptz)": "extract(text!, timestamp)",
     "date_part(text!, timestamptz)": "date_part(text!, timestamp)",
     "date_trunc(text!, timestamptz)": "",
+}
+_READ_FIELDS: Final = ("extract(text!, timestamptz)", "date_part(text!, timestamptz)")
+_DAY_SECONDS: Final = 86_400
+# What seconds east of UTC are divided by, and what is left of that: with their sign, as PostgreSQL's.
+_OF_OFFSET: Final = {
+    "timezone": (1, _DAY_SECONDS),
+    **dict.fromkeys(("timezone_hour", "timezone_h"), (3_600, 24)),
+    **dict.fromkeys(("timezone_minute", "timezone_m"), (60, 60)),
 }
 _WITH_ZONE: Final = {
     "+(timestamptz, interval)": "date_add(timestamptz, interval, text!)",
@@ -190,10 +200,8 @@ def _depends(scalar: Scalar) -> bool:
             return True
         case Call() if scalar.function != "grouping":
             return _shows(scalar.type, scalar.args) and _is_polymorphic(scalar.function)
-        case AggregateCall():
+        case AggregateCall() | WindowCall():
             return _shows(scalar.type, scalar.args)
-        case WindowCall():
-            return _shows(scalar.type, scalar.args) or _has_calendar_frame(scalar)
         case _:
             return False
 
@@ -228,14 +236,6 @@ def _holds_zoned(pg_type: PgType) -> bool:
     return pg_type.name == _ZONED or any(map(_holds_zoned, pg_type.fields))
 
 
-def _has_calendar_frame(call: WindowCall) -> bool:
-    """Whether a frame reaches over months or days from an instant."""
-    if call.frame is None or call.frame.mode != "range" or not any(key.value.type.name == _ZONED for key in call.order):
-        return False
-    offsets = (call.frame.start.offset, call.frame.end.offset)
-    return any(offset is not None and not _is_clock_time(offset) for offset in offsets)
-
-
 def _moves_the_calendar(args: tuple[Scalar, ...]) -> bool:
     """False for an interval without months and days, which is as long in every zone."""
     spans = [arg for arg in args if arg.type.name == "interval"]
@@ -259,11 +259,8 @@ def _ordered(key: str, args: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
 
 
 def _has_zone(template: Scalar) -> bool:
-    text = str(template.value).removeprefix("FX") if isinstance(template, Constant) else ""
-    try:
-        return any(token.field.upper() in _ZONE_FIELDS for token in tokens(text))
-    except ValueError:
-        return True
+    text = str(template.value) if isinstance(template, Constant) else ""
+    return any(token.field.upper() in _ZONE_FIELDS for token in tokens(text))
 
 
 def _nodes(node: object, visited: set[int]) -> Iterator[object]:

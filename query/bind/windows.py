@@ -1,4 +1,4 @@
-"""Window function calls: OVER, named windows, frames."""
+"""Window function calls: OVER and named windows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,12 +10,10 @@ from errors import WeirError
 from query import fault
 from query.bind.aggregates import aggregate_call, filtered_call, sort_keys, untyped_argument
 from query.bind.block import Block, WindowDefinition
-from query.bind.limit import count_of
+from query.bind.frames import bind_frame, frame_of_call
 from query.bind.type_resolution import coerce, common, read_numeric_literals, unknown_to_text
 from query.functions.registry import AGGREGATES, SYNTAX, WINDOW_FUNCTIONS, WindowFunction, syntax, type_named
-from query.pg.types import INTERVAL_TYPE, NUMBERS, PgType
-from query.plan.traverse import columns
-from query.plan.tree import Bound, Constant, Frame, Scalar, SortKey, WindowCall
+from query.plan.tree import Scalar, WindowCall
 from query.syntax.construct_names import node_name
 from query.syntax.identifiers import fold
 from query.syntax.positions import BRACKETED, definition_of, position_of
@@ -24,7 +22,9 @@ _ELEMENT: Final = "anyelement"
 
 
 @syntax(
-    exp.Window, form="function(a) OVER (window | name)", summary="A window function, or an aggregate over a window."
+    exp.Window,
+    form="function(a) OVER (window | name)",
+    summary="A window function, or an aggregate over a window. Offsets of frames are the same for all rows.",
 )
 def bind_window(node: exp.Expr, block: Block) -> Scalar:
     """`function(...) [FILTER ...] OVER window`: the column that holds its value."""
@@ -38,19 +38,8 @@ def bind_window(node: exp.Expr, block: Block) -> Scalar:
         call = _call(node.this, block)
     with block.binding("window definitions", aggregates=block.aggregates_allowed):
         window = _definition(node, block)
-    return block.window(replace(call, partition=window.partition, order=window.order, frame=window.frame))
-
-
-def _resolve_offsets(frame: Frame, pg_type: PgType) -> Frame:
-    """The frame with its untyped offsets in the type that the ordering value moves by."""
-    target = INTERVAL_TYPE if pg_type.category == "D" else pg_type
-
-    def typed(bound: Bound) -> Bound:
-        offset = bound.offset
-        untyped_offset = offset is not None and offset.type.name == "unknown"
-        return replace(bound, offset=coerce(offset, target)) if untyped_offset and offset is not None else bound
-
-    return replace(frame, start=typed(frame.start), end=typed(frame.end))
+    frame = None if window.frame is None else frame_of_call(window.frame, call.function, block, position_of(node))
+    return block.window(replace(call, partition=window.partition, order=window.order, frame=frame))
 
 
 def _call(node: exp.Expr, block: Block) -> WindowCall:
@@ -152,81 +141,4 @@ def _extend_window(node: exp.Expr, base: WindowDefinition, block: Block) -> Wind
     order = sort_keys(order_node, block) if order_node is not None else base.order
     if spec is None:
         return WindowDefinition(partition, order)
-    frame = _frame(spec, block)
-    if frame.mode == "range" and len(order) == 1:
-        frame = _resolve_offsets(frame, order[0].value.type)
-    _check_frame(frame, order, spec, definition_of(node))
-    return WindowDefinition(partition, order, frame)
-
-
-def _frame(spec: exp.Expr, block: Block) -> Frame:
-    mode = str(spec.args["kind"]).lower()
-    exclude = spec.args.get("exclude")
-    excluded = "" if exclude is None else str(getattr(exclude, "name", exclude)).lower()
-    end_node = spec.args.get("end")
-    start = _bind_bound(spec.args["start"], spec.args.get("start_side"), mode, block)
-    end = Bound("current") if end_node is None else _bind_bound(end_node, spec.args.get("end_side"), mode, block)
-    bound_names = [bound.kind.replace("current", "current_row").replace("_", " ").upper() for bound in (start, end)]
-    message = ""
-    if start.kind == "unbounded_following":
-        message = "frame start cannot be UNBOUNDED FOLLOWING"
-    elif end.kind == "unbounded_preceding":
-        message = "frame end cannot be UNBOUNDED PRECEDING"
-    elif _ORDER.index(start.kind) > _ORDER.index(end.kind):
-        message = f"frame starting from {bound_names[0]} cannot end with {bound_names[1]}"
-    if message:
-        raise fault.invalid(fault.WINDOWING_ERROR, message, position_of(spec))
-    return Frame(mode, start, end, "" if excluded == "no others" else excluded)
-
-
-_ORDER: Final = ("unbounded_preceding", "preceding", "current", "following", "unbounded_following")
-
-
-def _bind_bound(value: object, side: object, mode: str, block: Block) -> Bound:
-    if isinstance(value, str):
-        if value.upper() == "CURRENT ROW":
-            return Bound("current")
-        return Bound(f"unbounded_{str(side).lower()}")
-    if not isinstance(value, exp.Expr):
-        raise fault.unsupported("this window frame")
-    offset = block.bind(value)
-    if any(column.id in block.scope.item.identifiers() for column in columns(offset)):
-        message = f"argument of {mode.upper()} must not contain variables"
-        raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(value))
-    if mode != "range":
-        offset = block.environment.fold(count_of(offset, f"argument of {mode.upper()}", position_of(value)))
-    if not isinstance(offset, Constant):
-        raise fault.unsupported("a frame offset that is not a constant", position_of(value))
-    return Bound(str(side).lower(), offset)
-
-
-def _check_frame(frame: Frame, order: tuple[SortKey, ...], spec: exp.Expr, position: int | None) -> None:
-    if frame.mode == "groups" and not order:
-        raise fault.invalid(fault.WINDOWING_ERROR, "GROUPS mode requires an ORDER BY clause", position)
-    for name, bound in (("start", frame.start), ("end", frame.end)):
-        if bound.offset is None:
-            continue
-        if frame.mode == "range" and len(order) != 1:
-            message = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column"
-            raise fault.invalid(fault.WINDOWING_ERROR, message, position)
-        if frame.mode == "range":
-            _check_range(bound.offset.type, order[0].value.type, position_of(spec.args[name]))
-        _check_offset(bound.offset, f"{name}ing")
-
-
-def _check_range(offset: PgType, pg_type: PgType, position: int | None) -> None:
-    fits = offset.name in NUMBERS if pg_type.name in NUMBERS else offset == INTERVAL_TYPE
-    if not fits and offset.name != "unknown":
-        message = (
-            f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {pg_type.sql_name} "
-            f"and offset type {offset.sql_name}"
-        )
-        raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position)
-
-
-def _check_offset(offset: Scalar, bound_name: str) -> None:
-    value = offset.value if isinstance(offset, Constant) else None
-    if value is None:
-        raise fault.invalid("22004", f"frame {bound_name} offset must not be null")
-    if value < 0 if isinstance(value, int | float) else isinstance(value, tuple) and min(value) < 0:
-        raise fault.invalid("22013", f"frame {bound_name} offset must not be negative")
+    return WindowDefinition(partition, order, bind_frame(spec, order, block, definition_of(node)))

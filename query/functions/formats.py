@@ -1,8 +1,9 @@
 """to_char of times: their fields by template."""
 
 import re
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 import polars as pl
@@ -39,48 +40,41 @@ _NATIVE: Final = {
 """Fields that chrono's strftime prints exactly so for years 1000 to 9999."""
 
 
-def template_tokens(context: CallContext, template: object) -> list[Token]:
-    """The fields and literals of a template."""
-    try:
-        return tokens(str(template))
-    except ValueError as error:
-        raise fault.unsupported(f"template pattern {error}", context.position) from error
-
-
 @define(
     "to_char(timestamp, text!) -> text; to_char(timestamptz, text!) -> text",
     "A time by template.",
     family=_FAMILY,
 )
 def to_char_time(context: CallContext, value: pl.Expr, template: object) -> pl.Expr:
-    # FX matters to reading alone.
-    parsed = template_tokens(context, str(template).removeprefix("FX"))
+    parsed = printed_tokens(context, template)
     if not parsed:
         return pl.when(value.is_null() & value.is_not_null()).then(pl.lit(""))
     if all(not token.field or (token.field in _NATIVE and token.fill and not token.ordinal) for token in parsed):
         return value.dt.to_string("".join(_native(token) for token in parsed))
+    return context.rowwise(partial(printed, parsed), value.dt.cast_time_unit("us"))
+
+
+def printed_tokens(context: CallContext, template: object) -> list[Token]:
+    """The fields and literals of a template to be printed. Raises UnsupportedSQL."""
+    # FX matters to reading alone.
+    parsed = [token for token in tokens(str(template)) if token.field != "FX"]
     for token in parsed:
         if token.field and token.field not in _PRINTERS:
             raise fault.unsupported(f"template pattern {token.field}", context.position)
-    zoned = context.types[0].name == "timestamptz"
+    return parsed
 
-    def shown(moment: datetime) -> str:
-        return "".join(_print(token, moment, zoned) for token in parsed)
 
-    return context.rowwise(shown, value.dt.cast_time_unit("us"))
+def printed(parsed: Sequence[Token], moment: datetime) -> str:
+    """A moment by a template; its zone's fields are those of its clock, and empty for a timestamp without a zone."""
+    return "".join(_print(token, moment) for token in parsed)
 
 
 def _native(token: Token) -> str:
     return _NATIVE[token.field] if token.field else token.text.replace("%", "%%")
 
 
-def _print(token: Token, moment: datetime, zoned: bool) -> str:
-    if not token.field:
-        return token.text
-    text = _PRINTERS[token.field](moment)
-    if token.field in ("TZ", "tz") and not zoned:
-        text = ""
-    return with_modifiers(text, token)
+def _print(token: Token, moment: datetime) -> str:
+    return with_modifiers(_PRINTERS[token.field](moment), token) if token.field else token.text
 
 
 def with_modifiers(text: str, token: Token) -> str:
@@ -95,7 +89,7 @@ _FIXED: Final = ("MS", "US", *(f"FF{digits}" for digits in range(1, 7)), "TZH", 
 
 
 def _strip_padding(text: str) -> str:
-    return re.sub(r"^([-+]?)0+(?=\d+$)", r"\1", text)
+    return re.sub(r"^([-+]?)0+(?=\d+(:\d+)?$)", r"\1", text)
 
 
 def _suffix(text: str, ordinal: str) -> str:
@@ -130,6 +124,20 @@ def _name(names: tuple[str, ...], index: Callable[[datetime], int], form: str) -
 
 def _fraction(digits: int) -> Callable[[datetime], str]:
     return lambda moment: f"{moment.microsecond:06d}"[:digits]
+
+
+def _offset(moment: datetime) -> int:
+    """Seconds east of UTC."""
+    return int((moment.utcoffset() or timedelta()).total_seconds())
+
+
+def _offset_hours(moment: datetime) -> str:
+    offset = _offset(moment)
+    return f"{'-' if offset < 0 else '+'}{abs(offset) // 3600:02d}"
+
+
+def _offset_minutes(moment: datetime) -> str:
+    return f"{abs(_offset(moment)) // 60 % 60:02d}"
 
 
 _PRINTERS: Final[dict[str, Callable[[datetime], str]]] = {
@@ -173,11 +181,11 @@ _PRINTERS: Final[dict[str, Callable[[datetime], str]]] = {
     "Q": lambda moment: str((moment.month - 1) // 3 + 1),
     "RM": lambda moment: ROMAN[moment.month - 1].ljust(4),
     "rm": lambda moment: ROMAN[moment.month - 1].lower().ljust(4),
-    "TZ": lambda moment: "UTC",
-    "tz": lambda moment: "utc",
-    "OF": lambda moment: "+00",
-    "TZH": lambda moment: "+00",
-    "TZM": lambda moment: "00",
+    "TZ": lambda moment: moment.tzname() or "",
+    "tz": lambda moment: (moment.tzname() or "").lower(),
+    "OF": lambda moment: _offset_hours(moment) + (f":{_offset_minutes(moment)}" if _offset(moment) % 3600 else ""),
+    "TZH": lambda moment: _offset_hours(moment),
+    "TZM": lambda moment: _offset_minutes(moment),
     **{name: (lambda moment: "AD") for name in ("AD", "BC")},
     **{name: (lambda moment: "ad") for name in ("ad", "bc")},
     **{name: (lambda moment: "A.D.") for name in ("A.D.", "B.C.")},

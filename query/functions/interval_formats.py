@@ -9,9 +9,10 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.expr.interval_fields import interval_parts
-from query.functions.formats import template_tokens, with_modifiers
+from query.functions.formats import with_modifiers
 from query.functions.registry import define
 from query.pg.intervals import HOUR, MINUTE, SECOND
+from query.pg.patterns.templates import tokens
 
 _INVALID: Final = (
     *("MONTH", "MON", "DAY", "DY", "D", "ID", "TZ", "TZH", "TZM", "OF", "AD", "BC", "A.D.", "B.C."),
@@ -91,19 +92,19 @@ _PRINTERS: Final[dict[str, Callable[[_Span], str]]] = {
 
 @define("to_char(interval, text!) -> text", "An interval by template.", family="Formatting")
 def to_char_interval(context: CallContext, value: pl.Expr, template: object) -> pl.Expr:
-    tokens = template_tokens(context, template)
-    for token in tokens:
+    parsed = [token for token in tokens(str(template)) if token.field != "FX"]
+    for token in parsed:
         if token.field.upper() in _INVALID:
             message = "invalid format specification for an interval value"
             raise fault.invalid(fault.INVALID_DATETIME, message, context.position)
         if token.field and token.field not in _PRINTERS:
             raise fault.unsupported(f"template pattern {token.field} of an interval", context.position)
-    if not tokens:
+    if not parsed:
         return pl.when(value.is_null() & value.is_not_null()).then(pl.lit(""))
 
     def shown(months: int, days: int, us: int) -> str:
         span = _span(months, days, us)
-        texts = (with_modifiers(_PRINTERS[token.field](span), token) if token.field else token.text for token in tokens)
+        texts = (with_modifiers(_PRINTERS[token.field](span), token) if token.field else token.text for token in parsed)
         return "".join(texts)
 
     return context.rowwise(shown, *interval_parts(value))

@@ -4,13 +4,24 @@ from collections.abc import Callable
 
 import polars as pl
 
+from query import fault
 from query.expr.aggregate_inputs import AggregateInputs
 from query.expr.aggregate_plans import Plan
 from query.expr.call_context import CallContext
 from query.expr.intervals import scaled_interval, sum_of_intervals
+from query.expr.row_errors import declare_row_error
 from query.expr.sort_keys import sort_key
-from query.functions.registry import aggregate
-from query.pg.types import INTERVAL_TYPE, is_keyed
+from query.functions.registry import aggregate, define
+from query.pg.types import INTERVAL_TYPE, PgType, is_keyed
+from query.plan.tree import ArrayOf, Constant
+
+declare_row_error("percentile_range", fault.NUMERIC_OUT_OF_RANGE, "percentile value is not between 0 and 1")
+
+
+@define("percentile fraction(float8) -> float8", "A fraction that is computed.", family="Rows")
+def check_fraction(context: CallContext, fraction: pl.Expr) -> pl.Expr:
+    outside = (fraction < 0) | (fraction > 1) | fraction.is_nan()
+    return context.fail_where(fraction, outside, "percentile_range")
 
 
 def _sort_values(inputs: AggregateInputs) -> tuple[pl.Expr, pl.Expr]:
@@ -31,7 +42,7 @@ def _sort_values(inputs: AggregateInputs) -> tuple[pl.Expr, pl.Expr]:
     shares_values=True,
 )
 def _percentile_disc(inputs: AggregateInputs) -> Plan:
-    def pick(values: pl.Expr, count: pl.Expr, fraction: float) -> pl.Expr:
+    def pick(values: pl.Expr, count: pl.Expr, fraction: float | pl.Expr) -> pl.Expr:
         index = (count * fraction).ceil().cast(pl.Int64) - 1
         return values.list.get(index.clip(0, None), null_on_oob=True)
 
@@ -49,7 +60,7 @@ def _percentile_cont(inputs: AggregateInputs) -> Plan:
     call = inputs.call
     spans = call.order[0].value.type.name == "interval"
 
-    def pick(values: pl.Expr, count: pl.Expr, fraction: float) -> pl.Expr:
+    def pick(values: pl.Expr, count: pl.Expr, fraction: float | pl.Expr) -> pl.Expr:
         position = (count - 1) * fraction
         low, high = position.floor(), position.ceil()
         share = position - low
@@ -66,20 +77,44 @@ def _percentile_cont(inputs: AggregateInputs) -> Plan:
     return _fractions(inputs, pick)
 
 
-def _fractions(inputs: AggregateInputs, pick: Callable[[pl.Expr, pl.Expr, float], pl.Expr]) -> Plan:
+Pick = Callable[[pl.Expr, pl.Expr, float | pl.Expr], pl.Expr]
+"""The value at a fraction, of a list of values and their number."""
+
+
+def _fractions(inputs: AggregateInputs, pick: Pick) -> Plan:
     """Each group's values are sorted once, into a list; the fractions are read from it after grouping."""
     call, output = inputs.call, inputs.output
     column, ordered = _sort_values(inputs)
-    name, fractions = inputs.name("l"), getattr(call.direct[0], "value", None)
+    name, direct = inputs.name("l"), call.direct[0]
     values, count = pl.col(name), pl.col(name).list.len().cast(pl.Int64)
     aggregates = (ordered.implode().alias(name),)
+    if not isinstance(direct, Constant):
+        return _computed_fractions(inputs, pick, Plan((column,), aggregates, values))
+    fractions = direct.value
     if fractions is None:
         return Plan((column,), aggregates, pl.lit(None, dtype=output.type.polars))
     if not isinstance(fractions, tuple):
-        return Plan((column,), aggregates, pick(values, count, float(fractions)))
+        return Plan((column,), aggregates, pick(values, count, float(fractions)))  # type: ignore[arg-type]
     nothing = pl.lit(None, dtype=output.type.element.polars if output.type.element else pl.Null())
     parts = [nothing if fraction is None else pick(values, count, float(fraction)) for fraction in fractions]
-    return Plan((column,), aggregates, pl.when(count > 0).then(pl.concat_list(parts).cast(output.type.polars)))
+    return Plan((column,), aggregates, _listed(parts, count, output.type))
+
+
+def _listed(parts: list[pl.Expr], count: pl.Expr, pg_type: PgType) -> pl.Expr:
+    return pl.when(count > 0).then(pl.concat_list(parts).cast(pg_type.polars))
+
+
+def _computed_fractions(inputs: AggregateInputs, pick: Pick, lists: Plan) -> Plan:
+    """Fractions that are one in each group are computed for its rows, and the first is taken."""
+    direct = inputs.call.direct[0]
+    items = direct.items if isinstance(direct, ArrayOf) else (direct,)
+    names = [inputs.name(f"f{index}") for index in range(len(items))]
+    columns = (inputs.value(item).alias(name) for item, name in zip(items, names, strict=True))
+    count = lists.result.list.len().cast(pl.Int64)
+    parts = [pick(lists.result, count, pl.col(name)) for name in names]
+    result = _listed(parts, count, inputs.output.type) if isinstance(direct, ArrayOf) else parts[0]
+    firsts = (pl.col(name).first() for name in names)
+    return Plan((*lists.columns, *columns), (*lists.aggregates, *firsts), result)
 
 
 @aggregate("mode() WITHIN GROUP (ORDER BY any) -> anyelement", "Most frequent value.")

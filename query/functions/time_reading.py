@@ -1,273 +1,211 @@
-"""to_timestamp and to_date by template: times read from texts.
+"""to_timestamp and to_date by template: times made of the fields that were read from texts.
 
-Source: PostgreSQL documentation, "Data Type Formatting Functions"; formatting.c, DCH_from_char and do_to_timestamp.
+Source: PostgreSQL documentation, "Data Type Formatting Functions"; formatting.c, do_to_timestamp. A field that is 0
+counts as one that is not there.
 """
 
-import re
+from calendar import isleap
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import accumulate
+from math import fmod
 from typing import Final
 
 import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.functions.formats import DAYS, MONTHS, ROMAN, template_tokens
 from query.functions.registry import define
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
-from query.pg.patterns.templates import Token
-from query.pg.time_zones import UnknownZone, UnsupportedZone, zone_named
-from query.pg.timestamps import EPOCH, EPOCH_DAY
+from query.pg.patterns.templates import tokens
+from query.pg.patterns.time_template import TimeFields, read_fields
+from query.pg.time_zones import Zone, local_to_utc
+from query.pg.timestamps import EPOCH, EPOCH_DAY, UTC_ZONE
 
 _FAMILY: Final = "Formatting"
-_WIDTHS: Final = {
-    **{"YYYY": 4, "YYY": 3, "YY": 2, "Y": 1, "IYYY": 4, "IYY": 3, "IY": 2, "I": 1, "MM": 2, "DD": 2, "DDD": 3},
-    **{"HH24": 2, "HH12": 2, "HH": 2, "MI": 2, "SS": 2, "SSSS": 5, "SSSSS": 5, "IW": 2, "ID": 1, "IDDD": 3},
-    **{"MS": 3, "US": 6, "J": 7, "CC": 2, "WW": 2, "W": 1, "Q": 1, "D": 1},
-    **{f"FF{digits}": digits for digits in range(1, 7)},
-}
-_FRACTIONS: Final = {"MS": 3, "US": 6, **{f"FF{digits}": digits for digits in range(1, 7)}}
-_NAMES: Final[dict[str, tuple[tuple[str, ...], str]]] = {
-    "MONTH": (tuple(name.upper() for name in MONTHS), "MM"),
-    "MON": (tuple(name[:3].upper() for name in MONTHS), "MM"),
-    "DAY": (tuple(name.upper() for name in DAYS), ""),
-    "DY": (tuple(name[:3].upper() for name in DAYS), ""),
-    "RM": (ROMAN, "MM"),
-    "AM": (("AM", "PM"), "PM"),
-    "PM": (("AM", "PM"), "PM"),
-    "A.M.": (("A.M.", "P.M."), "PM"),
-    "P.M.": (("A.M.", "P.M."), "PM"),
-    "AD": (("AD", "BC"), "BC"),
-    "BC": (("AD", "BC"), "BC"),
-    "A.D.": (("A.D.", "B.C."), "BC"),
-    "B.C.": (("A.D.", "B.C."), "BC"),
-}
-"""Words, and the field that they set: a month from 1, PM and BC from 0."""
-
-_SEPARATORS: Final = re.compile(r"\s*(?:-\s+)?")
-"""What stands between fields, beside what the template has there."""
-_ZONES: Final = ("TZH", "TZM", "OF", "TZ")
-_ISO: Final = ("IYYY", "IW", "ID", "IDDD")
-_GREGORIAN: Final = ("YYYY", "MM", "DD", "DDD", "WW", "W")
-_SECONDS_PER_DAY: Final = 86_400
 _JULIAN: Final = 1_721_425
 """The Julian day of a date is its ordinal and so many days."""
+_DAY_SECONDS: Final = 86_400
+_US: Final = timedelta(microseconds=1)
+_MOST_ZONE_HOURS: Final = 15
+# Fractions are rounded away from this moment (AdjustTimestampForTypmod).
+_TURN: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_BEFORE_MONTH: Final = {
+    leap: (0, *accumulate((31, 28 + leap, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31))) for leap in (False, True)
+}
 
 
 @dataclass(slots=True)
-class _Reading:
-    """The fields found in one text."""
+class _Day:
+    """A day as its fields make it up. `told`: which of the three were told, and not filled in."""
 
-    text: str
-    place: int = 0
-    fields: dict[str, int] = field(default_factory=dict)
+    year: int = 0
+    month: int = 1
+    day: int = 1
+    told: set[str] = field(default_factory=set)
 
-    def bad(self, token: Token, length: int) -> BadLiteral:
-        found = self.text[self.place : self.place + length]
-        return BadLiteral(fault.INVALID_DATETIME, f'invalid value "{found}" for "{token.field}"')
-
-    def read(self, tokens: list[Token]) -> dict[str, int]:
-        for index, token in enumerate(tokens):
-            if self.place >= len(self.text):
-                break
-            if not token.field:
-                self._skip(token.text)
-                continue
-            self.place = _SEPARATORS.match(self.text, self.place).end()  # type: ignore[union-attr]
-            following = tokens[index + 1].field if index + 1 < len(tokens) else ""
-            self._field(token, following in _WIDTHS and token.fill)
-            if token.ordinal:
-                self.place += 2
-        return self.fields
-
-    def _skip(self, literal: str) -> None:
-        """Any separator of the template passes over a separator of the text."""
-        if literal.isalnum():
-            self.place += len(literal)
-        elif not self.text[self.place].isalnum():
-            self.place += 1
-
-    def _field(self, token: Token, adjacent: bool) -> None:
-        name = token.field.upper()
-        if name in _NAMES:
-            self._word(token, *_NAMES[name])
-        elif name in _ZONES:
-            self._zone(token, name)
-        elif name == "Y,YYY":
-            self._grouped_year(token)
-        else:
-            self._number(token, name, adjacent)
-
-    def _word(self, token: Token, words: tuple[str, ...], target: str) -> None:
-        rest = self.text[self.place :].upper()
-        matches = [word for word in words if rest.startswith(word)]
-        if not matches:
-            raise self.bad(token, len(words[0]))
-        word = max(matches, key=len)
-        self.place += len(word)
-        if target:
-            self.fields[target] = words.index(word) + (target == "MM")
-
-    def _number(self, token: Token, name: str, adjacent: bool) -> None:
-        width = _WIDTHS[name]
-        digits = f"{{1,{width}}}" if adjacent or name in _FRACTIONS else "+"
-        match = re.compile(rf"[-+]?\d{digits}").match(self.text, self.place)
-        if match is None:
-            raise self.bad(token, width)
-        self.place = match.end()
-        if name in _FRACTIONS:
-            self.fields["US"] = self.fields.get("US", 0) + int(match[0].ljust(6, "0"))
-            return
-        value, length = int(match[0]), len(match[0])
-        if name in ("YYY", "YY", "Y", "IYY", "IY", "I"):
-            name, value = ("IYYY" if name[0] == "I" else "YYYY"), _whole_year(value) if length < 4 else value
-            self.fields["short"] = 1
-        if name == "SSSSS":
-            name = "SSSS"
-        self.fields[name] = value
-
-    def _grouped_year(self, token: Token) -> None:
-        match = re.compile(r"(\d{1,3}),(\d{3})").match(self.text, self.place)
-        if match is None:
-            raise self.bad(token, 5)
-        self.place = match.end()
-        self.fields["YYYY"] = int(match[1] + match[2])
-
-    def _zone(self, token: Token, name: str) -> None:
-        """An offset in seconds east of UTC."""
-        if name == "TZM":
-            match = re.compile(r"\d{1,2}").match(self.text, self.place)
-            if match is None:
-                raise self.bad(token, 2)
-            sign = -1 if self.fields.get("west") else 1
-            self.fields["zone"] = self.fields.get("zone", 0) + sign * int(match[0]) * 60
-        else:
-            match = re.compile(r"([-+]?)(\d{1,2})(?::?(\d{2}))?" if name != "TZH" else r"([-+ ]?)(\d{1,2})()").match(
-                self.text, self.place
-            )
-            if match is None:
-                match = self._named_zone(token, name)
-            else:
-                seconds = int(match[2]) * 3600 + int(match[3] or 0) * 60
-                self.fields["west"] = int(match[1] == "-")
-                self.fields["zone"] = -seconds if match[1] == "-" else seconds
-        self.place = match.end()
-
-    def _named_zone(self, token: Token, name: str) -> "re.Match[str]":
-        match = re.compile(r"[A-Za-z]+").match(self.text, self.place)
-        if match is None or name != "TZ":
-            raise self.bad(token, 3)
+    def put(self, ordinal: int) -> None:
+        """Raises UnsupportedLiteral outside of the years 1 to 9999."""
         try:
-            zone = zone_named(match[0])
-        except (UnknownZone, UnsupportedZone) as error:
-            raise UnsupportedLiteral(f"the time zone {match[0]} in a template") from error
-        if zone.name:
-            raise UnsupportedLiteral(f"the time zone {match[0]} in a template")
-        self.fields["zone"] = zone.seconds
-        return match
+            found = date.fromordinal(ordinal)
+        except (ValueError, OverflowError) as error:
+            raise _far() from error
+        self.year, self.month, self.day = found.year, found.month, found.day
+        self.told = {"year", "month", "day"}
+
+    def checked(self, text: str) -> date:
+        """Raises 22008 for a day that is in no calendar, UnsupportedLiteral."""
+        whole = len(self.told) == 3
+        most = _BEFORE_MONTH[isleap(self.year)] if whole else ()
+        if not (1 <= self.month <= 12 and 1 <= self.day <= 31):
+            raise _overflow(text)
+        if whole and self.day > most[self.month] - most[self.month - 1]:
+            raise _overflow(text)
+        if not 1 <= self.year <= 9999:
+            raise _far()
+        return date(self.year, self.month, self.day)
 
 
-def _whole_year(value: int) -> int:
-    """A year of fewer than four digits as the one nearest to 2020.
-
-    >>> _whole_year(69), _whole_year(70), _whole_year(519), _whole_year(520)
-    (2069, 1970, 2519, 1520)
-    """
-    if value < 70:
-        return value + 2000
-    if value < 100:
-        return value + 1900
-    return value + 2000 if value < 520 else value + 1000 if value < 1000 else value
-
-
-def _assemble(fields: dict[str, int], text: str) -> datetime:
-    """The moment of the fields, in UTC unless they have a zone."""
-    if any(name in fields for name in _ISO) and any(name in fields for name in _GREGORIAN):
-        raise BadLiteral(fault.INVALID_DATETIME, "invalid combination of date conventions")
-    try:
-        day = _day(fields)
-        moment = datetime(day.year, day.month, day.day, tzinfo=UTC) + _clock(fields)
-        return moment - timedelta(seconds=fields.get("zone", 0))
-    except (BadLiteral, UnsupportedLiteral):
-        raise
-    except (ValueError, OverflowError) as error:
-        message = f'date/time field value out of range: "{text[:100]}"'
-        raise BadLiteral(fault.DATETIME_OVERFLOW, message) from error
+def _day(fields: TimeFields, text: str) -> date:
+    """The day of the fields, each kind of which may set what another one has set."""
+    day = _Day(_year(fields))
+    if fields["year"] or fields["century"]:
+        day.told.add("year")
+    if fields["julian"]:
+        day.put(fields["julian"] - _JULIAN)
+    if fields["week"] and fields.is_iso:
+        day.put(_of_week(day.year, fields["week"], fields["weekday"]))
+    if fields["week of month"] or fields["day"]:
+        first = (fields["week of month"] - 1) * 7 + 1
+        day.day = first if fields["week of month"] else fields["day"]
+        day.told.add("day")
+    if fields["month"]:
+        day.month = fields["month"]
+        day.told.add("month")
+    _number_in_year(day, fields)
+    return day.checked(text)
 
 
-def _day(fields: dict[str, int]) -> date:
-    if "J" in fields:
-        return date.fromordinal(fields["J"] - _JULIAN)
-    if "IYYY" in fields:
-        return _iso_day(fields)
-    year = _year(fields)
-    if fields.get("BC") or not 1 <= year <= 9999:
-        raise UnsupportedLiteral("a date outside of the years 1 to 9999, as without a year,")
-    if "DDD" in fields and "DD" not in fields:
-        if not 1 <= fields["DDD"] <= 366:
-            raise ValueError
-        return date(year, 1, 1) + timedelta(days=fields["DDD"] - 1)
-    if "WW" in fields and "DD" not in fields:
-        return date(year, 1, 1) + timedelta(days=(fields["WW"] - 1) * 7)
-    day = (fields["W"] - 1) * 7 + 1 if "W" in fields and "DD" not in fields else fields.get("DD") or 1
-    return date(year, fields.get("MM") or 1, day)
+def _year(fields: TimeFields) -> int:
+    """The year, 0 being 1 BC. Of a century alone it is the first, as 2001 of the 21st."""
+    year, century = fields["year"], fields["century"]
+    if not century or (year and not fields.is_short):
+        year = -year if fields["bc"] else year
+        return year + 1 if year < 0 else year
+    century = -century if fields["bc"] else century
+    if not year:
+        return (century - 1) * 100 + 1 if century >= 0 else century * 100 + 1
+    rest = int(fmod(year, 100))
+    if not rest:
+        return century * 100 + (century < 0)
+    return rest + (century - 1) * 100 if century >= 0 else (century + 1) * 100 - rest + 1
 
 
-def _year(fields: dict[str, int]) -> int:
-    if "CC" not in fields:
-        return fields.get("YYYY", 0)
-    if "YYYY" not in fields:
-        return (fields["CC"] - 1) * 100 + 1
-    return (fields["CC"] - 1) * 100 + fields["YYYY"] % 100 if fields.get("short") else fields["YYYY"]
+def _of_week(year: int, week: int, weekday: int) -> int:
+    """The ordinal of a day of an ISO week: its Monday unless a weekday is told, Sunday being 1."""
+    if not 1 <= year <= 9999:
+        raise _far()
+    fourth = date(year, 1, 4)
+    monday = fourth.toordinal() - fourth.weekday() + (week - 1) * 7
+    if not weekday:
+        return monday
+    return monday + weekday - 2 if weekday > 1 else monday + 6
 
 
-def _iso_day(fields: dict[str, int]) -> date:
-    first = date.fromisocalendar(fields["IYYY"], 1, 1)
-    if "IDDD" in fields:
-        return first + timedelta(days=fields["IDDD"] - 1)
-    week = fields.get("IW", 1)
-    if not 1 <= week <= 53:
-        raise ValueError
-    return first + timedelta(days=(week - 1) * 7 + max(fields.get("ID", 1), 1) - 1)
+def _number_in_year(day: _Day, fields: TimeFields) -> None:
+    """The month and day of a day's number in its year, as far as neither is told otherwise."""
+    number = fields["day of year"]
+    if fields["week"] and not fields.is_iso:
+        number = (fields["week"] - 1) * 7 + 1
+    if not number or (day.month > 1 and day.day > 1):
+        return
+    if not day.year and not fields["bc"]:
+        message = "cannot calculate day of year without year information"
+        raise BadLiteral(fault.INVALID_DATETIME, message)
+    if fields.is_iso:
+        day.put(_of_week(day.year, 1, 0) + number - 1)
+        return
+    before = _BEFORE_MONTH[isleap(day.year)]
+    month = next((month for month in range(1, 13) if number <= before[month]), 13)
+    day.month = month if day.month <= 1 else day.month
+    day.day = number - before[month - 1] if day.day <= 1 else day.day
+    day.told |= {"month", "day"}
 
 
-def _clock(fields: dict[str, int]) -> timedelta:
-    if "SSSS" in fields:
-        if not 0 <= fields["SSSS"] < _SECONDS_PER_DAY:
-            raise ValueError
-        return timedelta(seconds=fields["SSSS"], microseconds=fields.get("US", 0))
-    hour = fields.get("HH24", 0)
-    for name in ("HH12", "HH"):
-        if name in fields:
-            if not 1 <= fields[name] <= 12:
-                message = f'hour "{fields[name]}" is invalid for the 12-hour clock'
-                raise BadLiteral(fault.INVALID_DATETIME, message)
-            hour = fields[name] % 12 + 12 * fields.get("PM", 0)
-    minute, second = fields.get("MI", 0), fields.get("SS", 0)
-    if not (0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 60):
-        raise ValueError
-    return timedelta(hours=hour, minutes=minute, seconds=second, microseconds=fields.get("US", 0))
+def _clock(fields: TimeFields, text: str) -> timedelta:
+    """The time of day. Raises 22007 for an hour that no twelve-hour clock has, 22008."""
+    minutes, second = divmod(fields["second of day"], 60)
+    hour, minute = divmod(minutes, 60)
+    hour, minute, second = fields["hour"] or hour, fields["minute"] or minute, fields["second"] or second
+    if fields.is_twelve_hours:
+        if not 1 <= hour <= 12:
+            message = f'hour "{hour}" is invalid for the 12-hour clock'
+            raise BadLiteral(fault.INVALID_DATETIME, message)
+        hour = hour % 12 + 12 * fields["pm"]
+    us = fields["millisecond"] * 1000 + fields["microsecond"]
+    if not (0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 60 and 0 <= us < 1_000_000):
+        raise _overflow(text)
+    return timedelta(hours=hour, minutes=minute, seconds=second, microseconds=us)
 
 
-def _reader(context: CallContext, template: object) -> Callable[[str], datetime]:
-    tokens = template_tokens(context, template)
-    known = {*_WIDTHS, *_NAMES, *_ZONES, "Y,YYY"}
-    for token in tokens:
-        if token.field and token.field.upper() not in known:
-            raise fault.unsupported(f"reading template pattern {token.field}", context.position)
-    return lambda text: _assemble(_Reading(text).read(tokens), text)
+def _offset(fields: TimeFields) -> int | None:
+    """Seconds east of UTC; None if the text does not say. Raises 22009."""
+    if not fields.sign:
+        return fields.offset
+    hour, minute = fields["zone hour"], fields["zone minute"]
+    if not (0 <= hour <= _MOST_ZONE_HOURS and 0 <= minute < 60):
+        raise BadLiteral("22009", "time zone displacement out of range")
+    return fields.sign * (hour * 3600 + minute * 60)
+
+
+def _rounded(moment: datetime, digits: int) -> datetime:
+    """The moment with so many digits of its fraction, 0: all."""
+    if not digits:
+        return moment
+    us, unit = (moment - _TURN) // _US, int(10 ** (6 - digits))
+    size = (abs(us) + unit // 2) // unit * unit
+    return _TURN + timedelta(microseconds=size if us >= 0 else -size)
+
+
+def _overflow(text: str) -> BadLiteral:
+    return BadLiteral(fault.DATETIME_OVERFLOW, f'date/time field value out of range: "{text[:100]}"')
+
+
+def _far() -> UnsupportedLiteral:
+    return UnsupportedLiteral("a date outside of the years 1 to 9999, as without a year,")
+
+
+def reader(template: object, zone: Zone | None = UTC_ZONE) -> Callable[[str], datetime]:
+    """What reads a moment by the template, on the clock of `zone` unless the text says another; of None, which dates
+    are read with, always in UTC. Raises BadLiteral, UnsupportedLiteral."""
+    parsed = tokens(str(template))
+
+    def read(text: str) -> datetime:
+        fields = read_fields(text, parsed)
+        clock, offset = _clock(fields, text), _offset(fields)
+        moment = datetime.combine(_day(fields, text), time()) + clock
+        if zone is None:
+            return moment.replace(tzinfo=UTC)
+        try:
+            told = moment.replace(tzinfo=UTC) - timedelta(seconds=offset or 0)
+            return _rounded(told if offset is not None else local_to_utc(moment, zone), fields.precision)
+        except OverflowError as error:
+            raise _far() from error
+
+    return read
 
 
 @define(
     "to_timestamp(text, text!) -> timestamptz", "An instant by template, in UTC unless it says where.", family=_FAMILY
 )
 def to_timestamp(context: CallContext, value: pl.Expr, template: object) -> pl.Expr:
-    read = _reader(context, template)
+    read = reader(template)
     return context.rowwise(lambda text: (read(text) - EPOCH) // timedelta(microseconds=1), value)
 
 
 @define("to_date(text, text!) -> date", "A date by template.", family=_FAMILY)
 def to_date(context: CallContext, value: pl.Expr, template: object) -> pl.Expr:
-    read = _reader(context, template)
+    # The zone of a text moves no date (to_date, formatting.c).
+    read = reader(template, None)
     return context.rowwise(lambda text: read(text).date().toordinal() - EPOCH_DAY, value)

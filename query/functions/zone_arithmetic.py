@@ -11,10 +11,10 @@ from query.expr.call_context import CallContext
 from query.expr.interval_fields import interval_parts
 from query.expr.row_errors import row_fault
 from query.expr.text_output import to_text
-from query.expr.time_limits import shown_moment
+from query.functions.formats import printed, printed_tokens
 from query.functions.registry import define
-from query.functions.time_reading import to_timestamp
-from query.functions.time_zones import to_local, to_utc, zone_of
+from query.functions.time_reading import reader
+from query.functions.time_zones import to_local, zone_of
 from query.limits import MAX_SERIES_ROWS
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.intervals import DAY
@@ -157,10 +157,26 @@ def instant_at_zone(context: CallContext, text: pl.Expr, zone: object, lenient: 
     family=_FAMILY,
 )
 def to_timestamp_at_zone(context: CallContext, value: pl.Expr, template: object, zone: object) -> pl.Expr:
-    naive = PgType("timestamp")
-    clock = to_timestamp(
-        CallContext(context.types, TIMESTAMPTZ, context.position, context.needed_rows), value, template
+    read = reader(template, zone_of(context, zone))
+    return context.rowwise(lambda text: (read(text) - EPOCH) // timedelta(microseconds=1), value)
+
+
+@define(
+    "to_char at zone(timestamptz, text!, text!) -> text",
+    "An instant by a template with fields of the zone, in a time zone.",
+    family=_FAMILY,
+)
+def to_char_at_zone(context: CallContext, value: pl.Expr, template: object, zone: object) -> pl.Expr:
+    found, parsed = zone_of(context, zone), printed_tokens(context, template)
+    if not found.name and any(token.field.upper() == "TZ" for token in parsed):
+        raise fault.unsupported("template pattern TZ in a time zone without a name", context.position, "name a place")
+    return context.rowwise(
+        lambda moment: printed(parsed, moment.astimezone(found.rules)), value.dt.cast_time_unit("us")
     )
-    instant = CallContext((naive,), context.result, context.position, context.needed_rows)
-    local = clock.dt.replace_time_zone(None)
-    return shown_moment(context, to_utc(instant, local, zone_of(context, zone)), context.result)
+
+
+@define("offset at zone(timestamptz, text!) -> int8", "Seconds east of UTC of a zone's clock.", family=_FAMILY)
+def offset_at_zone(context: CallContext, value: pl.Expr, zone: object) -> pl.Expr:
+    naive = PgType("timestamp", unit=context.types[0].unit)
+    local = to_local(CallContext(context.types, naive, context.position), value, zone_of(context, zone))
+    return (local.to_physical() - value.to_physical()) // (10**9 if naive.unit == "ns" else 10**6)

@@ -44,7 +44,8 @@ def _plans(calls: Sequence[AggregateCall], outputs: Sequence[Field]) -> list[Pla
     first: dict[object, Field] = {}
     plans = []
     for call, field in zip(calls, outputs, strict=True):
-        source = first.setdefault((call.order, call.where), field) if shares_values(call.function) else field
+        shares = shares_values(call.function) and all(isinstance(value, Constant) for value in call.direct)
+        source = first.setdefault((call.order, call.where), field) if shares else field
         entry = plan(call, replace(field, id=source.id))
         plans.append(entry if source is field else Plan((), (), entry.result))
     return plans

@@ -8,10 +8,11 @@ import polars as pl
 from errors import WeirError
 from query.expr.literals import constant_of
 from query.expr.row_errors import RowFault
+from query.functions.number_reading import DIGITS
 from query.functions.quotient_text import shown_scale
 from query.functions.registry import REGISTRY
 from query.lower.scalars import expression, is_null
-from query.pg.types import numeric
+from query.pg.types import INT4, numeric
 from query.plan.traverse import children
 from query.plan.tree import ArrayOf, Call, Case, Cast, Coalesce, Column, Constant, IsNull, Logic, Not, Relation, Scalar
 
@@ -67,10 +68,21 @@ def fold_constants(scalar: Scalar) -> Scalar:
 
 
 def _with_own_digits(constant: Constant, scalar: Call) -> Constant:
-    """A quotient of constants with the digits after the point that it has, which for a column no type tells."""
-    args = [arg for arg in scalar.args if isinstance(arg, Constant) and arg.type.exact and isinstance(arg.value, int)]
-    if scalar.function != "/(numeric, numeric)" or len(args) < 2 or not isinstance(constant.value, int):
+    """A quotient of constants, or a number that was read, with the digits after the point that it has, which for a
+    column no type tells."""
+    digits = _own_digits(scalar) if isinstance(constant.value, int) else None
+    surplus = -1 if digits is None else constant.type.scale - digits
+    if surplus < 0 or not isinstance(constant.value, int):
         return constant
+    return Constant(numeric(constant.type.scale - surplus), constant.value // 10**surplus)
+
+
+def _own_digits(scalar: Call) -> int | None:
+    if scalar.function == "to_number(text, text!)":
+        digits = fold_constants(Call(INT4, DIGITS, scalar.args))
+        return digits.value if isinstance(digits, Constant) and isinstance(digits.value, int) else None
+    args = [arg for arg in scalar.args if isinstance(arg, Constant) and arg.type.exact and isinstance(arg.value, int)]
+    if scalar.function != "/(numeric, numeric)" or len(args) < 2:
+        return None
     left, right = ((int(str(arg.value)), arg.type.scale) for arg in args)
-    surplus = constant.type.scale - shown_scale(left, right)
-    return Constant(numeric(constant.type.scale - surplus), constant.value // 10**surplus) if surplus >= 0 else constant
+    return shown_scale(left, right)

@@ -53,11 +53,11 @@ def zone_named(text: str) -> Zone:
     (Zone(name='', seconds=3600), Zone(name='Europe/Berlin', seconds=0), Zone(name='', seconds=-10800))
     """
     word = text.strip()
-    abbreviation = _abbreviations().get(word.upper())
-    if abbreviation is not None:
-        if not abbreviation.lstrip("-").isdigit():
-            raise UnsupportedZone(f'the time zone abbreviation "{word}", whose offset has changed')
-        return Zone(seconds=int(abbreviation))
+    offset = abbreviation_offset(word)
+    if isinstance(offset, str):
+        raise UnsupportedZone(f'the time zone abbreviation "{word}", whose offset has changed')
+    if offset is not None:
+        return Zone(seconds=offset)
     name = _names().get(word.lower())
     if name is not None:
         return Zone(name)
@@ -76,6 +76,12 @@ def local_to_utc(moment: datetime, zone: Zone) -> datetime:
     shifts = [moment.replace(tzinfo=zone.rules, fold=fold).utcoffset() for fold in (0, 1)]
     shift = min(part for part in shifts if part is not None)
     return (moment - shift).replace(tzinfo=UTC)
+
+
+def abbreviation_offset(word: str) -> int | str | None:
+    """Seconds east of UTC, or the name of the zone of an abbreviation whose offset has changed; None if it is none."""
+    found = _abbreviations().get(word.upper())
+    return found if found is None or not found.lstrip("-").isdigit() else int(found)
 
 
 @cache

@@ -143,10 +143,13 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
+    """`zone`: on whose clock a RANGE over instants counts months and days; empty: UTC."""
+
     mode: str  # rows, range, groups
     start: Bound
     end: Bound
     exclude: str = ""  # "", current row, group, ties
+    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True)

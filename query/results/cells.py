@@ -37,25 +37,26 @@ _FAMILIES: Final = {4: 2, 6: 3}
 _NUMBERS: Final = {"int2": ">i2", "int4": ">i4", "int8": ">i8", "float4": ">f4", "float8": ">f8"}
 
 
-def text_cell(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
-    """The text of each value; null stays null. PostgreSQL's times end at microseconds."""
+def text_cell(value: pl.Expr, dtype: pl.DataType, type_name: str, zone: str = "") -> pl.Expr:
+    """The text of each value, an instant on the clock of `zone`; null stays null. PostgreSQL's times end at
+    microseconds."""
     if isinstance(dtype, pl.Datetime):
-        value = value.dt.cast_time_unit("us")
-    return value_text(value, dtype, type_name)
+        value, dtype = value.dt.cast_time_unit("us"), pl.Datetime("us", dtype.time_zone)
+    return value_text(value, dtype, type_name, zone)
 
 
-def texts_of(frame: pl.DataFrame, types: Sequence[str]) -> pl.DataFrame:
+def texts_of(frame: pl.DataFrame, types: Sequence[str], zone: str = "") -> pl.DataFrame:
     """The text of each value of each column."""
     return frame.select(
-        text_cell(exactly(name), dtype, type_name).alias(str(at))
+        text_cell(exactly(name), dtype, type_name, zone).alias(str(at))
         for at, ((name, dtype), type_name) in enumerate(zip(frame.schema.items(), types, strict=True))
     )
 
 
-def cells_of(frame: pl.DataFrame, types: Sequence[str], binary: Sequence[bool]) -> list[Cells]:
-    """The cells of each column, in the binary format where `binary` says so."""
+def cells_of(frame: pl.DataFrame, types: Sequence[str], binary: Sequence[bool], zone: str = "") -> list[Cells]:
+    """The cells of each column, in the binary format, which knows no zone, where `binary` says so."""
     texts = frame.select(
-        text_cell(exactly(name), dtype, type_name).alias(str(at))
+        text_cell(exactly(name), dtype, type_name, zone).alias(str(at))
         for at, ((name, dtype), type_name, is_binary) in enumerate(
             zip(frame.schema.items(), types, binary, strict=True)
         )
@@ -65,17 +66,17 @@ def cells_of(frame: pl.DataFrame, types: Sequence[str], binary: Sequence[bool]) 
     return [
         Texts(texts[str(at)])
         if str(at) in texts.columns
-        else (binary_cells(column, type_name) if is_binary else _times(column, type_name))
+        else (binary_cells(column, type_name) if is_binary else _times(column, type_name, zone))
         for at, (column, type_name, is_binary) in enumerate(columns)
     ]
 
 
-def _times(column: pl.Series, type_name: str) -> Cells:
-    return time_texts(column) or _texts(column, type_name)
+def _times(column: pl.Series, type_name: str, zone: str) -> Cells:
+    return time_texts(column, zone) or _texts(column, type_name, zone)
 
 
-def _texts(column: pl.Series, type_name: str) -> Texts:
-    return Texts(column.to_frame().select(text_cell(exactly(column.name), column.dtype, type_name)).to_series())
+def _texts(column: pl.Series, type_name: str, zone: str = "") -> Texts:
+    return Texts(column.to_frame().select(text_cell(exactly(column.name), column.dtype, type_name, zone)).to_series())
 
 
 def binary_cells(column: pl.Series, type_name: str) -> Cells:

@@ -22,8 +22,8 @@ ESCAPES: Final = {"\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\
 class CopyRows:
     """CopyData messages in text, csv or binary."""
 
-    def __init__(self, names: Sequence[str], types: Sequence[str], copy: Copy) -> None:
-        self._names, self._types, self._copy = names, types, copy
+    def __init__(self, names: Sequence[str], types: Sequence[str], copy: Copy, zone: str = "") -> None:
+        self._names, self._types, self._copy, self._zone = names, types, copy, zone
         # Clients read it in one message with the first row, as PostgreSQL sends it.
         self._signature = SIGNATURE if copy.format == "binary" else b""
 
@@ -39,7 +39,7 @@ class CopyRows:
             return self._binary_rows(frame)
         columns = zip(self._names, frame.schema.items(), self._types, strict=True)
         cells = [
-            self._cell(text_cell(exactly(name), dtype, type_name), is_forced=self._is_forced(shown))
+            self._cell(text_cell(exactly(name), dtype, type_name, self._zone), is_forced=self._is_forced(shown))
             for shown, (name, dtype), type_name in columns
         ]
         lines = frame.select(self._line(cells).alias("row"))

@@ -8,7 +8,10 @@ from typing import Final
 
 import polars as pl
 
+from query.expr.call_context import CallContext
 from query.expr.text_output import float_text
+from query.functions.zone_arithmetic import text_at_zone
+from query.pg.types import TEXT, PgType
 from storage.exactly import exactly
 
 TIMESTAMP: Final = "%Y-%m-%d %H:%M:%S%.f"
@@ -45,14 +48,17 @@ class Csv:
         return _harmless(text) if self._escape and type_name.removesuffix("[]") in TEXTS else text
 
 
-def value_text(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
-    """PostgreSQL's text of each value; null stays null. `type_name` is the PostgreSQL type."""
+def value_text(value: pl.Expr, dtype: pl.DataType, type_name: str, zone: str = "") -> pl.Expr:
+    """PostgreSQL's text of each value; null stays null. `type_name` is the PostgreSQL type, `zone` that of instants."""
     if isinstance(dtype, pl.List):
-        return _array_text(value, dtype, type_name)
+        return _array_text(value, dtype, type_name, zone)
     if isinstance(dtype, pl.Struct):
-        return _record_text(value, dtype)
+        return _record_text(value, dtype, zone)
     if isinstance(dtype, pl.Boolean):
         return pl.when(value).then(pl.lit("t")).when(~value).then(pl.lit("f"))
+    if isinstance(dtype, pl.Datetime) and dtype.time_zone and zone:
+        moment = PgType("timestamptz", unit=dtype.time_unit)
+        return text_at_zone(CallContext((moment,), TEXT), value, zone, in_json=False)
     if isinstance(dtype, pl.Datetime):
         text = _trim(value.dt.strftime(TIMESTAMP))
         return pl.concat_str(text, pl.lit("+00")) if dtype.time_zone else text
@@ -63,10 +69,10 @@ def value_text(value: pl.Expr, dtype: pl.DataType, type_name: str) -> pl.Expr:
     return _float_text(value) if dtype.is_float() else value.cast(pl.String)
 
 
-def _array_text(value: pl.Expr, dtype: pl.List, type_name: str) -> pl.Expr:
+def _array_text(value: pl.Expr, dtype: pl.List, type_name: str, zone: str) -> pl.Expr:
     """`{a,"b c",NULL}`: PostgreSQL's array output, quoted where its input would need it."""
     inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
-    text = value_text(pl.element(), inner, type_name.removesuffix("[]"))
+    text = value_text(pl.element(), inner, type_name.removesuffix("[]"), zone)
     if isinstance(inner, pl.List):
         return _joined(value, text)
     special = text.str.contains(r'(?i)^$|^null$|[{}",\\\s]')
@@ -80,15 +86,15 @@ def _joined(value: pl.Expr, element: pl.Expr) -> pl.Expr:
     return pl.concat_str(pl.lit("{"), joined, pl.lit("}"))
 
 
-def _record_text(value: pl.Expr, dtype: pl.Struct) -> pl.Expr:
+def _record_text(value: pl.Expr, dtype: pl.Struct, zone: str) -> pl.Expr:
     """`(a,"b c",)`: PostgreSQL's composite output, with nothing for null."""
-    cells = [_record_cell(value.struct.field(field.name), field.dtype) for field in dtype.fields]
+    cells = [_record_cell(value.struct.field(field.name), field.dtype, zone) for field in dtype.fields]
     text = pl.concat_str(pl.lit("("), pl.concat_str(*cells, separator=","), pl.lit(")"))
     return pl.when(value.is_not_null()).then(text)
 
 
-def _record_cell(value: pl.Expr, dtype: object) -> pl.Expr:
-    text = value_text(value, dtype if isinstance(dtype, pl.DataType) else pl.String(), "")
+def _record_cell(value: pl.Expr, dtype: object, zone: str) -> pl.Expr:
+    text = value_text(value, dtype if isinstance(dtype, pl.DataType) else pl.String(), "", zone)
     special = text.str.contains(r'^$|[(),"\\\s]')
     escaped = text.str.replace_all("\\", "\\\\", literal=True).str.replace_all('"', '""', literal=True)
     quoted = pl.when(special).then(pl.concat_str(pl.lit('"'), escaped, pl.lit('"'))).otherwise(text)

@@ -25,8 +25,8 @@ FEW_ROWS: Final = 64
 class DataRows:
     """DataRow messages. `binary` says which columns are; nothing: none of them, one value: it is that of all."""
 
-    def __init__(self, types: Sequence[str], binary: Sequence[bool]) -> None:
-        self._types = types
+    def __init__(self, types: Sequence[str], binary: Sequence[bool], zone: str = "") -> None:
+        self._types, self._zone = types, zone
         self._binary = list(binary) * len(types) if len(binary) == 1 else list(binary) or [False] * len(types)
 
     def begin(self) -> bytes:
@@ -34,9 +34,9 @@ class DataRows:
 
     def rows(self, frame: pl.DataFrame) -> bytes:
         if frame.height <= FEW_ROWS and frame.estimated_size() <= BLOCK_BYTES and not any(self._binary):
-            rows = [row_of_texts(b"D", row) for row in texts_of(frame, self._types).iter_rows()]
+            rows = [row_of_texts(b"D", row) for row in texts_of(frame, self._types, self._zone).iter_rows()]
             return block(b"".join(rows), len(rows))
-        return blocks(*rows_of_cells(b"D", cells_of(frame, self._types, self._binary)))
+        return blocks(*rows_of_cells(b"D", cells_of(frame, self._types, self._binary, self._zone)))
 
     def end(self) -> bytes:
         return b""

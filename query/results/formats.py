@@ -43,12 +43,17 @@ class Renderer(Protocol):
 
 
 def stream(
-    frame: pl.LazyFrame, columns: Sequence[ResultColumn], options: Options, emit: Callable[[bytes], None]
+    frame: pl.LazyFrame,
+    columns: Sequence[ResultColumn],
+    options: Options,
+    emit: Callable[[bytes], None],
+    zone: str = "",
 ) -> int | None:
     """Run `frame` and give its bytes to `emit`, in order, as they come; returns how many rows it has, if it knows.
 
-    `columns` describe the frame's, in order. What the plan raises while it runs passes through; whatever was
-    emitted before is then not a whole document.
+    `columns` describe the frame's, in order. Rows of the PostgreSQL protocol have instants in text on the clock of the
+    session's `zone` (nothing: UTC); HTTP's formats have them in UTC. What the plan raises while it runs passes through;
+    whatever was emitted before is then not a whole document.
     """
     if options.format is Format.PARQUET:
         sink = cast(IO[bytes], _Emitter(emit))
@@ -56,16 +61,16 @@ def stream(
         return None
     head = _ResultHead(emit)
     try:
-        count = _render(_renderer(options, columns, frame), partial(_stream_batches, frame), head)
+        count = _render(_renderer(options, columns, frame, zone), partial(_stream_batches, frame), head)
     except pl.exceptions.PanicException:
         if not head.drop():
             raise
-        count = _render(_renderer(options, columns, frame), partial(_in_memory, frame), head)
+        count = _render(_renderer(options, columns, frame, zone), partial(_in_memory, frame), head)
     head.release()
     return count
 
 
-def _renderer(options: Options, columns: Sequence[ResultColumn], frame: pl.LazyFrame) -> Renderer:
+def _renderer(options: Options, columns: Sequence[ResultColumn], frame: pl.LazyFrame, zone: str) -> Renderer:
     names, types = [column.name for column in columns], [column.type for column in columns]
     match options.format:
         case Format.JSON:
@@ -75,9 +80,9 @@ def _renderer(options: Options, columns: Sequence[ResultColumn], frame: pl.LazyF
         case Format.CSV:
             return csv_rows.Csv(names, types, escape_formulas=options.escape_formulas)
         case Format.DATA_ROWS:
-            return DataRows(types, options.binary)
+            return DataRows(types, options.binary, zone)
         case Format.COPY:
-            return CopyRows(names, types, options.copy or Copy())
+            return CopyRows(names, types, options.copy or Copy(), zone)
         case _:
             return ArrowStream(frame)
 

@@ -26,7 +26,7 @@ from tests.oracle.harness.corpus import Query
 from tests.oracle.harness.session import Session
 from tests.oracle.harness.subject import NOW, _collected
 
-QUERIES = [each for each in corpus.every_query() if not each.zone]
+QUERIES = corpus.every_query()
 # Kept apart by psycopg, and compared as texts elsewhere.
 NO_BINARY = {"record", "record[]", "unknown", "void"}
 # Types of texts that the engine has no name of its own for.
@@ -35,17 +35,17 @@ REFUSED = corpus.read_list(corpus.REFUSALS)
 WRONG = corpus.read_list(corpus.KNOWN_WRONG)
 
 
-def collected(session: Session, sql: str) -> tuple[list[str], pl.DataFrame]:
+def collected(session: Session, query: Query) -> tuple[list[str], pl.DataFrame]:
     """Types and rows of our answer."""
-    compiled = engine.prepare(parse(sql), session.subject._tables, now=NOW)
+    compiled = engine.prepare(parse(query.sql), session.subject._tables, now=NOW, zone=query.zone)
     return [field.type for field in compiled.fields], _collected(compiled.frame)
 
 
-def rendered(types: list[str], frame: pl.DataFrame, *, binary: bool) -> list[list[bytes | None]]:
-    """The cells of the rows as DataRow messages hold them."""
+def rendered(types: list[str], frame: pl.DataFrame, zone: str, *, binary: bool) -> list[list[bytes | None]]:
+    """The cells of the rows as DataRow messages hold them, in a session of the zone."""
     fields = [engine.ResultField(name, kind) for name, kind in zip(frame.columns, types, strict=True)]
     pieces: list[bytes] = []
-    formats.stream(frame.lazy(), fields, Options(Format.DATA_ROWS, binary=(binary,)), pieces.append)
+    formats.stream(frame.lazy(), fields, Options(Format.DATA_ROWS, binary=(binary,)), pieces.append, zone)
     return list(rows(b"".join(pieces)))
 
 
@@ -96,10 +96,10 @@ def ordered(found: list[list[object]], query: Query) -> list[str]:
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.id)
 def test_rows_are_written_as_postgresql_writes_them(session: Session, query: Query):
     """In text as there; in binary with the same values, as psycopg reads both."""
-    theirs = session.reference.run(query.sql)
+    theirs = session.reference.run(query.sql, query.zone, as_shown=True)
     try:
-        types, frame = collected(session, query.sql)
-        texts = rendered(types, frame, binary=False)
+        types, frame = collected(session, query)
+        texts = rendered(types, frame, query.zone, binary=False)
     except (WeirError, RowFault, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         pytest.skip("refused, or an error of the statement")
 
@@ -109,7 +109,7 @@ def test_rows_are_written_as_postgresql_writes_them(session: Session, query: Que
         assert as_texts(types) == as_texts(theirs.types)
         assert ordered(ours, query) == ordered(reference, query)
     if all(kind.count("[]") < 2 and kind not in NO_BINARY for kind in types):
-        binaries = rendered(types, frame, binary=True)
+        binaries = rendered(types, frame, query.zone, binary=True)
         transformer = Transformer()
         for text_row, binary_row in zip(texts, binaries, strict=True):
             for kind, text, binary in zip(types, text_row, binary_row, strict=True):

@@ -134,7 +134,7 @@ ENDLESS = (
     ("asked", "limit"), [(None, "15000ms"), (100.0, "15000ms"), (0.25, "250ms"), (0.0001, "1ms")], ids=str
 )
 def test_a_question_has_a_time_limit_that_a_session_can_only_shorten(asked: float | None, limit: str):
-    viewer = Viewer("rights", "ann", "weir", 1, "public", "tag", asked)
+    viewer = Viewer("rights", "ann", "weir", 1, "public", "UTC", "tag", asked)
 
     assert f"SET statement_timeout = '{limit}'" in viewer.prelude
 

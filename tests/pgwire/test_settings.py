@@ -17,7 +17,7 @@ def settings() -> SessionSettings:
     [
         ("TimeZone", "UTC", "UTC"),
         ("timezone", "GMT", "GMT"),
-        ("time zone", "Etc/UTC", "Etc/UTC"),
+        ("time zone", "europe/berlin", "Europe/Berlin"),
         ("DateStyle", "ISO", "ISO, MDY"),
         ("client_encoding", "utf-8", "UTF8"),
         ("extra_float_digits", "3", "3"),
@@ -37,7 +37,7 @@ def test_a_value_that_is_taken_is_shown(settings: SessionSettings, name: str, va
 @pytest.mark.parametrize(
     ("name", "value", "sqlstate"),
     [
-        ("TimeZone", "Europe/Berlin", "22023"),
+        ("TimeZone", "Europe/Atlantis", "22023"),
         ("DateStyle", "German", "22023"),
         ("IntervalStyle", "iso_8601", "22023"),
         ("client_encoding", "latin1", "22023"),
@@ -118,11 +118,18 @@ def test_a_savepoint_can_be_gone_back_to_twice(settings: SessionSettings):
 
 def test_reset_goes_back_to_what_the_client_began_with(settings: SessionSettings):
     settings.start({"application_name": "psql", "TimeZone": "Europe/Berlin"})
+    settings.set("TimeZone", "UTC")
     settings.set("application_name", "other")
 
-    settings.reset("application_name")
+    settings.reset()
 
     assert settings.show("application_name").value == "psql"
+    assert settings.reported()["TimeZone"] == "Europe/Berlin"
+
+
+def test_a_machines_zone_that_there_is_not_is_left_out(settings: SessionSettings):
+    settings.start({"TimeZone": "Europe/Atlantis"})
+
     assert settings.reported()["TimeZone"] == "UTC"
 
 

@@ -9,8 +9,8 @@ _NUMBERS: Final = (
     *("Y,YYY", "YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "IDDD", "ID", "IW", "I"),
     *("MM", "DDD", "DD", "D", "WW", "W", "CC", "J", "Q"),
 )
-"""Numbers. They and offsets mean the same in small letters, all of them small."""
-_OFFSETS: Final = ("TZH", "TZM", "OF")
+"""Numbers. They, offsets and FX mean the same in small letters, all of them small."""
+_OFFSETS: Final = ("TZH", "TZM", "OF", "FX")
 _CASED: Final = (
     *("A.M.", "a.m.", "P.M.", "p.m.", "AM", "am", "PM", "pm", "A.D.", "a.d.", "B.C.", "b.c.", "AD", "ad", "BC", "bc"),
     *("MONTH", "Month", "month", "MON", "Mon", "mon", "DAY", "Day", "day", "DY", "Dy", "dy", "RM", "rm", "TZ", "tz"),
@@ -26,18 +26,31 @@ _SUFFIXES: Final = ("TH", "th", "SP")
 _BY_LENGTH: Final = sorted(_MEANINGS, key=len, reverse=True)
 
 
+SPACES: Final = " \t\n\v\f\r"
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A field with its modifiers, or literal text (`field` empty)."""
+    """A field with its modifiers, or a character (`field` empty), which is a separator unless it is in quotes."""
 
     field: str
     text: str = ""
     fill: bool = True
     ordinal: str = ""
+    is_quoted: bool = False
+
+    @property
+    def is_separator(self) -> bool:
+        return not self.is_quoted and is_separator(self.text)
+
+
+def is_separator(letter: str) -> bool:
+    """Whether the character is ASCII, neither letter nor digit: a space, or printable."""
+    return letter in SPACES or ("!" <= letter <= "~" and not letter.isalnum())
 
 
 def tokens(template: str) -> list[Token]:
-    """The fields and literals of a template.
+    """The fields of a template, and the characters between them.
 
     >>> [token.field or token.text for token in tokens('YYYY"y"-MM')]
     ['YYYY', 'y', '-', 'MM']
@@ -47,7 +60,7 @@ def tokens(template: str) -> list[Token]:
     while position < len(template):
         if template[position] == '"':
             text, position = _quote(template, position + 1)
-            result.append(Token("", text))
+            result.extend(Token("", letter, is_quoted=True) for letter in text)
         elif template[position] == "\\" and template[position + 1 : position + 2] == '"':
             result.append(Token("", '"'))
             position += 2
@@ -58,8 +71,6 @@ def tokens(template: str) -> list[Token]:
             fill = fill and (_field(template, position + 2) or "").upper() not in _NAMED
             position += 2
             continue
-        elif template.startswith(("FX", "fx"), position):
-            raise ValueError(template[position : position + 2])
         else:
             field = _field(template, position)
             if field is None:

@@ -50,13 +50,13 @@ class Reference:
     def close(self) -> None:
         self._connection.close()
 
-    def run(self, query: str, zone: str = "") -> Outcome:
-        """PostgreSQL's answer, values as text; instants in UTC, whatever the zone."""
+    def run(self, query: str, zone: str = "", *, as_shown: bool = False) -> Outcome:
+        """PostgreSQL's answer, values as text; instants in UTC, whatever the zone, unless they are wanted as shown."""
         if zone:
             self._connection.execute("SELECT set_config('timezone', %s, false)", [zone])
         try:
             outcome = self._run(query)
-            return _in_utc(outcome) if zone and isinstance(outcome, Answer) else outcome
+            return _in_utc(outcome) if zone and isinstance(outcome, Answer) and not as_shown else outcome
         finally:
             if zone:
                 self._connection.execute("SET timezone = 'UTC'")
