@@ -179,12 +179,34 @@ def require_free_cluster(service: Service) -> None:
     assert ask(service, "SELECT count(*) > 0 AS is_free FROM app", "spark") == (200, [{"is_free": True}])
 
 
+class SteadyWork:
+    """Whether Spark has been at the same task for some seconds.
+
+    Between two stages Spark may start the next one for a plan that was ended meanwhile, and nothing ends that.
+    """
+
+    SECONDS = 4.0
+
+    def __init__(self, said: Callable[[], str]) -> None:
+        self._said = said
+        self._tasks = (0, 0)
+        self._since = time.monotonic()
+
+    def __call__(self) -> bool:
+        said = self._said()
+        tasks = said.count("TaskSetManager: Starting task"), said.count("TaskSetManager: Finished task")
+        if tasks != self._tasks:
+            self._tasks, self._since = tasks, time.monotonic()
+        return tasks[0] > tasks[1] and time.monotonic() - self._since > self.SECONDS
+
+
 @contextmanager
 def asked(service: Service, said: Callable[[], str]) -> Iterator[Future[tuple[int, Any]]]:
-    """The endless question, which Spark has begun to work at."""
+    """The endless question, at whose longest task Spark works."""
+    works = SteadyWork(said)
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(ask, service, ENDLESS, "spark")
-        wait_until(lambda: answer.done() or "Starting task" in said(), 120)
+        wait_until(lambda: answer.done() or works(), 120)
         assert not answer.done(), answer.result()
         yield answer
 
@@ -202,7 +224,7 @@ def test_a_query_past_its_deadline_ends_on_the_cluster_too(
     cluster: str, new_database: NewDatabase, tmp_path: Path
 ) -> None:
     with new_database() as url:
-        environment = service_environment(url) | {"WEIR_SPARK_URL": cluster, "WEIR_QUERY_TIMEOUT_SECONDS": "15"}
+        environment = service_environment(url) | {"WEIR_SPARK_URL": cluster, "WEIR_QUERY_TIMEOUT_SECONDS": "25"}
         service = Service(tmp_path, environment, workers=1).start()
         service.ingest("app", [event(number) for number in range(3000)]).raise_for_status()
 
