@@ -2,13 +2,16 @@
 
 A quotient of exact numbers is rounded to them, so that it equals what PostgreSQL would have, row by row.
 Source: numeric.c, select_div_scale.
+
+Each step is a column that the next ones use. One expression would hold each of them many times over, and Polars took
+15 ms to plan it, whatever the number of rows.
 """
 
 from typing import Final
 
 import polars as pl
 
-from query.expr.checked_arithmetic import power_of_ten, table
+from query.expr.checked_arithmetic import power_of_ten
 from query.pg.types import PgType
 
 SIGNIFICANT: Final = 16
@@ -17,7 +20,7 @@ BASE_DIGITS: Final = 4
 """PostgreSQL holds numerics in digits of base 10000, and means at least 16 decimal ones to be significant."""
 
 Operands = tuple[PgType, PgType]
-_MOST_DIGITS: Final = 38
+_POWERS: Final = pl.Series([10**digits for digits in range(39)], dtype=pl.Int128)
 
 
 def leading(digits: int, scale: int) -> tuple[int, int]:
@@ -33,66 +36,60 @@ def leading(digits: int, scale: int) -> tuple[int, int]:
     return (weight, aligned) if aligned else (0, 0)
 
 
-def _leading_of(value: pl.Expr, scale: int) -> tuple[pl.Expr, pl.Expr]:
-    """The same of a column."""
-    size, rest = value.abs(), -scale % BASE_DIGITS
-    lowest = -((scale + rest) // BASE_DIGITS)
-    places = range(lowest + (1 if rest else 0), (_MOST_DIGITS - scale) // BASE_DIGITS + 1)
-    weight, first = pl.lit(lowest, dtype=pl.Int64), size * power_of_ten(rest)
-    for place in places:
-        unit = power_of_ten(BASE_DIGITS * place + scale)
-        reaches = size >= unit
-        weight, first = (
-            pl.when(reaches).then(place).otherwise(weight),
-            pl.when(reaches).then(size // unit).otherwise(first),
-        )
-    return pl.when(size == 0).then(0).otherwise(weight), first
-
-
-def _known(constant: object, value: pl.Expr, scale: int) -> tuple[pl.Expr, pl.Expr]:
-    if not isinstance(constant, int):
-        return _leading_of(value, scale)
-    weight, first = leading(constant, scale)
-    return pl.lit(weight, dtype=pl.Int64), pl.lit(first, dtype=pl.Int128)
-
-
-def shown_digits(
-    dividend: pl.Expr, divisor: pl.Expr, pg_types: Operands, constants: tuple[object, object] = (None, None)
-) -> pl.Expr:
-    """Digits after the point of dividend / divisor: at least as many as either has. A value of a type that is not exact
-    has those that it needs."""
-    weight, first = _known(constants[0], dividend, pg_types[0].scale)
-    other_weight, other_first = _known(constants[1], divisor, pg_types[1].scale)
-    places = weight - other_weight - (first <= other_first).cast(pl.Int64)
-    fixed = max((pg_type.scale for pg_type in pg_types if pg_type.exact), default=0)
-    shown = (SIGNIFICANT - places * BASE_DIGITS).clip(fixed, None)
-    for value, pg_type in zip((dividend, divisor), pg_types, strict=True):
-        if not pg_type.exact:
-            rest = _power(pg_type.scale - shown, pg_type.scale)
-            shown = pl.when(value % rest == 0).then(shown).otherwise(pl.max_horizontal(shown, pl.lit(pg_type.scale)))
-    return shown
-
-
-def _power(exponent: pl.Expr, most: int) -> pl.Expr:
-    return table(exponent.clip(0, most), [10**each for each in range(most + 1)])
-
-
-def quotient_as_shown(
-    dividend: pl.Expr,
-    divisor: pl.Expr,
-    pg_types: Operands,
-    scale: int,
-    constants: tuple[object, object] = (None, None),
-) -> pl.Expr:
+def quotient_as_shown(dividend: pl.Expr, divisor: pl.Expr, pg_types: Operands, scale: int) -> pl.Expr:
     """dividend / divisor held with `scale` digits after the point, rounded to those that PostgreSQL shows of it.
 
-    Cut first: a quotient that was rounded to 22 digits would be rounded a second time. Null for a divisor of null.
+    Null for a divisor of null.
     """
-    a, b, unit = dividend.abs(), divisor.abs(), power_of_ten(scale - pg_types[0].scale + pg_types[1].scale)
-    whole, rest = a // b, (a % b) * unit
-    cut = whole * unit + rest // b
-    shown = shown_digits(dividend, divisor, pg_types, constants)
-    step = _power(scale - shown, scale)
+    operands = pl.struct(a=dividend, b=divisor)
+    return operands.map_batches(
+        lambda rows: _quotients(rows.struct.unnest(), pg_types, scale), return_dtype=pl.Int128, is_elementwise=True
+    )
+
+
+def _quotients(rows: pl.DataFrame, pg_types: Operands, scale: int) -> pl.Series:
+    """Of columns `a` and `b`. Cut first: a quotient that was rounded to 22 digits would be rounded a second time."""
+    a, b, x, y, rest, cut, step = map(pl.col, ("a", "b", "x", "y", "rest", "cut", "step"))
+    unit = power_of_ten(scale - pg_types[0].scale + pg_types[1].scale)
+    sizes = rows.with_columns(x=a.abs(), y=b.abs()).with_columns(rest=x % y * unit)
+    shown = _with_shown(sizes, pg_types).with_columns(
+        cut=x // y * unit + rest // y, step=_power(scale - pl.col("shown"))
+    )
     rounded = (cut + step // 2) // step * step
-    nearest = cut + ((rest % b) * 2 >= b).cast(pl.Int128)
-    return pl.when(shown < scale).then(rounded).otherwise(nearest) * dividend.sign() * divisor.sign()
+    nearest = cut + (rest % y * 2 >= y).cast(pl.Int128)
+    size = pl.when(pl.col("shown") < scale).then(rounded).otherwise(nearest)
+    return shown.select(size * a.sign() * b.sign()).to_series()
+
+
+def _with_shown(sizes: pl.DataFrame, pg_types: Operands) -> pl.DataFrame:
+    """With `shown`, the digits after the point of a / b, whose sizes are x and y: at least as many as either has. A
+    value of a type that is not exact has those that it needs."""
+    fixed = max((pg_type.scale for pg_type in pg_types if pg_type.exact), default=0)
+    places = pl.col("v") - pl.col("w") - (pl.col("x0") <= pl.col("y0")).cast(pl.Int64)
+    found = _with_leading(
+        _with_leading(sizes, "x", ("v", "x0"), pg_types[0].scale), "y", ("w", "y0"), pg_types[1].scale
+    )
+    found = found.with_columns(shown=(SIGNIFICANT - places * BASE_DIGITS).clip(fixed, None))
+    shown = pl.col("shown")
+    for name, pg_type in zip("ab", pg_types, strict=True):
+        if not pg_type.exact:
+            fits = pl.col(name) % _power(pg_type.scale - shown) == 0
+            found = found.with_columns(shown=pl.when(fits).then(shown).otherwise(shown.clip(pg_type.scale, None)))
+    return found
+
+
+def _with_leading(rows: pl.DataFrame, size: str, names: tuple[str, str], scale: int) -> pl.DataFrame:
+    """`leading` of the column `size`, in columns of these names."""
+    place, first = names
+    value = pl.col(size)
+    digits = value.cast(pl.String).str.len_bytes().cast(pl.Int64)
+    weight = pl.when(value == 0).then(0).otherwise((digits - 1 - scale) // BASE_DIGITS)
+    exponent = pl.col(place) * BASE_DIGITS + scale
+    return rows.with_columns(weight.alias(place)).with_columns(
+        (value // _power(exponent) * _power(-exponent)).alias(first)
+    )
+
+
+def _power(exponent: pl.Expr) -> pl.Expr:
+    """Ten to an exponent, or to 0 where that is less. For frames that are at hand: a scan would not stream it."""
+    return pl.lit(_POWERS).gather(exponent.clip(0, len(_POWERS) - 1).cast(pl.UInt32))

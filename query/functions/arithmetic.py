@@ -198,8 +198,7 @@ def _numeric_quotient(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl
         raise fault.unsupported("dividing by a numeric with so many digits", context.position, "round it first")
     room = (left.cast(pl.Float64) / right.cast(pl.Float64)).abs() >= 1.0e38 / 10.0**digits
     wide_rest = right.cast(pl.Float64).abs() >= 1.0e38 / 10.0**digits
-    operands, constants = (context.types[0], context.types[1]), (context.constant(0), context.constant(1))
-    quotient = quotient_as_shown(left, right, operands, context.result.scale, constants)
+    quotient = quotient_as_shown(left, right, (context.types[0], context.types[1]), context.result.scale)
     return context.fail_where(quotient, room | wide_rest, "numeric_range")
 
 
