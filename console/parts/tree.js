@@ -32,7 +32,7 @@ function Node({ name, value, act, isTime, zone }) {
       html`<button type="button" class="plain" title="Only rows with this value" aria-label=${`Include ${name}`} onClick=${() => act(name, value, "=")}>+</button>
         <button type="button" class="plain" title="No rows with this value" aria-label=${`Exclude ${name}`} onClick=${() => act(name, value, "!=")}>−</button>
         <button type="button" class="plain" title="As a column" aria-label=${`Show ${name} as a column`} onClick=${() => act(name, value, "column")}>▥</button>`}
-      <button type="button" class="plain" title="Copy" aria-label=${`Copy ${name}`} onClick=${() => copyText(formatValue(value))}>⧉</button>
+      <button type="button" class="plain" title="Copy" aria-label=${`Copy ${name}`} onClick=${() => copyText(formatValue(value))}><i class="copies"></i></button>
     </span>
   </div></li>`;
 }

@@ -30,6 +30,10 @@ def looks(services: Callable[[str], Service]) -> dict[str, str]:
     service.ingest(DATASET, events).raise_for_status()
     service.call("PUT", "/api/v1/role/console-looks", json=[{"privilege": "reader"}]).raise_for_status()
     service.call("POST", "/api/v1/user/console-looks", json=["console-looks"]).raise_for_status()
+    key = service.call(
+        "POST", "/api/console/v1/apikeys", json={"keyName": "fluent-bit-web-1", "roles": ["console-looks"]}
+    )
+    key.raise_for_status()
     target = {"name": "console looks", "type": "webhook", "endpoint": "https://hooks.example.com/weir"}
     service.call("POST", "/api/v1/targets", json=target).raise_for_status()
     over_time = f'SELECT p_timestamp AS at, level, took FROM "{DATASET}"'
@@ -77,7 +81,9 @@ def test_numbers_end_below_the_end_of_their_name(visit: Callable[..., Visit]):
     assert abs(name.evaluate(TEXT_END) - number.evaluate(TEXT_END)) < 2
 
 
-@pytest.mark.parametrize("view", ["access/users", "alerts/targets", f"explore?dataset={DATASET}&from=1h&view=patterns"])
+@pytest.mark.parametrize(
+    "view", ["access", "access/users", "alerts/targets", f"explore?dataset={DATASET}&from=1h&view=patterns"]
+)
 def test_buttons_of_a_table_are_in_sight_on_a_phone(visit: Callable[..., Visit], view: str):
     page = visit(viewport=PHONE).sign_in(path=f"/#/{view}")
     page.locator(".list-table .actions-cell button").first.wait_for()
@@ -87,6 +93,15 @@ def test_buttons_of_a_table_are_in_sight_on_a_phone(visit: Callable[..., Visit],
     )
 
     assert max(ends) <= PHONE["width"]
+
+
+def test_chosen_event_is_in_sight_on_a_phone(visit: Callable[..., Visit]):
+    """The rows fill the screen, and what is below them would not be found."""
+    page = visit(viewport=PHONE).sign_in(path=f"/#/explore?dataset={DATASET}&from=1h")
+    page.get_by_role("gridcell").first.click()
+    page.get_by_role("complementary", name="Event").wait_for()
+
+    assert bottom(page, "aside.detail") <= PHONE["height"]
 
 
 def test_wrapped_message_fits_a_phone(visit: Callable[..., Visit]):
