@@ -191,7 +191,7 @@ def require_hashable(pg_type: PgType, position: int | None) -> None:
 
 
 def cast(value: Scalar, type_name: TypeName, position: int | None, lenient: bool = False) -> Scalar:
-    """An explicit cast. Raises 42846 for a pair of types PostgreSQL has no cast for."""
+    """An explicit cast. Raises 42846 for a pair of types PostgreSQL has no cast for, UnsupportedSQL."""
     target = type_name.type
     if target.name in ("text", "bpchar"):
         value = shown_field(value)
@@ -209,6 +209,9 @@ def cast(value: Scalar, type_name: TypeName, position: int | None, lenient: bool
     if value.type.name in INTEGERS and target.name == "bytea":
         raise fault.unsupported("a cast of an integer to bytea", position)
     if not castable(value.type, target):
+        if target.name in ("text", "bpchar"):
+            # PostgreSQL writes the text of every type.
+            raise fault.unsupported(f"the text of {value.type.sql_name}", position)
         message = f"cannot cast type {value.type.sql_name} to {target.sql_name}"
         raise fault.invalid(fault.CANNOT_COERCE, message, position)
     if target.name == "numeric" and type_name.modifiers:

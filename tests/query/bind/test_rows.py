@@ -33,6 +33,14 @@ def test_row_of_an_outer_join_is_refused() -> None:
         rows("SELECT count(b) FROM t a LEFT JOIN t b ON a.id = b.id + 1")
 
 
+@pytest.mark.parametrize("value", ["ROW(1, 'a')", "t"])
+@pytest.mark.parametrize("target", ["text", "varchar"])
+def test_text_of_a_row_is_refused_and_not_called_invalid(value: str, target: str) -> None:
+    """PostgreSQL writes `(1,a)`: "Composite Type Input and Output Syntax"."""
+    with pytest.raises(UnsupportedSQL):
+        rows(f"SELECT {value}::{target} FROM t")
+
+
 def test_row_that_differs_by_null_alone_makes_not_in_unknown() -> None:
     assert rows("SELECT (1, 'y') NOT IN (SELECT id, \"b c\" FROM t), (2, 'y') NOT IN (SELECT id, \"b c\" FROM t)") == [
         (True, None)
