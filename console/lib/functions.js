@@ -433,7 +433,7 @@ export const FUNCTIONS = [
   ["to_hex", "to_hex(int8)", "text", "Hexadecimal digits, two's complement."],
   ["to_json", "to_json(any)", "json", "The value as JSON."],
   ["to_jsonb", "to_jsonb(any)", "jsonb", "The value as JSON."],
-  ["to_number", "to_number(text, text!)", "numeric", "A number by template: FM, 0, 9, comma, G, point, D, S, MI, PR."],
+  ["to_number", "to_number(text, text!)", "numeric", "A number by template: FM, 0, 9, comma, G, point, D, S, MI, PL, SG, PR, L, TH and texts."],
   ["to_oct", "to_oct(int4)", "text", "Octal digits."],
   ["to_oct", "to_oct(int8)", "text", "Octal digits."],
   ["to_timestamp", "to_timestamp(float8)", "timestamptz", "The instant so many seconds after 1970."],

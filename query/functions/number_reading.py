@@ -7,6 +7,7 @@ NUM_numpart_from_char. How many digits after the point a result has depends on t
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import polars as pl
@@ -20,29 +21,79 @@ from query.pg.types import NUMERIC_DIGITS, numeric
 SCALE: Final = 14
 """Digits after the point that a result is held with."""
 DIGITS: Final = "to_number digits(text, text!)"
-_TEMPLATE: Final = re.compile(r"(FM)?(S(?!G))?([09G,]+)(?:([.D])([09]*))?(S|MI|PR)?$", re.IGNORECASE)
 _NO_PADDING: Final = "0123456789.,+-"
+_MARKS: Final = {
+    **dict.fromkeys("90", "9"),
+    **dict.fromkeys((",", "G"), ","),
+    **dict.fromkeys((".", "D"), "."),
+    **{"MI": "-", "PL": "+", "SG": "s", "TH": "hh", "L": "t", "S": "", "PR": "", "FM": ""},
+}
+"""What each pattern does to a text: reads a digit, a group separator, the point or a sign, or passes over something."""
+_PATTERN: Final = re.compile(
+    r'(?P<quoted>"(?:\\.|[^"\\])*"?)|(?P<lacking>EEEE|RN|SP|[VBC])|(?P<known>FM|MI|PL|PR|SG|TH|[09,.DGLS])|(?P<other>.)',
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """`marks` are those in order: 9, comma, point, M for MI. `whole` is the number of digits before the point."""
+    """`marks` are those of the patterns, in order. `whole`, `fraction`: digits before and after the point."""
 
     marks: str
     whole: int
     fraction: int
-    trimmed: bool
-    sign: str
+    names: frozenset[str]
+
+    @property
+    def is_trimmed(self) -> bool:
+        return "FM" in self.names
+
+    @property
+    def has_own_sign(self) -> bool:
+        """MI, PL and SG are signs with a place of their own."""
+        return not self.names.isdisjoint(("MI", "PL", "SG"))
 
 
 def _parse(text: str) -> _Template | None:
-    match = _TEMPLATE.match(text)
-    if match is None or (match[2] and match[6]):
-        return None
-    before, fraction, behind = match[3].upper().replace("G", ",").replace("0", "9"), match[5] or "", match[6] or ""
-    sign = "S" if match[2] else behind.upper()
-    marks = before + ("." if match[4] else "") + "9" * len(fraction) + ("M" if sign == "MI" else "")
-    return _Template(marks, before.count("9"), len(fraction), bool(match[1]), sign)
+    """None: we lack a pattern. Raises 42601 as NUMDesc_prepare does."""
+    marks = ""
+    names: list[str] = []
+    for match in _PATTERN.finditer(text):
+        if match["lacking"] or "\\" in match[0]:
+            return None
+        if match["known"]:
+            name = match[0].upper()
+            _require_together(name, names)
+            names.append(name)
+            marks += _MARKS[name]
+        else:
+            marks += "x" * len(match[0].strip('"') if match["quoted"] else match[0])
+    before, point, behind = marks.partition(".")
+    if point:
+        # PostgreSQL passes over TH in templates of whole numbers only.
+        marks = marks.replace("hh", "")
+    return _Template(marks, before.count("9"), behind.count("9"), frozenset(names))
+
+
+def _require_together(name: str, before: list[str]) -> None:
+    """Raises BadLiteral for a pattern that may not stand behind these."""
+    own_signs = [each for each in before if each in ("MI", "PL", "SG", "PR")]
+    if name in "90" and "PR" in before:
+        raise _bad_template(f'"{name}" must be ahead of "PR"')
+    if name in (".", "D") and ("." in before or "D" in before):
+        raise _bad_template("multiple decimal points")
+    if name == "S" and ("S" in before or own_signs):
+        raise _bad_template(
+            'cannot use "S" twice' if "S" in before else 'cannot use "S" and "PL"/"MI"/"SG"/"PR" together'
+        )
+    if name in ("MI", "PL", "SG") and "S" in before:
+        raise _bad_template(f'cannot use "S" and "{name}" together')
+    if name == "PR" and ("S" in before or {"MI", "PL", "SG"}.intersection(before)):
+        raise _bad_template('cannot use "PR" and "S"/"PL"/"MI"/"SG" together')
+
+
+def _bad_template(message: str) -> BadLiteral:
+    return BadLiteral(fault.SYNTAX_ERROR, message)
 
 
 @dataclass(slots=True)
@@ -80,16 +131,19 @@ class ReadNumber:
         return self.place >= len(self.text)
 
     def _take(self, mark: str) -> bool:
-        """Whether this mark of the template passes over a character."""
+        """Whether this mark of the template passes over a character that it has not passed over itself."""
+        letter = self.text[self.place]
         if mark == ",":
-            return not self.template.trimmed and self.text[self.place] == ","
-        if mark != "M":
+            return not self.template.is_trimmed and letter == ","
+        if mark in "9.":
             self._part(mark)
             return True
-        if self.text[self.place] == "-":
-            self.sign = "-"
+        if mark == "x":
             return True
-        if self.text[self.place] not in _NO_PADDING:
+        if mark not in "th" and letter in ("+-" if mark == "s" else mark):
+            self.sign = letter
+            return True
+        if letter not in _NO_PADDING:
             self.place += 1
         return False
 
@@ -116,23 +170,23 @@ class ReadNumber:
         if self.sign or mark == "." or self.whole or self.fraction:
             return
         letter = self.text[self.place]
-        if letter in "-+" or (letter == "<" and self.template.sign == "PR"):
+        if letter in "-+" or (letter == "<" and "PR" in self.template.names):
             self.sign = "+" if letter == "+" else "-"
             self.place += 1
 
     def _sign_behind(self, taken: bool) -> None:
         if self.sign or not (self.whole or self.fraction):
             return
-        if self.template.sign == "S" and taken and self.text[self.place + 1 : self.place + 2] in ("-", "+"):
+        if "S" in self.template.names and taken and self.text[self.place + 1 : self.place + 2] in ("-", "+"):
             self.place += 1
             self.sign = self.text[self.place]
-        elif self.template.sign == "MI" and not taken and self.text[self.place] in "-+":
+        elif self.template.has_own_sign and not taken and self.text[self.place] in "-+":
             self.sign = self.text[self.place]
 
 
 @define(
     "to_number(text, text!) -> numeric",
-    "A number by template: FM, 0, 9, comma, G, point, D, S, MI, PR.",
+    "A number by template: FM, 0, 9, comma, G, point, D, S, MI, PL, SG, PR, L, TH and texts.",
     family="Formatting",
     result=lambda types: numeric(SCALE, exact=False),
 )
@@ -150,14 +204,17 @@ def _reading(context: CallContext, value: pl.Expr, template: object, part: Calla
         return pl.lit(None, dtype=context.result.polars)
     read = number_reader(str(template))
     if read is None:
-        hint = "use FM, 0, 9, comma, point, S, MI, PR"
+        hint = "use FM, 0, 9, comma, point, S, MI, PL, SG, PR, L, TH and texts"
         raise fault.unsupported(f"number template {template}", context.position, hint)
     return context.rowwise(lambda text: part(read(text)), value)
 
 
 def number_reader(template: str) -> Callable[[str], ReadNumber] | None:
     """What reads numbers by the template, and raises BadLiteral and UnsupportedLiteral; None: we lack the template."""
-    form = _parse(template)
+    try:
+        form = _parse(template)
+    except BadLiteral as error:
+        return partial(_refuse, error)
     if form is None or form.fraction > SCALE or form.whole > NUMERIC_DIGITS - SCALE:
         return None
 
@@ -167,3 +224,8 @@ def number_reader(template: str) -> Callable[[str], ReadNumber] | None:
         return ReadNumber(text, form).read()
 
     return read
+
+
+def _refuse(error: BadLiteral, text: str) -> ReadNumber:
+    """A bad template is an error of the rows that have a text, of which there may be none."""
+    raise error

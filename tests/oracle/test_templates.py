@@ -162,8 +162,13 @@ def _number_template(random: Random) -> str:
     whole = "".join(random.choice("9990,G") for _ in range(random.randint(1, 6)))
     fraction = random.choice(".D") + "".join(random.choice("90") for _ in range(random.randint(0, 3)))
     body = whole + (fraction if random.random() < 0.6 else "")
-    modifier = random.choice(("", "", "", "FM"))
-    # Before a G, S would be the SG that to_number is refused with.
-    if random.random() < 0.2 and not body.startswith("G"):
-        return f"{modifier}S{body}"
-    return modifier + body + random.choice(("", "", "S", "MI", "PR"))
+    if random.random() < 0.3:
+        at = random.randint(0, len(body))
+        body = (
+            body[:at] + random.choice(("L", "TH", "PL", "SG", "mi", "$", " ", '"ab"', "%", "S", "PR", ".")) + body[at:]
+        )
+    before, behind = (
+        random.choice(("", "", "", "S", "L", "$", "SG", "PL")),
+        random.choice(("", "S", "MI", "PR", "PL", "SG", "TH")),
+    )
+    return random.choice(("", "", "", "FM")) + (before + body if random.random() < 0.5 else body + behind)
