@@ -18,6 +18,9 @@ _ALWAYS: Final = Scalars(may_fail=True)
 _WITHIN: Final = Scalars()
 # Of 64-bit integers: with these digits 10^9 of the largest sum up without an overflow, which would be an error.
 _WIDE: Final = "DECIMAL(28,0)"
+_LONG: Final = "DECIMAL(19,0)"
+_HALF: Final = 32
+"""Bits of half a 64-bit integer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,17 @@ def _wide_sum(call: AggregateCall, output: Field) -> Columns:
 
 
 def _summed(call: AggregateCall) -> Any:
-    value = messages.cast(_argument(call), _WIDE)
-    return messages.cast(messages.call("sum", value, is_distinct=call.distinct), types.SUMMED)
+    """The sum of integers. Of 64-bit ones that is a decimal, which Spark makes an object of for each row; the sums of
+    their halves are 64-bit integers, of up to 2^31 rows, beyond which Spark reports an overflow."""
+    value = _argument(call)
+    if call.args[0].type.name != "int8":
+        return messages.cast(messages.call("sum", value, is_distinct=call.distinct), types.SUMMED)
+    if call.distinct:
+        return messages.cast(messages.call("sum", messages.cast(value, _WIDE), is_distinct=True), types.SUMMED)
+    high = messages.call("sum", messages.call("shiftright", value, messages.literal(integer=_HALF)))
+    low = messages.call("sum", messages.call("&", value, messages.literal(long=2**_HALF - 1)))
+    shifted = messages.call("*", messages.cast(high, _LONG), messages.cast(messages.literal(long=2**_HALF), _LONG))
+    return messages.cast(messages.call("+", shifted, messages.cast(low, _LONG)), types.SUMMED)
 
 
 def _integer_mean(call: AggregateCall, output: Field) -> Columns:

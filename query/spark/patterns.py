@@ -4,8 +4,7 @@ Whether a text matches does not depend on which match is preferred, so that is a
 reads by other tables of letters, or may not come to an end of, is refused by name.
 """
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from query.pg.patterns import tree
@@ -17,27 +16,40 @@ _ASSERTIONS: Final = {"start": "\\A", "end": "\\z", "text_start": "\\A", "text_e
 _LAST_ASCII: Final = 0x7F
 
 
-def like(pattern: str, escape: str, *, ignore_case: bool = False) -> str:
-    r"""For whole texts, as LIKE matches them. Raises NotOnCluster.
+def like(pattern: str, escape: str) -> str:
+    r"""For Spark's LIKE, whose escape character is a backslash before nothing but these three. Raises NotOnCluster.
 
-    >>> like("a%b_", "\\")
-    '(?s)\\Aa.*b.\\z'
+    >>> like("a!%b%", "!"), like("a\\b_", "")
+    ('a\\%b%', 'a\\\\b_')
     """
-    found, at = [], 0
-    while at < len(pattern):
-        letter = pattern[at]
-        if letter == escape:
-            at += 1
-            if at == len(pattern):
-                raise NotOnCluster("a LIKE pattern that ends with its escape character")
-            letter = pattern[at]
-        elif letter in "%_":
-            found.append(".*" if letter == "%" else ".")
-            at += 1
+    return "".join(
+        letter if is_wild else f"\\{letter}" if letter in "%_\\" else letter
+        for letter, is_wild in _like_parts(pattern, escape)
+    )
+
+
+def like_in_any_case(pattern: str, escape: str) -> str:
+    r"""A regular expression for whole texts, as ILIKE matches them. Raises NotOnCluster.
+
+    >>> like_in_any_case("1%2_", "\\")
+    '(?s)\\A1.*2.\\z'
+    """
+    wild = {"%": ".*", "_": "."}
+    parts = (wild[letter] if is_wild else either_case(letter) for letter, is_wild in _like_parts(pattern, escape))
+    return "(?s)\\A" + "".join(parts) + "\\z"
+
+
+def _like_parts(pattern: str, escape: str) -> Iterator[tuple[str, bool]]:
+    """The characters of a pattern, and whether each is a wildcard."""
+    letters = iter(pattern)
+    for letter in letters:
+        if letter != escape:
+            yield letter, letter in "%_"
             continue
-        found.append(either_case(letter) if ignore_case else re.escape(letter))
-        at += 1
-    return "(?s)\\A" + "".join(found) + "\\z"
+        escaped = next(letters, None)
+        if escaped is None:
+            raise NotOnCluster("a LIKE pattern that ends with its escape character")
+        yield escaped, False
 
 
 def similar_to(pattern: str, escape: str) -> str:

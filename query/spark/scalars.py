@@ -172,8 +172,8 @@ _CASTS: Final[dict[tuple[str, str], Callable[[Scalars, Scalar], Any]]] = {
 _ARITHMETIC: Final = {"+": "+", "-": "-", "*": "*", "/": "div", "%": "%", "mod": "%"}
 
 
-def _found(pattern: Callable[..., str], **options: object) -> Callable[["Scalars", Call], Any]:
-    """Whether a text matches a constant pattern, which `pattern` makes Java's expression of."""
+def _found(pattern: Callable[..., str], by: str = "rlike", **options: object) -> Callable[["Scalars", Call], Any]:
+    """Whether a text matches a constant pattern, which `pattern` makes one of that Spark's function `by` takes."""
 
     def build(scalars: Scalars, scalar: Call) -> Any:
         value, *given = scalar.args
@@ -182,9 +182,7 @@ def _found(pattern: Callable[..., str], **options: object) -> Callable[["Scalars
         texts = [each.value for each in given if isinstance(each, Constant)]
         if None in texts:
             return messages.null("BOOLEAN")
-        return messages.call(
-            "rlike", scalars.lower(value), messages.literal(string=pattern(*map(str, texts), **options))
-        )
+        return messages.call(by, scalars.lower(value), messages.literal(string=pattern(*map(str, texts), **options)))
 
     return build
 
@@ -230,8 +228,9 @@ def _begins(scalars: Scalars, scalar: Call) -> Any:
 
 
 _FUNCTIONS: Final[dict[str, Callable[[Scalars, Call], Any]]] = {
-    "~~(text, text!, text!)": _found(patterns.like),
-    "~~*(text, text!, text!)": _found(patterns.like, ignore_case=True),
+    # Spark looks for the beginning, the end or a part instead, where the pattern is no more than that.
+    "~~(text, text!, text!)": _found(patterns.like, by="like"),
+    "~~*(text, text!, text!)": _found(patterns.like_in_any_case),
     "similar to(text, text!, text!)": _found(patterns.similar_to),
     "~(text, text!)": _found(patterns.regex),
     "regexp_like(text, text!)": _found(patterns.regex),

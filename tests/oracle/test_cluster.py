@@ -69,6 +69,13 @@ EDGES = (
     "SELECT min(b::int), max((i2 > 1)::int), bit_xor(i4), bit_and(i8) FILTER (WHERE b), bit_or(i2) FROM scalars",
     "SELECT e.id, (SELECT count(*) FROM scalars x WHERE x.f = e.f), (SELECT max(s) FROM edge) FROM scalars e",
     "SELECT count(*) FROM scalars e WHERE (SELECT max(x.s) FROM scalars x WHERE x.b = e.b) > s",
+    "SELECT b, sum(i8), sum(i8) FILTER (WHERE i8 < 0), sum(DISTINCT i8), avg(i8 % 1000), sum(i8) FILTER (WHERE i8 IS NULL), "
+    "sum(i4), avg(i2) FROM scalars GROUP BY b",
+    "SELECT i4 > 0, sum(CASE WHEN id % 2 = 0 THEN 9223372036854775807 ELSE -9223372036854775807 - 1 END), "
+    "sum(-9223372036854775807 - 1), sum(9223372036854775807), sum(4294967296), sum(-1::int8) FROM scalars GROUP BY 1",
+    "SELECT s LIKE 'a%', s LIKE '%a', s LIKE '%a%', s LIKE '_', s LIKE '%', s LIKE '', s NOT LIKE '%_%_%', "
+    "s LIKE '%!%%' ESCAPE '!', s LIKE '%\\_%', s LIKE 'a!b%' ESCAPE '!', s LIKE '%é_', s LIKE '%.%', s LIKE '%\\\\%', "
+    "s LIKE '\\a%' ESCAPE '', count(*) FROM scalars GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14",
     "SELECT count(DISTINCT (b, i4)), array_agg(DISTINCT i4), string_agg(DISTINCT s, '' ORDER BY s) FROM scalars",
     "SELECT id FROM scalars WHERE i8 NOT IN (SELECT i4 FROM scalars WHERE i4 > 1000) ORDER BY id LIMIT 99",
     "SELECT id FROM scalars WHERE f >= ALL (SELECT f FROM edge WHERE f > 0)",
