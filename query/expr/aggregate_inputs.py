@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from query.expr.checked_arithmetic import LARGEST
 from query.expr.equality import once
 from query.expr.quotient_digits import quotient_as_shown
+from query.expr.row_errors import fail_where
 from query.expr.sort_keys import sort_key
-from query.pg.types import NUMERIC, PgType
+from query.pg.types import NUMERIC, NUMERIC_DIGITS, PgType
 from query.plan.tree import AggregateCall, Field, Scalar
 
 Compute = Callable[[Scalar, pl.Expr | None], pl.Expr]
@@ -61,7 +63,13 @@ class AggregateInputs:
         return once(value, self.call.args[index].type) if self.call.distinct else value
 
 
-def mean(total: pl.Expr, count: pl.Expr, summed: PgType, scale: int) -> pl.Expr:
-    """total / count held with `scale` digits, rounded to those that PostgreSQL shows; null for a count of 0."""
+def mean(
+    total: pl.Expr, count: pl.Expr, summed: PgType, scale: int, size: pl.Expr | None = None, position: int | None = None
+) -> pl.Expr:
+    """total / count held with `scale` digits, rounded to those that PostgreSQL shows; null for a count of 0. `size` is
+    about the total where that may have wrapped around. Fails on a row whose mean has more digits than a number has."""
     divisor = pl.when(count > 0).then(count.cast(pl.Int128))
-    return quotient_as_shown(total, divisor, (summed, NUMERIC), scale)
+    size = (total.cast(pl.Float64) if size is None else size).abs()
+    beyond = (size / count.cast(pl.Float64) >= 10.0 ** (NUMERIC_DIGITS - scale + summed.scale)) | (size >= LARGEST)
+    average = quotient_as_shown(total, divisor, (summed, NUMERIC), scale)
+    return fail_where(average, (count > 0) & beyond, "numeric_range", position)

@@ -11,7 +11,7 @@ from query.expr.equality import match_key
 from query.expr.row_errors import fail_where
 from query.expr.sort_keys import sort_key
 from query.functions.registry import aggregate
-from query.pg.types import AVERAGE_SCALE, INTEGERS, NUMERIC_DIGITS, PgType, is_keyed, numeric
+from query.pg.types import AVERAGE_SCALE, INTEGERS, PgType, is_keyed, numeric
 
 _SUM: Final = "Sum; NULL for no values."
 _MEAN: Final = "Mean; NULL for no values."
@@ -106,40 +106,26 @@ def _float_mean(inputs: AggregateInputs) -> Plan:
     return Plan((column.cast(pl.Float64),), (mean,), pl.col(inputs.output.id), sql)
 
 
-@aggregate("avg(int2) -> numeric; avg(int4) -> numeric", _MEAN, result=_average)
-def _small_mean(inputs: AggregateInputs) -> Plan:
+@aggregate("avg(int2) -> numeric; avg(int4) -> numeric; avg(int8) -> numeric", _MEAN, result=_average)
+def _integer_mean(inputs: AggregateInputs) -> Plan:
     return _exact_mean(inputs)
-
-
-@aggregate("avg(int8) -> numeric", _MEAN, result=_average)
-def _wide_mean(inputs: AggregateInputs) -> Plan:
-    return _with_range_error(inputs, _exact_mean(inputs), pl.col(inputs.name("s")).cast(pl.Float64))
 
 
 @aggregate("avg(numeric) -> numeric", _MEAN, result=_average)
 def _numeric_mean(inputs: AggregateInputs) -> Plan:
-    plan, (size, text) = _exact_mean(inputs), _size(inputs)
-    plan = Plan(plan.columns, (*plan.aggregates, size), plan.result, (*plan.sql, text) if plan.sql else ())
-    return _with_range_error(inputs, plan, pl.col(inputs.name("f")))
+    size, text = _size(inputs)
+    plan = _exact_mean(inputs, pl.col(inputs.name("f")))
+    return Plan(plan.columns, (*plan.aggregates, size), plan.result, (*plan.sql, text) if plan.sql else ())
 
 
-def _exact_mean(inputs: AggregateInputs) -> Plan:
-    """The exact sum divided by the number of values."""
+def _exact_mean(inputs: AggregateInputs, size: pl.Expr | None = None) -> Plan:
+    """The exact sum divided by the number of values; `size` is about the sum, where that may wrap around."""
     name, total, count = inputs.name("a0"), inputs.name("s"), inputs.name("n")
     column, value = inputs.column(), inputs.values()
     aggregates = (value.sum().alias(total), value.count().cast(pl.Int64).alias(count))
     sql = () if inputs.call.distinct else (f'SUM("{name}") AS "{total}"', f'COUNT("{name}") AS "{count}"')
-    result = mean(pl.col(total).cast(pl.Int128), pl.col(count), inputs.type, inputs.output.type.scale)
+    result = mean(pl.col(total).cast(pl.Int128), pl.col(count), inputs.type, inputs.output.type.scale, size)
     return Plan((column.cast(pl.Int128),), aggregates, result, sql)
-
-
-def _with_range_error(inputs: AggregateInputs, plan: Plan, total: pl.Expr) -> Plan:
-    """The plan of a mean, with an error for one of more digits than a number has; `total` is about the sum."""
-    count = pl.col(inputs.name("n"))
-    most = 10.0 ** (NUMERIC_DIGITS - inputs.output.type.scale + inputs.type.scale)
-    beyond = (total.abs() / count.cast(pl.Float64) >= most) | (total.abs() >= LARGEST)
-    result = fail_where(plan.result, (count > 0) & beyond, "numeric_range", None)
-    return Plan(plan.columns, plan.aggregates, result, plan.sql)
 
 
 @aggregate(_forms("min", *_ORDERED), _SMALLEST, result=_argument)

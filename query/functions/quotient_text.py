@@ -39,15 +39,16 @@ def numeric_text(context: CallContext, value: pl.Expr, digits: pl.Expr) -> pl.Ex
 def shown_quotient(dividend: tuple[int, int], divisor: tuple[int, int]) -> str:
     """a / b as PostgreSQL shows it, each given by its digits and how many of them are after the point.
 
-    >>> shown_quotient((10, 0), (3, 0)), shown_quotient((1, 0), (1, 0))
-    ('3.3333333333333333', '1.00000000000000000000')
+    >>> shown_quotient((10, 0), (3, 0)), shown_quotient((1, 0), (1, 0)), shown_quotient((10**17, 0), (7, 0))
+    ('3.3333333333333333', '1.00000000000000000000', '14285714285714286')
     """
     scale = shown_scale(dividend, divisor)
     shift = scale - dividend[1] + divisor[1]
     above, below = abs(dividend[0]) * 10 ** max(shift, 0), abs(divisor[0]) * 10 ** max(-shift, 0)
     digits = str((2 * above + below) // (2 * below)).zfill(scale + 1)
     negative = (dividend[0] < 0) != (divisor[0] < 0) and digits.strip("0")
-    return f"{'-' if negative else ''}{digits[: len(digits) - scale]}.{digits[len(digits) - scale :]}"
+    whole, fraction = digits[: len(digits) - scale], digits[len(digits) - scale :]
+    return f"{'-' if negative else ''}{whole}{'.' if fraction else ''}{fraction}"
 
 
 def shown_scale(dividend: tuple[int, int], divisor: tuple[int, int]) -> int:

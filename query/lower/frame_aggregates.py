@@ -84,7 +84,7 @@ def _exact(frame: pl.LazyFrame, call: WindowCall, output: Field) -> pl.LazyFrame
         total = fail_where(total, size.abs() >= LARGEST, "numeric_range", call.position)
     if call.function == "sum":
         return frame.with_columns(pl.when(count > 0).then(total).cast(call.type.polars).alias(output.id))
-    average = mean(total, count, call.args[0].type, call.type.scale)
+    average = mean(total, count, call.args[0].type, call.type.scale, position=call.position)
     return frame.with_columns(average.alias(output.id))
 
 

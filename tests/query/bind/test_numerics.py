@@ -52,6 +52,18 @@ def test_sum_beyond_128_bits_is_refused(total: str) -> None:
     assert isinstance(translate(raised.value), UnsupportedSQL)
 
 
+@pytest.mark.parametrize("mean", ["avg(x)", "avg(x) OVER ()", "avg(x) OVER (ORDER BY x ROWS 2 PRECEDING)"])
+def test_mean_of_more_digits_than_a_number_has_is_refused(mean: str) -> None:
+    """19 digits and 20 after the point: the mean over a frame was another number."""
+    table = {"t": pl.LazyFrame({"x": [2**63 - 1, 2**63 - 2]})}
+    plan = compile(f"SELECT {mean} FROM t", table, now=NOW)
+
+    with pytest.raises(pl.exceptions.PolarsError) as raised:
+        plan.collect()
+
+    assert isinstance(translate(raised.value), UnsupportedSQL)
+
+
 def test_running_sum_beyond_128_bits_is_refused() -> None:
     table = {"t": pl.LazyFrame({"x": pl.Series(["9" * 38] * 4, dtype=pl.Decimal(38, 0))})}
     plan = compile("SELECT sum(x) OVER (ORDER BY x ROWS 2 PRECEDING) FROM t", table, now=NOW)
