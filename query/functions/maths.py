@@ -1,8 +1,9 @@
 """Mathematical functions."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
+from functools import partial
 from typing import Final
 
 import polars as pl
@@ -20,6 +21,7 @@ from query.expr.checked_arithmetic import (
 )
 from query.expr.row_errors import declare_row_error, row_fault
 from query.functions.registry import define
+from query.pg.significant_digits import exponential_digits, logarithm_digits, root_digits
 from query.pg.types import FLOATS, INTEGER_LIMITS, NUMERIC_DIGITS, PgType, numeric
 
 declare_row_error("negative_sqrt", fault.INVALID_POWER_ARGUMENT, "cannot take square root of a negative number")
@@ -155,25 +157,41 @@ _LEAST: Final = Decimal("0.0001")
 """PostgreSQL shows 16 significant digits of a result below one, so of a smaller one more than we keep."""
 
 
-def _decimal(context: CallContext, function: Callable[..., Decimal], *values: pl.Expr) -> pl.Expr:
-    """A function of Decimals over numeric columns."""
+def _decimal(
+    context: CallContext, function: Callable[..., Decimal], *values: pl.Expr, digits: Callable[..., int] | None = None
+) -> pl.Expr:
+    """A function of Decimals over numeric columns, whose results have `digits` after the point where that is known."""
     scales = [pg_type.scale for pg_type in context.types]
-    target = context.result.scale
 
     def over(*unscaled: int) -> int:
         with localcontext() as arithmetic:
             arithmetic.prec = 2 * NUMERIC_DIGITS
             numbers = [Decimal(number).scaleb(-scale) for number, scale in zip(unscaled, scales, strict=True)]
             exact = function(*numbers)
-            result = exact.scaleb(target)
-            if abs(result) >= Decimal(10) ** NUMERIC_DIGITS:
-                raise row_fault(fault.FEATURE_NOT_SUPPORTED, f"{_TOO_LONG} is not supported", context.position)
-            rounded = result.to_integral_value("ROUND_HALF_UP")
-            if rounded != result and abs(exact) < _LEAST:
-                raise row_fault(fault.FEATURE_NOT_SUPPORTED, f"{_TOO_SMALL} is not supported", context.position)
-            return int(rounded)
+            shown = _ROOT_SCALE if digits is None else max(digits(*numbers), *_own_digits(context, numbers), 0)
+            return _held(context, exact, shown, is_known=digits is not None)
 
     return context.rowwise(over, *values)
+
+
+def _own_digits(context: CallContext, numbers: Sequence[Decimal]) -> list[int]:
+    """Digits after the point that the arguments have; of a type that is not exact, those that each needs."""
+    return [
+        pg_type.scale if pg_type.exact else -int(number.normalize().as_tuple().exponent)
+        for pg_type, number in zip(context.types, numbers, strict=True)
+    ]
+
+
+def _held(context: CallContext, exact: Decimal, shown: int, *, is_known: bool) -> int:
+    """The number as it is held, rounded to the digits that are shown of it. Raises for one that cannot be held."""
+    target = context.result.scale
+    if abs(exact.scaleb(target)) >= Decimal(10) ** NUMERIC_DIGITS:
+        raise row_fault(fault.FEATURE_NOT_SUPPORTED, f"{_TOO_LONG} is not supported", context.position)
+    rounded = exact.quantize(Decimal(1).scaleb(-min(shown, target)), "ROUND_HALF_UP")
+    is_cut = shown > target if is_known else abs(exact) < _LEAST
+    if rounded != exact and is_cut:
+        raise row_fault(fault.FEATURE_NOT_SUPPORTED, f"{_TOO_SMALL} is not supported", context.position)
+    return int(rounded.scaleb(target))
 
 
 @define(
@@ -184,7 +202,9 @@ def _decimal(context: CallContext, function: Callable[..., Decimal], *values: pl
 )
 def sqrt(context: CallContext, value: pl.Expr) -> pl.Expr:
     value = context.fail_where(value, value < 0, "negative_sqrt")
-    return value.sqrt() if context.result.name == "float8" else _decimal(context, Decimal.sqrt, value)
+    return (
+        value.sqrt() if context.result.name == "float8" else _decimal(context, Decimal.sqrt, value, digits=root_digits)
+    )
 
 
 @define("cbrt(float8) -> float8; ||/(float8) -> float8", "Cube root.", family=_FAMILY)
@@ -197,7 +217,7 @@ def cbrt(context: CallContext, value: pl.Expr) -> pl.Expr:
 def exp(context: CallContext, value: pl.Expr) -> pl.Expr:
     if context.result.name == "float8":
         return without_underflow(context, checked_float(context, value.exp(), value), value.is_finite())
-    return _decimal(context, _decimal_exp, value)
+    return _decimal(context, _decimal_exp, value, digits=exponential_digits)
 
 
 def _decimal_exp(value: Decimal) -> Decimal:
@@ -212,7 +232,11 @@ def _positive(context: CallContext, value: pl.Expr) -> pl.Expr:
 @define("ln(numeric) -> numeric; ln(float8) -> float8", "Natural logarithm.", family=_FAMILY, result=_root)
 def ln(context: CallContext, value: pl.Expr) -> pl.Expr:
     value = _positive(context, value)
-    return value.log() if context.result.name == "float8" else _decimal(context, Decimal.ln, value)
+    return (
+        value.log()
+        if context.result.name == "float8"
+        else _decimal(context, Decimal.ln, value, digits=logarithm_digits)
+    )
 
 
 @define(
@@ -224,7 +248,7 @@ def ln(context: CallContext, value: pl.Expr) -> pl.Expr:
 def log(context: CallContext, value: pl.Expr) -> pl.Expr:
     value = _positive(context, value)
     if context.result.name == "numeric":
-        return _decimal(context, Decimal.log10, value)
+        return _decimal(context, Decimal.log10, value, digits=partial(logarithm_digits, base=Decimal(10)))
     # Polars divides logarithms: 2.9999999999999996 for 1000. What is one digit off a whole number is that number.
     logarithm = value.log10()
     near = logarithm.round(0)
@@ -241,7 +265,7 @@ def log_base(context: CallContext, base: pl.Expr, value: pl.Expr) -> pl.Expr:
     both = base.is_not_null() & value.is_not_null()
     base, value = (_positive(context, pl.when(both).then(part)) for part in (base, value))
     base = context.fail_where(base, base == 10 ** context.types[0].scale, "division_by_zero")
-    return _decimal(context, lambda b, v: v.ln() / b.ln(), base, value)
+    return _decimal(context, lambda b, v: v.ln() / b.ln(), base, value, digits=lambda b, v: logarithm_digits(v, b))
 
 
 @define(

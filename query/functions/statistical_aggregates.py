@@ -11,10 +11,11 @@ from query.expr.aggregate_inputs import AggregateInputs
 from query.expr.aggregate_plans import Plan
 from query.expr.call_context import CallContext
 from query.expr.intervals import checked_interval
-from query.expr.row_errors import fail_where
+from query.expr.row_errors import declared_error, fail_where
+from query.functions.quotient_text import shown_scale
 from query.functions.registry import aggregate
 from query.pg.intervals import DAY
-from query.pg.types import INTEGERS, NUMERIC_DIGITS, numeric
+from query.pg.types import INTEGERS, NUMERIC_DIGITS, PgType, numeric
 
 _LARGEST_SQUARED: Final = 1.0e14
 """Beyond it the sum of the squares of many values could leave 128 bits."""
@@ -44,7 +45,6 @@ def _float_spread(inputs: AggregateInputs) -> Plan:
 def _exact_spread(inputs: AggregateInputs) -> Plan:
     """(n * sum(x * x) - sum(x) ** 2) / (n * (n - 1)), and its root, with every digit."""
     call, output, pg_type = inputs.call, inputs.output, inputs.type
-    scale = output.type.scale
     column, value = inputs.column(), inputs.values()
     population, root = call.function.endswith("_pop"), call.function.startswith("stddev")
     total, squares, count = map(inputs.name, ("s", "q", "n"))
@@ -58,17 +58,31 @@ def _exact_spread(inputs: AggregateInputs) -> Plan:
 
     def compute(n: int, s: int, q: int) -> int | None:
         divisor = n * n if population else n * (n - 1)
-        if divisor <= 0:
-            return None
-        with localcontext() as context:
-            context.prec = 2 * NUMERIC_DIGITS
-            variance = (Decimal(n * q - s * s) / Decimal(divisor)).scaleb(-2 * pg_type.scale)
-            result = variance.sqrt() if root else variance
-            return int(result.scaleb(scale).to_integral_value("ROUND_HALF_UP"))
+        return (
+            _spread(n * q - s * s, divisor, pg_type, output.type.scale, call.position, is_root=root)
+            if divisor > 0
+            else None
+        )
 
     context = CallContext((pg_type,), output.type, call.position)
     result = context.rowwise(compute, pl.col(count), pl.col(total), pl.col(squares))
     return Plan((column.cast(pl.Int128),), aggregates, result)
+
+
+def _spread(dividend: int, divisor: int, pg_type: PgType, scale: int, position: int | None, *, is_root: bool) -> int:
+    """The quotient or its root, held with `scale` digits after the point, rounded to those that PostgreSQL shows: the
+    root is that of the rounded quotient. Of a quotient below 1 it shows more than are held. Fails for one that has too
+    many. Source: numeric.c, numeric_stddev_internal."""
+    shown = shown_scale((dividend, 2 * pg_type.scale), (divisor, 0)) if dividend else 0
+    with localcontext() as context:
+        context.prec = 2 * NUMERIC_DIGITS
+        unit = Decimal(1).scaleb(-shown)
+        result = (Decimal(dividend).scaleb(-2 * pg_type.scale) / divisor).quantize(unit, "ROUND_HALF_UP")
+        result = result.sqrt().quantize(unit, "ROUND_HALF_UP") if is_root else result
+        held = result.scaleb(scale).to_integral_value("ROUND_HALF_UP")
+    if held >= 10**NUMERIC_DIGITS:
+        raise declared_error("numeric_range", position)
+    return int(held)
 
 
 @dataclass(frozen=True, slots=True)

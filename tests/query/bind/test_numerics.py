@@ -64,6 +64,16 @@ def test_mean_of_more_digits_than_a_number_has_is_refused(mean: str) -> None:
     assert isinstance(translate(raised.value), UnsupportedSQL)
 
 
+def test_variance_of_more_digits_than_a_number_has_is_refused() -> None:
+    """It was NULL."""
+    plan = compile("SELECT var_pop(x) FROM t", {"t": pl.LazyFrame({"x": [0, 9 * 10**13]})}, now=NOW)
+
+    with pytest.raises(pl.exceptions.PolarsError) as raised:
+        plan.collect()
+
+    assert isinstance(translate(raised.value), UnsupportedSQL)
+
+
 def test_running_sum_beyond_128_bits_is_refused() -> None:
     table = {"t": pl.LazyFrame({"x": pl.Series(["9" * 38] * 4, dtype=pl.Decimal(38, 0))})}
     plan = compile("SELECT sum(x) OVER (ORDER BY x ROWS 2 PRECEDING) FROM t", table, now=NOW)
