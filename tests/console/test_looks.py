@@ -30,10 +30,8 @@ def looks(services: Callable[[str], Service]) -> dict[str, str]:
     service.ingest(DATASET, events).raise_for_status()
     service.call("PUT", "/api/v1/role/console-looks", json=[{"privilege": "reader"}]).raise_for_status()
     service.call("POST", "/api/v1/user/console-looks", json=["console-looks"]).raise_for_status()
-    key = service.call(
-        "POST", "/api/console/v1/apikeys", json={"keyName": "fluent-bit-web-1", "roles": ["console-looks"]}
-    )
-    key.raise_for_status()
+    key = {"keyName": "fluent-bit-web-1", "roles": ["console-looks"], "expiresAt": "2099-12-31T23:59:59Z"}
+    service.call("POST", "/api/console/v1/apikeys", json=key).raise_for_status()
     target = {"name": "console looks", "type": "webhook", "endpoint": "https://hooks.example.com/weir"}
     service.call("POST", "/api/v1/targets", json=target).raise_for_status()
     over_time = f'SELECT p_timestamp AS at, level, took FROM "{DATASET}"'

@@ -26,7 +26,7 @@ export function Keys() {
           <thead><tr><th>Key</th><th class="spare">Secret</th><th>Roles</th><th class="spare">Made</th><th>Last used</th><th>Expires</th><th></th></tr></thead>
           <tbody>${data.keys.map(
             (key) => html`<tr key=${key.keyId}>
-              <td>${key.keyName}<div class="soft mono">${key.keyId}</div></td>
+              <td>${key.keyName}<div class="soft mono spare">${key.keyId}</div></td>
               <td class="mono spare">${key.apiKey}</td>
               <td>${key.roles.join(", ") || html`<span class="soft">none</span>`}</td>
               <td class="nowrap spare">${formatTime(key.createdAt, "local", false)}<div class="soft">by ${key.createdBy}</div></td>
