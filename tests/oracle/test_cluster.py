@@ -69,8 +69,8 @@ EDGES = (
     "SELECT min(b::int), max((i2 > 1)::int), bit_xor(i4), bit_and(i8) FILTER (WHERE b), bit_or(i2) FROM scalars",
     "SELECT e.id, (SELECT count(*) FROM scalars x WHERE x.f = e.f), (SELECT max(s) FROM edge) FROM scalars e",
     "SELECT count(*) FROM scalars e WHERE (SELECT max(x.s) FROM scalars x WHERE x.b = e.b) > s",
-    "SELECT b, sum(i8), sum(i8) FILTER (WHERE i8 < 0), sum(DISTINCT i8), avg(i8 % 1000), sum(i8) FILTER (WHERE i8 IS NULL), "
-    "sum(i4), avg(i2) FROM scalars GROUP BY b",
+    "SELECT b, sum(i8), sum(i8) FILTER (WHERE i8 < 0), sum(DISTINCT i8), avg(i8 % 1000), "
+    "sum(i8) FILTER (WHERE i8 IS NULL), sum(i4), avg(i2) FROM scalars GROUP BY b",
     "SELECT i4 > 0, sum(CASE WHEN id % 2 = 0 THEN 9223372036854775807 ELSE -9223372036854775807 - 1 END), "
     "sum(-9223372036854775807 - 1), sum(9223372036854775807), sum(4294967296), sum(-1::int8) FROM scalars GROUP BY 1",
     "SELECT s LIKE 'a%', s LIKE '%a', s LIKE '%a%', s LIKE '_', s LIKE '%', s LIKE '', s NOT LIKE '%_%_%', "
