@@ -1,5 +1,5 @@
 // Metrics: PromQL over a dataset of metrics, drawn.
-import { html, useEffect, useMemo, useState } from "../vendor/core.js";
+import { html, useMemo, useState } from "../vendor/core.js";
 import { Refused } from "../lib/api.js";
 import { datasets, loadColumns, loadDatasets } from "../lib/datasets.js";
 import { formatCount } from "../lib/format.js";
@@ -13,7 +13,7 @@ import { Select } from "../parts/controls.js";
 import { ResultChart } from "../parts/result_chart.js";
 import { HeatMap } from "../parts/chart.js";
 import { heat } from "../lib/series.js";
-import { Empty, Fault, Wait, useAsync } from "../parts/states.js";
+import { Empty, Fault, Wait, useAsync, useDraft } from "../parts/states.js";
 import { TimePicker, rangeOf, zoneOf } from "../parts/timepicker.js";
 
 const CHARTS = [["line", "Lines"], ["area", "Area"], ["stacked-bar", "Bars"], ["heatmap", "Heat map of buckets"], ["table", "Table"]];
@@ -36,12 +36,11 @@ function Page({ found }) {
   const { query } = route.value;
   const dataset = found.find((each) => each.name === query.dataset) ?? found[0];
   const [turn, setTurn] = useState(0);
-  const [text, setText] = useState(query.q ?? "");
+  const [text, setText] = useDraft(query.q ?? "");
   const [isAdding, setAdding] = useState(false);
   const range = useMemo(() => resolve(rangeOf(query)), [query.from, query.to, turn]);
   const zone = zoneOf(query);
   const chart = query.chart ?? "line";
-  useEffect(() => setText(query.q ?? ""), [query.q]);
   const names = useAsync((abort) => (range ? metricNames(dataset.name, range, abort) : []), [dataset.name]);
   const ask = (abort) => {
     if (!query.q || !range) return null;

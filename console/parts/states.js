@@ -75,3 +75,15 @@ export function useAction() {
   };
   return { ...state, act };
 }
+
+/** A text that people change, which begins again, before it is drawn, whenever what it came from does. */
+export function useDraft(from) {
+  const [, draw] = useState(0);
+  const draft = useRef({ from, text: from });
+  if (draft.current.from !== from) draft.current = { from, text: from };
+  const set = (text) => {
+    draft.current.text = text;
+    draw((old) => old + 1);
+  };
+  return [draft.current.text, set];
+}

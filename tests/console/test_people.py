@@ -162,3 +162,21 @@ def test_audit_shows_who_did_what(visit: Callable[..., Visit], service: Service)
     expect(page.locator(".grid-row")).to_have_count(1)
     expect(page.get_by_role("gridcell", name="role.put")).to_be_visible()
     expect(page.get_by_role("gridcell", name="console-audited")).to_be_visible()
+
+
+def test_what_is_typed_while_the_audit_loads_is_kept(visit: Callable[..., Visit], service: Service):
+    service.call("PUT", "/api/v1/role/console-typed", json=[{"privilege": "reader"}]).raise_for_status()
+    page, held = visit().sign_in(path="/#/"), []
+    page.route("**/api/v1/query*", lambda route: held.append(route))
+    page.evaluate("location.hash = '/access/audit'")
+    field = page.get_by_label("Who, what or whom")
+
+    field.press_sequentially("console-typed")
+    for each in held:
+        each.continue_()
+    page.unroute("**/api/v1/query*")
+    expect(page.locator(".grid-row").first).to_be_visible()
+
+    expect(field).to_have_value("console-typed")
+    field.press("Enter")
+    expect(page.locator(".grid-row")).to_have_count(1)

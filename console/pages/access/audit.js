@@ -11,6 +11,7 @@ const SPANS = [["1d", "Last day"], ["7d", "Last 7 days"], ["30d", "Last 30 days"
 
 export function Audit() {
   const [span, setSpan] = useState("7d");
+  const [typed, setTyped] = useState("");
   const [text, setText] = useState("");
   const pattern = literal(`%${text.replace(/[\\%_]/g, "\\$&")}%`);
   const where = text ? ` WHERE concat_ws(' ', actor_name, action, target) ILIKE ${pattern}` : "";
@@ -19,7 +20,7 @@ export function Audit() {
   const isMissing = error instanceof Refused && error.code === "dataset_not_found";
   return html`<div class="form">
       <${Select} label="When" value=${span} options=${SPANS} onChange=${setSpan} />
-      <${Field} label="Who, what or whom"><input type="search" value=${text} onChange=${(event) => setText(event.target.value)} /><//>
+      <${Field} label="Who, what or whom"><input type="search" value=${typed} onInput=${(event) => setTyped(event.target.value)} onChange=${(event) => setText(event.target.value)} /><//>
       <button type="button" onClick=${again}>Load again</button>
     </div>
     <${Wait} on=${busy} />

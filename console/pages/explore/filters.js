@@ -1,11 +1,11 @@
 // Filters: pills for who clicks, SQL for who writes. Both are the same condition, in the address.
-import { html, useEffect, useState } from "../../vendor/core.js";
+import { html, useState } from "../../vendor/core.js";
 import { get, post, remove } from "../../lib/api.js";
 import { readable } from "../../lib/format.js";
 import { lineAndColumn } from "../../lib/sql.js";
 import { OPERATORS, fromWhere, toSql, toWhere } from "../../lib/where.js";
 import { Dialog, Field, Pop, Select } from "../../parts/controls.js";
-import { Fault, Wait, useAction, useAsync } from "../../parts/states.js";
+import { Fault, Wait, useAction, useAsync, useDraft } from "../../parts/states.js";
 
 const NAMES = Object.fromEntries(OPERATORS);
 const VALUELESS = ["null", "present"];
@@ -42,8 +42,7 @@ export function Filters({ columns, where, setWhere, about, openSql }) {
 }
 
 function WhereInput({ where, setWhere }) {
-  const [text, setText] = useState(where);
-  useEffect(() => setText(where), [where]);
+  const [text, setText] = useDraft(where);
   const submit = (event) => {
     event.preventDefault();
     setWhere(text.trim());
