@@ -16,6 +16,7 @@ PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 800}
 WIDE = {"width": 1920, "height": 1080}
 LONG = "payment refused by the bank of the customer: " + "no answer within 5000 ms, " * 4
+UNBROKEN = "collector_of_the_production_cluster_in_frankfurt_01"
 # Where an element's text ends, whatever its padding.
 TEXT_END = (
     "each => { const r = document.createRange(); r.selectNodeContents(each); return r.getBoundingClientRect().right }"
@@ -32,6 +33,10 @@ def looks(services: Callable[[str], Service]) -> dict[str, str]:
     service.call("POST", "/api/v1/user/console-looks", json=["console-looks"]).raise_for_status()
     key = {"keyName": "fluent-bit-web-1", "roles": ["console-looks"], "expiresAt": "2099-12-31T23:59:59Z"}
     service.call("POST", "/api/console/v1/apikeys", json=key).raise_for_status()
+    service.call("PUT", f"/api/v1/role/{UNBROKEN}", json=[{"privilege": "reader"}]).raise_for_status()
+    service.call("POST", f"/api/v1/user/{UNBROKEN}", json=[UNBROKEN]).raise_for_status()
+    unbroken = {"keyName": UNBROKEN, "roles": [UNBROKEN]}
+    service.call("POST", "/api/console/v1/apikeys", json=unbroken).raise_for_status()
     target = {"name": "console looks", "type": "webhook", "endpoint": "https://hooks.example.com/weir"}
     service.call("POST", "/api/v1/targets", json=target).raise_for_status()
     over_time = f'SELECT p_timestamp AS at, level, took FROM "{DATASET}"'
