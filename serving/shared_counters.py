@@ -37,6 +37,8 @@ class _File(MmapedDict):
     """
 
     def __init__(self, path: Path) -> None:
+        if not path.exists() or path.stat().st_size == 0:
+            _make(path)
         with path.open("ab") as file:
             _allocate(file.fileno(), max(FILE_BYTES, file.tell()))
         super().__init__(str(path))
@@ -48,6 +50,19 @@ class _File(MmapedDict):
         self.read_value(key)
         at = self._positions[key]
         return memoryview(self._m)[at : at + 8].cast("d")
+
+
+def _make(path: Path) -> None:
+    """A file of no values, there with all its blocks or not at all: a reader fails on one without a header."""
+    fresh = path.with_suffix(".new")
+    try:
+        with fresh.open("wb") as file:
+            _allocate(file.fileno(), FILE_BYTES)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        raise
+    fresh.rename(path)
 
 
 def _allocate(descriptor: int, size: int) -> None:

@@ -25,13 +25,21 @@ for line in sys.stdin:
     print([line for line in shown if line.startswith("weir_refusals_total")], flush=True)
 """
 
+# What comes first in the process whose disk is full.
+FULL_DISK = """
+import errno, os
+def refuse(descriptor, offset, size):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+os.posix_fallocate = refuse
+"""
+
 
 class Worker:
-    """A process that shares its counters. `slot` is the one it got."""
+    """A process that shares its counters. `slot` is the one it got; `before` is what it runs first."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, before: str = "") -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROCESS, str(directory)],
+            [sys.executable, "-c", before + PROCESS, str(directory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -81,6 +89,20 @@ def test_counts_stay_when_a_file_grows(tmp_path: Path):
     assert """weir_refusals_total{code="overloaded"} 3.0""" in shown
     assert shown.count("} 2.0") == 1000
     assert (tmp_path / "counter_0.db").stat().st_size > 64 * 1024
+    first.kill()
+    second.kill()
+
+
+def test_a_file_that_found_no_room_is_in_no_readers_way(tmp_path: Path):
+    """It counts nothing, and the others' counts are shown. A limit of the kernel's stands for a full disk."""
+    first, second = Worker(tmp_path, FULL_DISK), Worker(tmp_path)
+
+    of_nobody = first.ask("count")
+    of_the_second = second.ask("count")
+
+    assert of_nobody == "[]"
+    assert of_the_second == first.ask("show") == """['weir_refusals_total{code="overloaded"} 1.0']"""
+    assert not list(tmp_path.glob("*_0.*")), "nothing half made"
     first.kill()
     second.kill()
 
