@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.block import Block
-from query.bind.fractions import bind_fraction, bind_hypothetical, checked_fraction
+from query.bind.fractions import bind_fraction, bind_hypothetical, checked_fraction, require_fraction
 from query.bind.operators import require_hashable, require_sortable
 from query.bind.type_resolution import coerce, unknown_to_text
 from query.functions.postgres_names import has_form, postgresql_functions
@@ -72,6 +72,8 @@ def within_call(node: exp.Expr, block: Block) -> AggregateCall:
     if entry.direct is None or len(direct) != len(entry.direct) or len(order) != 1:
         raise _no_such(name, [value.type for value in direct], position_of(node))
     bound = _ordered_set(entry, direct, order, position_of(node))
+    for fraction in () if block.group_keys else bound.direct:
+        require_fraction(fraction, position_of(node))
     constant = all(isinstance(value, Constant) for value in bound.direct)
     if not constant and block.scope.level_of(replace(bound, direct=())) is not block.scope:
         raise fault.unsupported(f"{name} of an outer query with an argument of this one", position_of(node))

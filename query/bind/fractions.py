@@ -69,7 +69,7 @@ def _checked(value: Scalar, position: int | None) -> Scalar:
 
 
 def checked_fraction(value: Scalar, position: int | None) -> Scalar:
-    """The fraction, or the array of them, as float8. Raises 22003 for constants that are none; others fail by row."""
+    """The fraction, or the array of them, as float8. Those that are computed and none fail by row."""
     if isinstance(value, ArrayOf):
         items = tuple(coerce(item, FLOAT8, position) for item in value.items)
         constants = tuple(item.value for item in items if isinstance(item, Constant))
@@ -77,14 +77,14 @@ def checked_fraction(value: Scalar, position: int | None) -> Scalar:
             return ArrayOf(array_of(FLOAT8), tuple(_by_row(item, position) for item in items))
         value = Constant(array_of(FLOAT8), constants)
     converted = coerce(value, array_of(FLOAT8) if value.type.element is not None else FLOAT8, position)
-    if not isinstance(converted, Constant):
-        return _by_row(converted, position)
-    parts = converted.value if isinstance(converted.value, tuple) else (converted.value,)
-    for part in parts:
-        if isinstance(part, float) and not 0 <= part <= 1:
-            message = f"percentile value {part:g} is not between 0 and 1"
-            raise fault.invalid(fault.NUMERIC_OUT_OF_RANGE, message, position)
-    return converted
+    return converted if isinstance(converted, Constant) else _by_row(converted, position)
+
+
+def require_fraction(value: Scalar, position: int | None) -> None:
+    """Raises 22003 for a constant that is none, of an aggregate that looks at it whatever rows there are."""
+    if isinstance(value, Constant) and isinstance(value.value, float) and not 0 <= value.value <= 1:
+        message = f"percentile value {value.value:g} is not between 0 and 1"
+        raise fault.invalid(fault.NUMERIC_OUT_OF_RANGE, message, position)
 
 
 def _by_row(value: Scalar, position: int | None) -> Scalar:

@@ -7,10 +7,10 @@ rows.
 from sqlglot import exp
 
 from query import fault
-from query.bind.block import Block
+from query.bind.block import Block, PendingLookup
 from query.bind.type_resolution import call, coerce
 from query.pg.types import BOOL, INT8, INTEGERS, NUMBERS
-from query.plan.traverse import columns, free_columns
+from query.plan.traverse import columns
 from query.plan.tree import (
     Call,
     Cast,
@@ -24,6 +24,7 @@ from query.plan.tree import (
     Scalar,
     Sort,
     SortKey,
+    Values,
     Window,
     WindowCall,
 )
@@ -88,15 +89,26 @@ def _number(node: exp.Expr | None, clause: str, block: Block) -> Scalar:
         return Constant(INT8, None)
     position = position_of(node)
     with block.binding(clause):
-        value = block.environment.fold(count_of(block.bind(node), f"argument of {clause}", position))
-    references = [*columns(value), *(column for pending in block.lookups for column in free_columns(pending.relation))]
+        bound, lookups = block.bind_apart(node)
+        value = block.environment.fold(count_of(bound, f"argument of {clause}", position))
+    references = [*columns(value), *(column for pending in lookups for column in pending.references())]
     own = block.scope.item.identifiers()
     if any(column.id in own for column in references):
         message = f"argument of {clause} must not contain variables"
         raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position)
     if isinstance(value, Constant) and isinstance(value.value, int) and value.value < 0:
         raise fault.invalid(_NEGATIVE[clause], f"{clause} must not be negative", position)
-    return value if isinstance(value, Constant) else call(f"rows of {clause}", [value], position)
+    if isinstance(value, Constant):
+        return value
+    return _computed(call(f"rows of {clause}", [value], position), lookups, block)
+
+
+def _computed(value: Scalar, lookups: list[PendingLookup], block: Block) -> Scalar:
+    """The number as the column of a relation of one row: it is computed, and may fail, also where nothing is cut."""
+    field = block.environment.field(value.type)
+    relation = Project((field,), block.attach(Values((), ((),)), lookups), (value,))
+    block.look_up(PendingLookup(relation))
+    return field.ref()
 
 
 def _filter_numbered(

@@ -1,6 +1,6 @@
 """Aggregates over values in order: percentiles and the most frequent value."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import polars as pl
 
@@ -12,7 +12,7 @@ from query.expr.intervals import scaled_interval, sum_of_intervals
 from query.expr.row_errors import declare_row_error
 from query.expr.sort_keys import sort_key
 from query.functions.registry import aggregate, define
-from query.pg.types import INTERVAL_TYPE, PgType, is_keyed
+from query.pg.types import FLOAT8, INTERVAL_TYPE, PgType, is_keyed
 from query.plan.tree import ArrayOf, Constant
 
 declare_row_error("percentile_range", fault.NUMERIC_OUT_OF_RANGE, "percentile value is not between 0 and 1")
@@ -94,10 +94,20 @@ def _fractions(inputs: AggregateInputs, pick: Pick) -> Plan:
     if fractions is None:
         return Plan((column,), aggregates, pl.lit(None, dtype=output.type.polars))
     if not isinstance(fractions, tuple):
-        return Plan((column,), aggregates, pick(values, count, float(fractions)))  # type: ignore[arg-type]
+        value = pick(values, count, float(fractions))  # type: ignore[arg-type]
+        return Plan((column,), aggregates, _checked(inputs, value, [fractions], count >= 0))
     nothing = pl.lit(None, dtype=output.type.element.polars if output.type.element else pl.Null())
     parts = [nothing if fraction is None else pick(values, count, float(fraction)) for fraction in fractions]
-    return Plan((column,), aggregates, _listed(parts, count, output.type))
+    return Plan((column,), aggregates, _checked(inputs, _listed(parts, count, output.type), fractions, count > 0))
+
+
+def _checked(inputs: AggregateInputs, value: pl.Expr, fractions: Sequence[object], is_looked_at: pl.Expr) -> pl.Expr:
+    """The value, which fails for groups that look at constants of which one is no fraction: a group without values
+    does not look at an array of them, and groups that do not exist at none."""
+    if all(fraction is None or 0 <= float(fraction) <= 1 for fraction in fractions):  # type: ignore[arg-type]
+        return value
+    context = CallContext((FLOAT8,), inputs.output.type, inputs.call.position)
+    return context.fail_where(value, is_looked_at, "percentile_range")
 
 
 def _listed(parts: list[pl.Expr], count: pl.Expr, pg_type: PgType) -> pl.Expr:
