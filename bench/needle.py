@@ -1,4 +1,4 @@
-"""Thirteen questions of log analysis over growing numbers of events: what they cost, and how that grows.
+"""Thirteen questions of log analysis and two joins, over growing numbers of events: what they cost, how that grows.
 
     python -m bench.needle [--millions 2 20] [--rounds 5] [--without] [--only minute count trace needle]
 
@@ -63,6 +63,8 @@ QUESTIONS: Final = {
     "substring": "SELECT count(*) AS n FROM q WHERE message LIKE '%meout aft%'",
     "trace": "SELECT * FROM q WHERE trace_id = '{trace}'",
     "needle": "SELECT * FROM q WHERE message LIKE '%{needle}%'",
+    "its trace": "SELECT * FROM q WHERE trace_id IN (SELECT trace_id FROM q WHERE message LIKE '%{needle}%')",
+    "join": "SELECT b.* FROM q a JOIN q b USING (trace_id) WHERE a.message LIKE '%{needle}%' ORDER BY b.at",
     "users": "SELECT count(DISTINCT user_id) AS n FROM q",
     "last errors": "SELECT * FROM q WHERE level = 'error' ORDER BY at DESC LIMIT 100",
     "status": "SELECT status, count(*) AS n, avg(latency_ms) AS l FROM q GROUP BY 1",

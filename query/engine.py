@@ -25,7 +25,7 @@ from query.lower.relations import Lowering
 from query.lower.statements import Statements
 from query.plan.environment import Environment, Schema, schema_of, unchanged
 from query.plan.rules import apply_rules
-from query.plan.tree import Output, Query
+from query.plan.tree import Output, Query, Relation
 from query.syntax.parse import Statement, parse
 
 __all__ = [
@@ -119,6 +119,12 @@ def lower_statement(
     )
     compiled = Compiled(answer(frame, query.outputs, names), fields, tuple(statements.log))
     return explain(statement, tables, compiled, route) if statement.explain else compiled
+
+
+def lower_relation(relation: Relation, tables: Mapping[str, Table]) -> pl.LazyFrame:
+    """The rows of a part of a bound statement, columns by their identifiers. Raises UnsupportedSQL."""
+    frames = {name: table.frame for name, table in tables.items()}
+    return Lowering(frames, Statements(), {}, {}).frame(apply_rules(relation))
 
 
 def table_schema(table: Table) -> Schema:

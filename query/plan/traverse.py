@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from query.pg.types import PgType
 from query.plan import tree
@@ -51,6 +51,15 @@ def scans(relation: Relation) -> Iterator[Scan]:
         yield relation
     for source in inputs(relation).values():
         yield from scans(source)
+
+
+def replace_relation(relation: Relation, old: Relation, new: Relation) -> Relation:
+    """The tree with another relation in the place of one."""
+    if relation is old:
+        return new
+    sources: dict[str, Any] = {name: replace_relation(source, old, new) for name, source in inputs(relation).items()}
+    is_changed = any(source is not getattr(relation, name) for name, source in sources.items())
+    return replace(relation, **sources) if is_changed else relation
 
 
 def columns(node: object) -> Iterator[Column]:

@@ -7,10 +7,10 @@ aggregations are such is said here; `query/process/whole_files.py` knows the fil
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from query.plan.rules.grouping_sets import from_groups
-from query.plan.traverse import conjuncts, inputs, scans, substitute_columns
+from query.plan.traverse import conjuncts, inputs, replace_relation, scans, substitute_columns
 from query.plan.tree import (
     Aggregate,
     AggregateCall,
@@ -102,7 +102,7 @@ def with_known_parts(relation: Relation, question: WholeFiles, source: str) -> R
     rest = replace(aggregate, fields=parts)
     known = Scan(parts, source, tuple(field.id for field in parts))
     together = SetOperation(parts, rest, known, "union", all=True)
-    return _replace(relation, aggregate, from_groups(aggregate, rest, together))
+    return replace_relation(relation, aggregate, from_groups(aggregate, rest, together))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +203,3 @@ def _aggregations(relation: Relation) -> Iterator[Aggregate]:
         yield relation
     for source in inputs(relation).values():
         yield from _aggregations(source)
-
-
-def _replace(relation: Relation, old: Relation, new: Relation) -> Relation:
-    """The tree with another relation in the place of one."""
-    if relation is old:
-        return new
-    sources: dict[str, Any] = {name: _replace(source, old, new) for name, source in inputs(relation).items()}
-    is_changed = any(source is not getattr(relation, name) for name, source in sources.items())
-    return replace(relation, **sources) if is_changed else relation

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -16,10 +17,11 @@ from query.pg.types import PgType
 from query.plan.conditions import Conditions, file_conditions
 from query.plan.environment import Schema, schema_of
 from query.plan.text_search import text_conditions
-from query.plan.tree import Relation
+from query.plan.tree import Query, Relation
 from query.process import information_schema, newest_files, routing, whole_files, worker
 from query.process.dataset_view import DatasetView, scan_size
 from query.process.description import SELF_DESCRIBED, description
+from query.process.dynamic_filters import KnownKeys, known_keys
 from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Route, Source
 from query.process.metric_execution import REQUESTS, MetricExecution, Request
 from query.process.protocol import Answer
@@ -168,20 +170,22 @@ class Execution:
         sink = _LimitedOutput(lambda data: output(coded.add(data)), request.largest_result_bytes)
         catalog = self._catalog(request.listed) if statement.catalog else {}
         query = prepared.bind(self._schemas(views, catalog), _moment(request.now_ns), request.zone)
-        views = self._narrowed(statement, request, query.relation, views)
-        known = whole_files.known_parts(query, views, self._text_search.row_groups)
+        narrowed = self._narrowed(statement, request, query.relation, views)
+        keyed = self._with_known_keys(statement, request, query, views, narrowed)
+        known = whole_files.known_parts(keyed.query, keyed.views, self._text_search.row_groups)
         choice = routing.choose(request.route, statement, known.views)
         if choice.is_cluster:
-            known = KnownParts(query, views, {})
+            keyed, known = KnownKeys(query, narrowed), KnownParts(query, narrowed, {})
         query, views = known.query, known.views
         output.is_repeatable = query.repeatable
         output.note(
-            scan_size([view.snapshot for view in views.values()])
+            scan_size([view.snapshot for view in (*views.values(), *keyed.asked)])
             | {"outsideRange": self._datasets_outside_range(views)}
             | (description(statement, query) if request.options.format in SELF_DESCRIBED else {})
         )
         if request.options.format is Format.DESCRIPTION:
             return {"expired": False, "coding": "identity", "repeatable": query.repeatable}
+        known = replace(known, tables={**known.tables, **keyed.tables})
         compiled = self._compile(statement, request.route, choice, known, catalog)
         rows = formats.stream(compiled.frame, compiled.fields, request.options, sink, request.zone)
         output(coded.finish())
@@ -198,14 +202,47 @@ class Execution:
     ) -> dict[str, DatasetView]:
         """The views with what the statement's conditions and its order leave to read. Raises InvalidTimeRange."""
         is_described = request.options.format is Format.DESCRIPTION
-        texts, of_files = text_conditions(relation), file_conditions(relation)
         if not is_described:
-            require_ranges(request.sources, of_files)
-        found = dict(views)
-        for name, conditions in of_files.items():
-            if name in found:
-                found[name] = self._narrow(replace(found[name], conditions=tuple(conditions)), texts[name])
+            require_ranges(request.sources, file_conditions(relation))
+        found = {**views, **self._narrow_by(relation, views)}
         return found if statement.explain or is_described else self._narrow_to_first(found, relation)
+
+    def _narrow_by(self, relation: Relation, views: Mapping[str, DatasetView]) -> dict[str, DatasetView]:
+        """The views of the datasets that the relation reads, with what its conditions leave of them."""
+        texts = text_conditions(relation)
+        return {
+            name: self._narrow(replace(views[name], conditions=tuple(conditions)), texts[name])
+            for name, conditions in file_conditions(relation).items()
+            if name in views
+        }
+
+    def _with_known_keys(
+        self,
+        statement: Statement,
+        request: Execute,
+        query: Query,
+        views: Mapping[str, DatasetView],
+        narrowed: dict[str, DatasetView],
+    ) -> KnownKeys:
+        """The query with the small sides of its joins, which are asked for here, and what is left to read of `views`.
+
+        Not of readers under row-level security: how long the answer takes would tell which keys hidden rows have.
+        """
+        is_narrow = any(view.source.permitted_tags is not None for view in views.values())
+        is_asked = request.options.format is not Format.DESCRIPTION and not statement.explain
+        if is_narrow or not is_asked or request.route.asked == "spark":
+            return KnownKeys(query, narrowed)
+        keyed = known_keys(query, narrowed, partial(self._narrow_by, views=views), self._rows)
+        if not keyed.tables:
+            return keyed
+        return replace(
+            keyed, views=self._narrow_to_first(self._narrow_by(keyed.query.relation, views), keyed.query.relation)
+        )
+
+    def _rows(self, relation: Relation, views: Mapping[str, DatasetView], tables: Mapping[str, Table]) -> pl.LazyFrame:
+        """The rows of a part of a statement."""
+        read = {name: self._table(view, is_explained=False) for name, view in views.items()}
+        return engine.lower_relation(relation, {**read, **tables})
 
     def _compile(
         self, statement: Statement, route: Route, choice: Choice, known: KnownParts, catalog: Mapping[str, Table]
