@@ -13,6 +13,7 @@ from query.bind.type_resolution import call, coerce, comparable
 from query.functions.registry import syntax
 from query.pg.types import BOOL, INT4, INT8, INTEGERS, NUMBERS, NUMERIC, PgType, natural, numeric, same
 from query.plan.tree import Call, Cast, Constant, Logic, RowOf, Scalar
+from query.syntax.dialect import Plus
 from query.syntax.positions import operator_of, position_of
 
 _SYMBOLS: Final[dict[type[exp.Expr], str]] = {
@@ -28,6 +29,7 @@ _SYMBOLS: Final[dict[type[exp.Expr], str]] = {
     exp.BitwiseLeftShift: "<<",
     exp.BitwiseRightShift: ">>",
     exp.Neg: "-",
+    Plus: "+",
     exp.BitwiseNot: "~",
     exp.Abs: "@",
     exp.Sqrt: "|/",
@@ -72,9 +74,9 @@ def bind_binary(node: exp.Expr, block: Block) -> Scalar:
     return call(symbol, [left, right], operator_of(node))
 
 
-@syntax(exp.Neg, exp.BitwiseNot, exp.Abs, exp.Sqrt, exp.Cbrt)
+@syntax(Plus, exp.Neg, exp.BitwiseNot, exp.Abs, exp.Sqrt, exp.Cbrt)
 def bind_unary(node: exp.Expr, block: Block) -> Scalar:
-    """Minus, bitwise not, and the prefix operators `@`, `|/`, `||/`."""
+    """Signs, bitwise not, and the prefix operators `@`, `|/`, `||/`."""
     value = block.bind(node.this)
     if isinstance(node, exp.Neg) and isinstance(value, Constant) and _is_number(node.this):
         return _negative(value)

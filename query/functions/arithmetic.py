@@ -237,6 +237,20 @@ def negate(context: CallContext, value: pl.Expr) -> pl.Expr:
     return checked_int(context, pl.lit(0, dtype=pl.Int64) - _wide(value, context.result), context.result)
 
 
+@define(
+    "+(int2) -> int2; +(int4) -> int4; +(int8) -> int8; +(float4) -> float4; +(float8) -> float8",
+    "The number itself.",
+    family=_FAMILY,
+)
+def plus(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return value
+
+
+@define("+(numeric) -> numeric", "The number itself.", family=_FAMILY, result=lambda types: types[0])
+def plus_numeric(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return value
+
+
 @define("-(numeric) -> numeric", "Negation.", family=_FAMILY, result=lambda types: types[0])
 def negate_numeric(context: CallContext, value: pl.Expr) -> pl.Expr:
     return pl.lit(0, dtype=pl.Int128) - value

@@ -13,6 +13,7 @@ from query.advice import ONLY_QUERIES
 from query.fault import invalid, unsupported
 from query.limits import MAX_TREE_DEPTH, too_complex
 from query.syntax.construct_names import HINTS, attribute_name, node_name
+from query.syntax.dialect import Plus
 from query.syntax.positions import operator_of, position_of
 
 _BINARY: Final = frozenset({"this", "expression"})
@@ -116,7 +117,7 @@ ALLOWED: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.Operator: frozenset({"this", "operator", "expression"}),
     exp.Not: _UNARY,
     exp.Neg: _UNARY,
-    **dict.fromkeys((exp.BitwiseNot, exp.Abs, exp.Sqrt, exp.Cbrt), _UNARY),
+    **dict.fromkeys((Plus, exp.BitwiseNot, exp.Abs, exp.Sqrt, exp.Cbrt), _UNARY),
     **dict.fromkeys(
         (exp.And, exp.Or, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ), _BINARY
     ),

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
+from sqlglot.generators.postgres import PostgresGenerator
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -65,6 +66,16 @@ def _with_position(parse: Any) -> Any:
     return parse_with_position
 
 
+class Plus(exp.Unary):
+    """The sign of what is no number as written: PostgreSQL's operator, which exists for numbers alone."""
+
+
+def _plus(parser: PostgresParser) -> exp.Expr | None:
+    operand = parser._parse_unary()
+    is_number = isinstance(operand, exp.Literal) and not operand.is_string
+    return operand if operand is None or is_number else parser.expression(Plus(this=operand))
+
+
 class WeirParser(PostgresParser):
     """Bounded in time: sqlglot goes back wherever one reading fails, and does so at every level of what it reads.
 
@@ -91,7 +102,8 @@ class WeirParser(PostgresParser):
     BITWISE: ClassVar[dict[TokenType, Any]] = {**PostgresParser.BITWISE, TokenType.DPIPE: exp.DPipe}
     UNARY_PARSERS: ClassVar[dict[TokenType, Any]] = {
         **PostgresParser.UNARY_PARSERS,
-        # A prefix operator binds looser than + and -, unlike the minus sign.
+        TokenType.PLUS: _plus,
+        # A prefix operator binds looser than + and -, unlike the signs.
         TokenType.RLIKE: lambda self: self.expression(exp.BitwiseNot(this=self._parse_term())),
         TokenType.PIPE_SLASH: lambda self: self.expression(exp.Sqrt(this=self._parse_term())),
         TokenType.DPIPE_SLASH: lambda self: self.expression(exp.Cbrt(this=self._parse_term())),
@@ -292,6 +304,14 @@ class WeirParser(PostgresParser):
         return f"({digits})"
 
 
+class WeirGenerator(PostgresGenerator):
+    TRANSFORMS: ClassVar[dict[type[exp.Expr], Any]] = {
+        **PostgresGenerator.TRANSFORMS,
+        Plus: lambda self, plus: f"+ {self.sql(plus, 'this')}",
+    }
+
+
 class WeirPostgres(Postgres):
     Parser = WeirParser
+    Generator = WeirGenerator
     INDEX_OFFSET = 0

@@ -26,6 +26,7 @@ _DOUBLED: Final = (TokenType.STAR, TokenType.SLASH)
 _IN_NAME: Final = re.compile(r"[-\w]+")
 _JSON_CONSTRUCTORS: Final = ("JSON_OBJECT", "JSON_OBJECTAGG")
 _NO_COMMA: Final = ("EXTRACT", "POSITION")
+_WITH_FROM: Final = ("EXTRACT", "OVERLAY", "SUBSTRING", "TRIM")
 TYPE_WORDS: Final = frozenset(
     """
     bool boolean smallint int integer bigint int2 int4 int8 numeric decimal dec real float float4 float8 double text
@@ -70,7 +71,7 @@ def check_strictness(tokens: Sequence[Token]) -> None:
         before = tokens[index - 1] if index else None
         after = tokens[index + 1] if index + 1 < len(tokens) else None
         _check_words(token, before, after)
-        _check_name(tokens, index)
+        _check_name(tokens, index, open_brackets)
         _check_place(tokens, index, open_brackets)
         if token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET):
             _check_call(token, before, closed)
@@ -95,15 +96,23 @@ def _no_query(token: Token) -> WeirError:
     return _near(token, instead_of_command(word))
 
 
-def _check_name(tokens: Sequence[Token], index: int) -> None:
+def _check_name(tokens: Sequence[Token], index: int, open_brackets: Sequence[_Bracket]) -> None:
     """No backticks, and no dash in a dataset's name without quotes."""
     token = tokens[index]
     if token.token_type == TokenType.UNKNOWN and token.text == "`":
         raise _near(token, 'names are quoted with double quotes: "name"')
     named = index > 1 and tokens[index - 2].token_type in (TokenType.FROM, TokenType.JOIN)
-    if token.token_type == TokenType.DASH and named and _adjoins(tokens, index):
+    is_close = token.token_type == TokenType.DASH and _adjoins(tokens, index)
+    if is_close and named and not _is_value(tokens, index, open_brackets):
         name = "".join(each.text for each in _adjoining(tokens, index - 1))
         raise _near(token, f'a name with a dash is quoted: write "{name}"')
+
+
+def _is_value(tokens: Sequence[Token], index: int, open_brackets: Sequence[_Bracket]) -> bool:
+    """Whether a value stands between FROM and the token: `extract(epoch FROM a-b)`, `x IS DISTINCT FROM y-1`."""
+    word = open_brackets[-1].word if open_brackets else ""
+    is_compared = index > 2 and tokens[index - 3].token_type == TokenType.DISTINCT
+    return word in _WITH_FROM or is_compared or tokens[index - 1].token_type == TokenType.L_PAREN
 
 
 def _adjoins(tokens: Sequence[Token], index: int) -> bool:
