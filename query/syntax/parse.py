@@ -20,6 +20,7 @@ from query.limits import MAX_CHAIN, MAX_NESTING, MAX_TOKENS, check_text, too_com
 from query.parameters import Open, Parameter
 from query.pg.placeholder import Placeholder
 from query.syntax.allowlist import check_tree
+from query.syntax.comments import without_comments
 from query.syntax.dialect import WeirPostgres
 from query.syntax.dialect_checks import check_strictness
 from query.syntax.identifiers import fold, is_of_public, qualified_name, unqualify_columns
@@ -78,8 +79,9 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> Statement:
     ('app',)
     """
     check_text(sql)
-    explain = _EXPLAIN.match(sql)
-    text = " " * explain.end() + sql[explain.end() :] if explain else sql
+    text = without_comments(sql)
+    explain = _EXPLAIN.match(text)
+    text = " " * explain.end() + text[explain.end() :] if explain else text
     try:
         tree = substitute(_tree(text), parameters)
         unqualify_columns(tree)
