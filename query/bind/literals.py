@@ -3,17 +3,21 @@
 from query import fault
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.placeholder import Placeholder
-from query.pg.text_input import array_items, read, read_interval, read_numeric
+from query.pg.text_input import array_items, read, read_endless, read_interval, read_numeric
 from query.pg.types import PgType, array_of, numeric
 from query.plan.tree import Constant
 
 
 def parse_literal(text: str, target: PgType, position: int | None = None, fields: str = "", zone: str = "") -> Constant:
     """The constant of type `target` that `text` spells, an interval's with the fields that it is declared with, an
-    instant in the session's time zone. Raises InvalidSQL with PostgreSQL's SQLSTATE."""
+    instant in the session's time zone; of infinite times see `query/bind/endless.py`. Raises InvalidSQL with
+    PostgreSQL's SQLSTATE."""
     if isinstance(text, Placeholder):
         text.type = target
         return Constant(target, None)
+    endless = read_endless(text, target)
+    if endless is not None:
+        return Constant(target, endless)
     try:
         if fields:
             return Constant(target, read_interval(text, target, fields))

@@ -7,6 +7,7 @@ from sqlglot import exp
 from errors import InvalidSQL
 from query import fault
 from query.bind.block import Block
+from query.bind.endless import by_presence, compared, converted
 from query.bind.literals import parse_literal
 from query.bind.type_names import TypeName
 from query.bind.type_resolution import call, coerce, comparable
@@ -116,11 +117,15 @@ def comparison(symbol: str, left: Scalar, right: Scalar, position: int | None) -
         return _rows(symbol, left, right, position)
     if isinstance(left, RowOf) or isinstance(right, RowOf):
         raise fault.unsupported("comparing a row with something else", position)
-    folded = _integer_bound(symbol, left, right)
+    chosen = by_presence(left, right, lambda a, b: comparison(symbol, a, b, position))
+    folded = chosen or _integer_bound(symbol, left, right)
     if folded is not None:
         return folded
     left, right = comparable(left, right, position, symbol)
     _require_comparable(symbol, left.type, position)
+    endless = compared(symbol, left, right)
+    if endless is not None:
+        return endless
     return Call(BOOL, f"{symbol}(any, any)", (left, right), position)
 
 
@@ -225,6 +230,9 @@ def cast(value: Scalar, type_name: TypeName, position: int | None, lenient: bool
         target = natural(value.type, target)
     if value.type == target and not type_name.modifiers:
         return value
+    endless = converted(value, target)
+    if endless is not None:
+        return endless
     return Cast(
         target, value, lenient=lenient, modifiers=type_name.modifiers, character=type_name.character, position=position
     )

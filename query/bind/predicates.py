@@ -35,6 +35,7 @@ from query.plan.tree import (
     Relation,
     RowOf,
     Scalar,
+    is_endless,
     truth,
 )
 from query.syntax.positions import operator_of, position_of
@@ -158,7 +159,7 @@ def _among(value: Scalar, items: list[Scalar], position: int | None) -> Scalar |
         return None
     constants = [coerce(item, target, position) for item in items]
     values = [item.value for item in constants if isinstance(item, Constant)]
-    if len(values) != len(items):
+    if len(values) != len(items) or any(map(is_endless, constants)):
         return None
     present = tuple(dict.fromkeys(entry for entry in values if entry is not None))
     return InList(BOOL, coerce(value, target, position), present, None in values)

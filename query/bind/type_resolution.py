@@ -9,6 +9,7 @@ from typing import Final
 
 from errors import WeirError
 from query import advice, fault
+from query.bind.endless import converted
 from query.bind.literals import parse_literal
 from query.functions.postgres_names import has_form, postgresql_functions
 from query.functions.registry import AGGREGATES, POLYMORPHIC, REGISTRY, Function, type_named
@@ -31,7 +32,7 @@ from query.pg.types import (
     same,
     widest,
 )
-from query.plan.tree import ArrayOf, Call, Cast, Constant, Scalar
+from query.plan.tree import ArrayOf, Call, Cast, Constant, Scalar, is_endless
 
 _OPERATOR: Final = frozenset("+-*/<>=~!@#%^&|`?")
 
@@ -381,6 +382,8 @@ def _constant(value: Constant, target: PgType, position: int | None) -> Constant
     """Folds the conversions of constants that need no computing."""
     if value.value is None:
         return Constant(target, None)
+    if is_endless(value):
+        return converted(value, target)
     if value.type.name == "unknown":
         return _pad_scale(parse_literal(str(value.value), target, value.position or position, zone=value.zone), target)
     if value.type.name in INTEGERS and isinstance(value.value, int):

@@ -6,9 +6,10 @@ from functools import lru_cache
 
 import polars as pl
 
+from query.fault import unsupported
 from query.pg.timestamps import EPOCH, EPOCH_DAY
 from query.pg.types import PgType
-from query.plan.tree import Constant
+from query.plan.tree import Constant, is_endless
 
 _DATE_DAYS = range(1 - EPOCH_DAY, date.max.toordinal() - EPOCH_DAY)
 _MOST_KEPT = 1024
@@ -30,6 +31,8 @@ def literal(constant: Constant) -> pl.Expr:
         )
     if isinstance(value, int) and not isinstance(value, bool):
         return _whole(value, pg_type)
+    if is_endless(constant):
+        raise unsupported("an infinite time that is not merely compared", constant.position)
     # Polars gives these the type that they have here; naming it costs five times the literal.
     plain = (isinstance(value, str) and pg_type.polars == pl.String) or (
         isinstance(value, bool) and pg_type.name == "bool"
@@ -52,6 +55,9 @@ def _whole(value: int, pg_type: PgType) -> pl.Expr:
 def series_of(values: Iterable[object], pg_type: PgType) -> pl.Series:
     """A column of constants of one type."""
     if pg_type.name in ("date", "timestamp", "timestamptz"):
+        values = list(values)
+        if any(isinstance(value, float) for value in values):
+            raise unsupported("an infinite time that is not merely compared")
         return pl.Series(values, dtype=pl.Int32 if pg_type.name == "date" else pl.Int64).cast(pg_type.polars)
     return pl.Series([_to_stored(value, pg_type) for value in values], dtype=pg_type.polars)
 

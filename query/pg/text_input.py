@@ -155,8 +155,18 @@ def read_bool(text: str, target: PgType) -> bool:
     raise _bad(text, target)
 
 
+def read_endless(text: str, target: PgType) -> float | None:
+    """Plus or minus infinity, if the text is one of them and the type has them."""
+    word = _ENDLESS.fullmatch(text)
+    if word is None or target.name not in ("date", "timestamp", "timestamptz"):
+        return None
+    return -math.inf if word[1] == "-" else math.inf
+
+
 def _read_moment(text: str, target: PgType, zone: str) -> int:
     word = text.strip().lower()
+    if target.name == "time" and "infinity" in word:
+        raise _bad(text, target, fault.INVALID_DATETIME)
     if word in ("now", "today", "tomorrow", "yesterday", "infinity", "-infinity"):
         raise UnsupportedLiteral(f"the special value '{word}'")
     try:
@@ -190,6 +200,9 @@ def read_interval(text: str, target: PgType, fields: str = "") -> tuple[int, int
         raise BadLiteral("22015", message) from error
     except (BadInterval, ValueError, ZeroDivisionError) as error:
         raise _bad(text, target, fault.INVALID_DATETIME) from error
+
+
+_ENDLESS: Final = re.compile(r"\s*([-+]?)\s*infinity\s*", re.IGNORECASE)
 
 
 def _read_json(text: str, target: PgType) -> str:

@@ -360,5 +360,10 @@ class Query:
 Rewrite = Callable[[Scalar], Scalar | None]
 
 
+def is_endless(value: Scalar) -> bool:
+    """Whether it is an infinite date or time, whose value is a float."""
+    return isinstance(value, Constant) and isinstance(value.value, float) and value.type.category == "D"
+
+
 def truth(value: bool | None) -> Constant:
     return Constant(BOOL, value)

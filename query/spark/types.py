@@ -8,7 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from query.pg.types import PgType
-from query.plan.tree import Constant
+from query.plan.tree import Constant, is_endless
 from query.spark import messages
 from query.spark.refusal import NotOnCluster
 
@@ -59,6 +59,8 @@ def constant(scalar: Constant) -> Any:
     type_text = require_plain(scalar.type)
     if scalar.value is None:
         return messages.null(type_text)
+    if is_endless(scalar):
+        raise NotOnCluster("an infinite time")
     return messages.literal(**{_KINDS[scalar.type.name]: scalar.value})
 
 
