@@ -1,4 +1,4 @@
-"""Infinite times are compared, and refused by name wherever they would be computed with (the corpus has what answers)."""
+"""Infinite times are compared, and refused by name wherever they would be computed with (answers: the corpus)."""
 
 from datetime import UTC, datetime
 
