@@ -53,7 +53,8 @@ def _argument(node: exp.Expr, block: Block) -> tuple[Scalar, ...]:
 def series(node: exp.Expr, block: Block) -> Scalar:
     """The rows of a set-returning function as one array per input row."""
     name = str(node.this).lower()
-    with block.binding(f"the arguments of {name}", block.aggregates_allowed, block.windows_allowed):
+    allowed = block.aggregates_allowed, block.windows_allowed, block.series_allowed
+    with block.binding(f"the arguments of {name}", *allowed):
         values = arguments(node, block)
     position = position_of(node)
     if name == "unnest":

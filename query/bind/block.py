@@ -189,7 +189,7 @@ class Block:
 
     def rows_of(self, array: Scalar, position: int | None) -> Column:
         """The column that will hold one element of `array` per row; equal arrays share one."""
-        if self.clause.startswith("the arguments of "):
+        if self.clause.startswith("the arguments of ") and not self.series_allowed:
             raise fault.unsupported(f"a set-returning function in {self.clause}", position, "put it into FROM")
         array = self.environment.localise(array)
         if not self.series_allowed or array.type.element is None:
@@ -252,10 +252,15 @@ class Block:
 
 
 def unfold_series(relation: Relation, series: Sequence[tuple[Scalar, Field]]) -> Relation:
-    """`relation` with the rows of its set-returning functions, side by side."""
-    if not series:
-        return relation
-    return Unnest((*relation.fields, *(field for _, field in series)), relation, tuple(array for array, _ in series))
+    """`relation` with the rows of its set-returning functions, side by side; those of one whose arguments have rows of
+    others after these. Each is unfolded as early as it can be (ProjectSet)."""
+    while series:
+        waiting = {field.id for _, field in series}
+        ready = [each for each in series if not any(column.id in waiting for column in columns(each[0]))]
+        fields = (*relation.fields, *(field for _, field in ready))
+        relation = Unnest(fields, relation, tuple(array for array, _ in ready))
+        series = [each for each in series if each not in ready]
+    return relation
 
 
 def require_grouped(value: Scalar, block: Block) -> None:

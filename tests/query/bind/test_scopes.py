@@ -97,7 +97,7 @@ def test_place_of_a_window_that_cannot_be_built_upon() -> None:
     )
 
 
-def test_set_returning_function_within_another_is_refused() -> None:
-    message, _ = refusal("SELECT generate_series(1, generate_series(1, 3))")
+def test_set_returning_function_within_an_aggregate_is_refused() -> None:
+    message, _ = refusal("SELECT sum(generate_series(1, 3))")
 
-    assert message == "a set-returning function in the arguments of generate_series is not supported"
+    assert message == "a set-returning function in the arguments of sum is not supported"
