@@ -254,7 +254,10 @@ class Lowering:
         if not relation.outer:
             frame = frame.filter(pl.col("n") > 0)
         indexes = pl.int_ranges(0, pl.col("n"))
-        padded = [pl.col(name).list.gather(indexes, null_on_oob=True) for name in names]
+        padded = [
+            pl.col(field.id).fill_null(pl.lit([], dtype=value.type.polars)).list.gather(indexes, null_on_oob=True)
+            for field, value in zip(outputs, relation.values, strict=False)
+        ]
         counter = [indexes.alias(outputs[-1].id)] if relation.ordinality else []
         exploded = frame.with_columns([*(padded if len(names) > 1 else []), *counter])
         exploded = exploded.explode(
