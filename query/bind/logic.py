@@ -54,6 +54,8 @@ def bind_is(node: exp.Expr, block: Block) -> Scalar:
     elif isinstance(test, exp.Null):
         if isinstance(value, RowOf):
             return _row_is_null(value, bool(node.args.get("negate")))
+        if value.type.name == "record":
+            raise fault.unsupported("IS NULL of a computed row", position_of(node), "ask it of its fields")
         if value.type.name == "unknown" and isinstance(value, Constant):
             value = coerce(value, TEXT)
         result = IsNull(BOOL, value)

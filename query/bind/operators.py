@@ -115,7 +115,7 @@ def comparison(symbol: str, left: Scalar, right: Scalar, position: int | None) -
     """A comparison in one common type."""
     if isinstance(left, RowOf) and isinstance(right, RowOf):
         return _rows(symbol, left, right, position)
-    if isinstance(left, RowOf) or isinstance(right, RowOf):
+    if "record" in (left.type.name, right.type.name):
         raise fault.unsupported("comparing a row with something else", position)
     chosen = by_presence(left, right, lambda a, b: comparison(symbol, a, b, position))
     folded = chosen or _integer_bound(symbol, left, right)
@@ -130,6 +130,8 @@ def comparison(symbol: str, left: Scalar, right: Scalar, position: int | None) -
 
 
 def _require_comparable(symbol: str, pg_type: PgType, position: int | None) -> None:
+    if pg_type.element is not None and pg_type.element.name == "record":
+        raise fault.unsupported("comparing arrays of rows", position)
     if pg_type.name == "json":
         raise fault.invalid(
             fault.UNDEFINED_FUNCTION, f"operator does not exist: json {symbol} json", position, "cast to jsonb or text"
@@ -195,6 +197,8 @@ def require_hashable(pg_type: PgType, position: int | None) -> None:
     if pg_type.name == "json" or (pg_type.element is not None and pg_type.element.name == "json"):
         message = f"could not identify an equality operator for type {pg_type.sql_name}"
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position, "cast to jsonb or text")
+    if any(field.name == "json" for field in pg_type.fields):
+        raise fault.unsupported("comparing rows with json in them", position, "cast it to jsonb or text")
 
 
 def cast(value: Scalar, type_name: TypeName, position: int | None, lenient: bool = False) -> Scalar:
@@ -264,7 +268,7 @@ def castable(source: PgType, target: PgType) -> bool:
             return castable(source.element, target.element)
         return "text" in (source.name, target.name)
     if "record" in (source.name, target.name):
-        return False
+        return target.name == "text"
     if "text" in (source.name, target.name):
         return True
     if "bpchar" in (source.name, target.name):

@@ -21,6 +21,7 @@ _FIXED: Final[dict[type[exp.Expr], str]] = {
     exp.Localtimestamp: "localtimestamp",
     exp.Exists: "exists",
     exp.Array: "array",
+    exp.Tuple: "row",
     exp.AtTimeZone: "timezone",
     exp.Overlaps: "overlaps",
 }

@@ -119,9 +119,6 @@ def _items(node: exp.Expr, block: Block) -> Items:
     if len(items.values) > MAX_SELECT_ITEMS:
         message = f"target lists can have at most {MAX_SELECT_ITEMS} entries"
         raise fault.invalid(fault.PROGRAM_LIMIT, message, position_of(node))
-    for value in items.values:
-        if value.type.name == "record":
-            raise fault.unsupported("a row as output", position_of(node), "select its fields, or row_to_json of it")
     return items
 
 

@@ -31,6 +31,9 @@ def at_zone(zone: str, fold: Fold) -> Fold:
 
 def require_localised(relation: Relation) -> None:
     """Refuses what would be computed in UTC, though the session has another zone. Raises UnsupportedSQL."""
+    for field in relation.fields:
+        if (field.type.element or field.type).name == "record" and _holds_zoned(field.type):
+            raise fault.unsupported("the text of a row with an instant in a time zone other than UTC")
     for node in _nodes(relation, set()):
         if isinstance(node, Scalar) and _depends(node):
             raise fault.unsupported(f"{_name(node)} in a time zone other than UTC", None, "write AT TIME ZONE")

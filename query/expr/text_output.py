@@ -137,6 +137,8 @@ def to_text(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
             return pl.lit("\\x") + value.bin.encode("hex")
         case "int2" | "int4" | "int8":
             return value.cast(pl.String)
+        case "record":
+            return _record(context, value, pg_type)
         case _:
             raise fault.unsupported(f"the text of {pg_type.sql_name}")
 
@@ -170,6 +172,27 @@ def _array(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
     texts = value.list.eval(output_text(CallContext((element,), TEXT, context.position), pl.element(), element))
     return context.rowwise(lambda items: array_text(items, "text"), texts)
 
+
+def _record(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
+    """`(1,,"b c")`: nothing for NULL (record_out)."""
+    cells = [
+        _record_cell(output_text(replace(context, types=(field,)), value.struct.field(f"f{index}"), field), field)
+        for index, field in enumerate(pg_type.fields)
+    ]
+    inner = pl.concat_str(cells, separator=",") if cells else pl.lit("")
+    return pl.when(value.is_not_null()).then(pl.concat_str([pl.lit("("), inner, pl.lit(")")]))
+
+
+def _record_cell(text: pl.Expr, pg_type: PgType) -> pl.Expr:
+    if pg_type.name in _PLAIN:
+        return text.fill_null("")
+    escaped = text.str.replace_all("\\", "\\\\", literal=True).str.replace_all('"', '""', literal=True)
+    quoted = pl.concat_str([pl.lit('"'), escaped, pl.lit('"')])
+    return pl.when(text.str.contains(r'^$|[(),"\\\s]')).then(quoted).otherwise(text).fill_null("")
+
+
+_PLAIN = ("bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "time", "uuid", "inet", "cidr")
+"""Types whose text a record never quotes."""
 
 _SHOWN = ("text", "int2", "int4", "int8", "bool", "float8")
 """Types whose elements are written one by one; others are made texts by Polars first."""

@@ -1,6 +1,6 @@
 """The last step: the answer's columns by name, in the form in which results leave the engine.
 
-numeric leaves as Decimal, interval and addresses as PostgreSQL's text, everything else as the engine holds it.
+numeric leaves as Decimal, interval, addresses and rows as PostgreSQL's text, everything else as the engine holds it.
 """
 
 import decimal
@@ -42,7 +42,7 @@ def answer(frame: pl.LazyFrame, outputs: Sequence[Output], names: Sequence[str])
 
 def outgoing(value: pl.Expr, pg_type: PgType) -> pl.Expr:
     """A column as it leaves the engine."""
-    if pg_type.element is not None and pg_type.element.name in ("numeric", "interval", "inet", "cidr"):
+    if pg_type.element is not None and pg_type.element.name in ("numeric", "interval", "inet", "cidr", "record"):
         return value.list.eval(outgoing(pl.element(), pg_type.element))
     if pg_type.name == "numeric":
         unit = decimal.Decimal(1).scaleb(-pg_type.scale)
@@ -51,6 +51,6 @@ def outgoing(value: pl.Expr, pg_type: PgType) -> pl.Expr:
         return whole * pl.lit(unit, dtype=decimal_type) if pg_type.scale else whole
     if pg_type.name == "interval":
         return interval_text(CallContext((pg_type,), TEXT), value)
-    if pg_type.name in ("inet", "cidr"):
+    if pg_type.name in ("inet", "cidr", "record"):
         return output_text(CallContext((pg_type,), TEXT), value, pg_type)
     return value

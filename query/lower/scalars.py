@@ -104,6 +104,8 @@ class _Scalars:
             case ArrayOf():
                 return self._array(scalar)
             case RowOf():
+                if not scalar.items:
+                    raise fault.unsupported("a row without fields")
                 return pl.struct(self.argument(item).alias(f"f{index}") for index, item in enumerate(scalar.items))
             case _:
                 raise fault.unsupported(type(scalar).__name__)

@@ -52,8 +52,6 @@ def value_text(value: pl.Expr, dtype: pl.DataType, type_name: str, zone: str = "
     """PostgreSQL's text of each value; null stays null. `type_name` is the PostgreSQL type, `zone` that of instants."""
     if isinstance(dtype, pl.List):
         return _array_text(value, dtype, type_name, zone)
-    if isinstance(dtype, pl.Struct):
-        return _record_text(value, dtype, zone)
     if isinstance(dtype, pl.Boolean):
         return pl.when(value).then(pl.lit("t")).when(~value).then(pl.lit("f"))
     if isinstance(dtype, pl.Datetime) and dtype.time_zone and zone:
@@ -84,21 +82,6 @@ def _array_text(value: pl.Expr, dtype: pl.List, type_name: str, zone: str) -> pl
 def _joined(value: pl.Expr, element: pl.Expr) -> pl.Expr:
     joined = value.list.eval(element.fill_null("NULL")).list.join(",")
     return pl.concat_str(pl.lit("{"), joined, pl.lit("}"))
-
-
-def _record_text(value: pl.Expr, dtype: pl.Struct, zone: str) -> pl.Expr:
-    """`(a,"b c",)`: PostgreSQL's composite output, with nothing for null."""
-    cells = [_record_cell(value.struct.field(field.name), field.dtype, zone) for field in dtype.fields]
-    text = pl.concat_str(pl.lit("("), pl.concat_str(*cells, separator=","), pl.lit(")"))
-    return pl.when(value.is_not_null()).then(text)
-
-
-def _record_cell(value: pl.Expr, dtype: object, zone: str) -> pl.Expr:
-    text = value_text(value, dtype if isinstance(dtype, pl.DataType) else pl.String(), "", zone)
-    special = text.str.contains(r'^$|[(),"\\\s]')
-    escaped = text.str.replace_all("\\", "\\\\", literal=True).str.replace_all('"', '""', literal=True)
-    quoted = pl.when(special).then(pl.concat_str(pl.lit('"'), escaped, pl.lit('"'))).otherwise(text)
-    return quoted.fill_null("")
 
 
 def _trim(text: pl.Expr) -> pl.Expr:

@@ -18,6 +18,8 @@ from tests.oracle.harness.tables import Table
 # Unicode case mapping with code-point order, the same on every machine: docs/decisions/sql-oracle.md.
 LOCALE: Final = "TEMPLATE template0 LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8'"
 SESSION: Final = "SET timezone = 'UTC'; SET statement_timeout = '10s'; SET default_transaction_read_only = on"
+FIRST_OWN_OID: Final = 16_384
+"""Types from here on are the rows of our tables."""
 ROWS_AT_MOST: Final = 200_000
 TYPES: Final[dict[type[pl.DataType], str]] = {
     pl.Boolean: "bool",
@@ -138,5 +140,5 @@ def _sql_type(kind: pl.DataType) -> str:
 def _type_name(types: TypesRegistry, oid: int) -> str:
     info = types.get(oid)
     if info is None:
-        return f"oid {oid}"
+        return "record" if oid >= FIRST_OWN_OID else f"oid {oid}"
     return f"{info.name}[]" if oid == info.array_oid else info.name
