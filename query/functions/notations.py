@@ -1,4 +1,4 @@
-"""to_char of numbers that are written otherwise than digit by digit: Roman (RN) and scientific (EEEE).
+"""Numbers that are written otherwise than digit by digit: Roman (RN) and scientific (EEEE).
 
 Source: PostgreSQL documentation, "Data Type Formatting Functions", and formatting.c: a Roman number stands in 15
 characters, and outside of 1 to 3999 there are only `#`.
@@ -6,39 +6,24 @@ characters, and outside of 1 to 3999 there are only `#`.
 
 import math
 import re
-from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from typing import Final
 
 from query.pg.bad_values import UnsupportedLiteral
-from query.pg.types import PgType
 
-_ROMAN: Final = re.compile(r"(FM)?(RN|rn)(FM)?$")
-_SCIENTIFIC: Final = re.compile(r"9(?:[.D](9+))?EEEE$")
 _NUMERALS: Final = (
     *((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC")),
     *((50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")),
 )
+_ROMAN: Final = re.compile(r"M{0,3}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})")
+_ONE_LETTER: Final = [(letters, value) for value, letters in _NUMERALS if len(letters) == 1]
 _WIDTH: Final = 15
 _MOST: Final = 3999
 _DIGITS: Final = 40
 
-Shown = Callable[[object], str]
 
-
-def other_notation(template: str, pg_type: PgType) -> Shown | None:
-    """What shows a number by a template of another notation; None for any other template."""
-    scale = pg_type.scale if pg_type.name == "numeric" else 0
-    if (roman := _ROMAN.match(template)) is not None:
-        return lambda number: _roman(number, scale, trimmed=bool(roman[1] or roman[3]), lower=roman[2] == "rn")
-    if (scientific := _SCIENTIFIC.match(template)) is not None:
-        places = len(scientific[1] or "")
-        is_numeric = pg_type.name == "numeric"
-        return lambda number: _scientific(number, scale, places, is_numeric)
-    return None
-
-
-def _roman(number: object, scale: int, *, trimmed: bool, lower: bool) -> str:
+def roman(number: object, scale: int) -> str:
+    """A number, rounded, in Roman numerals; fifteen # outside of 1 to 3999."""
     if isinstance(number, float):
         if not math.isfinite(number) or abs(number) > _MOST + 1:
             return "#" * _WIDTH
@@ -48,9 +33,7 @@ def _roman(number: object, scale: int, *, trimmed: bool, lower: bool) -> str:
         whole = int(exact.to_integral_value(ROUND_HALF_UP))
     if not 1 <= whole <= _MOST:
         return "#" * _WIDTH
-    text = numeral(whole)
-    text = text.lower() if lower else text
-    return text if trimmed else text.rjust(_WIDTH)
+    return numeral(whole)
 
 
 def numeral(number: int) -> str:
@@ -66,7 +49,20 @@ def numeral(number: int) -> str:
     return text
 
 
-def _scientific(number: object, scale: int, places: int, is_numeric: bool) -> str:
+def roman_value(text: str) -> int | None:
+    """The number of a Roman numeral in capital letters; None for what is none.
+
+    >>> roman_value("MCMXCIV"), roman_value("IIII")
+    (1994, None)
+    """
+    if not text or not _ROMAN.fullmatch(text):
+        return None
+    sizes = [dict(_ONE_LETTER)[letter] for letter in text]
+    return sum(-size if size < behind else size for size, behind in zip(sizes, [*sizes[1:], 0], strict=True))
+
+
+def scientific(number: object, scale: int, places: int, *, is_numeric: bool) -> str:
+    """A number with one digit before the point, as ` 1.50e+03`."""
     if isinstance(number, float) and not math.isfinite(number):
         raise UnsupportedLiteral("to_char of NaN and infinity")
     if not is_numeric:

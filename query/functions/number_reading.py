@@ -14,6 +14,8 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
+from query.functions.notations import roman_value
+from query.functions.number_templates import NumberTemplate, parse_number_template
 from query.functions.registry import define
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.types import NUMERIC_DIGITS, numeric
@@ -26,13 +28,9 @@ _MARKS: Final = {
     **dict.fromkeys("90", "9"),
     **dict.fromkeys((",", "G"), ","),
     **dict.fromkeys((".", "D"), "."),
-    **{"MI": "-", "PL": "+", "SG": "s", "TH": "hh", "L": "t", "S": "", "PR": "", "FM": ""},
+    **{"MI": "-", "PL": "+", "SG": "s", "TH": "hh", "L": "t", "S": "", "PR": "", "FM": "", "B": "", "C": "", "SP": ""},
 }
 """What each pattern does to a text: reads a digit, a group separator, the point or a sign, or passes over something."""
-_PATTERN: Final = re.compile(
-    r'(?P<quoted>"(?:\\.|[^"\\])*"?)|(?P<lacking>EEEE|RN|SP|[VBC])|(?P<known>FM|MI|PL|PR|SG|TH|[09,.DGLS])|(?P<other>.)',
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,46 +52,13 @@ class _Template:
         return not self.names.isdisjoint(("MI", "PL", "SG"))
 
 
-def _parse(text: str) -> _Template | None:
-    """None: we lack a pattern. Raises 42601 as NUMDesc_prepare does."""
-    marks = ""
-    names: list[str] = []
-    for match in _PATTERN.finditer(text):
-        if match["lacking"] or "\\" in match[0]:
-            return None
-        if match["known"]:
-            name = match[0].upper()
-            _require_together(name, names)
-            names.append(name)
-            marks += _MARKS[name]
-        else:
-            marks += "x" * len(match[0].strip('"') if match["quoted"] else match[0])
+def _described(form: NumberTemplate) -> _Template:
+    marks = "".join("x" * len(part) if name == "" else _MARKS[name] for name, part in form.parts)
     before, point, behind = marks.partition(".")
     if point:
         # PostgreSQL passes over TH in templates of whole numbers only.
         marks = marks.replace("hh", "")
-    return _Template(marks, before.count("9"), behind.count("9"), frozenset(names))
-
-
-def _require_together(name: str, before: list[str]) -> None:
-    """Raises BadLiteral for a pattern that may not stand behind these."""
-    own_signs = [each for each in before if each in ("MI", "PL", "SG", "PR")]
-    if name in "90" and "PR" in before:
-        raise _bad_template(f'"{name}" must be ahead of "PR"')
-    if name in (".", "D") and ("." in before or "D" in before):
-        raise _bad_template("multiple decimal points")
-    if name == "S" and ("S" in before or own_signs):
-        raise _bad_template(
-            'cannot use "S" twice' if "S" in before else 'cannot use "S" and "PL"/"MI"/"SG"/"PR" together'
-        )
-    if name in ("MI", "PL", "SG") and "S" in before:
-        raise _bad_template(f'cannot use "S" and "{name}" together')
-    if name == "PR" and ("S" in before or {"MI", "PL", "SG"}.intersection(before)):
-        raise _bad_template('cannot use "PR" and "S"/"PL"/"MI"/"SG" together')
-
-
-def _bad_template(message: str) -> BadLiteral:
-    return BadLiteral(fault.SYNTAX_ERROR, message)
+    return _Template(marks, before.count("9"), behind.count("9"), frozenset(form.names))
 
 
 @dataclass(slots=True)
@@ -186,7 +151,7 @@ class ReadNumber:
 
 @define(
     "to_number(text, text!) -> numeric",
-    "A number by template: FM, 0, 9, comma, G, point, D, S, MI, PL, SG, PR, L, TH and texts.",
+    "A number by template: FM, 0, 9, comma, G, point, D, S, MI, PL, SG, PR, L, TH, RN and texts.",
     family="Formatting",
     result=lambda types: numeric(SCALE, exact=False),
 )
@@ -204,7 +169,7 @@ def _reading(context: CallContext, value: pl.Expr, template: object, part: Calla
         return pl.lit(None, dtype=context.result.polars)
     read = number_reader(str(template))
     if read is None:
-        hint = "use FM, 0, 9, comma, point, S, MI, PL, SG, PR, L, TH and texts"
+        hint = "use FM, 0, 9, comma, point, S, MI, PL, SG, PR, L, TH, RN alone, and texts"
         raise fault.unsupported(f"number template {template}", context.position, hint)
     return context.rowwise(lambda text: part(read(text)), value)
 
@@ -212,9 +177,12 @@ def _reading(context: CallContext, value: pl.Expr, template: object, part: Calla
 def number_reader(template: str) -> Callable[[str], ReadNumber] | None:
     """What reads numbers by the template, and raises BadLiteral and UnsupportedLiteral; None: we lack the template."""
     try:
-        form = _parse(template)
+        parsed = parse_number_template(template)
     except BadLiteral as error:
         return partial(_refuse, error)
+    if "RN" in parsed.names and all(name in ("RN", "FM") for name, _ in parsed.parts):
+        return _read_roman
+    form = None if parsed.names & {"V", "RN", "EEEE"} else _described(parsed)
     if form is None or form.fraction > SCALE or form.whole > NUMERIC_DIGITS - SCALE:
         return None
 
@@ -224,6 +192,17 @@ def number_reader(template: str) -> Callable[[str], ReadNumber] | None:
         return ReadNumber(text, form).read()
 
     return read
+
+
+def _read_roman(text: str) -> ReadNumber:
+    """The Roman numeral that the text begins with, in letters of either size. Raises 22P02."""
+    letters = re.match(r"[IVXLCDM]{0,15}", text.lstrip(), re.IGNORECASE)
+    found = letters[0].upper() if letters is not None else ""
+    value = roman_value(found)
+    if value is None:
+        message = "invalid Roman numeral" if text else 'invalid input syntax for type numeric: " "'
+        raise BadLiteral(fault.INVALID_TEXT, message)
+    return ReadNumber(text, _described(NumberTemplate()), whole=str(value))
 
 
 def _refuse(error: BadLiteral, text: str) -> ReadNumber:
