@@ -14,6 +14,7 @@ from query.pg.types import TEXT, PgType, array_of
 declare_row_error("null_dimensions", "22004", "dimension array or low bound array cannot be null")
 declare_row_error("null_dimension", "22004", "dimension values cannot be null")
 declare_row_error("array_size", fault.PROGRAM_LIMIT, "array size exceeds the maximum allowed")
+declare_row_error("sample_size", fault.INVALID_PARAMETER, "sample size must be between 0 and the array's length")
 declare_row_error("trimmed_elements", "2202E", "number of elements to trim must be between 0 and the array's length")
 declare_row_error("several_dimensions", fault.FEATURE_NOT_SUPPORTED, "an array of several dimensions is not supported")
 declare_row_error("filled_size", fault.FEATURE_NOT_SUPPORTED, "array_fill with so many elements is not supported")
@@ -136,6 +137,23 @@ def trim_array(context: CallContext, array: pl.Expr, count: pl.Expr) -> pl.Expr:
     size, count = array.list.len().cast(pl.Int64), count.cast(pl.Int64)
     kept = context.fail_where(size - count, (count < 0) | (count > size), "trimmed_elements")
     return array.list.slice(pl.lit(0, dtype=pl.Int64), kept)
+
+
+@define("array_shuffle(anyarray) -> anyarray", "Elements in an order of chance.", family=_FAMILY, volatile=True)
+def array_shuffle(context: CallContext, array: pl.Expr) -> pl.Expr:
+    return array.list.sample(fraction=1.0, shuffle=True)
+
+
+@define(
+    "array_sample(anyarray, int4) -> anyarray",
+    "So many elements, chosen by chance.",
+    family=_FAMILY,
+    volatile=True,
+    skips_null_rows=True,
+)
+def array_sample(context: CallContext, array: pl.Expr, count: pl.Expr) -> pl.Expr:
+    is_out = (count < 0) | (count > array.list.len())
+    return array.list.sample(context.fail_where(count, is_out, "sample_size"), shuffle=True)
 
 
 _SORTED: Final = frozenset(

@@ -14,6 +14,7 @@ from query.expr.call_context import CallContext
 from query.expr.row_errors import declare_row_error
 from query.functions.registry import define
 from query.pg.bad_values import BadLiteral
+from query.pg.text_input import read_escaped_bytes
 
 declare_row_error("chr_zero", fault.PROGRAM_LIMIT, "null character not permitted")
 declare_row_error("chr_negative", fault.INVALID_PARAMETER, "character number must be positive")
@@ -103,11 +104,19 @@ def sha256(context: CallContext, value: pl.Expr) -> pl.Expr:
 
 @define("encode(bytea, text!) -> text", "Bytes as base64, hex or escape.", family=_FAMILY)
 def encode(context: CallContext, value: pl.Expr, form: object) -> pl.Expr:
-    if form == "hex":
-        return value.bin.encode("hex")
-    if form == "base64":
-        return context.rowwise(_base64, value)
-    raise fault.unsupported(f"encoding {form}", context.position, "use base64 or hex")
+    match str(form).lower():
+        case "hex":
+            return value.bin.encode("hex")
+        case "base64":
+            return context.rowwise(_base64, value)
+        case "escape":
+            return context.rowwise(_escaped, value)
+    raise fault.invalid(fault.INVALID_PARAMETER, f'unrecognized encoding: "{form}"', context.position)
+
+
+def _escaped(data: bytes) -> str:
+    """Zeros and what is no ASCII as three octal digits."""
+    return "".join(f"\\{byte:03o}" if byte == 0 or byte > 127 else "\\\\" * (byte == 92) or chr(byte) for byte in data)
 
 
 def _base64(data: bytes) -> str:
@@ -116,10 +125,13 @@ def _base64(data: bytes) -> str:
     return "\n".join(text[position : position + 76] for position in range(0, len(text), 76))
 
 
-@define("decode(text, text!) -> bytea", "Bytes from base64 or hex.", family=_FAMILY)
+@define("decode(text, text!) -> bytea", "Bytes from base64, hex or escape.", family=_FAMILY)
 def decode(context: CallContext, value: pl.Expr, form: object) -> pl.Expr:
+    form = str(form).lower()
+    if form == "escape":
+        return context.rowwise(read_escaped_bytes, value)
     if form not in ("hex", "base64"):
-        raise fault.unsupported(f"decoding {form}", context.position, "use base64 or hex")
+        raise fault.invalid(fault.INVALID_PARAMETER, f'unrecognized encoding: "{form}"', context.position)
 
     def decoded(text: str) -> bytes:
         try:

@@ -6,11 +6,12 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
+from query.expr.checked_arithmetic import rescale
 from query.expr.row_errors import declare_row_error, row_fault
 from query.functions.registry import define
 from query.limits import MAX_SERIES_ROWS
 from query.pg.timestamps import EPOCH, months_later, to_datetime
-from query.pg.types import PgType, array_of, widest
+from query.pg.types import PgType, array_of, numeric, widest
 
 declare_row_error("step_zero", fault.INVALID_PARAMETER, "step size cannot equal zero")
 declare_row_error("series_size", fault.PROGRAM_LIMIT, "generate_series would make too many rows")
@@ -49,6 +50,34 @@ def generate_series_step(context: CallContext, start: pl.Expr, end: pl.Expr, ste
     end = context.fail_where(beyond, ~beyond.is_between(-(2**63), 2**63 - 1), "series_limit").cast(pl.Int64)
     result = pl.when(count.is_not_null()).then(pl.int_ranges(first, end, by))
     return result.cast(context.result.polars)
+
+
+def _decimal_kind(types: tuple[PgType, ...]) -> PgType:
+    """The first row has the digits of the start, those after it at least those of the step."""
+    steps = types[2].scale if len(types) > 2 else 0
+    exact = all(pg_type.exact for pg_type in types) and steps <= types[0].scale
+    return array_of(numeric(max(types[0].scale, steps), exact))
+
+
+@define(
+    "generate_series(numeric, numeric) -> numeric[]; generate_series(numeric, numeric, numeric) -> numeric[]",
+    "Rows from start to end by steps.",
+    family=_FAMILY,
+    result=_decimal_kind,
+)
+def generate_numerics(context: CallContext, start: pl.Expr, end: pl.Expr, *steps: pl.Expr) -> pl.Expr:
+    scale = max(pg_type.scale for pg_type in context.types)
+    values = [start, end, *(steps or [pl.lit(1, dtype=pl.Int128)])]
+    scales = [*(pg_type.scale for pg_type in context.types), 0]
+    first, last, by = (rescale(context, value, own, scale) for value, own in zip(values, scales[:3], strict=True))
+    rows = generate_series_step(context, *(_narrow(context, value) for value in (first, last, by)))
+    shown = context.result.element.scale if context.result.element is not None else scale
+    return rows.list.eval(pl.element().cast(pl.Int128) // 10 ** (scale - shown))
+
+
+def _narrow(context: CallContext, value: pl.Expr) -> pl.Expr:
+    fits = value.is_between(-(2**63), 2**63 - 1)
+    return context.fail_where(pl.when(fits).then(value), ~fits, "series_limit").cast(pl.Int64)
 
 
 def _count(context: CallContext, first: pl.Expr, last: pl.Expr, by: pl.Expr) -> pl.Expr:

@@ -48,6 +48,21 @@ def lower(context: CallContext, value: pl.Expr) -> pl.Expr:
     return or_rowwise(context, value, value.str.to_lowercase(), lower_text)
 
 
+@define("casefold(text) -> text", "Letters whose case is ignored made equal, each by one.", family=_FAMILY)
+def casefold(context: CallContext, value: pl.Expr) -> pl.Expr:
+    return or_rowwise(context, value, value.str.to_lowercase(), lambda text: "".join(map(_folded, text)))
+
+
+_FOLDED_SINCE_15_1 = {"\u1fd3": "\u0390", "\u1fe3": "\u03b0", "\ufb05": "\ufb06"}
+
+
+def _folded(letter: str) -> str:
+    """Simple case folding (Unicode, CaseFolding.txt, C and S)."""
+    if letter in _FOLDED_SINCE_15_1:
+        return _FOLDED_SINCE_15_1[letter]
+    return next((changed for changed in (letter.casefold(), letter.lower()) if len(changed) == 1), letter)
+
+
 @define("initcap(text) -> text", "First letter of each word in upper case, the others in lower.", family=_FAMILY)
 def initcap(context: CallContext, value: pl.Expr) -> pl.Expr:
     def capitalised(text: str) -> str:

@@ -252,9 +252,21 @@ def _read_bytes(text: str, target: PgType) -> bytes:
             return bytes.fromhex(text[2:])
         except ValueError as error:
             raise _bad(text, target) from error
-    if "\\" in text:
-        raise UnsupportedLiteral("bytea escape format")
-    return text.encode()
+    return read_escaped_bytes(text)
+
+
+_ESCAPED: Final = re.compile(rb"\\(?:([0-3][0-7]{2})|(\\)|())")
+
+
+def read_escaped_bytes(text: str) -> bytes:
+    """Bytes in the escape format: three octal digits after a backslash, or a second one. Raises 22P02."""
+
+    def byte(match: re.Match[bytes]) -> bytes:
+        if match[3] is not None:
+            raise BadLiteral(fault.INVALID_TEXT, "invalid input syntax for type bytea")
+        return bytes([int(match[1], 8)]) if match[1] else b"\\"
+
+    return _ESCAPED.sub(byte, text.encode())
 
 
 def read_array(text: str, target: PgType, zone: str = "") -> tuple[object, ...]:

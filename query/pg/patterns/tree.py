@@ -1,5 +1,6 @@
 """PostgreSQL's advanced regular expressions (section 9.7.3 of its manual) as a tree."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -115,9 +116,9 @@ def parse_regex(pattern: str, flags: str = "") -> Regex:
     """The tree behind a pattern and the flags of a regexp function (i, n, m, p, w, s, c, x, q, t)."""
     if len(pattern) > MAX_PATTERN_CHARACTERS:
         raise UnsupportedRegex(f"a regular expression of more than {MAX_PATTERN_CHARACTERS} characters")
-    if pattern.startswith("***"):
-        raise UnsupportedRegex("a regular expression with a *** prefix")
     options = set(flags)
+    if pattern.startswith("***"):
+        pattern, options = _directed(pattern, options)
     if pattern.startswith("(?") and pattern[2:3].isalpha():
         end = pattern.find(")")
         if end < 0:
@@ -139,6 +140,16 @@ def parse_regex(pattern: str, flags: str = "") -> Regex:
         bool(options & set("nmp")),
         bool(options & set("nmw")),
     )
+
+
+def _directed(pattern: str, options: set[str]) -> tuple[str, set[str]]:
+    """The pattern behind `***:`, which is one like any other, or `***=`, which is a plain text."""
+    directive, rest = pattern[3:4], pattern[4:]
+    if directive == ":":
+        return rest, options
+    if directive != "=":
+        raise BadRegex("invalid regular expression: quantifier operand invalid")
+    return re.sub(r"(\W)", r"\\\1", rest), options & set("ic")
 
 
 class _Parser:
