@@ -9,6 +9,7 @@ from query.expr.aggregate_inputs import AggregateInputs
 from query.expr.aggregate_plans import Plan
 from query.expr.call_context import CallContext
 from query.expr.intervals import scaled_interval, sum_of_intervals
+from query.expr.percentiles import continuous_places, discrete_place, interpolated
 from query.expr.row_errors import declare_row_error
 from query.expr.sort_keys import sort_key
 from query.functions.registry import aggregate, define
@@ -43,8 +44,7 @@ def _sort_values(inputs: AggregateInputs) -> tuple[pl.Expr, pl.Expr]:
 )
 def _percentile_disc(inputs: AggregateInputs) -> Plan:
     def pick(values: pl.Expr, count: pl.Expr, fraction: float | pl.Expr) -> pl.Expr:
-        index = (count * fraction).ceil().cast(pl.Int64) - 1
-        return values.list.get(index.clip(0, None), null_on_oob=True)
+        return values.list.get(discrete_place(count, fraction), null_on_oob=True)
 
     return _fractions(inputs, pick)
 
@@ -56,23 +56,19 @@ def _percentile_disc(inputs: AggregateInputs) -> Plan:
     shares_values=True,
 )
 def _percentile_cont(inputs: AggregateInputs) -> Plan:
-    """Between the two nearest values in proportion; PostgreSQL computes lo + fraction * (hi - lo)."""
+    """Between the two nearest values in proportion."""
     call = inputs.call
     spans = call.order[0].value.type.name == "interval"
 
     def pick(values: pl.Expr, count: pl.Expr, fraction: float | pl.Expr) -> pl.Expr:
-        position = (count - 1) * fraction
-        low, high = position.floor(), position.ceil()
-        share = position - low
-        first = values.list.get(low.cast(pl.Int64).clip(0, None), null_on_oob=True)
-        second = values.list.get(high.cast(pl.Int64).clip(0, None), null_on_oob=True)
-        if spans:
-            context = CallContext((INTERVAL_TYPE,), INTERVAL_TYPE, call.position)
-            difference = sum_of_intervals(context, second, first, -1)
-            between = sum_of_intervals(context, scaled_interval(context, difference, share), first)
-        else:
-            between = first + share * (second - first)
-        return pl.when(low == high).then(first).otherwise(between)
+        low, high, share = continuous_places(count, fraction)
+        first, second = (values.list.get(place, null_on_oob=True) for place in (low, high))
+        if not spans:
+            return interpolated(first, second, share)
+        context = CallContext((INTERVAL_TYPE,), INTERVAL_TYPE, call.position)
+        difference = sum_of_intervals(context, second, first, -1)
+        between = sum_of_intervals(context, scaled_interval(context, difference, share), first)
+        return pl.when(share == 0).then(first).otherwise(between)
 
     return _fractions(inputs, pick)
 

@@ -24,6 +24,7 @@ from query.process.description import SELF_DESCRIBED, description
 from query.process.dynamic_filters import KnownKeys, known_keys
 from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Route, Source
 from query.process.metric_execution import REQUESTS, MetricExecution, Request
+from query.process.percentiles import known_percentiles
 from query.process.protocol import Answer
 from query.process.required_range import require_ranges
 from query.process.result_cache import RecordingOutput, ResultCache, key_of
@@ -186,6 +187,8 @@ class Execution:
         if request.options.format is Format.DESCRIPTION:
             return {"expired": False, "coding": "identity", "repeatable": query.repeatable}
         known = replace(known, tables={**known.tables, **keyed.tables})
+        if not choice.is_cluster and not statement.explain:
+            known = self._with_percentiles(known)
         compiled = self._compile(statement, request.route, choice, known, catalog)
         rows = formats.stream(compiled.frame, compiled.fields, request.options, sink, request.zone)
         output(coded.finish())
@@ -238,6 +241,11 @@ class Execution:
         return replace(
             keyed, views=self._narrow_to_first(self._narrow_by(keyed.query.relation, views), keyed.query.relation)
         )
+
+    def _with_percentiles(self, known: KnownParts) -> KnownParts:
+        """The query with its percentiles of many values, which are counted here."""
+        found = known_percentiles(known.query, known.views, known.tables, self._rows)
+        return replace(known, query=found.query, tables={**known.tables, **found.tables})
 
     def _rows(self, relation: Relation, views: Mapping[str, DatasetView], tables: Mapping[str, Table]) -> pl.LazyFrame:
         """The rows of a part of a statement."""
