@@ -26,8 +26,15 @@ _ALL: Final = 0xFFFFFFFFFFFFFFFF
 _WORD: Final = 8
 # The first n bytes of a word of eight, as numbers are in memory here and everywhere (little-endian).
 _FIRST_BYTES: Final = np.array([(1 << (8 * count)) - 1 for count in range(9)], dtype=np.uint64)
-# Places per value. With twice as many bits per value as places, one value in 1,700 that is not there seems to be.
-PLACES: Final = 8
+# The places of a value lie within so many bits, which of 16 row groups are a page of memory.
+WINDOW: Final = 2_048
+# One for each place, odd and without a pattern: the upper halves of what SplitMix64 gives from 0 on.
+_FACTORS: Final = (
+    *(0xE220A839, 0x6E789E6B, 0x06C45D19, 0xF88BB8A9, 0x1B39896B),
+    *(0x53CB9F0D, 0x2C829ABF, 0xC584133B, 0x3EE57891, 0xF3B8488D),
+)
+# Of the first two formats.
+_SCATTERED: Final = 8
 # Hashes at once: what is computed in between stays in the processor's cache.
 _PORTION: Final = 16_384
 # Up to here sorting costs less than a table that is mostly empty.
@@ -87,17 +94,26 @@ def _mix(numbers: Hashes) -> Hashes:
 
 
 def value_places(hashes: Hashes, size: int) -> NDArray[np.int64]:
-    """A row of places below `size` for each hash."""
-    steps = np.arange(PLACES, dtype=np.uint64)
-    low, high = hashes & _LOW, (hashes >> _HALF) | np.uint64(1)
-    spread = (low[:, None] + high[:, None] * steps[None, :]) & _LOW
-    return ((spread * np.uint64(size)) >> _HALF).astype(np.int64)
+    """A row of places below `size` for each hash: a window by the hash's lower half, and places in it by the upper."""
+    window = min(WINDOW, size)
+    low, high = hashes & _LOW, hashes >> _HALF
+    starts = (low * np.uint64(size - window + 1)) >> _HALF
+    spread = (high[:, None] * np.array(_FACTORS, np.uint64)[None, :]) & _LOW
+    return (starts[:, None] + ((spread * np.uint64(window)) >> _HALF)).astype(np.int64)
 
 
-def places_of_value(hashed: int, size: int) -> Iterator[int]:
+def places_of_value(hashed: int, size: int) -> list[int]:
     """The same for one hash."""
+    window = min(WINDOW, size)
+    high = hashed >> 32
+    start = (hashed & 0xFFFFFFFF) * (size - window + 1) >> 32
+    return [start + ((high * factor & 0xFFFFFFFF) * window >> 32) for factor in _FACTORS]
+
+
+def scattered_places(hashed: int, size: int) -> list[int]:
+    """Those of indexes of the first two formats, anywhere in the filter."""
     low, high = hashed & 0xFFFFFFFF, (hashed >> 32) | 1
-    return (((low + high * step & 0xFFFFFFFF) * size) >> 32 for step in range(PLACES))
+    return [((low + high * step & 0xFFFFFFFF) * size) >> 32 for step in range(_SCATTERED)]
 
 
 def value_bits(hashes: Hashes, size: int) -> Bits:

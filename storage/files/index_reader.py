@@ -16,7 +16,15 @@ from typing import Final
 
 import numpy as np
 
-from storage.files.bit_filters import SPARSE_GRAMS, Grams, alignments, gram_place, hash_text, places_of_value
+from storage.files.bit_filters import (
+    SPARSE_GRAMS,
+    Grams,
+    alignments,
+    gram_place,
+    hash_text,
+    places_of_value,
+    scattered_places,
+)
 from storage.files.row_range import RowRange, TimedRows
 from storage.files.text_conditions import AnyOf, HasParts, IsOneOf, TextCondition, TextConditions
 from storage.files.text_index import (
@@ -24,6 +32,7 @@ from storage.files.text_index import (
     GRAMS,
     LENGTH_BYTES,
     MAGIC,
+    SECOND_MAGIC,
     SPARSE,
     VALUES,
     IndexLocation,
@@ -60,19 +69,33 @@ class Slab:
             found &= int.from_bytes(read(first, last), "little") >> (bit & 7)
         return found << self.groups.first
 
+    def all_within(self, read: Read, places: Sequence[int], wanted: int) -> int:
+        """The same of places that are near each other, in one look."""
+        first = self.start + (min(places) * self.groups.count >> 3)
+        last = self.start + ((max(places) + 1) * self.groups.count + 7 >> 3)
+        data = read(first, last)
+        return self.all_of(lambda begin, end: data[begin - first : end - first], places, wanted)
+
 
 @dataclass(frozen=True, slots=True)
 class GroupFilters:
-    """The filters of one kind of one column. `unknown`: the row groups that have none."""
+    """The filters of one kind of one column. `unknown`: the row groups that have none.
+
+    `is_scattered`: the places of a value are anywhere in a filter.
+    """
 
     slabs: tuple[Slab, ...]
     unknown: int
+    is_scattered: bool
 
     def may_have_value(self, read: Read, hashed: int, wanted: int) -> int:
         """Of the wanted row groups those that may have the value."""
         found = wanted & self.unknown
         for slab in self.slabs:
-            found |= slab.all_of(read, places_of_value(hashed, slab.groups.size), wanted)
+            if self.is_scattered:
+                found |= slab.all_of(read, scattered_places(hashed, slab.groups.size), wanted)
+            elif wanted >> slab.groups.first:
+                found |= slab.all_within(read, places_of_value(hashed, slab.groups.size), wanted)
         return found
 
     def may_have_part(self, read: Read, aligned: Sequence[Sequence[int]], grams: Grams, wanted: int) -> int:
@@ -104,7 +127,8 @@ def parse_header(read: Read) -> Header | None:
     """The header at the beginning of an index; None if it is none that this version reads."""
     begin = len(MAGIC) + LENGTH_BYTES
     head = read(0, begin)
-    if head[: len(MAGIC)] not in (MAGIC, FIRST_MAGIC):
+    magic = head[: len(MAGIC)]
+    if magic not in (MAGIC, SECOND_MAGIC, FIRST_MAGIC):
         return None
     first = begin + int.from_bytes(head[len(MAGIC) :], "little")
     told = json.loads(read(begin, first))
@@ -112,18 +136,21 @@ def parse_header(read: Read) -> Header | None:
     groups = int(told["groups"])
     end = first + _SIZE_BYTES * len(names) * groups
     sizes = np.frombuffer(read(first, end), "<u4").reshape(len(names), groups).tolist()
-    groups_of = [tuple(neighbours_of(each, apart=head.startswith(FIRST_MAGIC))) for each in sizes]
+    groups_of = [tuple(neighbours_of(each, apart=magic == FIRST_MAGIC)) for each in sizes]
     starts = accumulate((sum(each.bytes for each in found) for found in groups_of), initial=end)
-    filters = {name: _filters(start, each, groups) for name, start, each in zip(names, starts, groups_of, strict=False)}
+    filters = {
+        name: _filters(start, each, groups, is_scattered=magic != MAGIC)
+        for name, start, each in zip(names, starts, groups_of, strict=False)
+    }
     times = [(int(first), int(last)) for first, last in told.get("times", ())]
     return Header(int(told["rows"]), groups, filters, _sets(told["unfolded"]), _sets(told["escaped"]), times)
 
 
-def _filters(start: int, found: Sequence[Neighbours], groups: int) -> GroupFilters:
+def _filters(start: int, found: Sequence[Neighbours], groups: int, *, is_scattered: bool) -> GroupFilters:
     starts = accumulate((each.bytes for each in found), initial=start)
     known = sum(((1 << each.count) - 1) << each.first for each in found)
     slabs = tuple(Slab(at, each) for at, each in zip(starts, found, strict=False))
-    return GroupFilters(slabs, ((1 << groups) - 1) & ~known)
+    return GroupFilters(slabs, ((1 << groups) - 1) & ~known, is_scattered)
 
 
 def _sets(numbers: Mapping[str, Sequence[int]]) -> dict[str, int]:

@@ -30,8 +30,10 @@ from storage.files.bit_filters import (
     value_bits,
 )
 
-MAGIC: Final = b"WEIRTXT2"
-# The first format: long grams at every second byte, and the filter of each row group by itself.
+MAGIC: Final = b"WEIRTXT3"
+# The second format: the places of a value are anywhere in its filter.
+SECOND_MAGIC: Final = b"WEIRTXT2"
+# The first: so they are, long grams are at every second byte, and the filter of each row group is by itself.
 FIRST_MAGIC: Final = b"WEIRTXT1"
 LENGTH_BYTES: Final = 4
 PARQUET_TAIL_BYTES: Final = 8
@@ -47,8 +49,8 @@ LEAST_ROWS: Final = 4_096
 MOST_SHARE: Final = 0.1
 # Filters that would shrink to less than this share of their usual size tell next to nothing.
 LEAST_SHARE: Final = 0.25
-# With eight places a value: one of 3,600 texts that are not there seems to be there.
-BITS_PER_VALUE: Final = 18
+# One of 9,000 texts that are not there seems to be there.
+BITS_PER_VALUE: Final = 20
 # A constant has many grams, of which all have to be there: a quarter or a third of the bits may be set.
 BITS_PER_GRAM: Final = {SHORT: 4.0, LONG: 2.5}
 # A filter of this share of the largest one of its column and kind is made as large, to lie beside it; all are where
