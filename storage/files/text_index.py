@@ -67,6 +67,11 @@ LONGEST_BYTES: Final = 2_048
 SAMPLE_ROWS: Final = 1_000
 # Values that take no more bytes than this for each row, because they repeat, can be asked for what they contain, too.
 FEW_BYTES_PER_ROW: Final = 2
+# Values that are in more row groups than this, at the mean, are not looked for by value: of a file with so many ranges
+# of rows everything is read (storage/read/text_search.py). A filter of less than a value for four rows is small enough
+# to be kept for values that are nowhere.
+MOST_GROUPS_OF_VALUE: Final = 4
+FEW_VALUES_PER_ROW: Final = 0.25
 # Letters that some matcher takes for an ASCII letter where case does not count: I with a dot and i without, the Kelvin
 # sign, the long s.
 UNFOLDED: Final = tuple(letter.encode() for letter in "\u0130\u0131\u212a\u017f")
@@ -136,6 +141,18 @@ def group_texts(texts: pl.Series) -> GroupTexts:
     return _with_grams(result, distinct) if mean_bytes * len(distinct) <= FEW_BYTES_PER_ROW * len(texts) else result
 
 
+def _column_texts(column: pl.Series, groups: Sequence[pl.DataFrame], chosen: Chosen) -> list[GroupTexts]:
+    """What to keep of a column, a row group at a time. Values that most row groups have hardly tell anything, and are
+    kept only if the operator has named the column."""
+    found = [group_texts(group.get_column(column.name)) for group in groups]
+    values = sum(each.distinct for each in found)
+    is_small = values <= FEW_VALUES_PER_ROW * len(column) or len(groups) <= MOST_GROUPS_OF_VALUE
+    if chosen.columns is None and not is_small and values > MOST_GROUPS_OF_VALUE * _approximate(column):
+        for each in found:
+            each.values = None
+    return found
+
+
 def _approximate(texts: pl.Series) -> int:
     counted = texts.approx_n_unique()
     return counted if isinstance(counted, int) else len(texts)
@@ -156,7 +173,7 @@ def build(rows: pl.DataFrame, groups_of: RowGroups, most_bytes: int, chosen: Cho
     group_rows = groups_of.rows
     names = [name for name, dtype in rows.schema.items() if dtype == pl.String() and chosen.covers(name)]
     groups = [rows[start : start + group_rows] for start in range(0, rows.height, group_rows)]
-    texts = {name: [group_texts(group.get_column(name)) for group in groups] for name in names}
+    texts = {name: _column_texts(rows.get_column(name), groups, chosen) for name in names}
     filters = list(_filters(texts))
     wanted = sum(each.usual_bytes for each in filters)
     # The least filters do not shrink, and all of them end with a whole byte.

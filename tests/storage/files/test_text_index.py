@@ -304,6 +304,26 @@ def test_filters_of_different_sizes_are_found() -> None:
     assert [groups_found(texts, IsOneOf("text", (each,))) for each in ("a", "trace-12")] == [{0, 9}, {3}]
 
 
+@pytest.mark.parametrize(
+    ("users", "chosen", "is_there"),
+    [
+        (3_000, Chosen(), False),
+        (500, Chosen(), True),
+        (40_000, Chosen(), True),
+        (3_000, Chosen(frozenset(["text"])), True),
+    ],
+    ids=["in most", "small", "in few", "named"],
+)
+def test_values_that_most_row_groups_have_are_not_looked_for(users: int, chosen: Chosen, is_there: bool) -> None:
+    """Of 3,000 users each is in half of ten row groups, so that one is no reason to leave out any of them."""
+    draw = random.Random(3)
+    rows = pl.DataFrame({"text": [f"user-{draw.randrange(users)}" for _ in range(40_000)]})
+
+    data = build(rows, RowGroups(4_000), 10**6, chosen)
+
+    assert (IndexReader().ranges("", fetched_index(data), 40_000, [(IsOneOf("text", ("nobody",)),)]) == ()) == is_there
+
+
 def test_times_of_row_groups_are_told() -> None:
     data = build(pl.DataFrame({"text": ["a"] * 7}), RowGroups(5, ((10, 19), (20, 21))), 10**6)
 
