@@ -23,6 +23,7 @@ from query.lower.constant_folding import fold_constants, is_volatile
 from query.lower.output import answer, unique_names
 from query.lower.relations import Lowering
 from query.lower.statements import Statements
+from query.lower.top_n_filter import reads_twice
 from query.plan.environment import Environment, Schema, schema_of, unchanged
 from query.plan.rules import apply_rules
 from query.plan.tree import Output, Query, Relation
@@ -63,11 +64,20 @@ class ResultField:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A query ready to be collected. The frame's columns are `fields`, in order; `steps` tell how it will run."""
+    """A query ready to be collected. The frame's columns are `fields`, in order; `steps` tell how it will run.
+
+    `reads_twice`: what the plan has twice is to be read twice, and not kept.
+    """
 
     frame: pl.LazyFrame
     fields: tuple[ResultField, ...]
     steps: tuple[str, ...] = ()
+    reads_twice: bool = False
+
+    @property
+    def optimizations(self) -> pl.QueryOptFlags:
+        """What Polars may do with the plan."""
+        return pl.QueryOptFlags(comm_subplan_elim=not self.reads_twice)
 
 
 def compile(sql: str, tables: Mapping[str, pl.LazyFrame], *, now: datetime) -> pl.LazyFrame:
@@ -110,14 +120,15 @@ def lower_statement(
     statements = Statements()
     frames = {name: table.frame for name, table in tables.items()}
     try:
-        frame = Lowering(frames, statements, {}, {}).frame(apply_rules(query.relation))
+        relation = apply_rules(query.relation)
+        frame = Lowering(frames, statements, {}, {}).frame(relation)
     except RecursionError as error:
         raise too_complex() from error
     names = unique_names([output.name for output in query.outputs])
     fields = tuple(
         ResultField(name, output.field.type.output_name) for name, output in zip(names, query.outputs, strict=True)
     )
-    compiled = Compiled(answer(frame, query.outputs, names), fields, tuple(statements.log))
+    compiled = Compiled(answer(frame, query.outputs, names), fields, tuple(statements.log), reads_twice(relation))
     return explain(statement, tables, compiled, route) if statement.explain else compiled
 
 

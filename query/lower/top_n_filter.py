@@ -12,7 +12,22 @@ import polars as pl
 
 from query.pg.types import FLOATS
 from query.plan.plain_predicates import is_plain
-from query.plan.tree import Column, Constant, CteRef, Filter, Project, Relation, Scan, SortKey
+from query.plan.traverse import inputs
+from query.plan.tree import (
+    Column,
+    Constant,
+    CteRef,
+    Distinct,
+    Filter,
+    Limit,
+    Project,
+    Relation,
+    Scan,
+    Sort,
+    SortKey,
+    TopRows,
+    Window,
+)
 
 _PARTS: Final = 4
 """Parts of a group per row wanted: the fewer, the more often the best rows share one, and the lower the threshold."""
@@ -67,6 +82,21 @@ def _reaches(value: pl.Expr, plain: pl.Expr, edge: pl.Expr, present: pl.Expr, ke
     nulls = pl.lit(True) if key.nulls_first else present < count
     reaches = reaches.fill_null(False) | (value.is_null() & nulls)
     return reaches | value.is_nan().fill_null(False) if key.value.type.name in FLOATS else reaches
+
+
+def reads_twice(relation: Relation) -> bool:
+    """True for a plan of which nothing but stored rows is read in two places, for thresholds and once they are known.
+
+    Polars would keep all of them between the two (`comm_subplan_elim`), which takes far more than reading them again.
+    """
+    is_once = isinstance(relation, _ONCE) or (isinstance(relation, Limit) and not relation.ties)
+    below = inputs(relation).values()
+    if isinstance(relation, TopRows) or (isinstance(relation, Window) and relation.first is not None):
+        return is_stored(relation.input)
+    return is_once and len(below) == 1 and all(map(reads_twice, below))
+
+
+_ONCE: Final = (Project, Filter, Sort, Distinct, CteRef)
 
 
 def is_stored(relation: Relation) -> bool:

@@ -190,7 +190,9 @@ class Execution:
         if not choice.is_cluster and not statement.explain:
             known = self._with_percentiles(known)
         compiled = self._compile(statement, request.route, choice, known, catalog)
-        rows = formats.stream(compiled.frame, compiled.fields, request.options, sink, request.zone)
+        rows = formats.stream(
+            compiled.frame, compiled.fields, request.options, sink, request.zone, compiled.optimizations
+        )
         output(coded.finish())
         # What the catalog lists is not among the rows of which somebody may think that they have not changed.
         is_repeatable = query.repeatable and not statement.catalog

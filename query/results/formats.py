@@ -48,20 +48,22 @@ def stream(
     options: Options,
     emit: Callable[[bytes], None],
     zone: str = "",
+    optimizations: pl.QueryOptFlags | None = None,
 ) -> int | None:
     """Run `frame` and give its bytes to `emit`, in order, as they come; returns how many rows it has, if it knows.
 
     `columns` describe the frame's, in order. Rows of the PostgreSQL protocol have instants in text on the clock of the
-    session's `zone` (nothing: UTC); HTTP's formats have them in UTC. What the plan raises while it runs passes through;
-    whatever was emitted before is then not a whole document.
+    session's `zone` (nothing: UTC); HTTP's formats have them in UTC. `optimizations` None: all of Polars' own. What the
+    plan raises while it runs passes through; whatever was emitted before is then not a whole document.
     """
+    allowed = optimizations or pl.QueryOptFlags()
     if options.format is Format.PARQUET:
         sink = cast(IO[bytes], _Emitter(emit))
-        for_interchange(frame).sink_parquet(sink, compression="zstd", engine="streaming")
+        for_interchange(frame).sink_parquet(sink, compression="zstd", engine="streaming", optimizations=allowed)
         return None
     head = _ResultHead(emit)
     try:
-        count = _render(_renderer(options, columns, frame, zone), partial(_stream_batches, frame), head)
+        count = _render(_renderer(options, columns, frame, zone), partial(_stream_batches, frame, allowed), head)
     except pl.exceptions.PanicException:
         if not head.drop():
             raise
@@ -105,10 +107,12 @@ def _render(renderer: Renderer, run: Callable[[Rows], None], emit: Callable[[byt
     return count
 
 
-def _stream_batches(frame: pl.LazyFrame, rows: Rows) -> None:
+def _stream_batches(frame: pl.LazyFrame, optimizations: pl.QueryOptFlags, rows: Rows) -> None:
     """The rows in order, batch by batch. Polars' other way, `collect_batches`, keeps a panic of its threads to itself:
     the rows that came before it would pass for the whole answer (Polars 2.1)."""
-    frame.sink_batches(rows, engine="streaming", chunk_size=BATCH_ROWS, maintain_order=True)
+    frame.sink_batches(
+        rows, engine="streaming", chunk_size=BATCH_ROWS, maintain_order=True, optimizations=optimizations
+    )
 
 
 def _in_memory(frame: pl.LazyFrame, rows: Rows) -> None:

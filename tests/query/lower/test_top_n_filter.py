@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from query import engine
+from query.syntax.parse import parse
 
 NOW: Final = datetime(2025, 1, 1, tzinfo=UTC)
 VALUES: Final = [None, float("nan"), float("inf"), -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
@@ -58,3 +59,26 @@ def answer(sql: str, path: Path) -> list[tuple[object, object, int]]:
 
 def plan(sql: str, path: Path) -> str:
     return engine.compile(sql, {"t": pl.scan_parquet(path)}, now=NOW).explain(engine="streaming")
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_kept"),
+    [
+        ("SELECT DISTINCT ON (g) g, v FROM t ORDER BY g, v DESC", False),
+        ("SELECT DISTINCT ON (g) g, v FROM t WHERE v > 1 ORDER BY g, v DESC LIMIT 3", False),
+        ("SELECT * FROM (SELECT g, v, rank() OVER (PARTITION BY g ORDER BY v) AS n FROM t) AS x WHERE n < 3", False),
+        ("WITH s AS (SELECT g, sum(v) AS v FROM t GROUP BY 1) SELECT a.g, b.v FROM s a JOIN s b USING (g)", True),
+        (
+            "WITH s AS (SELECT DISTINCT ON (g) g, v FROM t ORDER BY g, v) SELECT a.g, b.v FROM s a JOIN s b USING (g)",
+            True,
+        ),
+    ],
+    ids=["distinct on", "filtered", "rank", "shared groups", "shared first rows"],
+)
+def test_stored_rows_are_read_twice_instead_of_kept(stored: Path, sql: str, is_kept: bool) -> None:
+    """Twenty million rows would take 2.5 GB to keep. What costs more than reading is computed once."""
+    compiled = engine.prepare(parse(sql), {"t": engine.Table(pl.scan_parquet(stored))}, now=NOW)
+
+    plan = compiled.frame.explain(engine="streaming", optimizations=compiled.optimizations)
+
+    assert ("CACHE" in plan) == is_kept
