@@ -75,6 +75,10 @@ def array_lower(context: CallContext, array: pl.Expr, dimension: object) -> pl.E
 
 @define("string_to_array(text, text) -> text[]", "Parts between delimiters.", family=_FAMILY, strict=False)
 def string_to_array(context: CallContext, value: pl.Expr, delimiter: pl.Expr) -> pl.Expr:
+    if separator := context.constant(1):
+        nothing = pl.lit([], dtype=context.result.polars)
+        return pl.when(value == "").then(nothing).otherwise(value.str.split(str(separator)))
+
     def split(text: str, by: str) -> list[str]:
         if not text:
             return []

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
 import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
+from query.functions.flat_documents import flat_member
 from query.functions.registry import define
 from query.pg.bad_values import BadLiteral
 from query.pg.json_text import Json, jsonb_text, number_text, parse_binary, parse_json, raw_members
@@ -82,7 +84,8 @@ def _get(context: CallContext, text: str, key: str | int) -> str | None:
     family=_FAMILY,
 )
 def member(context: CallContext, value: pl.Expr, key: pl.Expr) -> pl.Expr:
-    return _by_key(context, lambda text, one: _get(context, text, one), value, key)
+    by_key = partial(_by_key, context, lambda text, one: _get(context, text, one))
+    return flat_member(value, context.constant(1), by_key, key, as_text=False)
 
 
 @define(
@@ -91,9 +94,10 @@ def member(context: CallContext, value: pl.Expr, key: pl.Expr) -> pl.Expr:
     family=_FAMILY,
 )
 def member_text(context: CallContext, value: pl.Expr, key: pl.Expr) -> pl.Expr:
-    if _binary(context):
-        return _by_key(context, lambda text, name: _member_text(_binary_member(text, name)), value, key)
-    return _by_key(context, lambda text, name: text_of(_member(text, name)), value, key)
+    def read(text: str, name: Any) -> str | None:
+        return _member_text(_binary_member(text, name)) if _binary(context) else text_of(_member(text, name))
+
+    return flat_member(value, context.constant(1), partial(_by_key, context, read), key, as_text=True)
 
 
 @define("jsonb subscript(jsonb, text) -> jsonb", "`a['key']`, `a[0]`: a member of jsonb.", family=_FAMILY)

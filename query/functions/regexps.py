@@ -334,6 +334,12 @@ def regexp_match(context: CallContext, value: pl.Expr, pattern: object) -> pl.Ex
     result=lambda types: array_of(TEXT),
 )
 def regexp_match_flags(context: CallContext, value: pl.Expr, pattern: object, flags: object) -> pl.Expr:
+    regex = parse_pattern(context, pattern, checked_flags(context, flags))
+    if is_native(regex):
+        numbers = range(1, regex.groups + 1) if regex.groups else range(1)
+        parts = pl.concat_list(value.str.extract(rust(regex), number) for number in numbers)
+        return pl.when(value.str.contains(rust(regex))).then(parts)
+
     def build(compiled: Matcher, text: str) -> object:
         match = compiled.search(text)
         return None if match is None else _groups(match)

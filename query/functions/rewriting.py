@@ -13,6 +13,12 @@ declare_row_error("field_zero", fault.INVALID_PARAMETER, "field position must no
 _FAMILY = "Text"
 
 
+def constant_text(context: CallContext, index: int) -> str | None:
+    """The text that an argument is for all rows."""
+    value = context.constant(index)
+    return value if isinstance(value, str) else None
+
+
 @define("btrim(text) -> text", "Without blanks at both ends.", family=_FAMILY)
 def btrim(context: CallContext, value: pl.Expr) -> pl.Expr:
     return value.str.strip_chars(" ")
@@ -30,16 +36,22 @@ def rtrim(context: CallContext, value: pl.Expr) -> pl.Expr:
 
 @define("btrim(text, text) -> text", "Without any of the characters at both ends.", family=_FAMILY)
 def btrim_of(context: CallContext, value: pl.Expr, characters: pl.Expr) -> pl.Expr:
+    if (known := constant_text(context, 1)) is not None:
+        return value.str.strip_chars(known) if known else value
     return context.rowwise(lambda text, chars: text.strip(chars) if chars else text, value, characters)
 
 
 @define("ltrim(text, text) -> text", "Without any of the characters at the start.", family=_FAMILY)
 def ltrim_of(context: CallContext, value: pl.Expr, characters: pl.Expr) -> pl.Expr:
+    if (known := constant_text(context, 1)) is not None:
+        return value.str.strip_chars_start(known) if known else value
     return context.rowwise(lambda text, chars: text.lstrip(chars) if chars else text, value, characters)
 
 
 @define("rtrim(text, text) -> text", "Without any of the characters at the end.", family=_FAMILY)
 def rtrim_of(context: CallContext, value: pl.Expr, characters: pl.Expr) -> pl.Expr:
+    if (known := constant_text(context, 1)) is not None:
+        return value.str.strip_chars_end(known) if known else value
     return context.rowwise(lambda text, chars: text.rstrip(chars) if chars else text, value, characters)
 
 
@@ -53,11 +65,21 @@ def strpos(context: CallContext, value: pl.Expr, sought: pl.Expr) -> pl.Expr:
 
 @define("replace(text, text, text) -> text", "Every occurrence of a text replaced.", family=_FAMILY)
 def replace(context: CallContext, value: pl.Expr, old: pl.Expr, new: pl.Expr) -> pl.Expr:
+    sought = constant_text(context, 1)
+    if sought is not None and constant_text(context, 2) is not None:
+        return value.str.replace_all(sought, new, literal=True) if sought else value
     return context.rowwise(lambda text, a, b: text.replace(a, b) if a else text, value, old, new)
 
 
 @define("translate(text, text, text) -> text", "Each character replaced by the one in its place.", family=_FAMILY)
 def translate(context: CallContext, value: pl.Expr, old: pl.Expr, new: pl.Expr) -> pl.Expr:
+    source, target = constant_text(context, 1), constant_text(context, 2)
+    if source is not None and target is not None:
+        letters = list(dict.fromkeys(source))
+        if not letters:
+            return value
+        return value.str.replace_many(letters, [target[at : at + 1] for at in map(source.index, letters)])
+
     def translated(text: str, source: str, target: str) -> str:
         table: dict[int, str | None] = {}
         for index, letter in enumerate(source):
@@ -79,6 +101,9 @@ def reverse(context: CallContext, value: pl.Expr) -> pl.Expr:
     skips_null_rows=True,
 )
 def split_part(context: CallContext, value: pl.Expr, delimiter: pl.Expr, position: pl.Expr) -> pl.Expr:
+    separator, number = constant_text(context, 1), context.constant(2)
+    if separator is not None and isinstance(number, int) and number != 0 and abs(number) <= _MOST_FIELDS:
+        return _field(value, separator, number)
     position = context.fail_where(position, position == 0, "field_zero")
 
     def part(text: str, by: str, number: int) -> str:
@@ -87,6 +112,18 @@ def split_part(context: CallContext, value: pl.Expr, delimiter: pl.Expr, positio
         return fields[index] if 0 <= index < len(fields) else ""
 
     return context.rowwise(part, value, delimiter, position)
+
+
+_MOST_FIELDS = 64
+
+
+def _field(value: pl.Expr, separator: str, number: int) -> pl.Expr:
+    """The field with a number between separators; nothing if there is none."""
+    if not separator:
+        return value if abs(number) == 1 else pl.when(value.is_not_null()).then(pl.lit(""))
+    if number < 0:
+        return value.str.split(separator).list.get(number, null_on_oob=True).fill_null("")
+    return value.str.splitn(separator, number + 1).struct.field(f"field_{number - 1}").fill_null("")
 
 
 @define("starts_with(text, text) -> bool; ^@(text, text) -> bool", "True if the text starts so.", family=_FAMILY)
