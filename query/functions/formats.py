@@ -1,9 +1,10 @@
 """to_char of times: their fields by template."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import groupby
 from typing import Final
 
 import polars as pl
@@ -36,8 +37,20 @@ _NATIVE: Final = {
     "PM": "%p",
     "Mon": "%b",
     "Dy": "%a",
+    "YY": "%y",
+    "ID": "%u",
+    "MS": "%3f",
+    "US": "%6f",
 }
 """Fields that chrono's strftime prints exactly so for years 1000 to 9999."""
+_UNFILLED: Final = {
+    **{"MM": "%-m", "DD": "%-d", "DDD": "%-j", "HH24": "%-H", "HH12": "%-I", "HH": "%-I", "MI": "%-M", "SS": "%-S"},
+    **{"YYYY": "%Y", "Day": "%A", "Month": "%B", "Mon": "%b", "Dy": "%a", "MS": "%3f", "US": "%6f"},
+}
+"""The same behind FM."""
+_WORDS: Final = {"day": "%A", "month": "%B", "dy": "%a", "mon": "%b"}
+"""Fields that are names, in small letters."""
+_WORD_WIDTH: Final = {"day": 9, "month": 9}
 
 
 @define(
@@ -49,8 +62,10 @@ def to_char_time(context: CallContext, value: pl.Expr, template: object) -> pl.E
     parsed = printed_tokens(context, template)
     if not parsed:
         return pl.when(value.is_null() & value.is_not_null()).then(pl.lit(""))
-    if all(not token.field or (token.field in _NATIVE and token.fill and not token.ordinal) for token in parsed):
-        return value.dt.to_string("".join(_native(token) for token in parsed))
+    parts = list(_by_columns(value, parsed))
+    known = [part for part in parts if part is not None]
+    if len(known) == len(parts) <= _MOST_PARTS:
+        return pl.concat_str(known)
     return context.rowwise(partial(printed, parsed), value.dt.cast_time_unit("us"))
 
 
@@ -69,8 +84,36 @@ def printed(parsed: Sequence[Token], moment: datetime) -> str:
     return "".join(_print(token, moment) for token in parsed)
 
 
-def _native(token: Token) -> str:
-    return _NATIVE[token.field] if token.field else token.text.replace("%", "%%")
+_MOST_PARTS: Final = 8
+
+
+def _by_columns(value: pl.Expr, parsed: Sequence[Token]) -> Iterator[pl.Expr | None]:
+    """The texts whose concatenation the template prints, neighbours that strftime prints as one; None for a field that
+    has to be printed by hand."""
+    for native, same in groupby(parsed, lambda token: _native(token) is not None):
+        if native:
+            yield value.dt.to_string("".join(_native(token) or "" for token in same))
+        else:
+            yield from (_word(value, token) for token in same)
+
+
+def _native(token: Token) -> str | None:
+    """What strftime prints as the token."""
+    if not token.field:
+        return token.text.replace("%", "%%")
+    return None if token.ordinal else (_NATIVE if token.fill else _UNFILLED).get(token.field)
+
+
+def _word(value: pl.Expr, token: Token) -> pl.Expr | None:
+    name = token.field.lower()
+    if name not in _WORDS or token.ordinal:
+        return None
+    text = value.dt.to_string(_WORDS[name])
+    if token.field.isupper():
+        text = text.str.to_uppercase()
+    elif token.field.islower():
+        text = text.str.to_lowercase()
+    return text.str.pad_end(_WORD_WIDTH.get(name, 0)) if token.fill else text
 
 
 def _print(token: Token, moment: datetime) -> str:
