@@ -110,14 +110,19 @@ def pre_exec(server: Any) -> None:
 
 def _bootstrap(*arguments: str) -> int:
     """Run bootstrap.py to its end; its exit code. Ctrl-C reaches every process of a terminal: there it means us."""
-    with blocked(signal.SIGINT, signal.SIGQUIT):
-        process = subprocess.Popen([sys.executable, "bootstrap.py", *arguments], cwd=os.path.dirname(__file__) or ".")
+    process = None
     try:
+        with blocked(signal.SIGINT, signal.SIGQUIT):
+            process = subprocess.Popen(
+                [sys.executable, "bootstrap.py", *arguments], cwd=os.path.dirname(__file__) or "."
+            )
+        # What was blocked arrives here at the earliest.
         return process.wait()
     except SystemExit:
-        # It ends after the step that it is at.
-        process.terminate()
-        process.wait()
+        if process is not None:
+            # It ends after the step that it is at.
+            process.terminate()
+            process.wait()
         raise
 
 

@@ -192,6 +192,23 @@ def test_ctrl_c_during_the_first_start_ends_everything_without_a_traceback(tmp_p
     assert "weir:" not in said
 
 
+@pytest.mark.parametrize("number", range(6))
+def test_ctrl_c_while_the_first_process_is_made_leaves_it_nothing_to_say(tmp_path: Path, number: int):
+    """What is blocked until it is there arrives right after, and must end it as it does later (one of three times)."""
+    process = begin(tmp_path / "data", WEIR_ADMIN_PASSWORD=ADMIN[1])
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while not children.read_text().strip():
+        pass
+
+    os.killpg(process.pid, signal.SIGINT)
+
+    assert process.wait(timeout=END_SECONDS) == 0
+    wait_until(lambda: left_of(tmp_path / "data") == [], 10)
+    said = output(tmp_path / "data")
+    assert "Traceback" not in said
+    assert "weir:" not in said
+
+
 def test_ctrl_c_of_a_running_service_seals_what_was_written_and_says_nothing(start_service):
     service = start_service(workers=2, WEIR_FLUSH_SECONDS="600")
     service.ingest("app", [{"a": 1}]).raise_for_status()
