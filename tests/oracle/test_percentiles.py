@@ -68,6 +68,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
 
     monkeypatch.setattr(percentiles, "_row_count", lambda *_: 2**40)
     monkeypatch.setattr(percentiles, "MOST_KEPT", request.param)
+    monkeypatch.setattr(percentiles, "LEAST_ROWS_OF_GROUP", 0)
     monkeypatch.setattr(engine, "prepare", prepare)
     return found
 
