@@ -27,7 +27,7 @@ soak:  ## ten minutes of mixed load: nothing may grow, be lost or be twice
 	python -m bench.soak
 fuzz:  ## ten minutes of mutated input for what faces the network; what fails is kept in tests/fuzz/corpus
 	python -m tests.fuzz
-LOCK = uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" -q
+LOCK = uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-strip-extras --custom-compile-command "make lock" -q
 lock:  ## the lock files anew from the ranges (needs uv; installing from them does not)
 	$(LOCK) --upgrade requirements.txt -o requirements.lock
 	$(LOCK) --upgrade -c requirements.lock requirements-dev.txt -o requirements-dev.lock

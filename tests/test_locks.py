@@ -1,7 +1,9 @@
 """The lock files hold what the ranges allow, each file by its hash (docs/security.md, "Supply chain")."""
 
 import re
+from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import PackageNotFoundError, requires
 
 import pytest
 from packaging.requirements import Requirement
@@ -59,6 +61,28 @@ def test_lock_satisfies_the_ranges(file: str, lock: str):
 
     for wanted in ranges(file):
         assert wanted.specifier.contains(version(pins[canonicalize_name(wanted.name)][0])), wanted
+
+
+def asked_by(package: str, extras: set[str]) -> Iterator[Requirement]:
+    """What an installed package needs on this machine."""
+    try:
+        needs = [Requirement(line) for line in requires(package) or []]
+    except PackageNotFoundError:  # of another system or version of Python
+        return
+    for need in needs:
+        if need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in extras | {""}):
+            yield need
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_pins_carry_the_extras_that_packages_ask_for(lock: str):
+    """Without them pip takes the newest release for the extra, has no hash for it, and refuses the whole file."""
+    pins = locked(lock)
+    by_packages = [need for name, (pin, _) in pins.items() for need in asked_by(name, pin.extras)]
+    asked = [need for need in [*ranges(lock.replace(".lock", ".txt")), *by_packages] if need.extras]
+
+    assert asked
+    assert [str(need) for need in asked if not need.extras <= pins[canonicalize_name(need.name)][0].extras] == []
 
 
 def test_tests_run_with_what_is_deployed():
