@@ -292,7 +292,9 @@ def test_first_view_is_there_within_a_second_of_its_files(visit: Callable[..., V
 
     page.goto(service.url)
     page.get_by_role("button", name="Sign in").wait_for()
-    drawn = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    # The form is there before its paint is on record.
+    first_paint = page.wait_for_function("performance.getEntriesByName('first-contentful-paint')[0]")
+    drawn = first_paint.evaluate("entry => entry.startTime")
 
     print(f"first contentful paint after {drawn:.0f} ms")
     assert drawn < 10_000
