@@ -12,11 +12,12 @@ from pgwire.errors import PgError, read_only, unsupported
 from pgwire.execution import Asker, Execution
 from pgwire.messages import COPY_DONE, Column, copy_out
 from pgwire.portal import Answer, Portal
-from pgwire.rows import CursorRows
+from pgwire.rows import CursorRows, QueryRows
 from pgwire.settings import SessionSettings
 from pgwire.statement import Description, Parsed, PreparedStatement
 from pgwire.syntax_tree import Node
 from pgwire.transaction import Transaction
+from query.parameters import RandomState
 
 # Of DECLARE's options (parsenodes.h).
 BINARY: Final = 0x0001
@@ -44,6 +45,8 @@ class Commands:
         self._execution, self._settings = execution, settings
         self._asker, self._is_gone, self._directory = asker, is_gone, directory
         self._told: Mapping[str, str] = {}
+        self._random: RandomState | None = None
+        self._latest_rows: QueryRows | None = None
         self.transaction = Transaction()
         self.prepared: dict[str, PreparedStatement] = {}
         self.portals: dict[str, Portal] = {}
@@ -134,8 +137,10 @@ class Commands:
         return self.describe(portal.prepared).columns
 
     def _who(self) -> Asker:
-        """Who asks, and since when now() stands still."""
-        return replace(self._asker(), now_ns=self.transaction.began_ns)
+        """Who asks, since when now() stands still, and where random numbers go on after the latest query."""
+        if self._latest_rows is not None:
+            self._random = self._latest_rows.random or self._random
+        return replace(self._asker(), now_ns=self.transaction.began_ns, random=self._random)
 
     # --- what statements ask -------------------------------------------------------------------------------------
 
@@ -158,7 +163,9 @@ class Commands:
             return self._execution.run_catalogue(prepared, values, self._who())
         self._free_query_process()
         self._require_types(prepared, values)
-        return self._execution.run_query(prepared, values, self._who(), self._is_gone)
+        answer = self._execution.run_query(prepared, values, self._who(), self._is_gone)
+        self._latest_rows = answer.rows if isinstance(answer.rows, QueryRows) else None
+        return answer
 
     def _require_types(self, prepared: PreparedStatement, values: Values) -> None:
         """A value in binary format says nothing without its type."""

@@ -27,7 +27,7 @@ from pgwire.qualified_names import without_database
 from pgwire.rows import HeldRows, QueryRows
 from pgwire.statement import Description, Parsed, PreparedStatement
 from pgwire.time_zone import engine_name
-from query.parameters import Open, Parameter, Typed
+from query.parameters import Open, Parameter, RandomState, Typed
 from query.pg.oids import oid, size
 from query.process.result import Result
 from query.results.options import Copy, Format, Options
@@ -64,7 +64,7 @@ LEFT JOIN information_schema.columns AS c ON c.table_name = t.table_name ORDER B
 class Asker:
     """Who asks, in which session: `tag` begins the ids of its queries, `process` is what it is known by.
 
-    `time_zone` as SHOW gives it.
+    `time_zone` as SHOW gives it. `random`: where its random numbers go on, if it has set a seed.
     """
 
     identity: Identity
@@ -75,6 +75,7 @@ class Asker:
     timeout_seconds: float | None = None
     time_zone: str = "UTC"
     now_ns: int | None = None
+    random: RandomState | None = None
 
 
 class Execution:
@@ -136,6 +137,7 @@ class Execution:
                 id_prefix=asker.tag,
                 timeout_seconds=asker.timeout_seconds,
                 zone=engine_name(asker.time_zone),
+                random=asker.random,
             )
             needs_range = self._services.settings.query_time_range == "required"
             sources = Sources(self._services.storage, identity, ALL_TIME, None, needs_range=needs_range)

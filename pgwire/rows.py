@@ -12,6 +12,7 @@ from typing import IO, Final, Protocol
 from errors import InternalError
 from pgwire.errors import PgError
 from pgwire.messages import LENGTH, data_row
+from query.parameters import RandomState
 from query.process.result import Result
 
 HEAD_BYTES: Final = 8
@@ -95,6 +96,11 @@ class QueryRows:
         self._spool: IO[bytes] | None = None
         self.given = 0
         self.is_over = False
+
+    @property
+    def random(self) -> RandomState | None:
+        """Where the session's random numbers go on after the last row, if it has set a seed."""
+        return self._result.random
 
     def take(self, most: int) -> Iterator[bytes | memoryview]:
         self.given = 0

@@ -7,7 +7,7 @@ while it was collected.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -16,6 +16,7 @@ import polars as pl
 from query.bind.expressions import bind
 from query.bind.queries import bind_query
 from query.bind.session_zone import at_zone, require_localised
+from query.expr.random_numbers import RandomNumbers, drawing
 from query.expr.row_errors import translate
 from query.fault import unsupported
 from query.limits import too_complex
@@ -24,6 +25,7 @@ from query.lower.output import answer, unique_names
 from query.lower.relations import Lowering
 from query.lower.statements import Statements
 from query.lower.top_n_filter import reads_twice
+from query.parameters import RandomState
 from query.plan.environment import Environment, Schema, schema_of, unchanged
 from query.plan.rules import apply_rules
 from query.plan.tree import Output, Query, Relation
@@ -66,13 +68,14 @@ class ResultField:
 class Compiled:
     """A query ready to be collected. The frame's columns are `fields`, in order; `steps` tell how it will run.
 
-    `reads_twice`: what the plan has twice is to be read twice, and not kept.
+    `reads_twice`: what the plan has twice is to be read twice, and not kept. `random` are the numbers that it draws.
     """
 
     frame: pl.LazyFrame
     fields: tuple[ResultField, ...]
     steps: tuple[str, ...] = ()
     reads_twice: bool = False
+    random: RandomNumbers = field(default_factory=RandomNumbers)
 
     @property
     def optimizations(self) -> pl.QueryOptFlags:
@@ -90,10 +93,15 @@ def compile(sql: str, tables: Mapping[str, pl.LazyFrame], *, now: datetime) -> p
     return prepare(parse(sql), {name: Table(frame) for name, frame in tables.items()}, now=now).frame
 
 
-def prepare(statement: Statement, tables: Mapping[str, Table], *, now: datetime, zone: str = "") -> Compiled:
-    """The statement over `tables`, which hold at least its datasets. Raises InvalidSQL, UnsupportedSQL."""
+def prepare(
+    statement: Statement, tables: Mapping[str, Table], *, now: datetime, zone: str = "", as_text: bool = False
+) -> Compiled:
+    """The statement over `tables`, which hold at least its datasets; `as_text` as for `lower_statement`.
+
+    Raises InvalidSQL, UnsupportedSQL.
+    """
     schemas = {name: table_schema(tables[name]) for name in statement.datasets + statement.catalog if name in tables}
-    return lower_statement(statement, bind_statement(statement, schemas, now, zone), tables)
+    return lower_statement(statement, bind_statement(statement, schemas, now, zone), tables, as_text=as_text)
 
 
 def bind_statement(statement: Statement, schemas: Mapping[str, Schema], now: datetime, zone: str = "") -> Query:
@@ -114,21 +122,29 @@ def bind_statement(statement: Statement, schemas: Mapping[str, Schema], now: dat
 
 
 def lower_statement(
-    statement: Statement, query: Query, tables: Mapping[str, Table], route: Sequence[str] = ()
+    statement: Statement,
+    query: Query,
+    tables: Mapping[str, Table],
+    route: Sequence[str] = (),
+    random: RandomState | None = None,
+    as_text: bool = False,
 ) -> Compiled:
-    """The bound statement over its tables; EXPLAIN begins with `route`. Raises UnsupportedSQL."""
-    statements = Statements()
+    """The bound statement over its tables; EXPLAIN begins with `route`, random numbers go on from `random`. `as_text`:
+    numerics that may be NaN leave as texts; otherwise as decimals, where NaN is an error. Raises UnsupportedSQL."""
+    statements, numbers = Statements(), RandomNumbers(random)
     frames = {name: table.frame for name, table in tables.items()}
     try:
         relation = apply_rules(query.relation)
-        frame = Lowering(frames, statements, {}, {}).frame(relation)
+        with drawing(numbers):
+            frame = Lowering(frames, statements, {}, {}).frame(relation)
     except RecursionError as error:
         raise too_complex() from error
     names = unique_names([output.name for output in query.outputs])
     fields = tuple(
         ResultField(name, output.field.type.output_name) for name, output in zip(names, query.outputs, strict=True)
     )
-    compiled = Compiled(answer(frame, query.outputs, names), fields, tuple(statements.log), reads_twice(relation))
+    rows = answer(frame, query.outputs, names, as_text)
+    compiled = Compiled(rows, fields, tuple(statements.log), reads_twice(relation), numbers)
     return explain(statement, tables, compiled, route) if statement.explain else compiled
 
 

@@ -1,4 +1,5 @@
-"""Values of a statement's `$1`, `$2` as they are handed over; apart from the parser, which web workers do not load."""
+"""What a statement is handed beside its text: values of `$1`, `$2`, and where random numbers go on; apart from the
+parser and numpy, which web workers do not load."""
 
 from dataclasses import dataclass
 
@@ -22,3 +23,6 @@ class Open:
 
 
 Parameter = str | int | float | bool | Typed | Open | None
+
+RandomState = tuple[int, int]
+"""128 bits: where a session's sequence of random numbers goes on (query/expr/random_numbers.py)."""

@@ -49,13 +49,14 @@ One `SELECT`, `WITH`, `VALUES`, `TABLE` or set operation, or `EXPLAIN` of one.
   `FILTER`, `WITHIN GROUP`.
 - Types: `boolean`, `smallint`, `integer`, `bigint`, `numeric`, `real`, `double precision`, `text`, `varchar(n)`,
   `char(n)`, `bytea`, `date`, `time`, `timestamp`, `timestamptz`, `interval`, `json`, `jsonb`, `uuid`, `inet`, `cidr`
-  and arrays of one dimension. `jsonpath` as a constant. Functions that PostgreSQL implements operators with
+  and arrays. `jsonpath` as a constant. Functions that PostgreSQL implements operators with
   (`jsonb_contains`, `int4eq`) are taken for the operators.
 - Extensions: an unquoted name also matches a column case-insensitively when unique; `TRY_CAST`;
   `approx_count_distinct`.
 
 Limits: `numeric` has 38 digits, of a quotient up to 22 after the point: as many as PostgreSQL would have, row by
-row. Years are 1 to 9999. The time zone is UTC, or the
+row. `NaN` and infinity as `numeric` are taken by comparisons, sorting, arithmetic, rounding and texts, and are
+errors in sums and means. Arrays begin at 1. Years are 1 to 9999. The time zone is UTC, or the
 request's ([time zone](query-api.md#time-zone)).
 Text is ordered by code point (`COLLATE "C"`).
 
@@ -135,7 +136,7 @@ def _is_behind_syntax(function: Function) -> bool:
     return " " in function.name or function.name in _BEHIND_SYNTAX
 
 
-_BEHIND_SYNTAX: Final = ("sampled", "extract", "~~", "~~*", "like", "ilike", "is_normalized")
+_BEHIND_SYNTAX: Final = ("sampled", "seeded", "extract", "~~", "~~*", "like", "ilike", "is_normalized")
 
 
 def completions() -> list[tuple[str, str, str, str]]:

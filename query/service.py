@@ -12,7 +12,7 @@ from config import Settings
 from errors import DatasetNotFound, Forbidden, InternalError, InvalidRequest, QueryNotFound, StorageUnavailable
 from query.fault import unsupported
 from query.metrics.questions import MetricQuestion, ReadQuery
-from query.parameters import Parameter
+from query.parameters import Parameter, RandomState
 from query.process.ended_queries import EndedQueries, EndedQuery
 from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Route, Source
 from query.process.metric_messages import (
@@ -67,7 +67,8 @@ class Question:
     `privileged`: it may take the slot that is kept for administrators and alerts. `id_prefix` begins the query's id,
     by which the session that asks can end it. `timeout_seconds`: less time than others have. `engine`: where it has to
     run, `local` or `spark`; None: where it fits. `zone`: the session's time zone by PostgreSQL's name; nothing: UTC.
-    `datasets`: what it is about, where its text does not say so, as PromQL does not.
+    `datasets`: what it is about, where its text does not say so, as PromQL does not. `random`: where the session's
+    random numbers go on, if it has set a seed.
     """
 
     tenant: str
@@ -83,6 +84,7 @@ class Question:
     engine: str | None = None
     zone: str = ""
     datasets: tuple[str, ...] = ()
+    random: RandomState | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +330,8 @@ class QueryService:
     def _execute(self, question: Question, sources: Mapping[str, Source], listed: tuple[Listed, ...]) -> Execute:
         limit = self._largest_result_bytes
         route = replace(self._route, asked=question.engine)
-        return Execute(sources, question.now_ns, question.options, question.coding, limit, listed, route, question.zone)
+        session = question.zone, question.random
+        return Execute(sources, question.now_ns, question.options, question.coding, limit, listed, route, *session)
 
     def queries(self, tenant: str) -> list[Query]:
         """The queries of the tenant that wait or run on this host."""

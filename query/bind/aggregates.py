@@ -6,8 +6,10 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.block import Block
+from query.bind.dimensions import is_nested
 from query.bind.fractions import bind_fraction, bind_hypothetical, checked_fraction, require_fraction
 from query.bind.operators import require_hashable, require_sortable
+from query.bind.special_numbers import finite
 from query.bind.type_resolution import coerce, unknown_to_text
 from query.functions.postgres_names import has_form, postgresql_functions
 from query.functions.registry import AGGREGATES, SYNTAX, Aggregate, aggregate_of, syntax, type_named
@@ -94,6 +96,8 @@ def _ordered_set(
         key = replace(key, value=coerce(key.value, FLOAT8, position))
     require_sortable(key.value.type, position)
     types = [value.type.element or value.type for value in direct]
+    if any(map(is_nested, direct)):
+        raise fault.unsupported(f"{entry.name} with fractions in several dimensions", position)
     if not all(pg_type.name == "unknown" or implicit(pg_type, FLOAT8) for pg_type in types):
         raise _no_such(entry.name, [*(value.type for value in direct), key.value.type], position)
     fractions = tuple(checked_fraction(value, position) for value in direct)
@@ -174,9 +178,8 @@ def _resolve(name: str, values: list[Scalar], position: int | None) -> Aggregate
     if not fitting:
         raise _no_such(name, types, position)
     best = max(fitting, key=lambda entry: _score(entry, types))
-    converted = tuple(_convert(word, value, position) for word, value in zip(best.parameters, values, strict=True))
-    if best.name in ("array_agg", "json_agg", "jsonb_agg") and types[0].element is not None:
-        raise fault.unsupported(f"{best.name} of arrays", position)
+    pairs = zip(best.parameters, values, strict=True)
+    converted = tuple(_convert(name, word, value, position) for word, value in pairs)
     return AggregateCall(best.result(tuple(value.type for value in converted)), best.name, converted, position=position)
 
 
@@ -216,10 +219,15 @@ def _score(entry: Aggregate, types: list[PgType]) -> tuple[int, int, int]:
     return exact, literals, preferred
 
 
-def _convert(word: str, value: Scalar, position: int | None) -> Scalar:
+_TAKING_SPECIAL = ("min", "max")
+"""Aggregates of numerics that may be NaN or infinite."""
+
+
+def _convert(name: str, word: str, value: Scalar, position: int | None) -> Scalar:
     if word in ("any", "anyarray"):
         return coerce(value, TEXT) if value.type.name == "unknown" else value
-    return coerce(value, type_named(word), position)
+    converted = coerce(value, type_named(word), position)
+    return finite(converted) if converted.type.special and name not in _TAKING_SPECIAL else converted
 
 
 def _no_such(name: str, types: list[PgType], position: int | None) -> Exception:

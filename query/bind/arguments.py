@@ -6,10 +6,11 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.block import Block
+from query.bind.dimensions import flat, items_of
 from query.bind.named_arguments import in_order
 from query.bind.type_resolution import call, coerce
 from query.pg.types import TEXT, array_of
-from query.plan.tree import ArrayOf, Constant, Scalar
+from query.plan.tree import Scalar
 from query.syntax.positions import position_of
 
 SERIES_FUNCTIONS: Final = {
@@ -40,12 +41,10 @@ def _argument(node: exp.Expr, block: Block) -> tuple[Scalar, ...]:
     if not isinstance(node, exp.Variadic):
         return (block.bind(node),)
     array = block.bind(node.this)
-    element = array.type.element
-    if isinstance(array, ArrayOf):
-        return array.items
-    if element is not None and isinstance(array, Constant) and isinstance(array.value, tuple):
-        return tuple(Constant(element, item) for item in array.value)
-    if element is None:
+    items = items_of(array)
+    if items is not None:
+        return tuple(items)
+    if array.type.element is None:
         raise fault.invalid(fault.DATATYPE_MISMATCH, "VARIADIC argument must be an array", position_of(node))
     raise fault.unsupported("VARIADIC with an array that is not written out", position_of(node))
 
@@ -64,5 +63,5 @@ def series(node: exp.Expr, block: Block) -> Scalar:
         if value.type.element is None:
             message = f"function unnest({value.type.sql_name}) does not exist"
             raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position)
-        return value
+        return flat(value)
     return call(SERIES_FUNCTIONS[name], values, position)

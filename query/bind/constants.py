@@ -1,5 +1,7 @@
 """Constants as they are written: numbers, texts in every kind of quotation, NULL and booleans."""
 
+from typing import Final
+
 from sqlglot import exp
 
 from query import fault
@@ -7,8 +9,10 @@ from query.bind.block import Block
 from query.functions.registry import syntax
 from query.pg.types import INT4, INT8, NUMERIC_DIGITS, UNKNOWN, numeric
 from query.pg.unicode_escapes import unescape
-from query.plan.tree import Constant, Scalar, truth
+from query.plan.tree import Constant, Scalar, is_large, truth
 from query.syntax.positions import position_of
+
+_LARGEST_EXPONENT: Final = 1_000
 
 
 @syntax(exp.Literal, form="42, 1.5e3, 'text'", summary="A number, or a text of which the context decides the type.")
@@ -31,10 +35,14 @@ def number(text: str, node: exp.Expr) -> Constant:
     whole, _, fraction = mantissa.partition(".")
     shift = len(fraction) - int(exponent or 0)
     digits = int((whole + fraction) or 0)
-    scale, value = (shift, digits) if shift >= 0 else (0, digits * 10 ** min(-shift, NUMERIC_DIGITS + 1))
-    if len(str(value)) > NUMERIC_DIGITS or scale > NUMERIC_DIGITS - 2:
+    if -shift > _LARGEST_EXPONENT:
+        raise fault.unsupported(f"a number of more than {_LARGEST_EXPONENT} digits", position_of(node))
+    scale, value = (shift, digits) if shift >= 0 else (0, digits * 10**-shift)
+    constant = Constant(numeric(scale), value, position_of(node))
+    is_held = len(str(value)) <= NUMERIC_DIGITS and scale <= NUMERIC_DIGITS - 2
+    if not is_held and not is_large(constant):
         raise fault.unsupported(f"a number of more than {NUMERIC_DIGITS} digits", position_of(node))
-    return Constant(numeric(scale), value)
+    return constant
 
 
 @syntax(

@@ -1,20 +1,25 @@
-"""Infinite dates and times: constants that are compared, and nothing else.
+"""Infinite dates and times, NaN and infinity as numeric, and numerics beyond 38 digits: constants that are compared,
+and nothing else.
 
 No column holds one and no function gives one. So a comparison with one needs no value of the other side, only whether
 there is one; with `coalesce(until, 'infinity')` it needs the value where there is one. Wherever else such a constant
 would be computed with, its literal is refused (`query/expr/literals.py`).
 """
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
 from operator import eq, ge, gt, le, lt, ne
-from typing import Final
+from typing import Any, Final, cast
 
-from query.pg.types import BOOL, TEXT, PgType
-from query.plan.tree import Case, Coalesce, Constant, IsNull, Not, Scalar, is_endless, truth
+from query.fault import NUMERIC_OUT_OF_RANGE, invalid
+from query.pg.types import BOOL, FLOATS, TEXT, PgType
+from query.plan.tree import Case, Coalesce, Constant, IsNull, Not, Scalar, is_endless, is_large, truth
 
 Compare = Callable[[Scalar, Scalar], Scalar]
 
-_OPERATIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
+_OPERATIONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "=": eq,
     "<>": ne,
     "<": lt,
@@ -36,18 +41,29 @@ def by_presence(left: Scalar, right: Scalar, compare: Compare) -> Scalar | None:
 
 def compared(symbol: str, left: Scalar, right: Scalar) -> Scalar | None:
     """The comparison of two sides of one type, if one is infinite."""
-    if not is_endless(left) and not is_endless(right):
+    if not _is_beyond(left) and not _is_beyond(right):
         return None
-    result = truth(_OPERATIONS[symbol](_number(left), _number(right)))
+    if any(side.type.special and not _is_beyond(side) for side in (left, right)):
+        return None
+    result = truth(_OPERATIONS[symbol](_place(left), _place(right)))
     if symbol == "is not distinct from":
         return result
-    absent = tuple((IsNull(BOOL, side), truth(None)) for side in (left, right) if not is_endless(side))
+    absent = tuple((IsNull(BOOL, side), truth(None)) for side in (left, right) if not _is_beyond(side))
     return Case(BOOL, absent, result) if absent else result
 
 
-def _number(side: Scalar) -> float:
-    """What stands for a side: any finite time is between the infinite ones."""
-    return side.value if isinstance(side, Constant) and isinstance(side.value, float) else 0.0
+def _is_beyond(side: Scalar) -> bool:
+    """Whether it is a constant beyond all values of columns."""
+    return is_endless(side) or is_large(side)
+
+
+def _place(side: Scalar) -> tuple[bool, float | Fraction]:
+    """What stands for a side: any value of a column is between the constants; NaN is greater than all (numeric_cmp)."""
+    if not isinstance(side, Constant) or not _is_beyond(side):
+        return False, 0.0
+    if isinstance(side.value, float):
+        return math.isnan(side.value), 0.0 if math.isnan(side.value) else side.value
+    return False, Fraction(int(str(side.value)), 10**side.type.scale)
 
 
 def _may_be_endless(side: Scalar) -> bool:
@@ -66,6 +82,25 @@ def converted(value: Scalar, target: PgType) -> Constant | None:
     """An infinite constant as another type that has it; None for others."""
     if not isinstance(value, Constant) or not is_endless(value):
         return None
+    if value.type.name == "numeric":
+        return _number(value, target)
     if target.name in _TIMES:
         return Constant(target, value.value)
     return Constant(TEXT, "-infinity" if value.value == float("-inf") else "infinity") if target == TEXT else None
+
+
+def large_float(value: Constant, target: PgType) -> Constant:
+    """A numeric beyond all others as a float, where an operator wants one. Raises 22003."""
+    try:
+        return Constant(target, int(str(value.value)) / 10**value.type.scale)
+    except OverflowError as error:
+        raise invalid(NUMERIC_OUT_OF_RANGE, "value out of range: overflow", value.position) from error
+
+
+def _number(value: Constant, target: PgType) -> Constant | None:
+    if target.name == "numeric":
+        return Constant(replace(target, special=True), value.value)
+    if target.name in FLOATS:
+        return Constant(target, value.value)
+    shown = {math.inf: "Infinity", -math.inf: "-Infinity"}
+    return Constant(TEXT, shown.get(cast(float, value.value), "NaN")) if target == TEXT else None

@@ -56,7 +56,7 @@ def _inner(node: exp.Expr, block: Block) -> Scalar:
 )
 def _cast(node: exp.Expr, block: Block) -> Scalar:
     target = type_name(node.args["to"])
-    if isinstance(node.this, exp.Array) and not node.this.expressions:
+    if _is_empty_array(node.this):
         return Constant(target.type, ())
     element = target.type.element
     if element is not None and element.name != "numeric" and _has_untyped_items(node.this, target):
@@ -65,6 +65,11 @@ def _cast(node: exp.Expr, block: Block) -> Scalar:
     if target.type.name == "text":
         value = shown_quotient(value, block)
     return operators.cast(value, target, operator_of(node), isinstance(node, exp.TryCast))
+
+
+def _is_empty_array(node: exp.Expr) -> bool:
+    """True for `ARRAY[]` and `ARRAY[[], []]`, which have no type of their own."""
+    return isinstance(node, exp.Array) and all(map(_is_empty_array, node.expressions))
 
 
 def _has_untyped_items(node: exp.Expr, target: TypeName) -> bool:

@@ -12,7 +12,7 @@ from query.bind.type_resolution import coerce
 from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS
 from query.pg.types import INTERVAL_TYPE, NUMBERS, PgType
 from query.plan.traverse import columns, free_columns
-from query.plan.tree import Bound, Call, Column, Constant, Frame, Project, Scalar, SortKey, Values
+from query.plan.tree import Bound, Call, Column, Constant, Frame, Project, Scalar, SortKey, Values, is_endless
 from query.syntax.positions import position_of
 
 _ORDER: Final = ("unbounded_preceding", "preceding", "current", "following", "unbounded_following")
@@ -27,6 +27,10 @@ def bind_frame(spec: exp.Expr, order: tuple[SortKey, ...], block: Block, positio
         frame = _resolve_offsets(frame, order[0].value.type)
     _check_frame(frame, order, spec, position)
     return frame
+
+
+def has_offset(frame: Frame) -> bool:
+    return frame.start.offset is not None or frame.end.offset is not None
 
 
 def frame_of_call(frame: Frame, function: str, block: Block, position: int | None) -> Frame | None:
@@ -154,6 +158,8 @@ def _check_range(offset: PgType, pg_type: PgType, position: int | None) -> None:
 def _check_constant(offset: Constant, name: str, by_row: bool) -> None:
     """Raises 22004 and 22013. `by_row`: a negative offset fails on rows that have a value to move, not before."""
     value = offset.value
+    if is_endless(offset):
+        raise fault.unsupported("an infinite frame offset")
     if value is None:
         raise fault.invalid("22004", f"frame {name} offset must not be null")
     if by_row:

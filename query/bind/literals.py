@@ -1,10 +1,14 @@
 """Texts of literals -> constants of the bound plan."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from query import fault
+from query.pg.array_input import Items
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.placeholder import Placeholder
-from query.pg.text_input import array_items, read, read_endless, read_interval, read_numeric
-from query.pg.types import PgType, array_of, numeric
+from query.pg.text_input import Numeric, array_items, each_item, read, read_endless, read_interval, read_numeric
+from query.pg.types import PgType, leaf, nested, numeric
 from query.plan.tree import Constant
 
 
@@ -17,15 +21,15 @@ def parse_literal(text: str, target: PgType, position: int | None = None, fields
         return Constant(target, None)
     endless = read_endless(text, target)
     if endless is not None:
-        return Constant(target, endless)
+        return Constant(replace(target, special=target.name == "numeric"), endless)
     try:
         if fields:
             return Constant(target, read_interval(text, target, fields))
         if target.name == "numeric":
             read_as = read_numeric(text, target)
             return Constant(numeric(read_as.scale), read_as.digits)
-        if target.element is not None and target.element.name == "numeric":
-            return _numeric_array(text, target.element)
+        if target.element is not None:
+            return _array(text, leaf(target), zone)
         return Constant(target, read(text, target, zone))
     except BadLiteral as error:
         raise fault.invalid(error.sqlstate, error.message, position) from error
@@ -33,10 +37,22 @@ def parse_literal(text: str, target: PgType, position: int | None = None, fields
         raise error.refusal(position) from error
 
 
-def _numeric_array(text: str, element: PgType) -> Constant:
-    """An array of numerics with the scale of the one with most digits after the point, at least the element's."""
-    items = [None if item is None else read_numeric(item, element) for item in array_items(text)]
-    scale = max([element.scale, *(item.scale for item in items if item is not None)])
-    exact = all(item is None or item.scale == scale for item in items)
-    values = tuple(None if item is None else item.at_scale(scale) for item in items)
-    return Constant(array_of(numeric(scale, exact)), values)
+def _array(text: str, element: PgType, zone: str) -> Constant:
+    """An array of as many dimensions as its text has. Numerics have the scale of the one with most digits after the
+    point, at least the element's."""
+    read_as = array_items(text)
+    count = max(1, len(read_as.sizes))
+    if element.name != "numeric":
+        return Constant(nested(element, count), each_item(read_as.items, lambda item: read(item, element, zone)))
+    numbers = list(_numbers(read_as.items, element))
+    scale = max([element.scale, *(number.scale for number in numbers)])
+    values = each_item(read_as.items, lambda item: read_numeric(item, element).at_scale(scale))
+    return Constant(nested(numeric(scale, all(number.scale == scale for number in numbers)), count), values)
+
+
+def _numbers(items: Items, element: PgType) -> Iterator[Numeric]:
+    for item in items:
+        if isinstance(item, list):
+            yield from _numbers(item, element)
+        elif item is not None:
+            yield read_numeric(item, element)

@@ -21,7 +21,7 @@ def in_order(node: exp.Expr) -> list[exp.Expr]:
     first = next((position for position, one in enumerate(arguments) if isinstance(one, _NAMED)), len(arguments))
     function = str(node.this).lower()
     parameter_names = ARGUMENT_NAMES.get(function, _NAMELESS)
-    fills = parameter_names.default is not None
+    fills = bool(parameter_names.defaults)
     if first == len(arguments) and (not fills or len(arguments) == len(parameter_names.names)):
         return arguments
     by_name = _by_name(arguments[first:])
@@ -29,8 +29,8 @@ def in_order(node: exp.Expr) -> list[exp.Expr]:
         required_names = names if fills else names[: first + len(by_name)]
         complete = fills or by_name.keys() == set(required_names[first:])
         if by_name.keys() <= set(names[first:]) and len(required_names) >= first and complete:
-            default = exp.Literal.number(parameter_names.default or 0)
-            return [*arguments[:first], *(by_name.get(name, default) for name in required_names[first:])]
+            defaults = dict(zip(names, map(exp.Literal.number, parameter_names.defaults), strict=False))
+            return [*arguments[:first], *(by_name.get(name) or defaults[name] for name in required_names[first:])]
     raise _unknown(node, function)
 
 

@@ -12,7 +12,21 @@ from query.bind.literals import parse_literal
 from query.bind.type_names import TypeName
 from query.bind.type_resolution import call, coerce, comparable
 from query.functions.registry import syntax
-from query.pg.types import BOOL, INT4, INT8, INTEGERS, NUMBERS, NUMERIC, PgType, natural, numeric, same
+from query.pg.types import (
+    BOOL,
+    INT4,
+    INT8,
+    INTEGERS,
+    NUMBERS,
+    NUMERIC,
+    PgType,
+    dimensions,
+    leaf,
+    natural,
+    nested,
+    numeric,
+    same,
+)
 from query.plan.tree import Call, Cast, Constant, Logic, RowOf, Scalar
 from query.syntax.dialect import Plus
 from query.syntax.positions import operator_of, position_of
@@ -130,7 +144,7 @@ def comparison(symbol: str, left: Scalar, right: Scalar, position: int | None) -
 
 
 def _require_comparable(symbol: str, pg_type: PgType, position: int | None) -> None:
-    if pg_type.element is not None and pg_type.element.name == "record":
+    if pg_type.element is not None and leaf(pg_type).name == "record":
         raise fault.unsupported("comparing arrays of rows", position)
     if pg_type.name == "json":
         raise fault.invalid(
@@ -183,18 +197,16 @@ def require_sortable(pg_type: PgType, position: int | None) -> None:
     """Refuses ORDER BY, GREATEST and the like for types without an order."""
     if pg_type.name in _UNSORTABLE:
         raise fault.invalid(fault.UNDEFINED_FUNCTION, _UNSORTABLE[pg_type.name], position, "cast to text or jsonb")
-    if pg_type.element is not None and pg_type.element.name == "json":
+    if pg_type.element is not None and leaf(pg_type).name == "json":
         message = "could not identify an ordering operator for type json[]"
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position)
-    if pg_type.name == "record" or (
-        pg_type.element is not None and pg_type.element.name in ("array", "bytea", "record")
-    ):
+    if pg_type.name == "record" or (pg_type.element is not None and leaf(pg_type).name in ("bytea", "record")):
         raise fault.unsupported(f"ordering values of type {pg_type.sql_name}", position)
 
 
 def require_hashable(pg_type: PgType, position: int | None) -> None:
     """Refuses DISTINCT, GROUP BY and the like for types without equality."""
-    if pg_type.name == "json" or (pg_type.element is not None and pg_type.element.name == "json"):
+    if pg_type.name == "json" or (pg_type.element is not None and leaf(pg_type).name == "json"):
         message = f"could not identify an equality operator for type {pg_type.sql_name}"
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position, "cast to jsonb or text")
     if any(field.name == "json" for field in pg_type.fields):
@@ -215,6 +227,8 @@ def cast(value: Scalar, type_name: TypeName, position: int | None, lenient: bool
             return Constant(target, None)
     if value.type.name == "unknown":
         value = coerce(value, target)
+    if value.type.element is not None and target.element is not None:
+        target = nested(leaf(target), dimensions(value.type))
     if type_name.fields and value.type.name == "text":
         raise fault.unsupported(f"a cast of text to interval {type_name.fields.lower()}", position, "cast to interval")
     if value.type.name in INTEGERS and target.name == "bytea":
@@ -229,7 +243,7 @@ def cast(value: Scalar, type_name: TypeName, position: int | None, lenient: bool
         whole = natural(value.type, target)
         if type_name.modifiers[1] < 0 and value.type != whole:
             value = Cast(whole, value, lenient=lenient, position=position)
-        target = numeric(max(type_name.modifiers[1], 0))
+        target = numeric(max(type_name.modifiers[1], 0), special=natural(value.type, target).special)
     else:
         target = natural(value.type, target)
     if value.type == target and not type_name.modifiers:

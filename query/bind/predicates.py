@@ -8,6 +8,7 @@ from sqlglot import exp
 from query import fault
 from query.bind.arguments import arguments
 from query.bind.block import Block, PendingLookup
+from query.bind.dimensions import flat, items_of
 from query.bind.operand_size import check_copies
 from query.bind.operators import COMPARISONS, comparison, require_hashable, require_sortable
 from query.bind.output_names import BOUND_NAME
@@ -18,7 +19,6 @@ from query.plan.environment import BoundQuery
 from query.plan.tree import (
     Aggregate,
     AggregateCall,
-    ArrayOf,
     Call,
     Case,
     Coalesce,
@@ -173,16 +173,7 @@ def quantified_items(node: exp.Expr, block: Block, element: PgType) -> list[Scal
     value = block.bind(inner)
     if value.type.name == "unknown" and isinstance(value, Constant) and value.value is not None:
         value = coerce(value, array_of(element if element.name != "unknown" else TEXT), operator_of(node))
-    return written_items(value)
-
-
-def written_items(value: Scalar) -> list[Scalar] | None:
-    """The items of an array that is known when the statement is compiled."""
-    if isinstance(value, ArrayOf):
-        return list(value.items)
-    if isinstance(value, Constant) and isinstance(value.value, tuple) and value.type.element is not None:
-        return [Constant(value.type.element, item) for item in value.value]
-    return None
+    return items_of(value)
 
 
 def _bind_quantified(symbol: str, node: exp.Expr, right: exp.Expr, block: Block) -> Scalar:
@@ -199,7 +190,7 @@ def _bind_quantified(symbol: str, node: exp.Expr, right: exp.Expr, block: Block)
     if array.type.element is None:
         message = "op ANY/ALL (array) requires array on right side"
         raise fault.invalid("42809", message, position)
-    items = written_items(array)
+    items = items_of(array)
     if items is None:
         return _over_array(symbol, value, array, any_of, position)
     check_copies(value, position)
@@ -208,6 +199,7 @@ def _bind_quantified(symbol: str, node: exp.Expr, right: exp.Expr, block: Block)
 
 
 def _over_array(symbol: str, value: Scalar, array: Scalar, any_of: bool, position: int | None) -> Scalar:
+    array = flat(array)
     element = array.type.element or TEXT
     value, item = comparable(value, Column(element, ""), position, symbol)
     array = coerce(array, array_of(item.type), position)
@@ -266,8 +258,6 @@ def bind_array_subquery(node: exp.Expr, block: Block) -> Scalar:
         return call("array", arguments(node, block), position_of(node))
     query = block.subquery(node.expressions[0])
     column = _only_column(query, position_of(node.expressions[0]))
-    if column.type.element is not None:
-        raise fault.unsupported("an array of more than one dimension", position_of(node))
     pg_type = array_of(column.type)
     result = block.environment.field(pg_type)
     calls = (AggregateCall(pg_type, "array_agg", (column.ref(),)),)

@@ -5,7 +5,9 @@ from typing import Final
 from sqlglot import exp
 
 from query import fault
+from query.bind.arguments import arguments
 from query.bind.block import Block
+from query.bind.type_resolution import call
 from query.functions.registry import syntax
 from query.pg.types import INT4, TEXT
 from query.plan.tree import Constant, Scalar
@@ -49,6 +51,13 @@ def version(node: exp.Expr, block: Block) -> Scalar:
 def backend(node: exp.Expr, block: Block) -> Scalar:
     _without_arguments(node)
     return Constant(INT4, 0)
+
+
+@syntax("setseed", form="setseed(0.5)", summary="Lets random numbers from here on follow PostgreSQL's own sequence.")
+def setseed(node: exp.Expr, block: Block) -> Scalar:
+    if block.scope.item.sources:
+        raise fault.unsupported("setseed for each row", position_of(node), "write it in a SELECT without FROM")
+    return call("seeded", arguments(node, block), position_of(node))
 
 
 def _without_arguments(node: exp.Expr) -> None:

@@ -10,13 +10,27 @@ from query import fault
 from query.bind import type_resolution
 from query.bind.arguments import SERIES_FUNCTIONS, arguments, series
 from query.bind.block import Block
+from query.bind.dimensions import flat
 from query.bind.joins import beside, is_comma, join_items, merge_using
 from query.bind.record_functions import RECORD_FUNCTIONS, definitions, member, objects
 from query.bind.scope import FromItem, Scope, Source, Visible
 from query.bind.type_resolution import coerce
 from query.pg.types import INT8, TEXT, PgType, array_of
 from query.plan.environment import CommonTable, CommonTables, Environment
-from query.plan.tree import ArrayOf, CteRef, Field, Filter, Project, Relation, Scalar, Scan, Unnest, Values, WorkTable
+from query.plan.tree import (
+    ArrayOf,
+    Call,
+    CteRef,
+    Field,
+    Filter,
+    Project,
+    Relation,
+    Scalar,
+    Scan,
+    Unnest,
+    Values,
+    WorkTable,
+)
 from query.syntax.construct_names import node_name
 from query.syntax.identifiers import fold, is_of_public, qualified_name
 from query.syntax.positions import position_of
@@ -198,7 +212,7 @@ class FromBinder:
                 if value.type.element is None:
                     message = f"function unnest({value.type.sql_name}) does not exist"
                     raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position_of(call))
-            return values, ["unnest"] * len(values)
+            return [flat(value) for value in values], ["unnest"] * len(values)
         name = str(call.this).lower()
         if name in _PAIRS:
             return self._pairs(name, call, block), ["key", "value"]
@@ -206,6 +220,8 @@ class FromBinder:
             element = "value" if "array_elements" in name else name
             return [self._environment.localise(series(call, block))], [element]
         value = block.bind(call)
+        if value.type.element is not None:
+            return [Call(array_of(value.type), "row of(anyarray)", (value,))], [name]
         return [ArrayOf(array_of(value.type), (value,))], [name]
 
     def _pairs(self, name: str, call: exp.Expr, block: Block) -> list[Scalar]:

@@ -24,6 +24,8 @@ from query.pg.types import (
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
+    dimensions,
+    leaf,
     numeric,
 )
 from query.plan.tree import Cast, Constant, Scalar
@@ -179,21 +181,47 @@ def overlay(node: exp.Expr, block: Block) -> Scalar:
 @syntax(exp.Bracket, form="a[1], a[1:2]", summary="An element or a slice of an array; a member of jsonb.")
 def bracket(node: exp.Expr, block: Block) -> Scalar:
     """Subscripts: of an array counted from 1, or of jsonb."""
-    index = node.expressions[0]
-    slices = isinstance(index, exp.Slice) or (isinstance(node.this, exp.Bracket) and _has_slice(node.this))
-    if len(node.expressions) != 1 or (isinstance(node.this, exp.Bracket) and slices):
-        raise fault.unsupported("an array of more than one dimension", position_of(node))
-    value = block.bind(node.this)
-    if isinstance(index, exp.Slice):
-        low, high = index.this, index.args.get("expression")
+    subscripts, inner = list[exp.Expr](), node
+    while isinstance(inner, exp.Bracket):
+        subscripts[:0] = inner.expressions
+        inner = inner.this
+    value = block.bind(inner)
+    if any(isinstance(subscript, exp.Slice) for subscript in subscripts):
         _require_array(value, node)
-        first = _subscript(low, block) if low is not None else Constant(INT4, 1)
-        last = _subscript(high, block) if high is not None else Constant(INT4, INTEGER_LIMITS["int4"] - 1)
-        return call("array slice", [value, first, last], position_of(node))
+        return _slice(value, [_bounds(subscript, block) for subscript in subscripts], position_of(node))
     if value.type.name == "jsonb":
-        return call("jsonb subscript", [value, _json_subscript(index, block)], position_of(node))
+        for subscript in subscripts:
+            value = call("jsonb subscript", [value, _json_subscript(subscript, block)], position_of(node))
+        return value
     _require_array(value, node)
-    return call("array element", [value, _subscript(index, block)], position_of(node))
+    return _element(value, [_subscript(subscript, block) for subscript in subscripts], position_of(node))
+
+
+def _element(array: Scalar, subscripts: list[Scalar], position: int | None) -> Scalar:
+    """One element; NULL where there are more or fewer subscripts than dimensions (array_get_element)."""
+    if len(subscripts) != dimensions(array.type):
+        return Constant(leaf(array.type), None)
+    for subscript in subscripts:
+        array = call("array element", [array, subscript], position)
+    return array
+
+
+def _bounds(subscript: exp.Expr, block: Block) -> tuple[Scalar, Scalar]:
+    """From where to where: beside a slice, `n` means `1:n`."""
+    if not isinstance(subscript, exp.Slice):
+        return Constant(INT4, 1), _subscript(subscript, block)
+    low, high = subscript.this, subscript.args.get("expression")
+    first = _subscript(low, block) if low is not None else Constant(INT4, 1)
+    return first, _subscript(high, block) if high is not None else Constant(INT4, INTEGER_LIMITS["int4"] - 1)
+
+
+def _slice(array: Scalar, bounds: list[tuple[Scalar, Scalar]], position: int | None) -> Scalar:
+    """A part of an array with as many dimensions; those without a slice are taken whole."""
+    if len(bounds) > dimensions(array.type):
+        raise fault.unsupported("more slices than the array has dimensions", position)
+    for number, (first, last) in enumerate(bounds[1:], 2):
+        array = call("inner slice", [array, Constant(INT4, number), first, last], position)
+    return call("array slice", [array, *bounds[0]], position)
 
 
 def _json_subscript(node: exp.Expr, block: Block) -> Scalar:
@@ -206,15 +234,6 @@ def _json_subscript(node: exp.Expr, block: Block) -> Scalar:
         hint = "jsonb subscript must be coercible to either integer or text."
         raise fault.invalid(fault.DATATYPE_MISMATCH, message, position_of(node), hint)
     return coerce(index, TEXT)
-
-
-def _has_slice(node: exp.Expr) -> bool:
-    """True for `a[1:2]` and `a[1:2][3]`: one slice among several subscripts makes slices of all."""
-    while isinstance(node, exp.Bracket):
-        if isinstance(node.expressions[0], exp.Slice):
-            return True
-        node = node.this
-    return False
 
 
 def _require_array(value: Scalar, node: exp.Expr) -> None:
@@ -241,7 +260,7 @@ def round_or_trunc(node: exp.Expr, block: Block) -> Scalar:
     places = rounding.args[1].value if len(rounding.args) == 2 and isinstance(rounding.args[1], Constant) else None
     if not isinstance(places, int):
         return rounding
-    return Cast(numeric(max(places, 0)), rounding, position=position_of(node))
+    return Cast(numeric(max(places, 0), special=rounding.type.special), rounding, position=position_of(node))
 
 
 @syntax("age", form="age(a [, b])", summary="The span from b, or from a to midnight today, in years, months and days.")

@@ -33,6 +33,7 @@ from query.pg.types import (
     UUID,
     PgType,
     array_of,
+    leaf,
 )
 from query.syntax.positions import position_of
 
@@ -79,9 +80,10 @@ def type_name(node: exp.DataType) -> TypeName:
     type_node = node.this
     if type_node == _T.ARRAY:
         inner = type_name(node.expressions[0])
-        if inner.type.element is not None or inner.modifiers:
-            raise fault.unsupported("an array type with modifiers or several dimensions", position_of(node))
-        return TypeName(array_of(inner.type), inner.column_name)
+        if inner.modifiers:
+            raise fault.unsupported("an array type with modifiers", position_of(node))
+        # How many dimensions are declared does not matter (PostgreSQL documentation, "Declaration of Array Types").
+        return TypeName(array_of(leaf(inner.type)), inner.column_name)
     if type_node == _T.USERDEFINED and node.args.get("kind") in _UNKNOWN_TO_THE_PARSER:
         named = _UNKNOWN_TO_THE_PARSER[node.args["kind"]]
         return TypeName(named, named.name)

@@ -9,8 +9,10 @@ from typing import Final
 
 from errors import WeirError
 from query import advice, fault
-from query.bind.endless import converted
+from query.bind.dimensions import JOINING, is_nested, require_one_dimension, with_dimensions
+from query.bind.endless import converted, large_float
 from query.bind.literals import parse_literal
+from query.bind.special_numbers import TAKING_SPECIAL, finite
 from query.functions.postgres_names import has_form, postgresql_functions
 from query.functions.registry import AGGREGATES, POLYMORPHIC, REGISTRY, Function, type_named
 from query.pg.text_input import Numeric
@@ -27,12 +29,15 @@ from query.pg.types import (
     UNKNOWN,
     PgType,
     array_of,
+    dimensions,
     implicit,
+    leaf,
     natural,
+    nested,
     same,
     widest,
 )
-from query.plan.tree import ArrayOf, Call, Cast, Constant, Scalar, is_endless
+from query.plan.tree import ArrayOf, Call, Cast, Constant, Scalar, is_endless, is_large
 
 _OPERATOR: Final = frozenset("+-*/<>=~!@#%^&|`?")
 
@@ -43,11 +48,24 @@ def is_operator(name: str) -> bool:
 
 def call(name: str, args: Sequence[Scalar], position: int | None = None) -> Call:
     """The call that `name` means for arguments of these types, with the conversions PostgreSQL would add."""
+    if name in JOINING and any(map(is_nested, args)):
+        args = [_read_as_array(arg, args, position) for arg in args]
+    args = with_dimensions(name, args, position)
     function = choose(name, [arg.type for arg in args], position)
     if name in _OF_A_TYPE and args[0].type.name == "unknown":
         message = "could not determine polymorphic type because input has type unknown"
         raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
     return apply(function, args, position)
+
+
+def _read_as_array(value: Scalar, args: Sequence[Scalar], position: int | None) -> Scalar:
+    """An untyped literal beside arrays: an array of the same elements, of as many dimensions as it has itself."""
+    if not isinstance(value, Constant) or value.type.name != "unknown":
+        return value
+    target = array_of(next(leaf(arg.type) for arg in args if is_nested(arg)))
+    if value.value is None:
+        return Constant(target, None)
+    return parse_literal(str(value.value), target, value.position or position, zone=value.zone)
 
 
 _OF_A_TYPE: Final = ("to_json", "to_jsonb")
@@ -77,11 +95,14 @@ def _argument(function: Function, index: int, arg: Scalar, element: PgType | Non
     if parameter.type == "any":
         converted = coerce(arg, TEXT) if arg.type.name == "unknown" else arg
     elif parameter.type == "anyarray":
+        require_one_dimension(function.name, arg, position)
         converted = coerce(arg, array_of(element or TEXT), position)
     elif parameter.type in POLYMORPHIC:
         converted = coerce(arg, element or TEXT, position)
     else:
         converted = coerce(arg, type_named(parameter.type), position)
+    if converted.type.special and function.name not in TAKING_SPECIAL and " " not in function.name:
+        converted = finite(converted)
     if parameter.constant and isinstance(converted, ArrayOf):
         converted = _constant_array(converted)
     if parameter.constant and not isinstance(converted, Constant):
@@ -107,12 +128,19 @@ def _element(types: Sequence[PgType], function: Function) -> PgType | None:
 
 def _result(function: Function, types: tuple[PgType, ...], element: PgType | None) -> PgType:
     if callable(function.result):
-        return function.result(types)
+        result = function.result(types)
+        return replace(result, special=True) if _is_special(function, types, result) else result
     if function.result == "anyelement":
         return element or TEXT
     if function.result == "anyarray":
         return array_of(element or TEXT)
-    return type_named(function.result)
+    result = type_named(function.result)
+    return replace(result, special=True) if _is_special(function, types, result) else result
+
+
+def _is_special(function: Function, types: tuple[PgType, ...], result: PgType) -> bool:
+    """True for a number that may be NaN or infinite since an argument may."""
+    return result.name == "numeric" and function.name in TAKING_SPECIAL and any(each.special for each in types)
 
 
 def choose(name: str, types: Sequence[PgType], position: int | None) -> Function:
@@ -303,6 +331,8 @@ def common(
     for pg_type, own_position in zip(types, positions or [position] * len(types), strict=True):
         if pg_type.name == "unknown":
             continue
+        if dimensions(pg_type) != dimensions(chosen) and "A" == pg_type.category == chosen.category:
+            raise _mixed_dimensions(own_position or position)
         if same(pg_type, chosen):
             chosen = widest(chosen, pg_type)
         elif pg_type.category != chosen.category:
@@ -348,10 +378,12 @@ def coerce(value: Scalar, target: PgType, position: int | None = None, construct
     """`value` as `target` by PostgreSQL's implicit conversion; the scale or unit that keeps every value."""
     if value.type == target:
         return value
+    if value.type.element is not None and target.element is not None:
+        value = _with_dimensions(value, target, position)
     if isinstance(value, Constant):
         folded = _constant(value, target, position)
         if folded is not None:
-            return folded
+            return _with_dimensions(folded, target, position)
     if value.type.name == "unknown":
         return Cast(target, Cast(TEXT, value), position=position)
     if not implicit(value.type, target):
@@ -362,13 +394,26 @@ def coerce(value: Scalar, target: PgType, position: int | None = None, construct
     return value if value.type == natural_type else Cast(natural_type, value, explicit=False, position=position)
 
 
+def _with_dimensions(value: Scalar, target: PgType, position: int | None) -> Scalar:
+    """The value if it has as many dimensions as the target, or none yet: NULL and the empty array."""
+    if dimensions(value.type) == dimensions(target):
+        return value
+    if isinstance(value, Constant) and value.value in (None, ()):
+        return Constant(nested(leaf(value.type), dimensions(target)), value.value)
+    raise _mixed_dimensions(position)
+
+
+def _mixed_dimensions(position: int | None) -> WeirError:
+    return fault.unsupported("arrays of different numbers of dimensions in one place", position)
+
+
 def _holding(source: PgType, target: PgType) -> PgType:
     """`target` with the scale or unit that keeps every value of `source` and, of the same type, of `target`."""
     if source.element is not None and target.element is not None:
         return array_of(_holding(source.element, target.element))
     natural_type = natural(source, target)
     if target.name == "numeric" and target.scale > natural_type.scale:
-        return target
+        return replace(target, special=target.special or natural_type.special)
     if target.name == "numeric" and 0 < target.scale < natural_type.scale:
         raise fault.unsupported(
             f"a numeric of {natural_type.scale} digits after the point among ones of {target.scale}"
@@ -384,6 +429,8 @@ def _constant(value: Constant, target: PgType, position: int | None) -> Constant
         return Constant(target, None)
     if is_endless(value):
         return converted(value, target)
+    if is_large(value) and target.name == "float8":
+        return large_float(value, target)
     if value.type.name == "unknown":
         return _pad_scale(parse_literal(str(value.value), target, value.position or position, zone=value.zone), target)
     if value.type.name in INTEGERS and isinstance(value.value, int):
@@ -422,6 +469,9 @@ def comparable(left: Scalar, right: Scalar, position: int | None, operator: str)
     elif types[1].name == "unknown":
         right = coerce(right, types[0], position)
     types = (left.type, right.type)
+    if "A" == types[0].category == types[1].category and dimensions(types[0]) != dimensions(types[1]):
+        left, right = _of_as_many_dimensions(left, right, position)
+        types = (left.type, right.type)
     if same(*types):
         target = widest(*types)
     elif types[0].element is None and types[1].element is None and types[1].name in IMPLICIT.get(types[0].name, ()):
@@ -433,6 +483,13 @@ def comparable(left: Scalar, right: Scalar, position: int | None, operator: str)
     if target.name == "float4" and not same(*types):
         target = FLOAT8  # float4 compares with no other number but float8
     return coerce(left, target, position), coerce(right, target, position)
+
+
+def _of_as_many_dimensions(left: Scalar, right: Scalar, position: int | None) -> tuple[Scalar, Scalar]:
+    """Both sides, of which one is NULL or the empty array."""
+    if isinstance(left, Constant) and left.value in (None, ()):
+        return _with_dimensions(left, right.type, position), right
+    return left, _with_dimensions(right, left.type, position)
 
 
 def unknown_to_text(value: Scalar) -> Scalar:

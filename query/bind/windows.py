@@ -10,7 +10,8 @@ from errors import WeirError
 from query import fault
 from query.bind.aggregates import aggregate_call, filtered_call, sort_keys, untyped_argument
 from query.bind.block import Block, WindowDefinition
-from query.bind.frames import bind_frame, frame_of_call
+from query.bind.frames import bind_frame, frame_of_call, has_offset
+from query.bind.special_numbers import finite
 from query.bind.type_resolution import coerce, common, read_numeric_literals, unknown_to_text
 from query.functions.registry import AGGREGATES, SYNTAX, WINDOW_FUNCTIONS, WindowFunction, syntax, type_named
 from query.plan.tree import Scalar, WindowCall
@@ -141,4 +142,7 @@ def _extend_window(node: exp.Expr, base: WindowDefinition, block: Block) -> Wind
     order = sort_keys(order_node, block) if order_node is not None else base.order
     if spec is None:
         return WindowDefinition(partition, order)
-    return WindowDefinition(partition, order, bind_frame(spec, order, block, definition_of(node)))
+    frame = bind_frame(spec, order, block, definition_of(node))
+    if has_offset(frame) and frame.mode == "range":
+        order = tuple(replace(key, value=finite(key.value)) if key.value.type.special else key for key in order)
+    return WindowDefinition(partition, order, frame)

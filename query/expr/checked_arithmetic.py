@@ -1,5 +1,6 @@
 """Arithmetic that fails where PostgreSQL fails, over the 128-bit form of numeric too."""
 
+from dataclasses import replace
 from functools import cache
 from typing import Final
 
@@ -8,10 +9,12 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.expr.row_errors import declare_row_error
+from query.expr.special_numbers import from_float, is_special, ordinary
+from query.expr.special_numbers import to_float as special_to_float
 from query.pg.types import FLOATS, INTEGERS, NUMERIC_DIGITS, PgType
 
 declare_row_error("float_underflow", fault.NUMERIC_OUT_OF_RANGE, "value out of range: underflow")
-declare_row_error("nan_integer", fault.NUMERIC_OUT_OF_RANGE, "value is NaN or infinite")
+declare_row_error("nan_numeric", fault.FEATURE_NOT_SUPPORTED, "NaN and infinity as numeric is not supported")
 declare_row_error("tiny_numeric", fault.FEATURE_NOT_SUPPORTED, "a number this small as numeric is not supported")
 
 POWERS: Final = [10**exponent for exponent in range(39)]
@@ -48,6 +51,9 @@ def rescale(context: CallContext, value: pl.Expr, before: int, after: int) -> pl
 
 def to_numeric(context: CallContext, value: pl.Expr, source: PgType, target: PgType) -> pl.Expr:
     """A number as numeric with the target's scale."""
+    if source.special:
+        held = rescale(context, ordinary(value), source.scale, target.scale)
+        return pl.when(is_special(value)).then(value).otherwise(held)
     if source.name == "numeric":
         return rescale(context, value, source.scale, target.scale)
     if source.name in INTEGERS:
@@ -58,22 +64,23 @@ def to_numeric(context: CallContext, value: pl.Expr, source: PgType, target: PgT
 
 def _from_float(context: CallContext, value: pl.Expr, target: PgType, single: bool) -> pl.Expr:
     """PostgreSQL goes through the number's 15 (float4: 6) significant digits."""
-    digits = 6 if single else 15
+    digits, is_finite = 6 if single else 15, value.is_finite()
     exponent = value.abs().log10().floor().fill_nan(0.0).clip(-280, 300).cast(pl.Int64)
     exponent = pl.when(value == 0).then(0).otherwise(exponent)
-    mantissa = (value * pl.lit(10.0).pow(digits - 1 - exponent)).round(0, mode="half_away_from_zero").cast(pl.Int128)
+    whole = (value * pl.lit(10.0).pow(digits - 1 - exponent)).round(0, mode="half_away_from_zero")
+    mantissa = pl.when(is_finite).then(whole).cast(pl.Int128)
     shift = target.scale - (digits - 1) + exponent
     up = mantissa * _power(shift)
     unit = _power(-shift)
     down = ((mantissa.abs() + unit // 2) // unit) * mantissa.sign()
     result = pl.when(shift >= 0).then(up).otherwise(down)
-    unusable = value.is_nan() | value.is_infinite()
-    result = context.fail_where(result, unusable, "nan_integer")
-    result = context.fail_where(result, value.abs() >= 10.0 ** (37 - target.scale), "numeric_range")
+    if not target.special:
+        result = context.fail_where(result, ~is_finite, "nan_numeric")
+    result = context.fail_where(result, is_finite & (value.abs() >= 10.0 ** (37 - target.scale)), "numeric_range")
     if not target.exact:
         lost = ((shift < 0) & (mantissa % unit != 0)) | ((mantissa == 0) & (value != 0))
         result = context.fail_where(result, lost, "tiny_numeric")
-    return result
+    return from_float(value, result) if target.special else result
 
 
 def _power(exponent: pl.Expr) -> pl.Expr:
@@ -90,6 +97,8 @@ def table(index: pl.Expr, values: list[int]) -> pl.Expr:
 
 def to_float(value: pl.Expr, source: PgType) -> pl.Expr:
     """A number as float8."""
+    if source.special:
+        return special_to_float(value, to_float(ordinary(value), replace(source, special=False)))
     if source.name == "numeric":
         plain = value.cast(pl.Float64)
         return float_quotient(plain, pl.lit(10.0**source.scale, dtype=pl.Float64)) if source.scale else plain

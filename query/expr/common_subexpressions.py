@@ -26,6 +26,8 @@ class CommonSubexpressions:
     _columns: list[list[pl.Expr]] = field(default_factory=list)
     _by_scalar: dict[tuple[Scalar, NeededRows | None], pl.Expr] = field(default_factory=dict)
     _depths: dict[int, tuple[Scalar, int]] = field(default_factory=dict)
+    _volatile: set[str] = field(default_factory=set)
+    _volatile_columns: dict[int, tuple[Scalar, pl.Expr]] = field(default_factory=dict)
 
     def add_column(self, value: pl.Expr) -> pl.Expr:
         """The helper column that holds `value`."""
@@ -43,8 +45,21 @@ class CommonSubexpressions:
         self._by_scalar[scalar, needed_rows] = column
         return column
 
+    def add_volatile(self, scalar: Scalar, value: pl.Expr) -> pl.Expr:
+        """Give a value that is another one each time a column: for this scalar, and none that equals it."""
+        column = self.add_column(value)
+        self._volatile.add(column.meta.output_name())
+        self._volatile_columns[id(scalar)] = scalar, column
+        return column
+
+    def is_volatile(self, value: pl.Expr) -> bool:
+        """Whether the value is made of one that is another one each time it is computed."""
+        return bool(self._volatile) and not self._volatile.isdisjoint(value.meta.root_names())
+
     def find(self, scalar: Scalar, needed_rows: NeededRows | None) -> pl.Expr | None:
         """The column of a scalar that was computed for at least the needed rows."""
+        if id(scalar) in self._volatile_columns:
+            return self._volatile_columns[id(scalar)][1]
         if not self._by_scalar:
             return None
         while True:

@@ -1,11 +1,13 @@
 """SQL values -> JSON texts."""
 
 import json
+from dataclasses import replace
 
 import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
+from query.expr.special_numbers import names, ordinary
 from query.expr.text_output import float_text, numeric_digits, output_text, to_text
 from query.pg.json_text import normalise
 from query.pg.types import PgType
@@ -31,6 +33,9 @@ def to_json(context: CallContext, value: pl.Expr, pg_type: PgType, binary: bool)
             return to_text(context, value, pg_type)
         case "float8":
             return _float(context, value, binary)
+        case "numeric" if pg_type.special:
+            number = to_json(context, ordinary(value), replace(pg_type, special=False), binary)
+            return pl.coalesce(pl.lit('"') + names(value) + pl.lit('"'), number)
         case "numeric":
             if pg_type.exact:
                 return numeric_digits(value, pg_type.scale) if pg_type.scale else value.cast(pl.String)

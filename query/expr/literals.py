@@ -1,15 +1,17 @@
 """Constants -> Polars literals, and a collected value -> constant."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 
 import polars as pl
 
 from query.fault import unsupported
+from query.pg.special_numbers import float_of, stand_in
 from query.pg.timestamps import EPOCH, EPOCH_DAY
 from query.pg.types import PgType
-from query.plan.tree import Constant, is_endless
+from query.plan.tree import Constant, is_endless, is_large
 
 _DATE_DAYS = range(1 - EPOCH_DAY, date.max.toordinal() - EPOCH_DAY)
 _MOST_KEPT = 1024
@@ -29,8 +31,12 @@ def literal(constant: Constant) -> pl.Expr:
             pl.lit(days, dtype=pl.Int32).alias("days"),
             pl.lit(us, dtype=pl.Int64).alias("us"),
         )
+    if is_large(constant):
+        raise unsupported("a number of more than 38 digits", constant.position)
     if isinstance(value, int) and not isinstance(value, bool):
         return _whole(value, pg_type)
+    if isinstance(value, float) and pg_type.name == "numeric":
+        return pl.lit(stand_in(value), dtype=pl.Int128)
     if is_endless(constant):
         raise unsupported("an infinite time that is not merely compared", constant.position)
     # Polars gives these the type that they have here; naming it costs five times the literal.
@@ -68,6 +74,8 @@ def _to_stored(value: object, pg_type: PgType) -> object:
         return [_to_stored(item, pg_type.element) for item in value]
     if pg_type.name == "interval" and isinstance(value, tuple):
         return dict(zip(("months", "days", "us"), value, strict=True))
+    if pg_type.name == "numeric" and isinstance(value, float):
+        return stand_in(value)
     if value is None or not isinstance(value, int) or isinstance(value, bool):
         return value
     if pg_type.name == "date" and value in _DATE_DAYS:
@@ -92,6 +100,9 @@ def constant_of(value: object, pg_type: PgType) -> Constant:
         return Constant(pg_type, value.toordinal() - EPOCH_DAY)
     if isinstance(value, time):
         return Constant(pg_type, ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond)
+    if pg_type.special and isinstance(value, int):
+        special = float_of(value)
+        return Constant(replace(pg_type, special=False), value) if special is None else Constant(pg_type, special)
     return Constant(pg_type, value)
 
 

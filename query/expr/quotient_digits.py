@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from query.expr.checked_arithmetic import power_of_ten
-from query.pg.types import PgType
+from query.pg.types import NUMERIC_DIGITS, PgType
 
 SIGNIFICANT: Final = 16
 BASE: Final = 10_000
@@ -49,16 +49,27 @@ def quotient_as_shown(dividend: pl.Expr, divisor: pl.Expr, pg_types: Operands, s
 
 def _quotients(rows: pl.DataFrame, pg_types: Operands, scale: int) -> pl.Series:
     """Of columns `a` and `b`. Cut first: a quotient that was rounded to 22 digits would be rounded a second time."""
-    a, b, x, y, rest, cut, step = map(pl.col, ("a", "b", "x", "y", "rest", "cut", "step"))
-    unit = power_of_ten(scale - pg_types[0].scale + pg_types[1].scale)
-    sizes = rows.with_columns(x=a.abs(), y=b.abs()).with_columns(rest=x % y * unit)
-    shown = _with_shown(sizes, pg_types).with_columns(
-        cut=x // y * unit + rest // y, step=_power(scale - pl.col("shown"))
-    )
+    a, b, y, rest, cut, step = map(pl.col, ("a", "b", "y", "rest", "cut", "step"))
+    sizes = rows.with_columns(x=a.abs(), y=b.abs())
+    divided = _divided(_with_shown(sizes, pg_types), scale - pg_types[0].scale + pg_types[1].scale)
+    shown = divided.with_columns(step=_power(scale - pl.col("shown")))
     rounded = (cut + step // 2) // step * step
-    nearest = cut + (rest % y * 2 >= y).cast(pl.Int128)
+    nearest = cut + (rest >= y - rest).cast(pl.Int128)
     size = pl.when(pl.col("shown") < scale).then(rounded).otherwise(nearest)
     return shown.select(size * a.sign() * b.sign()).to_series()
+
+
+def _divided(rows: pl.DataFrame, digits: int) -> pl.DataFrame:
+    """With `cut`, x / y to this many digits after the point, and what is left over as `rest`: long division, as many
+    digits at a time as 38 hold."""
+    y, rest, cut = map(pl.col, ("y", "rest", "cut"))
+    rows = rows.with_columns(cut=pl.col("x") // y, rest=pl.col("x") % y)
+    most = NUMERIC_DIGITS - len(str(rows["y"].max() or 0))
+    while digits > 0:
+        unit = power_of_ten(min(most, digits))
+        rows = rows.with_columns(cut=cut * unit + rest * unit // y, rest=rest * unit % y)
+        digits -= most
+    return rows
 
 
 def _with_shown(sizes: pl.DataFrame, pg_types: Operands) -> pl.DataFrame:

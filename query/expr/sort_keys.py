@@ -11,28 +11,36 @@ from typing import Final
 import polars as pl
 
 from query.expr.call_context import CallContext
+from query.expr.dimensions import flattened, sizes
 from query.expr.interval_fields import interval_length
+from query.expr.special_numbers import names, ordinary
 from query.pg.json_order import comparison_key
-from query.pg.types import FLOATS, INTEGERS, NUMERIC_DIGITS, TEXT, TIMESTAMPS, PgType
+from query.pg.types import FLOATS, INTEGERS, NUMERIC_DIGITS, TEXT, TIMESTAMPS, PgType, dimensions, leaf
 
 _INT64_DIGITS: Final = 20
 _INT64_OFFSET: Final = 2**63
-_PRESENT, _MISSING, _END = "1", "2", "\0\0"
+_LENGTH_DIGITS: Final = 10
+_LENGTHS, _PRESENT, _MISSING, _END = "0", "1", "2", "\0\0"
 
 
 def sort_key(value: pl.Expr, pg_type: PgType) -> pl.Expr:
     """The sort key of a value; for most types the value itself."""
     if pg_type.element is not None:
-        return _array_key(value, pg_type.element)
+        return _array_key(value, pg_type)
     if pg_type.name == "jsonb":
         return CallContext((pg_type,), TEXT).rowwise(comparison_key, value)
     return interval_length(value) if pg_type.name == "interval" else value
 
 
-def _array_key(value: pl.Expr, element: PgType) -> pl.Expr:
-    """The elements' keys in a row. A NULL element is greater than any other; a shorter array ends before."""
-    item = pl.concat_str([pl.lit(_PRESENT), _element_key(pl.element(), element)])
-    return value.list.eval(item.fill_null(_MISSING)).list.join("")
+def _array_key(value: pl.Expr, pg_type: PgType) -> pl.Expr:
+    """The elements' keys in a row, then how many each dimension has (array_cmp). A NULL element is greater than any
+    other; a shorter array ends before."""
+    item = pl.concat_str([pl.lit(_PRESENT), _element_key(pl.element(), leaf(pg_type))])
+    key = flattened(value, pg_type).list.eval(item.fill_null(_MISSING)).list.join("")
+    if dimensions(pg_type) == 1:
+        return key
+    lengths = [length.fill_null(0).cast(pl.String).str.zfill(_LENGTH_DIGITS) for length in sizes(value, pg_type)]
+    return pl.concat_str([key, pl.lit(_LENGTHS), *lengths])
 
 
 def _element_key(value: pl.Expr, pg_type: PgType) -> pl.Expr:
@@ -47,6 +55,9 @@ def _element_key(value: pl.Expr, pg_type: PgType) -> pl.Expr:
         return _float_key(value.cast(pl.Float64))
     if pg_type.name in (*TIMESTAMPS, "date", "time"):
         return _int64_key(value.to_physical())
+    if pg_type.special:
+        of_names = names(value).replace_strict({"-Infinity": "0", "Infinity": "2", "NaN": "3"})
+        return pl.coalesce(of_names, pl.lit("1") + _wide_key(ordinary(value)))
     key = sort_key(value, pg_type)
     return key + pl.lit(_END) if pg_type.name == "jsonb" else _wide_key(key)
 

@@ -7,10 +7,11 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
+from query.expr.special_numbers import names, ordinary
 from query.pg.intervals import format_interval
 from query.pg.json_text import normalise
 from query.pg.network import inet_text, with_mask
-from query.pg.types import TEXT, PgType
+from query.pg.types import TEXT, PgType, leaf
 
 
 def float_text(value: float) -> str:
@@ -81,6 +82,8 @@ def _numeric(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
             context.position,
             "round it first: round(x, 2)::text",
         )
+    if pg_type.special:
+        return pl.coalesce(names(value), _numeric(context, ordinary(value), replace(pg_type, special=False)))
     if pg_type.scale == 0:
         return value.cast(pl.String)
     return numeric_digits(value, pg_type.scale)
@@ -164,13 +167,19 @@ def interval_text(context: CallContext, value: pl.Expr) -> pl.Expr:
 
 def _array(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
     """`{a,NULL,"b c"}`."""
-    element = pg_type.element
-    if element is None or element.name in ("array", "record", "bytea"):
+    element = leaf(pg_type)
+    if element.name in ("record", "bytea"):
         raise fault.unsupported(f"the text of {pg_type.sql_name}")
     if element.name in _SHOWN:
         return context.rowwise(lambda items: array_text(items, element.name), value)
-    texts = value.list.eval(output_text(CallContext((element,), TEXT, context.position), pl.element(), element))
-    return context.rowwise(lambda items: array_text(items, "text"), texts)
+    return context.rowwise(lambda items: array_text(items, "text"), element_texts(context, value, pg_type))
+
+
+def element_texts(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
+    """An array, of any number of dimensions, of its elements' texts."""
+    if pg_type.element is None:
+        return output_text(CallContext((pg_type,), TEXT, context.position), value, pg_type)
+    return value.list.eval(element_texts(context, pl.element(), pg_type.element))
 
 
 def _record(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
@@ -206,6 +215,8 @@ def array_text(items: list[object], element: str) -> str:
 def _item(item: object, element: str) -> str:
     if item is None:
         return "NULL"
+    if isinstance(item, list):
+        return array_text(item, element)
     if isinstance(item, bool):
         return "t" if item else "f"
     if isinstance(item, float):

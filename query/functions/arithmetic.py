@@ -2,7 +2,6 @@
 
 import polars as pl
 
-from query import fault
 from query.expr.call_context import CallContext
 from query.expr.checked_arithmetic import (
     check_digits,
@@ -28,7 +27,7 @@ from query.expr.constant_arithmetic import (
 )
 from query.expr.quotient_digits import quotient_as_shown
 from query.functions.registry import define
-from query.pg.types import FLOATS, NUMERIC_DIGITS, QUOTIENT_SCALE, PgType, numeric
+from query.pg.types import FLOATS, QUOTIENT_SCALE, PgType, numeric
 
 _FAMILY = "Arithmetic"
 _MOST_SCALE = 30
@@ -192,14 +191,11 @@ def _divisor(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 
 def _numeric_quotient(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    """left / right at the result's scale: the dividend is lengthened first, as far as 38 digits go."""
+    """left / right at the result's scale, an error where it has more than 38 digits."""
     digits = context.result.scale - context.types[0].scale + context.types[1].scale
-    if digits >= NUMERIC_DIGITS:
-        raise fault.unsupported("dividing by a numeric with so many digits", context.position, "round it first")
-    room = (left.cast(pl.Float64) / right.cast(pl.Float64)).abs() >= 1.0e38 / 10.0**digits
-    wide_rest = right.cast(pl.Float64).abs() >= 1.0e38 / 10.0**digits
+    too_long = (left.cast(pl.Float64) / right.cast(pl.Float64)).abs() >= 1.0e38 / 10.0**digits
     quotient = quotient_as_shown(left, right, (context.types[0], context.types[1]), context.result.scale)
-    return context.fail_where(quotient, room | wide_rest, "numeric_range")
+    return context.fail_where(quotient, too_long, "numeric_range")
 
 
 @define(

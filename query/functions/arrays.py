@@ -1,4 +1,4 @@
-"""Arrays of one dimension, counted from 1: their elements, parts and sizes."""
+"""Arrays: made of texts, values and each other, and made texts."""
 
 from typing import Final
 
@@ -6,10 +6,11 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
+from query.expr.dimensions import flattened, joined
 from query.expr.row_errors import declare_row_error
-from query.expr.text_output import output_text
+from query.expr.text_output import element_texts
 from query.functions.registry import define
-from query.pg.types import TEXT, PgType, array_of
+from query.pg.types import PgType, array_of
 
 declare_row_error("null_dimensions", "22004", "dimension array or low bound array cannot be null")
 declare_row_error("null_dimension", "22004", "dimension values cannot be null")
@@ -22,55 +23,6 @@ declare_row_error("filled_size", fault.FEATURE_NOT_SUPPORTED, "array_fill with s
 _FAMILY = "Arrays"
 MAX_FILLED: Final = 10_000
 """Elements that array_fill makes for each row; more of them are more memory than a query has."""
-
-
-@define("array element(anyarray, int4) -> anyelement", "`a[n]`: NULL outside of the array.", family=_FAMILY)
-def element(context: CallContext, array: pl.Expr, position: pl.Expr) -> pl.Expr:
-    index = pl.when(position >= 1).then(position.cast(pl.Int64) - 1)
-    return array.list.get(index, null_on_oob=True)
-
-
-@define("array slice(anyarray, int4, int4) -> anyarray", "`a[m:n]`.", family=_FAMILY)
-def array_slice(context: CallContext, array: pl.Expr, low: pl.Expr, high: pl.Expr) -> pl.Expr:
-    first = low.cast(pl.Int64).clip(1, None)
-    count = (high.cast(pl.Int64) - first + 1).clip(0, None)
-    return pl.when(low.is_not_null() & high.is_not_null()).then(array.list.slice(first - 1, count))
-
-
-@define("array_length(anyarray, int4!) -> int4", "Number of elements; NULL of an empty array.", family=_FAMILY)
-def array_length(context: CallContext, array: pl.Expr, dimension: object) -> pl.Expr:
-    if dimension != 1:
-        return pl.lit(None, dtype=pl.Int32)
-    size = array.list.len().cast(pl.Int32)
-    return pl.when(size > 0).then(size)
-
-
-@define("cardinality(anyarray) -> int4", "Number of elements.", family=_FAMILY)
-def cardinality(context: CallContext, array: pl.Expr) -> pl.Expr:
-    return array.list.len().cast(pl.Int32)
-
-
-@define("array_upper(anyarray, int4!) -> int4", "Last index.", family=_FAMILY)
-def array_upper(context: CallContext, array: pl.Expr, dimension: object) -> pl.Expr:
-    return array_length(context, array, dimension)
-
-
-@define("array_ndims(anyarray) -> int4", "Number of dimensions: 1; NULL of an empty array.", family=_FAMILY)
-def array_ndims(context: CallContext, array: pl.Expr) -> pl.Expr:
-    return pl.when(array.list.len() > 0).then(pl.lit(1, dtype=pl.Int32))
-
-
-@define("array_dims(anyarray) -> text", "First and last index as text; NULL of an empty array.", family=_FAMILY)
-def array_dims(context: CallContext, array: pl.Expr) -> pl.Expr:
-    size = array.list.len()
-    return pl.when(size > 0).then(pl.format("[1:{}]", size))
-
-
-@define("array_lower(anyarray, int4!) -> int4", "First index.", family=_FAMILY)
-def array_lower(context: CallContext, array: pl.Expr, dimension: object) -> pl.Expr:
-    if dimension != 1:
-        return pl.lit(None, dtype=pl.Int32)
-    return pl.when(array.list.len() > 0).then(pl.lit(1, dtype=pl.Int32))
 
 
 @define("string_to_array(text, text) -> text[]", "Parts between delimiters.", family=_FAMILY, strict=False)
@@ -121,9 +73,9 @@ def array_to_string_null(context: CallContext, array: pl.Expr, delimiter: pl.Exp
 
 def _texts(context: CallContext, array: pl.Expr) -> pl.Expr:
     inner = context.types[0].element
-    if inner is None or inner.name in ("array", "record"):
+    if inner is None or inner.name == "record":
         raise fault.unsupported(f"array_to_string of {context.types[0].sql_name}", context.position)
-    return array.list.eval(output_text(CallContext((inner,), TEXT, context.position), pl.element(), inner))
+    return element_texts(context, array, context.types[0])
 
 
 @define("array_reverse(anyarray) -> anyarray", "Elements in reverse order.", family=_FAMILY)
@@ -211,8 +163,8 @@ def array_prepend(context: CallContext, value: pl.Expr, array: pl.Expr) -> pl.Ex
     strict=False,
 )
 def array_cat(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    joined = pl.concat_list([_present(context, left, context.types[0]), _present(context, right, context.types[1])])
-    return pl.when(left.is_not_null() | right.is_not_null()).then(joined)
+    sides = _present(context, left, context.types[0]), _present(context, right, context.types[1])
+    return pl.when(left.is_not_null() | right.is_not_null()).then(joined(context, *sides))
 
 
 def _present(context: CallContext, array: pl.Expr, pg_type: PgType) -> pl.Expr:
@@ -235,7 +187,25 @@ def array_fill(context: CallContext, value: pl.Expr, sizes: pl.Expr) -> pl.Expr:
     count = pl.when(sizes.list.len() == 0).then(0).otherwise(sizes.list.first())
     count = context.fail_where(count, sizes.is_null(), "null_dimensions")
     count = context.fail_where(count, sizes.list.len() > 1, "several_dimensions")
+    return value.repeat_by(_checked_count(context, count, pl.lit(1))).cast(context.result.polars)
+
+
+def _checked_count(context: CallContext, count: pl.Expr, size: pl.Expr) -> pl.Expr:
+    """How often something of `size` elements is repeated. Fails for what no array of ours has room for."""
     count = context.fail_where(count, count.is_null(), "null_dimension")
     count = context.fail_where(count, count < 0, "array_size")
-    count = context.fail_where(count, count > MAX_FILLED, "filled_size")
-    return value.repeat_by(count.cast(pl.UInt32)).cast(context.result.polars)
+    return context.fail_where(count, count.cast(pl.Int64) * size > MAX_FILLED, "filled_size").cast(pl.UInt32)
+
+
+@define(
+    "array repeated(anyarray, int4) -> anyarray",
+    "An array of a dimension more, of one array so many times.",
+    family=_FAMILY,
+    result=_filled,
+    strict=False,
+)
+def array_repeated(context: CallContext, array: pl.Expr, count: pl.Expr) -> pl.Expr:
+    elements = flattened(array, context.types[0]).list.len().cast(pl.Int64)
+    repeated = array.repeat_by(_checked_count(context, count, elements))
+    nothing = pl.lit(pl.Series([[]], dtype=context.result.polars)).first()
+    return pl.when(elements > 0).then(repeated).otherwise(nothing)

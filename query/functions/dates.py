@@ -390,4 +390,4 @@ def make_interval(context: CallContext, *parts: pl.Expr) -> pl.Expr:
 argument_names("make_date", "year, month, day")
 argument_names("make_time", "hour, min, sec")
 argument_names("make_timestamp", "year, month, mday, hour, min, sec")
-argument_names("make_interval", "years, months, weeks, days, hours, mins, secs", default=0)
+argument_names("make_interval", "years, months, weeks, days, hours, mins, secs", defaults=(0,) * 7)

@@ -1,23 +1,28 @@
 """Aggregates that gather their values: arrays, joined texts, JSON arrays and objects."""
 
+from typing import Final
+
 import polars as pl
 
 from query import fault
 from query.expr.aggregate_inputs import AggregateInputs
 from query.expr.aggregate_plans import Plan
 from query.expr.call_context import CallContext
-from query.expr.equality import once
+from query.expr.dimensions import shape
 from query.expr.json_values import json_string as quoted_text
 from query.expr.json_values import to_json
-from query.expr.row_errors import declare_row_error
+from query.expr.row_errors import declare_row_error, fail_where
 from query.expr.sort_keys import sort_key
 from query.expr.text_output import to_text
 from query.functions.registry import aggregate
 from query.pg.json_text import normalise
-from query.pg.types import TEXT, is_keyed
+from query.pg.types import TEXT, PgType, is_keyed
 from query.plan.tree import SortKey
 
 declare_row_error("null_jsonb_name", fault.INVALID_PARAMETER, "field name must not be null")
+declare_row_error("null_array", "22004", "cannot accumulate null arrays")
+declare_row_error("empty_array", "2202E", "cannot accumulate empty arrays")
+declare_row_error("array_dimensions", "2202E", "cannot accumulate arrays of different dimensionality")
 
 
 def _sorted_values(value: pl.Expr, inputs: AggregateInputs) -> tuple[tuple[pl.Expr, ...], pl.Expr]:
@@ -47,8 +52,8 @@ def _sorted_once(value: pl.Expr, key: SortKey) -> pl.Expr:
     if not is_keyed(key.value.type):
         return value.unique().sort(descending=key.descending, nulls_last=not key.nulls_first)
     by = sort_key(value, key.value.type)
-    ordered = value.sort_by(by, descending=key.descending, nulls_last=not key.nulls_first, maintain_order=True)
-    return once(ordered, key.value.type)
+    first = by.is_first_distinct()
+    return value.filter(first).sort_by(by.filter(first), descending=key.descending, nulls_last=not key.nulls_first)
 
 
 def _list(inputs: AggregateInputs, argument: pl.Expr) -> tuple[tuple[pl.Expr, ...], pl.Expr]:
@@ -67,8 +72,20 @@ def _list(inputs: AggregateInputs, argument: pl.Expr) -> tuple[tuple[pl.Expr, ..
 def _array_agg(inputs: AggregateInputs) -> Plan:
     call, output = inputs.call, inputs.output
     columns, values = _list(inputs, inputs.value(call.args[0]))
-    result = pl.when(pl.col(output.id).list.len() > 0).then(pl.col(output.id))
+    gathered = pl.when(pl.col(output.id).list.len() > 0).then(pl.col(output.id))
+    result = gathered if inputs.type.element is None else _of_one_shape(gathered, inputs.type, call.position)
     return Plan(columns, (values.implode().alias(output.id),), result)
+
+
+def _of_one_shape(arrays: pl.Expr, pg_type: PgType, position: int | None) -> pl.Expr:
+    """The arrays as one of a dimension more. Fails for one that is NULL, empty or of another shape (array_agg)."""
+    shapes = arrays.list.eval(shape(pl.element(), pg_type))
+    has_null = arrays.list.eval(pl.element().is_null()).list.any()
+    has_empty = shapes.list.eval(pl.element().is_null()).list.any() & ~has_null
+    several = shapes.list.drop_nulls().list.n_unique() > 1
+    arrays = fail_where(arrays, has_null, "null_array", position)
+    arrays = fail_where(arrays, has_empty, "empty_array", position)
+    return fail_where(arrays, several & ~has_empty & ~has_null, "array_dimensions", position)
 
 
 @aggregate("string_agg(text, text) -> text", "The values that are not NULL, joined.")
@@ -83,6 +100,10 @@ def _string_agg(inputs: AggregateInputs) -> Plan:
     return Plan(columns, (text,), pl.col(output.id))
 
 
+_NEW_LINE: Final = "\n "
+"""What stands in JSON before a row or an array that follows other values (json_agg_transfn)."""
+
+
 @aggregate("json_agg(any) -> json; jsonb_agg(any) -> jsonb", "The values as a JSON array.")
 def _json_list(inputs: AggregateInputs) -> Plan:
     call, output = inputs.call, inputs.output
@@ -90,11 +111,12 @@ def _json_list(inputs: AggregateInputs) -> Plan:
     context = CallContext((pg_type,), output.type, call.position)
     columns, values = _list(inputs, inputs.value(call.args[0]))
     binary = output.type.name == "jsonb"
-    texts = to_json(context, values, pg_type, binary).fill_null("null")
-    items = pl.col(output.id)
+    texts = to_json(context, values, pg_type, binary)
+    if not binary and (pg_type.name == "record" or pg_type.element is not None):
+        texts = pl.lit(_NEW_LINE) + texts
+    items = pl.col(output.id).str.strip_prefix(_NEW_LINE)
     result = pl.when(items.is_not_null()).then(pl.concat_str([pl.lit("["), items, pl.lit("]")]))
-    separator = ", \n " if pg_type.name == "record" and not binary else ", "
-    document = pl.when(values.len() > 0).then(texts.str.join(separator)).alias(output.id)
+    document = pl.when(values.len() > 0).then(texts.fill_null("null").str.join(", ")).alias(output.id)
     return Plan(columns, (document,), result)
 
 

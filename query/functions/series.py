@@ -150,16 +150,3 @@ def _moment_kind(types: tuple[PgType, ...]) -> PgType:
 )
 def generate_times(context: CallContext, start: pl.Expr, end: pl.Expr, step: object) -> pl.Expr:
     return _moment_series(context, start, end, step)
-
-
-@define(
-    "generate_subscripts(anyarray, int4!) -> int4[]",
-    "Indexes of an array.",
-    family=_FAMILY,
-    result=lambda types: array_of(PgType("int4")),
-)
-def generate_subscripts(context: CallContext, array: pl.Expr, dimension: object) -> pl.Expr:
-    size = array.list.len().cast(pl.Int64)
-    if dimension != 1:
-        size = pl.when(size.is_not_null()).then(pl.lit(0, dtype=pl.Int64))
-    return pl.when(size.is_not_null()).then(pl.int_ranges(1, size + 1)).cast(context.result.polars)

@@ -3,14 +3,19 @@
 import random
 import time
 import uuid
+from collections.abc import Iterator
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from query import fault
+from query.expr import random_numbers
 from query.expr.call_context import CallContext
+from query.expr.checked_arithmetic import rescale
 from query.expr.row_errors import declare_row_error
-from query.functions.registry import define
+from query.functions.registry import argument_names, define
+from query.pg.types import widest
 
 declare_row_error("random_bounds", fault.INVALID_PARAMETER, "lower bound must be less than or equal to upper bound")
 
@@ -18,19 +23,29 @@ _FAMILY = "Mathematics"
 _ALL: Final = 100
 _BUCKETS: Final = 1_000_000
 """Rows are put into so many; a sample has the first of them."""
-_BITS: Final = 53
-"""A float8 has so many; a random number is a multiple of the last."""
-
-
-def _for_each_row(series: pl.Series) -> pl.Series:
-    return pl.Series(series.name, [random.getrandbits(_BITS) / 2**_BITS for _ in range(len(series))], dtype=pl.Float64)
+_INTEGER_BITS: Final = 64
 
 
 @define(
     "random() -> float8", "A random number, from 0 and below 1, another for each row.", family=_FAMILY, volatile=True
 )
 def random_number(context: CallContext) -> pl.Expr:
-    return pl.int_range(pl.len(), dtype=pl.Int64).map_batches(_for_each_row, return_dtype=pl.Float64)
+    numbers = random_numbers.current().call()
+
+    def over(rows: pl.Series) -> pl.Series:
+        return pl.Series(rows.name, numbers.doubles(len(rows)))
+
+    return pl.int_range(pl.len(), dtype=pl.Int64).map_batches(over, return_dtype=pl.Float64)
+
+
+@define("seeded(float8!) -> void", "setseed.", family=_FAMILY, volatile=True)
+def seeded(context: CallContext, seed: object) -> pl.Expr:
+    """Lets all random numbers of the statement, and of the session after it, follow from the seed."""
+    if not isinstance(seed, int | float) or not -1 <= seed <= 1:
+        message = f"setseed parameter {seed:g} is out of allowed range [-1,1]".replace("nan", "NaN")
+        raise fault.invalid(fault.INVALID_PARAMETER, message, context.position)
+    random_numbers.current().start = random_numbers.state_of(seed)
+    return pl.lit("")
 
 
 @define("sampled(float8!) -> bool; sampled(float8!, int8!) -> bool", "TABLESAMPLE.", family=_FAMILY, volatile=True)
@@ -39,28 +54,64 @@ def sampled(context: CallContext, percentage: object, seed: object = None) -> pl
     if not isinstance(percentage, int | float) or not 0 <= percentage <= _ALL:
         message = "sample percentage must be between 0 and 100"
         raise fault.invalid("2202H", message, context.position)
-    chosen = random.getrandbits(_BITS) if not isinstance(seed, int) else seed % 2**_BITS
+    chosen = random.getrandbits(64) if not isinstance(seed, int) else seed % 2**64
     place = pl.int_range(pl.len(), dtype=pl.Int64).hash(chosen) % _BUCKETS
     return place < round(percentage / _ALL * _BUCKETS)
 
 
 @define(
-    "random(int4, int4) -> int4; random(int8, int8) -> int8",
-    "A random integer of a range, another for each row.",
+    "random(int4, int4) -> int4; random(int8, int8) -> int8; random(numeric, numeric) -> numeric",
+    "A random number of a range, another for each row.",
+    family=_FAMILY,
+    volatile=True,
+    result=lambda types: widest(*types),
+)
+def random_between(context: CallContext, low: pl.Expr, high: pl.Expr) -> pl.Expr:
+    if context.result.name == "numeric":
+        low, high = (
+            rescale(context, bound, pg_type.scale, context.result.scale)
+            for bound, pg_type in zip((low, high), context.types, strict=True)
+        )
+    low = context.fail_where(low, low > high, "random_bounds")
+    numbers = random_numbers.current().call()
+
+    def over(bounds: pl.Series) -> pl.Series:
+        rows, integers = bounds.struct.unnest().iter_rows(), numbers.integers()
+        values = [None if low is None or high is None else _between(low, high, integers) for low, high, _ in rows]
+        return pl.Series(bounds.name, values, dtype=context.result.polars)
+
+    rows = pl.int_range(pl.len(), dtype=pl.Int64)
+    parts = pl.struct(low.alias("low"), high.alias("high"), rows.alias("row"))
+    return parts.map_batches(over, return_dtype=context.result.polars)
+
+
+def _between(low: int, high: int, integers: Iterator[int]) -> int:
+    """The first of the numbers' leading bits that lies within (pg_prng_uint64_range); none is drawn for one value."""
+    bits = (high - low).bit_length()
+    if bits == 0:
+        return low
+    shift = _INTEGER_BITS - bits
+    if shift < 0:
+        pairs = zip(integers, integers, strict=False)
+        integers, shift = (first << _INTEGER_BITS | second for first, second in pairs), shift + _INTEGER_BITS
+    return low + next(number for number in (each >> shift for each in integers) if number <= high - low)
+
+
+@define(
+    "random_normal(float8, float8) -> float8",
+    "A random number of the normal distribution with this mean (0) and standard deviation (1).",
     family=_FAMILY,
     volatile=True,
 )
-def random_between(context: CallContext, low: pl.Expr, high: pl.Expr) -> pl.Expr:
-    low = context.fail_where(low, low > high, "random_bounds")
-    rows = pl.int_range(pl.len(), dtype=pl.Int64)
+def random_normal(context: CallContext, mean: pl.Expr, deviation: pl.Expr) -> pl.Expr:
+    numbers = random_numbers.current().call(width=2)
 
-    def over(series: pl.Series) -> pl.Series:
-        rows = series.struct.unnest().iter_rows()
-        values = [None if None in row else random.randint(row[0], row[1]) for row in rows]
-        return pl.Series(series.name, values, dtype=context.result.polars)
+    def over(rows: pl.Series) -> pl.Series:
+        first, second = (1 - numbers.doubles(2 * len(rows))).reshape(-1, 2).T
+        return pl.Series(rows.name, np.sqrt(-2 * np.log(first)) * np.sin(2 * np.pi * second))
 
-    parts = pl.struct(low.alias("low"), high.alias("high"), rows.alias("row"))
-    return parts.map_batches(over, return_dtype=context.result.polars)
+    normal = pl.int_range(pl.len(), dtype=pl.Int64).map_batches(over, return_dtype=pl.Float64)
+    return deviation * normal + mean
 
 
 @define(
@@ -86,3 +137,7 @@ def random_uuid(context: CallContext) -> pl.Expr:
         return pl.Series(series.name, [str(uuid.uuid4()) for _ in range(len(series))], dtype=pl.String)
 
     return pl.int_range(pl.len(), dtype=pl.Int64).map_batches(over, return_dtype=pl.String)
+
+
+argument_names("random", "min, max")
+argument_names("random_normal", "mean, stddev", defaults=(0, 1))

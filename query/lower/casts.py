@@ -11,13 +11,15 @@ from query.expr.call_context import CallContext
 from query.expr.checked_arithmetic import checked_int, rescale, to_float, to_numeric
 from query.expr.interval_fields import interval_parts
 from query.expr.row_errors import declare_row_error
+from query.expr.special_numbers import is_special, ordinary
 from query.expr.text_output import to_text
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.intervals import cut_interval
 from query.pg.json_text import parse_json
 from query.pg.network import network_of
+from query.pg.special_numbers import NAN
 from query.pg.text_input import read, read_numeric
-from query.pg.types import FLOATS, INTEGERS, INTERVAL_TYPE, NUMBERS, TIMESTAMPS, PgType
+from query.pg.types import FLOATS, INTEGERS, INTERVAL_TYPE, NUMBERS, NUMERIC_DIGITS, TIMESTAMPS, PgType
 from query.plan.tree import Cast
 
 _OUT_OF_RANGE: Final = {"int2": "int2_range", "int4": "int4_range", "int8": "int8_range"}
@@ -34,13 +36,22 @@ def convert(context: CallContext, value: pl.Expr, cast: Cast) -> pl.Expr:
         result = result.str.slice(0, cast.modifiers[0])
         return result.str.pad_end(cast.modifiers[0], " ") if cast.character == "bpchar" else result
     if target.name == "numeric" and cast.modifiers:
-        limit = pl.lit(10 ** cast.modifiers[0], dtype=pl.Int128)
-        return context.fail_where(result, result.abs() >= limit, "numeric_field") if cast.modifiers[0] < 38 else result
+        return _limited(context, result, target, cast.modifiers[0])
     if cast.modifiers and target.name in (*TIMESTAMPS, "time"):
         return _cut(result, target, cast.modifiers[0])
     if cast.modifiers and target.name == "interval":
         return _cut_interval(context, result, cast.modifiers)
     return result
+
+
+def _limited(context: CallContext, value: pl.Expr, target: PgType, precision: int) -> pl.Expr:
+    """numeric(precision, scale): NaN fits into any, infinity into none."""
+    overflows = value.abs() >= pl.lit(10**precision, dtype=pl.Int128)
+    if target.special:
+        overflows &= value != pl.lit(NAN, dtype=pl.Int128)
+    elif precision == NUMERIC_DIGITS:
+        return value
+    return context.fail_where(value, overflows, "numeric_field")
 
 
 def _cut_interval(context: CallContext, value: pl.Expr, modifiers: tuple[int, ...]) -> pl.Expr:
@@ -84,6 +95,8 @@ def _convert(context: CallContext, value: pl.Expr, source: PgType, target: PgTyp
 
 
 def _number(context: CallContext, value: pl.Expr, source: PgType, target: PgType, lenient: bool) -> pl.Expr:
+    if source.special and target.name in INTEGERS:
+        value = ordinary(context.fail_where(value, is_special(value), "nan_numeric"))
     if target.name == "numeric":
         return to_numeric(context, value, source, target)
     if target.name == "float8":

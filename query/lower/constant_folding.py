@@ -12,9 +12,24 @@ from query.functions.number_reading import DIGITS
 from query.functions.quotient_text import shown_scale
 from query.functions.registry import REGISTRY
 from query.lower.scalars import expression, is_null
+from query.lower.scalars import is_volatile as is_volatile_call
 from query.pg.types import INT4, numeric
 from query.plan.traverse import children
-from query.plan.tree import ArrayOf, Call, Case, Cast, Coalesce, Column, Constant, IsNull, Logic, Not, Relation, Scalar
+from query.plan.tree import (
+    ArrayOf,
+    Call,
+    Case,
+    Cast,
+    Coalesce,
+    Column,
+    Constant,
+    IsNull,
+    Logic,
+    Not,
+    Relation,
+    Scalar,
+    truth,
+)
 
 _FOLDABLE = (Call, Cast, Case, Coalesce, Logic, Not, IsNull)
 
@@ -42,7 +57,7 @@ def _is_constant(scalar: object) -> bool:
     """True for an expression of constants alone."""
     if isinstance(scalar, Column):
         return False
-    if isinstance(scalar, Call) and (scalar.function == "grouping" or REGISTRY.get(scalar.function).volatile):
+    if isinstance(scalar, Call) and (scalar.function == "grouping" or is_volatile_call(scalar)):
         return False
     return all(_is_constant(child) for child in children(scalar))
 
@@ -51,11 +66,13 @@ def fold_constants(scalar: Scalar) -> Scalar:
     """The constant that `scalar` is, or itself. What would fail stays, to fail if its row is needed."""
     if isinstance(scalar, Column | Constant | ArrayOf) or not isinstance(scalar, _FOLDABLE):
         return scalar
+    if isinstance(scalar, IsNull) and isinstance(scalar.value, Constant):
+        return truth(scalar.value.value is None)
     if isinstance(scalar, Call) and is_null(scalar):
         return Constant(scalar.type, None)
     if not all(isinstance(child, Constant) for child in children(scalar)):
         return scalar
-    if isinstance(scalar, Call) and (scalar.function == "grouping" or REGISTRY.get(scalar.function).volatile):
+    if isinstance(scalar, Call) and (scalar.function == "grouping" or is_volatile_call(scalar)):
         return scalar
     if scalar.type.unit == "ns" and scalar.type.name in ("timestamp", "timestamptz"):
         return scalar

@@ -5,13 +5,21 @@ numeric leaves as Decimal, interval, addresses and rows as PostgreSQL's text, ev
 
 import decimal
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 
+from query import fault
 from query.expr.call_context import CallContext
+from query.expr.row_errors import declare_row_error, fail_where
+from query.expr.special_numbers import is_special, names, ordinary
 from query.expr.text_output import interval_text, output_text
-from query.pg.types import NUMERIC_DIGITS, TEXT, PgType
+from query.pg.types import NUMERIC_DIGITS, TEXT, PgType, leaf
 from query.plan.tree import Output
+
+declare_row_error(
+    "nan_decimal", fault.FEATURE_NOT_SUPPORTED, "NaN or infinity as numeric in columns of decimals is not supported"
+)
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
@@ -32,18 +40,24 @@ def unique_names(names: Sequence[str]) -> list[str]:
     return result
 
 
-def answer(frame: pl.LazyFrame, outputs: Sequence[Output], names: Sequence[str]) -> pl.LazyFrame:
-    """The frame with its output columns under their names."""
+def answer(
+    frame: pl.LazyFrame, outputs: Sequence[Output], column_names: Sequence[str], as_text: bool = False
+) -> pl.LazyFrame:
+    """The frame with its output columns under their names; `as_text` as for `outgoing`."""
     return frame.select(
-        outgoing(pl.col(output.field.id), output.field.type).alias(name)
-        for output, name in zip(outputs, names, strict=True)
+        outgoing(pl.col(output.field.id), output.field.type, as_text).alias(name)
+        for output, name in zip(outputs, column_names, strict=True)
     )
 
 
-def outgoing(value: pl.Expr, pg_type: PgType) -> pl.Expr:
-    """A column as it leaves the engine."""
-    if pg_type.element is not None and pg_type.element.name in ("numeric", "interval", "inet", "cidr", "record"):
-        return value.list.eval(outgoing(pl.element(), pg_type.element))
+def outgoing(value: pl.Expr, pg_type: PgType, as_text: bool = False) -> pl.Expr:
+    """A column as it leaves the engine. `as_text`: numerics that may be NaN as texts; otherwise NaN is an error."""
+    if pg_type.element is not None and leaf(pg_type).name in ("numeric", "interval", "inet", "cidr", "record"):
+        return value.list.eval(outgoing(pl.element(), pg_type.element, as_text))
+    if pg_type.special and as_text:
+        return pl.coalesce(names(value), outgoing(ordinary(value), replace(pg_type, special=False)).cast(pl.String))
+    if pg_type.special:
+        value = ordinary(fail_where(value, is_special(value), "nan_decimal", None))
     if pg_type.name == "numeric":
         unit = decimal.Decimal(1).scaleb(-pg_type.scale)
         decimal_type = pl.Decimal(NUMERIC_DIGITS, pg_type.scale)

@@ -8,11 +8,13 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.expr.common_subexpressions import CommonSubexpressions
+from query.expr.dimensions import array_of_arrays
 from query.expr.literals import literal, series_of
 from query.expr.needed_rows import NeededRows
 from query.expr.sort_keys import sort_key
 from query.functions.registry import REGISTRY
 from query.lower.casts import convert
+from query.lower.special_numbers import by_case, is_computed
 from query.plan.tree import (
     ArrayOf,
     Call,
@@ -51,6 +53,11 @@ def is_null(call: Call) -> bool:
     )
 
 
+def is_volatile(call: Call) -> bool:
+    """True for a call whose value differs between calls."""
+    return call.function != "grouping" and REGISTRY.get(call.function).volatile
+
+
 def with_values(frame: pl.LazyFrame, values: Mapping[str, Scalar]) -> pl.LazyFrame:
     """The frame with the values as further columns."""
     subexpressions = CommonSubexpressions()
@@ -71,6 +78,8 @@ class _Scalars:
         if column is not None:
             return column
         value = self.lower(scalar)
+        if (isinstance(scalar, Call) and is_volatile(scalar)) or self.subexpressions.is_volatile(value):
+            return self.subexpressions.add_volatile(scalar, value)
         if not is_costly and not self.subexpressions.is_deep(scalar):
             return value
         return self.subexpressions.add(scalar, self.needed_rows, value)
@@ -111,13 +120,15 @@ class _Scalars:
                 raise fault.unsupported(type(scalar).__name__)
 
     def _call(self, scalar: Call) -> pl.Expr:
+        if is_computed(scalar):
+            return self.lower(by_case(scalar))
         function = REGISTRY.get(scalar.function)
         if is_null(scalar):
             return pl.lit(None, dtype=scalar.type.polars)
         args: list[object] = []
         for index, arg in enumerate(scalar.args):
             constant = function.parameter(index).constant and isinstance(arg, Constant)
-            args.append(arg.value if constant and isinstance(arg, Constant) else self.argument(arg))
+            args.append(arg.value if constant and isinstance(arg, Constant) else self.argument(arg, arg.type.special))
         columns = [arg for arg, given in zip(args, scalar.args, strict=True) if not isinstance(given, Constant)]
         if not function.skips_null_rows or not columns:
             return function.build(self._site(scalar), *args)
@@ -132,7 +143,7 @@ class _Scalars:
         context = CallContext((scalar.value.type,), scalar.type, scalar.position, self.needed_rows)
         # Reading a text mentions it several times: the common spelling, what is left, and whether it is there.
         reads = isinstance(scalar.value, Call) and scalar.value.type.name == "text" and scalar.type.name != "text"
-        value = self.argument(scalar.value, is_costly=reads)
+        value = self.argument(scalar.value, is_costly=reads or scalar.value.type.special)
         return convert(context, value, scalar)
 
     def _case(self, scalar: Case) -> pl.Expr:
@@ -180,7 +191,12 @@ class _Scalars:
         return pl.when(is_member).then(True).otherwise(None) if scalar.has_null else is_member
 
     def _array(self, scalar: ArrayOf) -> pl.Expr:
-        return pl.concat_list([self.argument(item) for item in scalar.items]).cast(scalar.type.polars)
+        items = [self.argument(item) for item in scalar.items]
+        element = scalar.type.element
+        if element is None or element.element is None:
+            return pl.concat_list(items).cast(scalar.type.polars)
+        context = CallContext(tuple(item.type for item in scalar.items), scalar.type, None, self.needed_rows)
+        return array_of_arrays(context, items, element)
 
 
 def sort_value(value: Scalar, subexpressions: CommonSubexpressions | None = None) -> pl.Expr:

@@ -2,11 +2,13 @@
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Final
+from typing import Any, Final
 
 from query import fault
+from query.pg.array_input import ArrayInput, BadArray, Items, UnsupportedArray, read_items
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.date_parts import BadMoment, MomentOutOfRange, UnsupportedMoment, ZoneOutOfRange
 from query.pg.intervals import BadInterval, IntervalOutOfRange, parse_interval
@@ -15,7 +17,7 @@ from query.pg.json_text import BadJson, NoCharacter, normalise, parse_json
 from query.pg.network import BadAddress, read_cidr, read_inet
 from query.pg.time_zones import UnknownZone, UnsupportedZone, Zone, zone_named
 from query.pg.timestamps import US_PER_DAY, parse_date, parse_moment, parse_time
-from query.pg.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType
+from query.pg.types import FLOATS, INTEGER_LIMITS, INTEGERS, NUMERIC_DIGITS, PgType, dimensions, leaf
 
 _SPACES: Final = " \t\n\r\v\f"
 _BASED: Final = r"0[xX]_?([0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)|0[oO]_?([0-7]+(?:_[0-7]+)*)|0[bB]_?([01]+(?:_[01]+)*)"
@@ -156,7 +158,9 @@ def read_bool(text: str, target: PgType) -> bool:
 
 
 def read_endless(text: str, target: PgType) -> float | None:
-    """Plus or minus infinity, if the text is one of them and the type has them."""
+    """Plus or minus infinity, or NaN, if the text is one of them and the type has them."""
+    if target.name == "numeric" and text.strip(_SPACES).lower() in _FLOAT_WORDS:
+        return float(text)
     word = _ENDLESS.fullmatch(text)
     if word is None or target.name not in ("date", "timestamp", "timestamptz"):
         return None
@@ -193,6 +197,8 @@ def _read_moment(text: str, target: PgType, zone: str) -> int:
 
 def read_interval(text: str, target: PgType, fields: str = "") -> tuple[int, int, int]:
     """The interval that `text` spells."""
+    if _ENDLESS.fullmatch(text):
+        raise UnsupportedLiteral("an infinite interval")
     try:
         return parse_interval(text, fields)
     except IntervalOutOfRange as error:
@@ -269,72 +275,36 @@ def read_escaped_bytes(text: str) -> bytes:
     return _ESCAPED.sub(byte, text.encode())
 
 
+def array_items(text: str) -> ArrayInput:
+    """The items of an array literal. Raises BadLiteral, UnsupportedLiteral."""
+    try:
+        return read_items(text)
+    except BadArray as error:
+        raise BadLiteral(error.sqlstate, error.message) from error
+    except UnsupportedArray as error:
+        raise UnsupportedLiteral(str(error)) from error
+
+
 def read_array(text: str, target: PgType, zone: str = "") -> tuple[object, ...]:
-    """An array literal, `{a,"b c",NULL}`, of one dimension."""
-    element = target.element
-    if element is None:
-        raise TypeError("not an array type")
-    values: list[object] = []
-    for item in array_items(text):
-        if item is None:
-            values.append(None)
-        elif element.name == "numeric":
-            values.append(read_numeric(item, element).at_scale(element.scale))
-        else:
-            values.append(read(item, element, zone))
-    return tuple(values)
+    """An array literal of as many dimensions as the target has."""
+    read_as = array_items(text)
+    if read_as.items and len(read_as.sizes) != dimensions(target):
+        raise UnsupportedLiteral("a value with another number of dimensions than the column")
+    element = leaf(target)
+
+    def value(item: str) -> object:
+        return (
+            read_numeric(item, element).at_scale(element.scale)
+            if element.name == "numeric"
+            else read(item, element, zone)
+        )
+
+    return each_item(read_as.items, value)
 
 
-def array_items(text: str) -> list[str | None]:
-    """The items of a one-dimensional array literal. Raises BadLiteral, UnsupportedLiteral."""
-    items = split_array(text)
-    if items is None:
-        raise BadLiteral(fault.INVALID_TEXT, f'malformed array literal: "{text[:100]}"')
-    return items
-
-
-_ITEM: Final = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^",{}\\]|\\.)+?))\s*([,}])', re.DOTALL)
-
-
-_BOUNDS: Final = re.compile(r"\[\s*([-+]?\d+)\s*(?::\s*([-+]?\d+)\s*)?\]\s*=\s*(?=\{)")
-
-
-def _without_bounds(text: str) -> str:
-    """The literal behind `[1:3]=`. An array that does not begin at 1 is refused."""
-    if text[:1] == "[" and re.match(r"(?:\[[^\[\]]*\]\s*){2,}=", text):
-        raise UnsupportedLiteral("an array of more than one dimension")
-    bounds = _BOUNDS.match(text)
-    if bounds is None:
-        return text
-    low, high = (int(bounds[1]), int(bounds[2])) if bounds[2] else (1, int(bounds[1]))
-    if high < low:
-        raise BadLiteral("2202E", "upper bound cannot be less than lower bound")
-    if low != 1:
-        raise UnsupportedLiteral("an array whose first subscript is not 1")
-    rest = text[bounds.end() :]
-    items = split_array(rest)
-    return rest if items is None or len(items) == high else "?"
-
-
-def split_array(text: str) -> list[str | None] | None:
-    """The items of a one-dimensional array literal; None if it is none."""
-    stripped = _without_bounds(text.strip())
-    if stripped[:1] != "{" or stripped[-1:] != "}":
-        return None
-    if not stripped[1:-1].strip():
-        return []
-    if stripped[1:].lstrip().startswith("{"):
-        raise UnsupportedLiteral("an array of more than one dimension")
-    items: list[str | None] = []
-    position = 1
-    while position < len(stripped):
-        match = _ITEM.match(stripped, position)
-        if match is None or (match[3] == "}") != (match.end() == len(stripped)):
-            return None
-        quoted, bare = match[1], match[2]
-        if quoted is not None:
-            items.append(re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL))
-        else:
-            items.append(None if bare.strip().upper() == "NULL" else re.sub(r"\\(.)", r"\1", bare.strip()))
-        position = match.end()
-    return items
+def each_item(items: Items, read_item: Callable[[str], object]) -> tuple[Any, ...]:
+    """The items' values, in as many tuples in each other as there are dimensions."""
+    return tuple(
+        each_item(item, read_item) if isinstance(item, list) else None if item is None else read_item(item)
+        for item in items
+    )

@@ -25,9 +25,10 @@ INTERVAL: Final = pl.Struct({"months": pl.Int32(), "days": pl.Int32(), "us": pl.
 
 @dataclass(frozen=True, slots=True)
 class PgType:
-    """One type. `element` is an array's; `scale` and `exact` a numeric's; `unit` a timestamp's; `fields` and `names` a
-    record's, which has no names when it was written as ROW(...).
+    """One type. `element` is an array's, itself an array if there are several dimensions; `scale` and `exact` are a
+    numeric's; `unit` is a timestamp's; `fields` and `names` a record's, with no names when it was written as ROW(...).
 
+    `special` tells that some values of a numeric may be NaN or infinite (query.pg.special_numbers).
     `exact` tells that every value would be shown by PostgreSQL with exactly `scale` digits after the point.
     """
 
@@ -35,6 +36,7 @@ class PgType:
     element: "PgType | None" = None
     scale: int = 0
     exact: bool = True
+    special: bool = False
     unit: str = "us"
     fields: tuple["PgType", ...] = ()
     names: tuple[str, ...] = ()
@@ -56,13 +58,13 @@ class PgType:
     def sql_name(self) -> str:
         """The name that PostgreSQL uses in its messages."""
         if self.element is not None:
-            return f"{self.element.sql_name}[]"
+            return f"{leaf(self).sql_name}[]"
         return _SQL_NAMES.get(self.name, self.name)
 
     @property
     def output_name(self) -> str:
         """The short name that results carry: `int8`, `timestamptz`, `text[]`."""
-        return f"{self.element.output_name}[]" if self.element is not None else self.name
+        return f"{leaf(self).output_name}[]" if self.element is not None else self.name
 
     @property
     def category(self) -> str:
@@ -148,6 +150,7 @@ UUID: Final = PgType("uuid")
 JSONPATH: Final = PgType("jsonpath")
 INET: Final = PgType("inet")
 CIDR: Final = PgType("cidr")
+VOID: Final = PgType("void")
 
 INTEGERS: Final = ("int2", "int4", "int8")
 FLOATS: Final = ("float4", "float8")
@@ -181,6 +184,7 @@ SIMPLE: Final = {
         JSONPATH,
         INET,
         CIDR,
+        VOID,
     )
 }
 
@@ -204,9 +208,24 @@ def array_of(element: PgType) -> PgType:
     return PgType("array", element=element)
 
 
-def numeric(scale: int, exact: bool = True) -> PgType:
+def dimensions(pg_type: PgType) -> int:
+    """How many dimensions an array has; 0 for what is none."""
+    return 0 if pg_type.element is None else 1 + dimensions(pg_type.element)
+
+
+def leaf(pg_type: PgType) -> PgType:
+    """What an array holds, through all of its dimensions; of what is none the type itself."""
+    return pg_type if pg_type.element is None else leaf(pg_type.element)
+
+
+def nested(element: PgType, count: int) -> PgType:
+    """The array over `element` with so many dimensions."""
+    return element if count == 0 else array_of(nested(element, count - 1))
+
+
+def numeric(scale: int, exact: bool = True, special: bool = False) -> PgType:
     """numeric whose values are held with `scale` digits after the point."""
-    return PgType("numeric", scale=scale, exact=exact)
+    return PgType("numeric", scale=scale, exact=exact, special=special)
 
 
 def is_json(pg_type: PgType) -> bool:
@@ -244,7 +263,7 @@ def natural(source: PgType, target: PgType) -> PgType:
     if target.name == "numeric" and source.name == "numeric":
         return source
     if target.name == "numeric" and source.name in FLOATS:
-        return numeric(FLOAT_SCALE, exact=False)
+        return numeric(FLOAT_SCALE, exact=False, special=True)
     if target.name == "numeric" and source.name in ("text", "json", "jsonb"):
         return numeric(TEXT_SCALE, exact=False)
     if target.name in TIMESTAMPS and source.name in TIMESTAMPS:
@@ -266,7 +285,8 @@ def widest(left: PgType, right: PgType) -> PgType:
     if left.element is not None and right.element is not None:
         return array_of(widest(left.element, right.element))
     if left.name == "numeric":
-        return numeric(max(left.scale, right.scale), exact=left.exact and right.exact and left.scale == right.scale)
+        exact = left.exact and right.exact and left.scale == right.scale
+        return numeric(max(left.scale, right.scale), exact, left.special or right.special)
     if left.name in TIMESTAMPS:
         return replace(left, unit="ns" if "ns" in (left.unit, right.unit) else "us")
     return left

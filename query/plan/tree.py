@@ -7,7 +7,7 @@ notion of tables, and a column of an enclosing query is simply one that the rela
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from query.pg.types import BOOL, PgType
+from query.pg.types import BOOL, NUMERIC_DIGITS, PgType
 
 Value = object
 """A constant: bool, int, Decimal, float, str, bytes, tuple (array, interval), None; times are integers since 1970."""
@@ -361,8 +361,17 @@ Rewrite = Callable[[Scalar], Scalar | None]
 
 
 def is_endless(value: Scalar) -> bool:
-    """Whether it is an infinite date or time, whose value is a float."""
-    return isinstance(value, Constant) and isinstance(value.value, float) and value.type.category == "D"
+    """Whether it is an infinite date or time, or a numeric that is none, whose value is a float."""
+    if not isinstance(value, Constant) or not isinstance(value.value, float):
+        return False
+    return value.type.category == "D" or value.type.name == "numeric"
+
+
+def is_large(value: Scalar) -> bool:
+    """Whether it is a numeric that is larger than any that a column holds."""
+    if not isinstance(value, Constant) or not isinstance(value.value, int) or value.type.name != "numeric":
+        return False
+    return bool(abs(value.value) >= 10 ** (NUMERIC_DIGITS + value.type.scale))
 
 
 def truth(value: bool | None) -> Constant:

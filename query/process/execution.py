@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -22,7 +23,7 @@ from query.process import information_schema, newest_files, routing, whole_files
 from query.process.dataset_view import DatasetView, scan_size
 from query.process.description import SELF_DESCRIBED, description
 from query.process.dynamic_filters import KnownKeys, known_keys
-from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Route, Source
+from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Source
 from query.process.metric_execution import REQUESTS, MetricExecution, Request
 from query.process.percentiles import known_percentiles
 from query.process.protocol import Answer
@@ -51,6 +52,8 @@ from storage.wal.locations import RecordLocation
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NS_PER_US = 1_000
 WARM_BYTES = 1_000
+# Formats whose columns have one type each, in which a decimal cannot be NaN.
+_TYPED: Final = (Format.ARROW, Format.PARQUET)
 
 
 class Execution:
@@ -189,14 +192,15 @@ class Execution:
         known = replace(known, tables={**known.tables, **keyed.tables})
         if not choice.is_cluster and not statement.explain:
             known = self._with_percentiles(known)
-        compiled = self._compile(statement, request.route, choice, known, catalog)
+        compiled = self._compile(statement, request, choice, known, catalog)
         rows = formats.stream(
             compiled.frame, compiled.fields, request.options, sink, request.zone, compiled.optimizations
         )
         output(coded.finish())
         # What the catalog lists is not among the rows of which somebody may think that they have not changed.
         is_repeatable = query.repeatable and not statement.catalog
-        return {"expired": False, "coding": coded.coding, "repeatable": is_repeatable, "rows": rows}
+        told = {"coding": coded.coding, "repeatable": is_repeatable, "rows": rows, "random": compiled.random.end()}
+        return {"expired": False, **told}
 
     def _schemas(self, views: Mapping[str, DatasetView], catalog: Mapping[str, Table]) -> dict[str, Schema]:
         of_datasets = {name: self._schema(view) for name, view in views.items()}
@@ -255,12 +259,16 @@ class Execution:
         return engine.lower_relation(relation, {**read, **tables})
 
     def _compile(
-        self, statement: Statement, route: Route, choice: Choice, known: KnownParts, catalog: Mapping[str, Table]
+        self, statement: Statement, request: Execute, choice: Choice, known: KnownParts, catalog: Mapping[str, Table]
     ) -> Compiled:
         if choice.is_cluster:
-            return ClusterRun(statement, known.query, known.views, self._unconverted_rows).compile(route, choice)
+            return ClusterRun(statement, known.query, known.views, self._unconverted_rows).compile(
+                request.route, choice
+            )
         tables = {name: self._table(view, is_explained=statement.explain) for name, view in known.views.items()}
-        return engine.lower_statement(statement, known.query, {**tables, **catalog, **known.tables}, choice.lines)
+        tables |= {**catalog, **known.tables}
+        as_text = request.options.format not in _TYPED
+        return engine.lower_statement(statement, known.query, tables, choice.lines, request.random, as_text)
 
     def _catalog(self, listed: Iterable[Listed]) -> dict[str, Table]:
         """information_schema of the datasets and columns that whoever asks may know of. Raises SnapshotExpired."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
 
-from query.parameters import Parameter
+from query.parameters import Parameter, RandomState
 from query.results.options import Options
 from storage.read.contents import Column, Snapshot
 
@@ -90,13 +90,15 @@ LOCAL: Final = Route()
 @dataclass(frozen=True, slots=True)
 class Execute:
     """Run the parsed statement over `sources`, by dataset name, and over `listed` if it reads the catalog. `zone`: the
-    time zone of instants that meet a wall clock.
+    time zone of instants that meet a wall clock. `random`: where the session's random numbers go on, if it set a seed.
 
     A note `{"files": 3, "bytes": 1024}` of what will be read, data, then
     `{"expired": false, "coding": "gzip", "repeatable": true}`.
 
     The note of a result whose format does not name its columns has `fields` and `parameters`
     (query/process/description.py), and the answer of one whose format is made of rows has their number, `rows`.
+
+    `random` in the answer is where those of the session's next statement go on.
 
     The coding is identity after all when the data is tiny. Repeatable: the statement asks for neither time nor chance,
     so over the same rows it gives the same. Expired: something of a snapshot is gone; nothing of the data counts, and
@@ -111,6 +113,7 @@ class Execute:
     listed: tuple[Listed, ...] = ()
     route: Route = LOCAL
     zone: str = ""
+    random: RandomState | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from errors import InternalError, QueryCancelled, WeirError
+from query.parameters import RandomState
 from query.process.pool import Lease
 from query.process.protocol import Answer
 from storage.context import Gap
@@ -29,17 +30,19 @@ class Scanned:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The beginning of the data; `coding` is known when it is all of it, and so is whether it is `repeatable`."""
+    """The beginning of the data; what else there is to know of a result is known when that is all of it."""
 
     data: bytes
     coding: str | None
     repeatable: bool = False
     rows: int | None = None
+    random: RandomState | None = None
 
 
 class Result:
-    """The bytes of a result, once, in `coding`. `length` is None while the query is still running, and so is `rows`.
-    `note` is what the query process told of the result ahead of its data, `gaps` the hosts that it lacks.
+    """The bytes of a result, once, in `coding`. While the query is still running `length` is None, and so are `rows`
+    and `random`, where the random numbers of the session's next statement go on. `note` is what the query process told
+    of the result ahead of its data, `gaps` the hosts that it lacks.
 
     `repeatable`: over the same rows the statement gives the same, at any time; False while that is not known.
     """
@@ -60,7 +63,8 @@ class Result:
         self.scanned = scanned
         self.elapsed_seconds = elapsed_seconds
         self.length = len(beginning.data) if rest is None else None
-        self.rows, self.note, self.gaps = beginning.rows, note, gaps
+        self.rows, self.random = beginning.rows, beginning.random
+        self.note, self.gaps = note, gaps
 
     def __iter__(self) -> Iterator[bytes]:
         """The pieces in order. Raises what ended the query half-way; then the result is not whole."""
@@ -73,6 +77,7 @@ class Result:
                 if reply["expired"]:
                     raise InternalError("a file of the query vanished while it was read")
                 self.rows = lease.work.rows = _rows(reply)
+                self.random = _random(reply)
                 self._leave()
         except WeirError as error:
             if self._rest is not None:
@@ -103,9 +108,17 @@ def receive_beginning(lease: Lease) -> Beginning | None:
             return Beginning(bytes(data), None)
     if reply.get("expired", True):
         return None
-    return Beginning(bytes(data), str(reply["coding"]), reply["repeatable"] is True, _rows(reply))
+    return Beginning(bytes(data), str(reply["coding"]), reply["repeatable"] is True, _rows(reply), _random(reply))
 
 
 def _rows(answer: Answer) -> int | None:
     """How many rows the result has, of formats that count them."""
     return answer["rows"] if isinstance(answer.get("rows"), int) else None
+
+
+def _random(answer: Answer) -> RandomState | None:
+    """Where the random numbers of the session go on, if it has set a seed."""
+    match answer.get("random"):
+        case [int(first), int(second)]:
+            return first, second
+    return None

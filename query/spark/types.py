@@ -42,14 +42,14 @@ SUMMED: Final = "DECIMAL(38,0)"
 
 def require_plain(pg_type: PgType) -> str:
     """What Spark calls a type whose values it compares as PostgreSQL does. Raises NotOnCluster."""
-    if pg_type.element is not None or pg_type.name not in _TYPES:
+    if pg_type.element is not None or pg_type.special or pg_type.name not in _TYPES:
         raise NotOnCluster(f"a value of type {pg_type.sql_name}")
     return _TYPES[pg_type.name]
 
 
 def require_held(pg_type: PgType) -> None:
     """Raises NotOnCluster if Spark cannot even carry such values."""
-    if pg_type.name in CARRIED or (pg_type.name == "numeric" and not pg_type.scale):
+    if pg_type.name in CARRIED or (pg_type.name == "numeric" and not pg_type.scale and not pg_type.special):
         return
     require_plain(pg_type)
 

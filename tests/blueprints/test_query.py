@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import cramjam
@@ -310,6 +311,20 @@ def test_arrow(web: Service) -> None:
 
     table = pa.ipc.open_stream(answer.content).read_all()
     assert table.to_pylist() == [{"n": 0, "level": "error"}, {"n": 1, "level": "info"}]
+
+
+def test_nan_as_numeric_in_each_format(web: Service) -> None:
+    """Null in JSON (api.md section 5), its name in CSV; a column of decimals has no NaN."""
+    sql = "SELECT x::numeric AS x FROM (VALUES ('NaN'::float8), ('-inf'), (1.25)) AS t (x)"
+    csv, arrow = ({"Accept": media} for media in ("text/csv", "application/vnd.apache.arrow.stream"))
+
+    assert post(web, query=sql).json() == [{"x": None}, {"x": None}, {"x": 1.25}]
+    assert post(web, query=sql, headers=csv).text.splitlines()[1:3] == ["NaN", "-Infinity"]
+    refused = post(web, query=sql, headers=arrow)
+    assert refused.status_code == 400
+    assert refused.json()["code"] == "unsupported_sql"
+    finite = post(web, query=f"{sql} WHERE x = 1.25", headers=arrow)
+    assert pa.ipc.open_stream(finite.content).read_all().column("x").to_pylist() == [Decimal("1.25")]
 
 
 def test_parquet(web: Service) -> None:

@@ -28,7 +28,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Has the engine ask for every side that it may; the tables of those that it has asked for."""
     found: list[str] = []
 
-    def prepare(statement: Any, tables: Any, *, now: Any, zone: str = "") -> Compiled:
+    def prepare(statement: Any, tables: Any, *, now: Any, zone: str = "", as_text: bool = False) -> Compiled:
         schemas = {name: engine.table_schema(tables[name]) for name in statement.datasets if name in tables}
         query = engine.bind_statement(statement, schemas, now, zone)
         views: Any = dict.fromkeys(statement.datasets)
@@ -36,7 +36,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
             query, views, lambda _: {}, lambda part, _, rows: engine.lower_relation(part, {**tables, **rows})
         )
         found.extend(known.tables)
-        return engine.lower_statement(statement, known.query, {**tables, **known.tables})
+        return engine.lower_statement(statement, known.query, {**tables, **known.tables}, as_text=as_text)
 
     monkeypatch.setattr(dynamic_filters, "_bytes", lambda *_: 2**40)
     monkeypatch.setattr(engine, "prepare", prepare)

@@ -59,12 +59,12 @@ def counted(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
     """Has every percentile counted that may be; the tables of those that were."""
     found: list[str] = []
 
-    def prepare(statement: Any, tables: Any, *, now: Any, zone: str = "") -> Compiled:
+    def prepare(statement: Any, tables: Any, *, now: Any, zone: str = "", as_text: bool = False) -> Compiled:
         schemas = {name: engine.table_schema(tables[name]) for name in statement.datasets if name in tables}
         query = engine.bind_statement(statement, schemas, now, zone)
         known = known_percentiles(query, {}, {}, lambda part, _, rows: engine.lower_relation(part, {**tables, **rows}))
         found.extend(known.tables)
-        return engine.lower_statement(statement, known.query, {**tables, **known.tables})
+        return engine.lower_statement(statement, known.query, {**tables, **known.tables}, as_text=as_text)
 
     monkeypatch.setattr(percentiles, "_row_count", lambda *_: 2**40)
     monkeypatch.setattr(percentiles, "MOST_KEPT", request.param)

@@ -37,7 +37,7 @@ WRONG = corpus.read_list(corpus.KNOWN_WRONG)
 
 def collected(session: Session, query: Query) -> tuple[list[str], pl.DataFrame]:
     """Types and rows of our answer."""
-    compiled = engine.prepare(parse(query.sql), session.subject._tables, now=NOW, zone=query.zone)
+    compiled = engine.prepare(parse(query.sql), session.subject._tables, now=NOW, zone=query.zone, as_text=True)
     return [field.type for field in compiled.fields], _collected(compiled.frame)
 
 

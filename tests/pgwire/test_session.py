@@ -467,3 +467,28 @@ def test_names_of_columns_may_be_there_twice(connection: psycopg.Connection):
     cursor = connection.execute(sql.SQL("SELECT 1 AS a, 2 AS a, 3"))
 
     assert [column.name for column in cursor.description] == ["a", "a", "?column?"]
+
+
+def test_random_numbers_of_a_session_follow_its_seed(connection: psycopg.Connection):
+    """Values: PostgreSQL 18, the same statements in one session."""
+    connection.execute("SELECT setseed(0.5)")
+    first = connection.execute("SELECT random() FROM generate_series(1, 2)").fetchall()
+    connection.execute("SELECT count(*) FROM app")
+    second = connection.execute("SELECT random(), random(1, 1000000), random_normal()").fetchall()
+
+    assert first == [(0.9851677175347999,), (0.825301858027981,)]
+    assert second == [(0.12974610012450416, 171509, 0.9735451174009585)]
+    connection.execute("BEGIN")
+    connection.execute("SELECT setseed(0.5)")
+    connection.execute("ROLLBACK")
+    assert connection.execute("SELECT random()").fetchall() == first[:1]
+
+
+def test_random_numbers_of_many_rows_follow_the_seed(connection: psycopg.Connection):
+    """The state comes back behind rows that are sent while the query runs."""
+    asked = "SELECT random() FROM generate_series(1, 200000)"
+    for _ in range(2):
+        connection.execute("SELECT setseed(0)")
+        drawn = [*connection.execute(asked).fetchall(), *connection.execute("SELECT random()").fetchall()]
+
+    assert drawn[-1] == (0.6509384552011792,)

@@ -18,6 +18,7 @@ from tests.oracle.harness.tables import Table
 # Unicode case mapping with code-point order, the same on every machine: docs/decisions/sql-oracle.md.
 LOCALE: Final = "TEMPLATE template0 LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8'"
 SESSION: Final = "SET timezone = 'UTC'; SET statement_timeout = '10s'; SET default_transaction_read_only = on"
+VOID = 2278
 FIRST_OWN_OID: Final = 16_384
 """Types from here on are the rows of our tables."""
 ROWS_AT_MOST: Final = 200_000
@@ -138,6 +139,8 @@ def _sql_type(kind: pl.DataType) -> str:
 
 
 def _type_name(types: TypesRegistry, oid: int) -> str:
+    if oid == VOID:
+        return "void"
     info = types.get(oid)
     if info is None:
         return "record" if oid >= FIRST_OWN_OID else f"oid {oid}"

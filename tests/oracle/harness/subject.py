@@ -29,7 +29,7 @@ class Subject:
     def run(self, query: str, zone: str = "") -> Outcome:
         """Our answer, values as Polars hands them out."""
         try:
-            compiled = engine.prepare(parse.parse(query), self._tables, now=NOW, zone=zone)
+            compiled = engine.prepare(parse.parse(query), self._tables, now=NOW, zone=zone, as_text=True)
             rows = _rows(_collected(compiled.frame))
         except (KeyboardInterrupt, SystemExit):
             raise
