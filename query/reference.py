@@ -49,7 +49,7 @@ One `SELECT`, `WITH`, `VALUES`, `TABLE` or set operation, or `EXPLAIN` of one.
   `FILTER`, `WITHIN GROUP`.
 - Types: `boolean`, `smallint`, `integer`, `bigint`, `numeric`, `real`, `double precision`, `text`, `varchar(n)`,
   `char(n)`, `bytea`, `date`, `time`, `timestamp`, `timestamptz`, `interval`, `json`, `jsonb`, `uuid`, `inet`, `cidr`
-  and arrays. `jsonpath` as a constant. Functions that PostgreSQL implements operators with
+  and arrays. `jsonpath` and `tsquery` as constants. Functions that PostgreSQL implements operators with
   (`jsonb_contains`, `int4eq`) are taken for the operators.
 - Extensions: an unquoted name also matches a column case-insensitively when unique; `TRY_CAST`;
   `approx_count_distinct`.

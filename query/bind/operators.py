@@ -9,6 +9,7 @@ from query import fault
 from query.bind.block import Block
 from query.bind.endless import by_presence, compared, converted
 from query.bind.literals import parse_literal
+from query.bind.matches import bind_match
 from query.bind.type_names import TypeName
 from query.bind.type_resolution import call, coerce, comparable
 from query.functions.registry import syntax
@@ -122,7 +123,10 @@ def bind_operator(node: exp.Expr, block: Block) -> Scalar:
     symbol = str(node.args["operator"])
     if symbol not in OPERATOR_FUNCTIONS:
         raise fault.unsupported(f"operator {symbol}", position_of(node))
-    return call(symbol, [block.bind(node.this), block.bind(node.args["expression"])], operator_of(node))
+    left, right = block.bind(node.this), block.bind(node.args["expression"])
+    if symbol == "@@":
+        return bind_match(left, right, operator_of(node))
+    return call(symbol, [left, right], operator_of(node))
 
 
 def comparison(symbol: str, left: Scalar, right: Scalar, position: int | None) -> Scalar:
@@ -146,6 +150,7 @@ def comparison(symbol: str, left: Scalar, right: Scalar, position: int | None) -
 def _require_comparable(symbol: str, pg_type: PgType, position: int | None) -> None:
     if pg_type.element is not None and leaf(pg_type).name == "record":
         raise fault.unsupported("comparing arrays of rows", position)
+    _refuse_search_types(pg_type, position)
     if pg_type.name == "json":
         raise fault.invalid(
             fault.UNDEFINED_FUNCTION, f"operator does not exist: json {symbol} json", position, "cast to jsonb or text"
@@ -193,8 +198,15 @@ def _rows(symbol: str, left: RowOf, right: RowOf, position: int | None) -> Scala
     return result
 
 
+def _refuse_search_types(pg_type: PgType, position: int | None) -> None:
+    """PostgreSQL compares vectors and searches by what they are made of, which their texts do not tell."""
+    if leaf(pg_type).name in ("tsvector", "tsquery"):
+        raise fault.unsupported(f"comparing values of type {pg_type.sql_name}", position)
+
+
 def require_sortable(pg_type: PgType, position: int | None) -> None:
     """Refuses ORDER BY, GREATEST and the like for types without an order."""
+    _refuse_search_types(pg_type, position)
     if pg_type.name in _UNSORTABLE:
         raise fault.invalid(fault.UNDEFINED_FUNCTION, _UNSORTABLE[pg_type.name], position, "cast to text or jsonb")
     if pg_type.element is not None and leaf(pg_type).name == "json":
@@ -206,6 +218,7 @@ def require_sortable(pg_type: PgType, position: int | None) -> None:
 
 def require_hashable(pg_type: PgType, position: int | None) -> None:
     """Refuses DISTINCT, GROUP BY and the like for types without equality."""
+    _refuse_search_types(pg_type, position)
     if pg_type.name == "json" or (pg_type.element is not None and leaf(pg_type).name == "json"):
         message = f"could not identify an equality operator for type {pg_type.sql_name}"
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position, "cast to jsonb or text")

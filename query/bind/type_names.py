@@ -30,6 +30,7 @@ from query.pg.types import (
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
+    TSQUERY,
     UUID,
     PgType,
     array_of,
@@ -106,7 +107,7 @@ def type_name(node: exp.DataType) -> TypeName:
     return TypeName(pg_type, column_name, modifiers)
 
 
-_UNKNOWN_TO_THE_PARSER: Final = {"cidr": CIDR, "jsonpath": JSONPATH}
+_UNKNOWN_TO_THE_PARSER: Final = {"cidr": CIDR, "jsonpath": JSONPATH, "tsquery": TSQUERY}
 _INTERVAL: Final = re.compile(r"((?:[A-Z]+(?: TO [A-Z]+)?)?) ?\(?(\d+)?\)?")
 _MOST_DIGITS: Final = 6
 

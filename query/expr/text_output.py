@@ -110,7 +110,7 @@ def to_text(context: CallContext, value: pl.Expr, pg_type: PgType) -> pl.Expr:
     if pg_type.element is not None:
         return _array(context, value, pg_type)
     match pg_type.name:
-        case "text" | "unknown" | "json" | "uuid":
+        case "text" | "unknown" | "json" | "uuid" | "tsvector" | "tsquery":
             return value
         case "inet" | "cidr":
             return replace(context, result=TEXT).rowwise(with_mask, value)

@@ -26,6 +26,8 @@ OIDS: Final = {
     "record": 2249,
     "void": 2278,
     "uuid": 2950,
+    "tsvector": 3614,
+    "tsquery": 3615,
     "jsonb": 3802,
 }
 ARRAYS: Final = {
@@ -50,6 +52,8 @@ ARRAYS: Final = {
     "cidr": 651,
     "inet": 1041,
     "uuid": 2951,
+    "tsvector": 3643,
+    "tsquery": 3645,
     "jsonb": 3807,
 }
 SIZES: Final = {

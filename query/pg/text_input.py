@@ -11,6 +11,8 @@ from query import fault
 from query.pg.array_input import ArrayInput, BadArray, Items, UnsupportedArray, read_items
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.date_parts import BadMoment, MomentOutOfRange, UnsupportedMoment, ZoneOutOfRange
+from query.pg.full_text.notation import BadSearch, as_written
+from query.pg.full_text.query_tree import output as search_text
 from query.pg.intervals import BadInterval, IntervalOutOfRange, parse_interval
 from query.pg.json_path import BadPath, UnsupportedPath, parse_path
 from query.pg.json_text import BadJson, NoCharacter, normalise, parse_json
@@ -85,6 +87,8 @@ def read(text: str, target: PgType, zone: str = "") -> object:
         return _read_uuid(text, target)
     if target.name == "jsonpath":
         return _read_path(text)
+    if target.name == "tsquery":
+        return _read_search(text)
     if target.name in ("text", "bpchar", "unknown"):
         return text
     raise UnsupportedLiteral(f"a literal of type {target.sql_name}")
@@ -273,6 +277,13 @@ def read_escaped_bytes(text: str) -> bytes:
         return bytes([int(match[1], 8)]) if match[1] else b"\\"
 
     return _ESCAPED.sub(byte, text.encode())
+
+
+def _read_search(text: str) -> str:
+    try:
+        return search_text(as_written(text))
+    except BadSearch as error:
+        raise BadLiteral(error.sqlstate, error.message) from error
 
 
 def array_items(text: str) -> ArrayInput:

@@ -94,6 +94,8 @@ _HOLDERS: Final[dict[str, pl.DataType]] = {
     "jsonpath": pl.String(),
     "inet": pl.Binary(),
     "cidr": pl.Binary(),
+    "tsvector": pl.String(),
+    "tsquery": pl.String(),
 }
 _SQL_NAMES: Final = {
     "bool": "boolean",
@@ -151,6 +153,8 @@ JSONPATH: Final = PgType("jsonpath")
 INET: Final = PgType("inet")
 CIDR: Final = PgType("cidr")
 VOID: Final = PgType("void")
+TSVECTOR: Final = PgType("tsvector")
+TSQUERY: Final = PgType("tsquery")
 
 INTEGERS: Final = ("int2", "int4", "int8")
 FLOATS: Final = ("float4", "float8")
@@ -185,6 +189,8 @@ SIMPLE: Final = {
         INET,
         CIDR,
         VOID,
+        TSVECTOR,
+        TSQUERY,
     )
 }
 

@@ -10,6 +10,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from query.pg.full_text.notation import as_written
+from query.pg.full_text.query_tree import Both, Lexeme, Query
 from query.pg.patterns.like import BadPattern, similar
 from query.pg.patterns.tree import (
     Assertion,
@@ -78,6 +80,8 @@ def _conditions(part: Scalar) -> Iterator[TextCondition]:
             yield from _equal(value, constant)
         case Call(function="=(any, any)", args=(value, Constant() as constant)):
             yield from _equal(value, constant)
+        case Call(function="has lexemes(text, tsquery!)", args=(Column() as column, Constant(value=str() as query))):
+            yield from _lexemes(column.id, as_written(query))
         case Call(function=name, args=(Column() as column, Constant(value=str() as pattern), *rest)):
             read = _PATTERNS.get(name)
             escapes = [each.value for each in rest if isinstance(each, Constant)]
@@ -146,6 +150,20 @@ def _similar(column: str, pattern: str, escape: str) -> Iterator[TextCondition]:
     except BadPattern:
         return
     yield from _matches(column, expression)
+
+
+def _lexemes(column: str, query: Query | None) -> Iterator[TextCondition]:
+    """Every lexeme is a part of its text, in some case."""
+    match query:
+        case Lexeme(text):
+            yield from _has_parts(column, [text], ignore_case=True)
+        case Both(operator="|", left=left, right=right):
+            branches = tuple(tuple(_lexemes(column, each)) for each in (left, right))
+            if all(branches):
+                yield AnyOf(branches)
+        case Both(left=left, right=right):
+            yield from _lexemes(column, left)
+            yield from _lexemes(column, right)
 
 
 def _starts_with(column: str, prefix: str) -> Iterator[TextCondition]:

@@ -99,8 +99,8 @@ def binary_cells(column: pl.Series, type_name: str) -> Cells:
             return Bytes.of(column.to_list())
         case "jsonb":
             return Texts(column.to_frame("v").select(pl.concat_str(pl.lit("\x01"), pl.col("v"))).to_series())
-        case "record":
-            raise unsupported("a record in binary format", None, "ask for it in text")
+        case "record" | "tsvector" | "tsquery":
+            raise unsupported(f"a {type_name} in binary format", None, "ask for it in text")
         case _:
             return _texts(column, type_name)
 

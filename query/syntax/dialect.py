@@ -193,10 +193,10 @@ class WeirParser(PostgresParser):
         return None
 
     def _parse_named_type(self) -> Any:
-        """`cidr` and `jsonpath`, which sqlglot does not know for types."""
+        """`cidr`, `jsonpath` and other types that sqlglot does not know."""
         is_text = self._next is not None and self._next.token_type == TokenType.STRING
         is_cast = self._prev is not None and self._prev.token_type in (TokenType.DCOLON, TokenType.ALIAS)
-        if (is_text or is_cast) and self._match_texts(("CIDR", "JSONPATH")):
+        if (is_text or is_cast) and self._match_texts(("CIDR", "JSONPATH", "TSQUERY", "TSVECTOR")):
             return exp.DataType(this=exp.DType.USERDEFINED, kind=str(self._prev.text).lower())
         return None
 

@@ -28,7 +28,7 @@ from tests.oracle.harness.subject import NOW, _collected
 
 QUERIES = corpus.every_query()
 # Kept apart by psycopg, and compared as texts elsewhere.
-NO_BINARY = {"record", "record[]", "unknown", "void"}
+NO_BINARY = {"record", "record[]", "unknown", "void", "tsvector", "tsvector[]", "tsquery"}
 # Types of texts that the engine has no name of its own for.
 TOLD_AS_TEXT = {"regtype": "text", "varchar": "text", "bpchar": "text", "name": "text"}
 REFUSED = corpus.read_list(corpus.REFUSALS)

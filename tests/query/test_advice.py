@@ -190,7 +190,7 @@ def test_text_where_a_time_belongs_is_to_be_cast(call: str, message: str) -> Non
     ("sql", "construct"),
     [
         ("SELECT 1 FROM app QUALIFY true", "QUALIFY"),
-        ("SELECT text @@ 'x' FROM app", "operator text @@ unknown"),
+        ("SELECT text @@ 'x' FROM app", "a full text configuration other than simple"),
         ("SELECT x'1F'", "a bit string"),
         ("SELECT * EXCLUDE (x) FROM app", "EXCEPT in a list of columns"),
         ("SELECT pg_sleep(1)", "function pg_sleep(integer)"),

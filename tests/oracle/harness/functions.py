@@ -22,9 +22,10 @@ CONSTANT_SETS: Final = 60
 FLOAT_PRECISION: Final = 1e-13
 UNCALLABLE: Final = (
     *("json_each values", "jsonb_each values", "json_each_text values", "jsonb_each_text values"),
-    *("json rows", "json row", "row to json", "numeric text", "quotient digits"),
+    *("json rows", "json row", "row to json", "numeric text", "quotient digits", "vector matches"),
 )
-"""Entries that stand for a part of a construct in FROM, or for what the binder makes of a numeric."""
+"""Entries that stand for a part of a construct in FROM, for what the binder makes of a numeric, or that take values of
+a type without literals."""
 
 INEXACT: Final = (
     *("log", "log10", "ln", "exp", "power", "pow", "^", "sin", "cos", "tan", "cot", "asin", "acos", "atan", "atan2"),
@@ -46,6 +47,8 @@ FORMS: Final = {
     "ilike": "({0} ILIKE {1} ESCAPE {2:plain})",
     "similar to": "({0} SIMILAR TO {1} ESCAPE {2:plain})",
     "is json": "({0} IS JSON)",
+    "text vector": "to_tsvector('simple', {0})",
+    "has lexemes": "(to_tsvector('simple', {0}) @@ {1})",
     "extract": "extract({0:word} FROM {1})",
     "quotient text": "(({0}) / ({1}))::text",
     "normalize": "normalize({0}, {1:word})",

@@ -136,6 +136,10 @@ EXPRESSIONS: Final = (
         r"zz+y",
     ),
 )
+SEARCHES: Final = (
+    *("event000105", "EVENT000105 & worker", "event000105 | event000207", "!event000105", "istanbul", "kelvin", "slow"),
+    *("connection <-> reset", "conn:*", "''100%''", "zzz", "full & !zzz", "ab | event000207", "!(event000105 | zzz)"),
+)
 VALUES: Final = ("Trace-105-é", "Trace-105-É", "", "nobody", "Trace-300-é", "Trace-201-é")
 CONDITIONS: Final = [
     *(
@@ -144,6 +148,7 @@ CONDITIONS: Final = [
         for operator in ("LIKE", "ILIKE", "NOT LIKE", "NOT ILIKE")
     ),
     *(f"line {operator} '{each}'" for each in EXPRESSIONS for operator in ("~", "~*", "!~", "!~*")),
+    *(f"to_tsvector('simple', line) @@ to_tsquery('simple', '{each}')" for each in SEARCHES),
     *(f"trace {operator} '{value}'" for value in VALUES for operator in ("=", "<>", "LIKE", "~")),
     "line SIMILAR TO '%(event000105|event000207)%'",
     "line SIMILAR TO 'Connection%peer event000200%'",
@@ -197,6 +202,7 @@ QUERIES: Final = {
     "SELECT n FROM t WHERE line ILIKE '%EVENT000105 of%'": 3,  # and that with letters whose lower case is an ASCII one
     "SELECT n FROM t WHERE line ~ 'worker.*id 831495'": 2,
     "SELECT n FROM t WHERE line ~* 'EVENT000105 OF'": 3,
+    "SELECT n FROM t WHERE to_tsvector('simple', line) @@ 'event000105 & worker'": 3,
     "SELECT n FROM t WHERE doc ->> 'user' = 'user_205'": 3,  # the file with escaped letters has to be read
     "SELECT n FROM t WHERE trace = 'Trace-105-é' OR line LIKE '%event000207%'": 3,
     "SELECT n FROM t WHERE trace = 'Trace-105-é' OR n = 207": 4,
