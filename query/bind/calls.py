@@ -27,6 +27,8 @@ def bind_call(node: exp.Expr, block: Block) -> Scalar:
     if name in WINDOW_FUNCTIONS:
         message = f"window function {name} requires an OVER clause"
         raise fault.invalid("42809", message, position)
+    if name in _STANDARD_JSON:
+        raise fault.unsupported(f"function {name}", position, "use json_agg, json_build_object and their kin")
     if name in SERIES_FUNCTIONS:
         return block.rows_of(series(node, block), position)
     if name in SYNTAX:
@@ -38,6 +40,9 @@ def bind_call(node: exp.Expr, block: Block) -> Scalar:
         raise fault.invalid("42809", message, position)
     return call(name, [shown_argument(name, value, block) for value in arguments(node, block)], position)
 
+
+_STANDARD_JSON: Final = ("json_arrayagg", "json_objectagg", "json_serialize", "json_scalar", "json_array", "json_table")
+"""Functions of the SQL standard, with clauses of their own."""
 
 _CAST_FUNCTIONS: Final = (
     *("int2", "int4", "int8", "float4", "float8", "text", "bool", "date", "timestamptz", "json", "jsonb", "bytea"),

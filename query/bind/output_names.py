@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from query.bind.type_names import type_name
 from query.syntax.identifiers import fold
+from query.syntax.json_queries import JsonQuery
 
 UNNAMED: Final = "?column?"
 BOUND_NAME: Final = "bound name"
@@ -51,6 +52,8 @@ def _figure(node: exp.Expr) -> tuple[str, int]:
         return _figure(node.this)
     if type(node) in _FIXED:
         return _FIXED[type(node)], 2
+    if isinstance(node, JsonQuery):
+        return str(node.args["function"].this), 2
     if isinstance(node, exp.Trim):
         return _TRIMS.get(str(node.args.get("position")), "btrim"), 2
     if isinstance(node, exp.Cast | exp.TryCast):

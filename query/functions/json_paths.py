@@ -17,7 +17,8 @@ _FAMILY = "JSON"
 Answer = Callable[[list[Json]], object]
 
 
-def _path(context: CallContext, text: object) -> Path:
+def parsed_path(context: CallContext, text: object) -> Path:
+    """The path of a constant. Raises InvalidSQL, UnsupportedSQL."""
     try:
         return parse_path(str(text))
     except BadPath as error:
@@ -30,7 +31,7 @@ def _over(
     context: CallContext, document: pl.Expr, path: object, answer: Answer, silent: bool, *variables: pl.Expr
 ) -> pl.Expr:
     """`answer` of what the path finds in each document; NULL for an error if `silent`."""
-    parsed = _path(context, path)
+    parsed = parsed_path(context, path)
     if answer is bool and parsed.root.kind == "sign":
         raise fault.unsupported("whether a signed path finds something", context.position)
 

@@ -14,6 +14,7 @@ from query.fault import invalid, unsupported
 from query.limits import MAX_TREE_DEPTH, too_complex
 from query.syntax.construct_names import HINTS, attribute_name, node_name
 from query.syntax.dialect import Plus
+from query.syntax.json_queries import JsonQuery
 from query.syntax.positions import operator_of, position_of
 
 _BINARY: Final = frozenset({"this", "expression"})
@@ -69,6 +70,7 @@ ALLOWED: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.Concat: frozenset({"expressions", "coalesce", "safe"}),
     exp.UnicodeString: frozenset({"this", "escape"}),
     exp.JSON: frozenset({"this", "with_", "unique"}),
+    JsonQuery: frozenset(JsonQuery.arg_types),
     exp.Null: _NOTHING,
     exp.Boolean: _UNARY,
     exp.Paren: _UNARY,

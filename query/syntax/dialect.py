@@ -14,6 +14,7 @@ from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from query.limits import MAX_REREAD, REREAD_ANYWAY, too_complex
+from query.syntax.json_queries import JSON_QUERIES, JsonQuery, parse_json_query
 from query.syntax.positions import BRACKETED, DEFINITION, OPERATOR, START, Placing, mark_position
 
 _SPECIAL_SYNTAX = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "OVERLAY", "TRY_CAST")
@@ -88,7 +89,7 @@ class WeirParser(PostgresParser):
         name: _with_position(parser)
         for name, parser in PostgresParser.FUNCTION_PARSERS.items()
         if name in _SPECIAL_SYNTAX
-    }
+    } | {name: _with_position(parse_json_query(name)) for name in JSON_QUERIES}
     JSON_OPERATORS: ClassVar[dict[TokenType, Any]] = {
         TokenType.ARROW: _arrow("->"),
         TokenType.DARROW: _arrow("->>"),
@@ -308,6 +309,7 @@ class WeirGenerator(PostgresGenerator):
     TRANSFORMS: ClassVar[dict[type[exp.Expr], Any]] = {
         **PostgresGenerator.TRANSFORMS,
         Plus: lambda self, plus: f"+ {self.sql(plus, 'this')}",
+        JsonQuery: lambda self, query: f"{query.args['function'].name}({self.sql(query, 'this')})",
     }
 
 

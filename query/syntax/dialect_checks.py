@@ -25,6 +25,10 @@ _NO_BRACKETS: Final = (TokenType.CURRENT_DATE, TokenType.CURRENT_TIMESTAMP, Toke
 _DOUBLED: Final = (TokenType.STAR, TokenType.SLASH)
 _IN_NAME: Final = re.compile(r"[-\w]+")
 _JSON_CONSTRUCTORS: Final = ("JSON_OBJECT", "JSON_OBJECTAGG")
+_JSON_CLAUSED: Final = (
+    *(*_JSON_CONSTRUCTORS, "JSON_ARRAY", "JSON_ARRAYAGG", "JSON", "JSON_SCALAR", "JSON_SERIALIZE", "JSON_TABLE"),
+)
+_JSON_CLAUSES: Final = ("RETURNING", "FORMAT", "ABSENT", "COLUMNS", "PASSING", "WITH", "WITHOUT", "ON")
 _NO_COMMA: Final = ("EXTRACT", "POSITION")
 _WITH_FROM: Final = ("EXTRACT", "OVERLAY", "SUBSTRING", "TRIM")
 TYPE_WORDS: Final = frozenset(
@@ -133,6 +137,8 @@ def _check_place(tokens: Sequence[Token], index: int, open_brackets: Sequence[_B
     word = open_brackets[-1].word if open_brackets else ""
     if word in _JSON_CONSTRUCTORS and (token.token_type == TokenType.COLON or token.text.upper() == "VALUE"):
         raise unsupported(f"{word} (key : value)", token.start + 1, "use json_build_object")
+    if word in _JSON_CLAUSED and token.text.upper() in _JSON_CLAUSES and token.token_type not in _QUOTED:
+        raise unsupported(f"{token.text.upper()} in {word}", token.start + 1)
     if token.token_type == TokenType.COMMA and word in _NO_COMMA:
         raise _near(token)
     if token.token_type == TokenType.COMMA and word == "TRIM":
@@ -255,7 +261,7 @@ def _check_joins(tokens: Sequence[Token]) -> None:
         if token_type == TokenType.JOIN and not _unconditional(tokens, index):
             waiting.append(token)
             depth_of.append(depth)
-        elif token_type in (TokenType.ON, TokenType.USING) and not _is_distinct_on(tokens, index):
+        elif token_type in (TokenType.ON, TokenType.USING) and not _is_of_another_clause(tokens, index):
             if not waiting or depth_of[-1] != depth:
                 raise _near(token)
             _check_condition(token, tokens[index + 1] if index + 1 < len(tokens) else None)
@@ -276,6 +282,12 @@ def _check_condition(word: Token, after: Token | None) -> None:
 def _unconditional(tokens: Sequence[Token], index: int) -> bool:
     words = [token.text.upper() for token in tokens[max(0, index - 3) : index]]
     return words[-1:] == ["CROSS"] or "NATURAL" in words
+
+
+def _is_of_another_clause(tokens: Sequence[Token], index: int) -> bool:
+    """`DISTINCT ON (..)`, and `NULL ON EMPTY` of a JSON query."""
+    after = tokens[index + 1].text.upper() if index + 1 < len(tokens) else ""
+    return _is_distinct_on(tokens, index) or after in ("EMPTY", "ERROR", "SCALAR")
 
 
 def _is_distinct_on(tokens: Sequence[Token], index: int) -> bool:
