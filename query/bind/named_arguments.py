@@ -7,7 +7,8 @@ from sqlglot import exp
 
 from errors import WeirError
 from query import fault
-from query.functions.registry import ARGUMENT_NAMES, ArgumentNames
+from query.functions.postgres_names import postgresql_functions
+from query.functions.registry import ARGUMENT_NAMES, REGISTRY, ArgumentNames
 from query.syntax.positions import position_of
 
 _NAMED: Final = (exp.Kwarg, exp.PropertyEQ)
@@ -20,18 +21,32 @@ def in_order(node: exp.Expr) -> list[exp.Expr]:
     arguments: list[exp.Expr] = list(node.expressions)
     first = next((position for position, one in enumerate(arguments) if isinstance(one, _NAMED)), len(arguments))
     function = str(node.this).lower()
-    parameter_names = ARGUMENT_NAMES.get(function, _NAMELESS)
-    fills = bool(parameter_names.defaults)
-    if first == len(arguments) and (not fills or len(arguments) == len(parameter_names.names)):
+    parameters = ARGUMENT_NAMES.get(function, _NAMELESS)
+    if first == len(arguments) and (not parameters.defaults or len(arguments) == len(parameters.names)):
         return arguments
     by_name = _by_name(arguments[first:])
-    for names in (parameter_names.names, parameter_names.short):
-        required_names = names if fills else names[: first + len(by_name)]
-        complete = fills or by_name.keys() == set(required_names[first:])
-        if by_name.keys() <= set(names[first:]) and len(required_names) >= first and complete:
-            defaults = dict(zip(names, map(exp.Literal.number, parameter_names.defaults), strict=False))
-            return [*arguments[:first], *(by_name.get(name) or defaults[name] for name in required_names[first:])]
+    if parameters.defaults:
+        given = {**_defaults(parameters), **by_name}
+        names = parameters.names
+        if first <= len(names) and by_name.keys() <= set(names[first:]) and given.keys() >= set(names[first:]):
+            return [*arguments[:first], *(given[name] for name in names[first:])]
+    for names in (parameters.names, parameters.short):
+        behind = names[first : first + len(by_name)]
+        if first <= len(names) and by_name.keys() == set(behind):
+            return [*arguments[:first], *(by_name[name] for name in behind)]
     raise _unknown(node, function)
+
+
+def _defaults(parameters: ArgumentNames) -> dict[str, exp.Expr]:
+    """What the last arguments are that are left out."""
+    names = parameters.names[len(parameters.names) - len(parameters.defaults) :]
+    return dict(zip(names, map(_literal, parameters.defaults), strict=True))
+
+
+def _literal(value: object) -> exp.Expr:
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    return exp.Literal.string(value) if isinstance(value, str) else exp.Literal.number(value)
 
 
 def _by_name(arguments: Sequence[exp.Expr]) -> dict[str, exp.Expr]:
@@ -51,5 +66,7 @@ def _by_name(arguments: Sequence[exp.Expr]) -> dict[str, exp.Expr]:
 
 
 def _unknown(node: exp.Expr, function: str) -> WeirError:
+    if not REGISTRY.named(function) and function in postgresql_functions():
+        return fault.unsupported(f"function {function}", position_of(node))
     message = f"function {function} does not exist with these argument names"
     return fault.invalid(fault.UNDEFINED_FUNCTION, message, position_of(node))

@@ -11,7 +11,7 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.functions.registry import define
+from query.functions.registry import argument_names, define
 from query.pg.bad_values import BadLiteral
 
 _FAMILY = "Text"
@@ -95,3 +95,6 @@ def _code(digits: str) -> int:
 
 def _no_pair() -> BadLiteral:
     return BadLiteral(fault.SYNTAX_ERROR, "invalid Unicode surrogate pair")
+
+
+argument_names("parse_ident", "str, strict")

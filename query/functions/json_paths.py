@@ -7,7 +7,7 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.functions.json_path_evaluation import Evaluation, PathError
-from query.functions.registry import define
+from query.functions.registry import argument_names, define
 from query.pg.bad_values import BadLiteral
 from query.pg.json_path import BadPath, Path, UnsupportedPath, parse_path
 from query.pg.json_text import Json, jsonb_text, parse_json
@@ -99,3 +99,9 @@ _function("jsonb_path_match", "bool", "What the path's predicate gives.", _singl
 _function("jsonb_path_query", "jsonb", "What the path finds, as rows.", _texts, _rows)
 _function("jsonb_path_query_array", "jsonb", "What the path finds, as an array.", _array, None)
 _function("jsonb_path_query_first", "jsonb", "The first that the path finds.", _first, None)
+
+argument_names(
+    "jsonb_path_exists, jsonb_path_match, jsonb_path_query, jsonb_path_query_array, jsonb_path_query_first",
+    "target, path, vars, silent",
+    defaults=("{}", False),
+)

@@ -153,18 +153,18 @@ def _parameter_text(parameter: Parameter) -> str:
 @dataclass(frozen=True, slots=True)
 class ArgumentNames:
     """The names of a function's arguments, in order. `short` are those of a form whose names are not the first ones of
-    the longest; `defaults` are those of all arguments, none where none can be left out."""
+    the longest; `defaults` are those of the last arguments, which may be left out."""
 
     names: tuple[str, ...]
     short: tuple[str, ...] = ()
-    defaults: tuple[int, ...] = ()
+    defaults: tuple[int | bool | str, ...] = ()
 
 
 ARGUMENT_NAMES: Final[dict[str, ArgumentNames]] = {}
 """A function that is not here has no names in pg_proc.proargnames of PostgreSQL 18 either."""
 
 
-def argument_names(functions: str, names: str, short: str = "", defaults: tuple[int, ...] = ()) -> None:
+def argument_names(functions: str, names: str, short: str = "", defaults: tuple[int | bool | str, ...] = ()) -> None:
     """Lets calls of these functions name their arguments: `make_date(year => 2024, month => 1, day => 1)`."""
     for function in _words(functions):
         ARGUMENT_NAMES[function] = ArgumentNames(_words(names), _words(short), defaults)

@@ -36,7 +36,10 @@ TYPE_WORDS: Final = frozenset(
     bool boolean smallint int integer bigint int2 int4 int8 numeric decimal dec real float float4 float8 double text
     varchar char character bpchar name bytea date time timetz timestamp timestamptz interval json jsonb uuid inet
     cidr macaddr money bit varbit xml oid regclass regtype point box tsvector tsquery int4range int8range numrange
-    tsrange tstzrange daterange national record serial void jsonpath regproc cstring anyelement
+    tsrange tstzrange daterange int4multirange int8multirange nummultirange tsmultirange tstzmultirange datemultirange
+    national record serial void jsonpath regproc cstring anyelement anyarray line lseg path polygon circle macaddr8
+    int2vector oidvector xid xid8 cid tid pg_lsn pg_snapshot txid_snapshot refcursor aclitem pg_node_tree gtsvector
+    regprocedure regoper regoperator regcollation regconfig regdictionary regnamespace regrole
     """.split()
 )
 
