@@ -241,8 +241,17 @@ def _check(call: AggregateCall, position: int | None) -> AggregateCall:
     if call.distinct:
         for value in call.args:
             require_hashable(value.type, position)
+        if any(_presence(value) is not value for value in call.args):
+            raise fault.unsupported("DISTINCT over whole rows of an outer join", position, "name its columns")
     if call.function in ("min", "max"):
         require_sortable(call.args[0].type, position)
     if any(isinstance(value, RowOf) for value in call.args) and call.function not in ("count", "json_agg", "jsonb_agg"):
         raise fault.unsupported(f"{call.function} of rows", position)
+    if call.function == "count" and not call.distinct:
+        return replace(call, args=tuple(map(_presence, call.args)))
     return call
+
+
+def _presence(value: Scalar) -> Scalar:
+    """What is NULL where the row is."""
+    return value.presence if isinstance(value, RowOf) and value.presence is not None else value

@@ -14,7 +14,19 @@ from query.bind.scope import FromItem, Source, Visible
 from query.pg.types import BOOL
 from query.plan.environment import Environment
 from query.plan.traverse import free_columns
-from query.plan.tree import Coalesce, Constant, Filter, Join, Logic, LookupJoin, Project, Relation, Scalar, Unnest
+from query.plan.tree import (
+    Coalesce,
+    Constant,
+    Filter,
+    Join,
+    Logic,
+    LookupJoin,
+    Project,
+    Relation,
+    Scalar,
+    Unnest,
+    truth,
+)
 from query.syntax.identifiers import fold
 from query.syntax.positions import position_of
 
@@ -87,6 +99,20 @@ def _sources(left: FromItem, right: FromItem, side: str) -> tuple[Source, ...]:
     first = _outer(left.sources) if side in ("right", "full") else left.sources
     second = _outer(right.sources) if side in ("left", "full") else right.sources
     return (*first, *second)
+
+
+def with_presence(item: FromItem, names: frozenset[str], environment: Environment) -> FromItem:
+    """The item with a column that tells its rows from those that an outer join adds, if a table's whole row is used."""
+    if not any(source.alias in names and source.presence is None for source in item.sources):
+        return item
+    mark, relation = environment.field(BOOL), item.relation
+    fields = (*relation.fields, mark)
+    marked = Project(fields, relation, (*(field.ref() for field in relation.fields), truth(True)))
+    sources = (
+        replace(each, presence=mark.ref()) if each.presence is None and not each.nullable else each
+        for each in item.sources
+    )
+    return replace(item, relation=marked, sources=tuple(sources))
 
 
 def _outer(sources: tuple[Source, ...]) -> tuple[Source, ...]:

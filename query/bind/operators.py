@@ -132,6 +132,8 @@ def bind_operator(node: exp.Expr, block: Block) -> Scalar:
 def comparison(symbol: str, left: Scalar, right: Scalar, position: int | None) -> Scalar:
     """A comparison in one common type."""
     if isinstance(left, RowOf) and isinstance(right, RowOf):
+        if left.presence is not None or right.presence is not None:
+            raise fault.unsupported("comparing a whole row of an outer join", position, "compare its columns")
         return _rows(symbol, left, right, position)
     if "record" in (left.type.name, right.type.name):
         raise fault.unsupported("comparing a row with something else", position)

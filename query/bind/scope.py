@@ -26,12 +26,13 @@ class Visible:
 @dataclass(frozen=True, slots=True)
 class Source:
     """A table of the FROM clause under its alias. `scalar`: a function with one column, which its alias names too;
-    `nullable`: an outer join adds rows without any of this table's."""
+    `nullable`: an outer join adds rows without any of this table's, where `presence` is NULL if it is there."""
 
     alias: str
     columns: tuple[Visible, ...]
     scalar: bool = False
     nullable: bool = False
+    presence: Scalar | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +148,13 @@ def _whole(source: Source, position: int | None) -> Scalar:
     """A table's name as a value: its row, or the value of a function that gives one."""
     if source.scalar:
         return source.columns[0].value
-    if source.nullable:
+    if source.nullable and source.presence is None:
         message = f'the whole row "{source.alias}" of an outer join as a value'
         raise fault.unsupported(message, position, "name its columns")
     items = tuple(column.value for column in source.columns)
     names = tuple(column.name for column in source.columns)
     record_type = PgType("record", fields=tuple(item.type for item in items), names=names)
-    return RowOf(record_type, items, source.alias, position)
+    return RowOf(record_type, items, source.alias, source.presence, position)
 
 
 def _near(name: str, sources: Iterable[Source]) -> str | None:

@@ -11,7 +11,7 @@ from query.bind import type_resolution
 from query.bind.arguments import SERIES_FUNCTIONS, arguments, series
 from query.bind.block import Block
 from query.bind.dimensions import flat
-from query.bind.joins import beside, is_comma, join_items, merge_using
+from query.bind.joins import beside, is_comma, join_items, merge_using, with_presence
 from query.bind.record_functions import RECORD_FUNCTIONS, definitions, member, objects
 from query.bind.scope import FromItem, Scope, Source, Visible
 from query.bind.type_resolution import coerce
@@ -47,6 +47,7 @@ class FromBinder:
         self._environment = environment
         self._tables = tables
         self._parent = parent
+        self._whole_rows = frozenset[str]()
 
     def bind(self, select: exp.Expr) -> FromItem:
         """The rows of FROM and the names they bring."""
@@ -55,6 +56,7 @@ class FromBinder:
             return NOTHING
         if select.args.get("laterals"):
             raise fault.unsupported("LATERAL VIEW", position_of(select))
+        self._whole_rows = _named_alone(select)
         item: FromItem | None = None
         for first, joins in _split_items(clause.this, select.args.get("joins") or []):
             part = self._chain(first, joins, item or NOTHING)
@@ -77,6 +79,10 @@ class FromBinder:
         if method not in ("", "natural"):
             raise fault.unsupported(f"{method} join", position_of(node))
         right = self._chain(node.this, (), beside(lateral, left) if lateral is not NOTHING else left)
+        if side in ("left", "full"):
+            right = with_presence(right, self._whole_rows, self._environment)
+        if side in ("right", "full"):
+            left = with_presence(left, self._whole_rows, self._environment)
         if method or node.args.get("using"):
             return merge_using(left, right, side, node, self._environment)
         if node.args.get("on") is None:
@@ -308,3 +314,13 @@ def _check_aliases(item: FromItem, node: exp.Expr) -> None:
             message = f'table name "{source.alias}" specified more than once'
             raise fault.invalid(fault.DUPLICATE_ALIAS, message, position_of(node))
         names_seen.add(source.alias)
+
+
+def _named_alone(select: exp.Expr) -> frozenset[str]:
+    """Names that may be tables whose whole rows are used: `count(t)`, `count(t.*)`."""
+    found = (node.args.get("table") if isinstance(node.this, exp.Star) else node.this for node in _columns(select))
+    return frozenset(fold(name) for name in found if name is not None)
+
+
+def _columns(select: exp.Expr) -> Iterator[exp.Expr]:
+    return select.find_all(exp.Column)

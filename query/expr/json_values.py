@@ -57,7 +57,7 @@ def _record(context: CallContext, value: pl.Expr, pg_type: PgType, binary: bool)
         name = pg_type.names[index] if pg_type.names else f"f{index + 1}"
         item = to_json(context, value.struct.field(f"f{index}"), part, binary).fill_null("null")
         parts += [pl.lit(f"{',' if index else ''}{json_string(name)}:"), item]
-    text = pl.concat_str([*parts, pl.lit("}")])
+    text = pl.when(value.is_not_null()).then(pl.concat_str([*parts, pl.lit("}")]))
     return context.rowwise(normalise, text) if binary else text
 
 

@@ -115,7 +115,8 @@ class _Scalars:
             case RowOf():
                 if not scalar.items:
                     raise fault.unsupported("a row without fields")
-                return pl.struct(self.argument(item).alias(f"f{index}") for index, item in enumerate(scalar.items))
+                row = pl.struct(self.argument(item).alias(f"f{index}") for index, item in enumerate(scalar.items))
+                return row if scalar.presence is None else pl.when(self.argument(scalar.presence)).then(row)
             case _:
                 raise fault.unsupported(type(scalar).__name__)
 

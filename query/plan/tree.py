@@ -106,10 +106,12 @@ class ArrayOf(Scalar):
 
 @dataclass(frozen=True, slots=True)
 class RowOf(Scalar):
-    """`table` is the one whose whole row this is; a row that was written out has none."""
+    """`table` is the one whose whole row this is; a row that was written out has none. `presence` is NULL where an
+    outer join has no row of the table, so that there is no row either."""
 
     items: tuple[Scalar, ...]
     table: str = ""
+    presence: Scalar | None = None
     position: int | None = field(default=None, compare=False)
 
 
