@@ -6,6 +6,7 @@ from query import fault
 from query.bind.arguments import arguments
 from query.bind.block import Block
 from query.bind.dimensions import is_nested, items_of
+from query.bind.outputs import bind_list
 from query.bind.type_resolution import call, coerce, common, read_numeric_literals
 from query.functions.registry import syntax
 from query.pg.types import INT4, PgType, array_of
@@ -46,6 +47,6 @@ def bind_array_fill(node: exp.Expr, block: Block) -> Scalar:
 
 @syntax(exp.Tuple, "row", form="(a, b), ROW(a)", summary="A row.")
 def bind_row(node: exp.Expr, block: Block) -> Scalar:
-    """`(a, b)` and `ROW(a, b)`."""
-    items = tuple(block.bind(item) for item in node.expressions)
+    """`(a, b)` and `ROW(a, b)`; `table.*` in it stands for the table's columns."""
+    items = tuple(bind_list(node.expressions, block))
     return RowOf(PgType("record", fields=tuple(item.type for item in items)), items)

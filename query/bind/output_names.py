@@ -44,7 +44,7 @@ def column_name(node: exp.Expr) -> str:
 def _figure(node: exp.Expr) -> tuple[str, int]:
     """A name and how much PostgreSQL insists on it: 0 none, 1 weak (a type's), 2 strong."""
     if isinstance(node, exp.Column):
-        return fold(node.this), 2
+        return fold(node.args["table"] if isinstance(node.this, exp.Star) else node.this), 2
     if isinstance(node, exp.Anonymous):
         return str(node.name).lower(), 2
     if isinstance(node, _WRAPPERS):

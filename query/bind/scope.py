@@ -26,10 +26,12 @@ class Visible:
 @dataclass(frozen=True, slots=True)
 class Source:
     """A table of the FROM clause under its alias. `scalar`: a function with one column, which its alias names too;
-    `nullable`: an outer join adds rows without any of this table's."""
+    `nullable`: an outer join adds rows without any of this table's. `own_names` are those that a dataset has for its
+    columns, which its whole row keeps whatever the alias calls them."""
 
     alias: str
     columns: tuple[Visible, ...]
+    own_names: tuple[str, ...] = ()
     scalar: bool = False
     nullable: bool = False
 
@@ -151,7 +153,7 @@ def _whole(source: Source, position: int | None) -> Scalar:
         message = f'the whole row "{source.alias}" of an outer join as a value'
         raise fault.unsupported(message, position, "name its columns")
     items = tuple(column.value for column in source.columns)
-    names = tuple(column.name for column in source.columns)
+    names = source.own_names or tuple(column.name for column in source.columns)
     record_type = PgType("record", fields=tuple(item.type for item in items), names=names)
     return RowOf(record_type, items, source.alias, position)
 

@@ -139,7 +139,8 @@ class FromBinder:
         rows: Relation = Scan(fields, read, schema.stored or names)
         if node.args.get("sample") is not None:
             rows = Filter(fields, rows, self._sampled(node.args["sample"]))
-        return _item_named(rows, names, fields, node.args.get("alias"), name)
+        item = _item_named(rows, names, fields, node.args.get("alias"), name)
+        return replace(item, sources=tuple(replace(source, own_names=names) for source in item.sources))
 
     def _sampled(self, node: exp.Expr) -> Scalar:
         """TABLESAMPLE method (percentage) [REPEATABLE (seed)]; rows are chosen one by one by either method."""
