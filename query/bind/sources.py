@@ -14,6 +14,7 @@ from query.bind.dimensions import flat
 from query.bind.joins import beside, is_comma, join_items, merge_using
 from query.bind.record_functions import RECORD_FUNCTIONS, definitions, member, objects
 from query.bind.scope import FromItem, Scope, Source, Visible
+from query.bind.session_values import FROM_WORDS
 from query.bind.type_resolution import coerce
 from query.pg.types import INT8, TEXT, PgType, array_of
 from query.plan.environment import CommonTable, CommonTables, Environment
@@ -133,6 +134,8 @@ class FromBinder:
         read = qualified or name
         schema = self._environment.schemas.get(read)
         if schema is None:
+            if qualified is None and name in FROM_WORDS and not node.this.args.get("quoted"):
+                raise fault.unsupported(f"{name} in FROM", position_of(node), "write it in the select list")
             raise fault.invalid(fault.UNDEFINED_TABLE, f'relation "{read}" does not exist', position_of(node))
         fields = tuple(self._environment.field(pg_type) for _, pg_type in schema.columns)
         names = tuple(shown for shown, _ in schema.columns)
