@@ -7,8 +7,9 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.arguments import arguments
-from query.bind.block import Block, PendingLookup
+from query.bind.block import Block
 from query.bind.dimensions import flat, items_of
+from query.bind.lookups import PendingLookup
 from query.bind.operand_size import check_copies
 from query.bind.operators import COMPARISONS, comparison, require_hashable, require_sortable
 from query.bind.output_names import BOUND_NAME

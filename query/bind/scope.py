@@ -1,14 +1,16 @@
 """Which names an expression can see, and what they mean."""
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from sqlglot import exp
 
 from query import fault
+from query.bind.lookups import PendingLookup
 from query.pg.types import PgType
+from query.plan.environment import CommonTables
 from query.plan.traverse import columns
 from query.plan.tree import AggregateCall, Call, Column, Relation, RowOf, Scalar
 from query.syntax.identifiers import fold
@@ -53,13 +55,18 @@ class FromItem:
 @dataclass(slots=True)
 class Scope:
     """The FROM clause of one query block inside that of the enclosing ones. `collect` takes an aggregate over the
-    block's rows and gives the column of its value; None while FROM itself is bound."""
+    block's rows, and the subqueries in its arguments, and gives the column of its value; None while FROM itself is
+    bound. `aggregated` are the columns of such values, `looked_up` those of the subqueries, `tables` what WITH names
+    for the block."""
 
     item: FromItem
     parent: "Scope | None" = None
-    collect: Callable[[AggregateCall], Column] | None = None
+    collect: Callable[[AggregateCall, Sequence[PendingLookup]], Column] | None = None
     note_grouping: Callable[[Call, Scalar], bool] | None = None
     outputs: dict[str, Scalar] = field(default_factory=dict)
+    aggregated: set[str] = field(default_factory=set)
+    looked_up: set[str] = field(default_factory=set)
+    tables: CommonTables = field(default_factory=dict)
 
     def column(self, node: exp.Column) -> Scalar:
         """Resolve a column reference. Raises 42703, 42702, 42P01."""
@@ -81,13 +88,12 @@ class Scope:
         picked = (pick(scope.item, node) for pick in (_exact, _whole_row, _nearly) for scope in self._chain())
         return next((column for column in picked if column is not None), None)
 
-    def level_of(self, call: AggregateCall | Call) -> "Scope":
-        """The block whose rows an aggregate is over: the innermost one that its arguments name columns of."""
+    def level_of(self, column_ids: set[str]) -> "Scope":
+        """The innermost block that has one of these columns, or else this one."""
         if self.parent is None:
             return self
-        column_ids = {column.id for column in columns(call)}
         for scope in self._chain():
-            if not column_ids.isdisjoint(scope.item.identifiers()):
+            if not column_ids.isdisjoint(scope.item.identifiers() | scope.looked_up | scope.aggregated):
                 return scope
         return self
 
