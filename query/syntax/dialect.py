@@ -33,6 +33,11 @@ _BY_OPERATOR = (
 )
 """Tables of sqlglot's parser by the token of an operator."""
 
+_GROUPINGS: dict[TokenType, type[exp.Cube | exp.Rollup]] = {
+    TokenType.CUBE: exp.Cube,
+    TokenType.ROLLUP: exp.Rollup,
+}
+
 NORMAL_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
 
@@ -234,6 +239,19 @@ class WeirParser(PostgresParser):
         if isinstance(join, exp.Join) and join.args.get("using") and self._match(TokenType.ALIAS):
             join.set("alias", self._parse_id_var())
         return join
+
+    def _parse_cube_or_rollup(self, with_prefix: bool = False) -> Any:
+        """`ROLLUP (a < b, c)`, `CUBE (a)`: sqlglot stops at comparisons, and takes empty lists."""
+        if with_prefix or not self._match_set(_GROUPINGS):
+            return None
+        kind = _GROUPINGS[self._prev.token_type]
+        items = self._parse_wrapped_csv(self._parse_disjunction)
+        if not items or any(isinstance(item, exp.Tuple) and not item.expressions for item in items):
+            self.raise_error("expected an expression", self._prev)
+        return self.expression(kind(expressions=items))
+
+    def _parse_grouping_set(self) -> Any:
+        return self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
 
     def _parse_case(self) -> Any:
         start = self._prev.start
