@@ -100,6 +100,12 @@ def _with(node: exp.Expr, environment: Environment, tables: CommonTables, parent
     return in_scope
 
 
+def _with_all(query: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None) -> CommonTables:
+    """The tables in sight within a query in any number of brackets."""
+    tables = _with(query, environment, tables, parent)
+    return _with_all(query.this, environment, tables, parent) if isinstance(query, exp.Subquery) else tables
+
+
 def _names(entry: exp.Expr, query: BoundQuery) -> tuple[str, ...]:
     """The column names of a WITH entry: its column list first, then the query's own names."""
     column_names = [fold(column) for column in entry.args["alias"].args.get("columns") or []]
@@ -112,7 +118,11 @@ def _names(entry: exp.Expr, query: BoundQuery) -> tuple[str, ...]:
 def _recursive(
     name: str, entry: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None
 ) -> CommonTable:
-    union = recursive_union(entry)
+    query = entry.this
+    while isinstance(query, exp.Subquery):
+        query = _bare(query)
+    union = recursive_union(entry, query)
+    tables = _with_all(entry.this, environment, tables, parent)
     base = bind_query(union.this, environment, tables, parent)
     names = _names(entry, base)
     pg_types = [field.type for _, field in base.outputs]

@@ -191,6 +191,12 @@ def _check_pair(before: Token, token: Token, after: Token | None) -> None:
         raise unsupported("CYCLE", token.start + 1, "keep the path in an array and test it with <> ALL")
     if (before.token_type, token.token_type) == (TokenType.AND, TokenType.R_PAREN):
         raise _near(token)
+    if (
+        before.token_type == TokenType.R_PAREN
+        and token.text.upper() == "SEARCH"
+        and _is_word(after, "DEPTH", "BREADTH")
+    ):
+        raise unsupported("SEARCH", token.start + 1, "keep the path in an array and sort by it")
     sets_follow = before.token_type in (TokenType.COMMA, TokenType.L_PAREN, *_AFTER_GROUP_BY)
     if token.token_type == TokenType.GROUPING_SETS and not sets_follow:
         raise _near(token)
@@ -216,6 +222,10 @@ def _check_pair(before: Token, token: Token, after: Token | None) -> None:
         raise invalid(UNDEFINED_FUNCTION, f"operator does not exist: {symbol}", before.start + 1)
     if before.token_type == TokenType.LIMIT and after is not None and after.token_type == TokenType.COMMA:
         raise invalid(SYNTAX_ERROR, "LIMIT #,# syntax is not supported", before.start + 1, "use LIMIT and OFFSET")
+
+
+def _is_word(token: Token | None, *words: str) -> bool:
+    return token is not None and token.token_type != TokenType.IDENTIFIER and token.text.upper() in words
 
 
 def _check_call(token: Token, before: Token | None, closed: _Bracket | None) -> None:
