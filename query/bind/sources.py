@@ -16,11 +16,12 @@ from query.bind.record_functions import RECORD_FUNCTIONS, definitions, member, o
 from query.bind.scope import FromItem, Scope, Source, Visible
 from query.bind.session_values import FROM_WORDS
 from query.bind.type_resolution import coerce
-from query.pg.types import INT8, TEXT, PgType, array_of
+from query.pg.types import FLOAT8, INT8, TEXT, PgType, array_of
 from query.plan.environment import CommonTable, CommonTables, Environment
 from query.plan.tree import (
     ArrayOf,
     Call,
+    Constant,
     CteRef,
     Field,
     Filter,
@@ -148,11 +149,13 @@ class FromBinder:
     def _sampled(self, node: exp.Expr) -> Scalar:
         """TABLESAMPLE method (percentage) [REPEATABLE (seed)]; rows are chosen one by one by either method."""
         method = str(node.args.get("method") or "").upper()
-        if method not in ("BERNOULLI", "SYSTEM") or node.args.get("percent") is None:
+        if method not in ("BERNOULLI", "SYSTEM"):
             raise fault.unsupported(f"TABLESAMPLE {method}".strip(), position_of(node), "use BERNOULLI or SYSTEM")
         block = Block(self._environment, self._tables, Scope(NOTHING, self._parent), "TABLESAMPLE")
-        given = [part for part in (node.args["percent"], node.args.get("seed")) if part is not None]
-        return type_resolution.call("sampled", [block.bind(part) for part in given], position_of(node))
+        given = [_sample_number(node.args["percent"], block, "2202H", "TABLESAMPLE")]
+        if node.args.get("seed") is not None:
+            given.append(_sample_number(node.args["seed"], block, "2202G", "TABLESAMPLE REPEATABLE"))
+        return type_resolution.call("sampled", given, position_of(node))
 
     def _common(self, name: str, table: CommonTable, node: exp.Table) -> FromItem:
         fields = tuple(self._environment.field(field.type) for field in table.relation.fields)
@@ -235,6 +238,16 @@ class FromBinder:
             type_resolution.call(f"{json_kind}_object_keys", [value]),
             type_resolution.call(f"{name} values", [value]),
         ]
+
+
+def _sample_number(node: exp.Expr, block: Block, state: str, clause: str) -> Scalar:
+    """A parameter of TABLESAMPLE. Raises 42804 for another type, `state` for NULL, 0A000 for what is no constant."""
+    value = block.bind_typed(node, FLOAT8, clause)
+    if not isinstance(value, Constant):
+        raise fault.unsupported(f"{clause} with what is no constant", position_of(node))
+    if value.value is None:
+        raise fault.invalid(state, f"{clause} parameter cannot be null", position_of(node))
+    return value
 
 
 def _split_items(first: exp.Expr, joins: Sequence[exp.Expr]) -> Iterator[tuple[exp.Expr, list[exp.Expr]]]:
