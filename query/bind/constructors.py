@@ -35,6 +35,8 @@ def bind_array_fill(node: exp.Expr, block: Block) -> Scalar:
     bounds = [coerce(each, array_of(INT4), position) if each.type.name == "unknown" else each for each in bounds]
     sizes = items_of(bounds[0]) if bounds and not is_nested(bounds[0]) else None
     lows = items_of(bounds[1]) if len(bounds) > 1 else None
+    if any(map(is_nested, bounds)) or (sizes and lows and len(sizes) != len(lows)):
+        raise fault.invalid("2202E", "wrong number of array subscripts", position)
     if lows and all(isinstance(low, Constant) and low.value == 1 for low in lows):
         bounds.pop()
     if not sizes or len(bounds) > 1:

@@ -117,10 +117,13 @@ class Scope:
 
     def table(self, alias: str, position: int | None) -> Source:
         """The table with this alias, of the innermost block that has one. Raises 42P01."""
+        for scope in self._chain():
+            found = [source for source in scope.item.sources if source.alias == alias]
+            if len(found) > 1:
+                raise fault.invalid("42P09", f'table reference "{alias}" is ambiguous', position)
+            if found:
+                return found[0]
         sources = [source for scope in self._chain() for source in scope.item.sources]
-        for source in sources:
-            if source.alias == alias:
-                return source
         message = f'missing FROM-clause entry for table "{alias}"'
         hint = fault.nearest("table", alias, (source.alias for source in sources))
         raise fault.invalid(fault.UNDEFINED_TABLE, message, position, hint)

@@ -177,6 +177,10 @@ class FromBinder:
         """The rows of a function, whose arguments may name what stands before it."""
         block = Block(self._environment, self._tables, Scope(lateral, self._parent), "functions in FROM")
         call = _function_call(node)
+        if isinstance(call, exp.Window | exp.Filter | exp.WithinGroup):
+            raise fault.invalid(
+                fault.SYNTAX_ERROR, "a function in FROM has no OVER, FILTER or WITHIN GROUP", position_of(call)
+            )
         if isinstance(call, exp.Anonymous) and str(call.this).lower() in RECORD_FUNCTIONS:
             return self._records(node, call, block)
         arrays, names = self._arrays(call, block)
@@ -185,6 +189,8 @@ class FromBinder:
         fields = tuple(self._environment.field(array.type.element or TEXT) for array in arrays)
         counter = (self._environment.field(INT8),) if ordinality else ()
         alias = _alias(node)
+        if alias is not None and _defines_columns(alias) and any(field.type.name == "record" for field in fields):
+            raise fault.unsupported("a column definition list for this function", position_of(node))
         default = str(call.this).lower() if isinstance(call, exp.Anonymous) else "unnest"
         if alias is not None and alias.this is not None and len(arrays) == 1 and names == [default]:
             names = [fold(alias.this)]
@@ -286,6 +292,9 @@ def _item_named(
 def _rename_columns(columns: tuple[Visible, ...], alias: exp.Expr, table: str) -> tuple[Visible, ...]:
     """The columns with the names that an alias lists, those that it leaves out under their own."""
     column_names = [fold(column) for column in alias.args.get("columns") or []]
+    if _defines_columns(alias):
+        message = 'a column definition list is only allowed for functions returning "record"'
+        raise fault.invalid(fault.SYNTAX_ERROR, message, position_of(alias))
     if len(column_names) > len(columns):
         message = f'table "{table}" has {len(columns)} columns available but {len(column_names)} columns specified'
         raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(alias))
@@ -293,6 +302,11 @@ def _rename_columns(columns: tuple[Visible, ...], alias: exp.Expr, table: str) -
         tuple(replace(column, name=name) for column, name in zip(columns, column_names, strict=False))
         + columns[len(column_names) :]
     )
+
+
+def _defines_columns(alias: exp.Expr) -> bool:
+    """Whether an alias has the types of the columns too."""
+    return any(isinstance(column, exp.ColumnDef) for column in alias.args.get("columns") or [])
 
 
 def _function_call(node: exp.Expr) -> exp.Expr:
