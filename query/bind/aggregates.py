@@ -77,7 +77,7 @@ def within_call(node: exp.Expr, block: Block) -> AggregateCall:
     for fraction in () if block.group_keys else bound.direct:
         require_fraction(fraction, position_of(node))
     constant = all(isinstance(value, Constant) for value in bound.direct)
-    if not constant and block.scope.level_of(replace(bound, direct=())) is not block.scope:
+    if not constant and block.level_of(replace(bound, direct=())) is not block.scope:
         raise fault.unsupported(f"{name} of an outer query with an argument of this one", position_of(node))
     return bound
 

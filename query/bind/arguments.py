@@ -6,9 +6,10 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.block import Block
-from query.bind.dimensions import flat, items_of
+from query.bind.dimensions import flat
 from query.bind.named_arguments import in_order
 from query.bind.type_resolution import call, coerce
+from query.bind.variadic import elements
 from query.pg.types import TEXT, array_of
 from query.plan.tree import Scalar
 from query.syntax.positions import position_of
@@ -33,20 +34,14 @@ SERIES_FUNCTIONS: Final = {
 
 def arguments(node: exp.Expr, block: Block) -> list[Scalar]:
     """The bound arguments of a call, in the order of its parameters."""
-    return [value for argument in in_order(node) for value in _argument(argument, block)]
-
-
-def _argument(node: exp.Expr, block: Block) -> tuple[Scalar, ...]:
-    """A bound argument; of VARIADIC the elements of its array, which has to be written out."""
-    if not isinstance(node, exp.Variadic):
-        return (block.bind(node),)
-    array = block.bind(node.this)
-    items = items_of(array)
-    if items is not None:
-        return tuple(items)
-    if array.type.element is None:
-        raise fault.invalid(fault.DATATYPE_MISMATCH, "VARIADIC argument must be an array", position_of(node))
-    raise fault.unsupported("VARIADIC with an array that is not written out", position_of(node))
+    nodes = in_order(node)
+    values = [block.bind(each) for each in nodes if not isinstance(each, exp.Variadic)]
+    last = nodes[-1] if nodes else None
+    if len(values) < len(nodes) - isinstance(last, exp.Variadic):
+        raise fault.invalid(fault.SYNTAX_ERROR, "an argument behind VARIADIC", position_of(node))
+    if not isinstance(last, exp.Variadic):
+        return values
+    return [*values, *elements(block.bind(last.this), node.name.lower(), values, position_of(last))]
 
 
 def series(node: exp.Expr, block: Block) -> Scalar:

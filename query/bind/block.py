@@ -9,11 +9,12 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.decorrelate import decorrelate
+from query.bind.lookups import PendingLookup, is_of, outside_tables, used_by
 from query.bind.scope import Scope
 from query.bind.type_resolution import coerce
 from query.pg.types import BOOL, PgType
 from query.plan.environment import BoundQuery, CommonTables, Environment
-from query.plan.traverse import columns, free_columns, rewrite
+from query.plan.traverse import columns, rewrite
 from query.plan.tree import (
     AggregateCall,
     Call,
@@ -32,27 +33,6 @@ from query.syntax.positions import position_of
 
 GROUP_VALUE = "group value(any)"
 """Marks a direct argument of an aggregate, which is of the group and not of the row."""
-
-
-@dataclass(frozen=True, slots=True)
-class PendingLookup:
-    """A subquery whose value an expression uses: joined to the block's rows before they are projected.
-
-    `keys` pair an expression of this block with the column of `relation` it has to equal.
-    """
-
-    relation: Relation
-    keys: tuple[tuple[Scalar, Column], ...] = ()
-    single: bool = False
-
-    def depends_on(self, outer: Relation) -> bool:
-        """Whether it refers to columns of these rows."""
-        outer_ids = {field.id for field in outer.fields}
-        return any(column.id in outer_ids for column in self.references())
-
-    def references(self) -> tuple[Column, ...]:
-        """The columns of other relations that it refers to."""
-        return (*free_columns(self.relation), *(column for value, _ in self.keys for column in columns(value)))
 
 
 _REPEATED: Final = (exp.Subquery, exp.Exists, exp.In)
@@ -148,17 +128,38 @@ class Block:
         """The column that will hold the aggregate's value, in the block whose rows it is over."""
         localised = self.environment.localise(call)
         call = localised if isinstance(localised, AggregateCall) else call
-        level = self.scope.level_of(call)
+        level, lookups = self.level_of(call), used_by(call, self.inner_lookups)
         if level is self.scope:
-            return self._collect(call)
+            return self._collect(call, ())
         if level.collect is None:
             message = "aggregate functions are not allowed in FROM clause of their own query level"
             raise fault.invalid(fault.GROUPING_ERROR, message, call.position)
-        return level.collect(call)
+        self._require_tables(lookups, level, call.position)
+        column = level.collect(call, lookups)
+        self.inner_lookups = [each for each in self.inner_lookups if not any(each is moved for moved in lookups)]
+        return column
+
+    def _require_tables(self, lookups: Sequence[PendingLookup], level: Scope, position: int | None) -> None:
+        """Raises 0A000, as PostgreSQL does, for subqueries over WITH entries that are not there in the outer block."""
+        references = (each for pending in lookups for each in outside_tables(pending.relation, self.tables))
+        if not all(is_of(reference, level.tables) for reference in references):
+            raise fault.unsupported("an aggregate of an outer query over a WITH entry of this one", position)
+
+    def level_of(self, call: AggregateCall) -> Scope:
+        """The block whose rows an aggregate is over: that of the innermost columns in its arguments, which may be
+        subqueries. Raises 42803 if an aggregate of the same block is among them."""
+        lookups = used_by(call, self.inner_lookups)
+        inner = (column for pending in lookups for column in pending.own_references(self.tables))
+        column_ids = {column.id for column in (*columns(call), *inner)}
+        level = self.scope.level_of(column_ids)
+        if not column_ids.isdisjoint(level.aggregated):
+            raise fault.invalid(fault.GROUPING_ERROR, "aggregate function calls cannot be nested", call.position)
+        return level
 
     def __post_init__(self) -> None:
         if self.clause == "SELECT":
             self.scope.collect = self._collect
+            self.scope.tables = self.tables
             self.scope.note_grouping = self._note_grouping
 
     def _note_grouping(self, call: Call, argument: Scalar) -> bool:
@@ -167,16 +168,24 @@ class Block:
             self.grouping.append(call)
         return argument in self.group_keys
 
-    def _collect(self, call: AggregateCall) -> Column:
-        """The column of an aggregate over this block's rows; equal calls share one."""
+    def _collect(self, call: AggregateCall, lookups: Sequence[PendingLookup]) -> Column:
+        """The column of an aggregate over this block's rows; equal calls share one. `lookups` are the subqueries in its
+        arguments that an inner block bound."""
         if not self.aggregates_allowed:
             message = f"aggregate functions are not allowed in {self.clause}"
             raise fault.invalid(fault.GROUPING_ERROR, message, call.position)
         if self.inside_aggregate:
             raise fault.invalid(fault.GROUPING_ERROR, "aggregate function calls cannot be nested", call.position)
+        self._take_over(lookups)
         if call not in self.aggregates:
             self.aggregates[call] = self.environment.field(call.type)
+            self.scope.aggregated.add(self.aggregates[call].id)
         return self.aggregates[call].ref()
+
+    def _take_over(self, lookups: Sequence[PendingLookup]) -> None:
+        """Notes subqueries that an inner block bound and that are over this block's rows."""
+        self.scope.looked_up.update(field.id for pending in lookups for field in pending.relation.fields)
+        self.inner_lookups.extend(lookups)
 
     def window(self, call: WindowCall) -> Column:
         """The column that will hold the window function's value."""

@@ -13,6 +13,7 @@ from query.bind.type_names import TypeName
 from query.bind.type_resolution import call
 from query.functions.registry import AGGREGATES, REGISTRY, SYNTAX, WINDOW_FUNCTIONS, syntax, type_named
 from query.pg.types import INT4
+from query.plan.traverse import columns
 from query.plan.tree import Call, Scalar
 from query.syntax.positions import position_of
 
@@ -63,7 +64,7 @@ def _grouping(node: exp.Expr, block: Block) -> Scalar:
     """GROUPING(...): one bit per argument; the block fills in the columns once it knows its grouping sets."""
     values = tuple(block.bind(argument) for argument in node.expressions)
     call_ = Call(INT4, "grouping", values)
-    level = block.scope.level_of(call_)
+    level = block.scope.level_of({column.id for column in columns(call_)})
     if level is block.scope and not block.aggregates_allowed:
         raise fault.invalid(fault.GROUPING_ERROR, f"grouping operations are not allowed in {block.clause}")
     for value, argument in zip(values, node.expressions, strict=True):

@@ -6,6 +6,7 @@ from query import fault
 from query.bind.arguments import arguments
 from query.bind.block import Block
 from query.bind.dimensions import is_nested, items_of
+from query.bind.outputs import bind_list
 from query.bind.type_resolution import call, coerce, common, read_numeric_literals
 from query.functions.registry import syntax
 from query.pg.types import INT4, PgType, array_of
@@ -34,6 +35,8 @@ def bind_array_fill(node: exp.Expr, block: Block) -> Scalar:
     bounds = [coerce(each, array_of(INT4), position) if each.type.name == "unknown" else each for each in bounds]
     sizes = items_of(bounds[0]) if bounds and not is_nested(bounds[0]) else None
     lows = items_of(bounds[1]) if len(bounds) > 1 else None
+    if any(map(is_nested, bounds)) or (sizes and lows and len(sizes) != len(lows)):
+        raise fault.invalid("2202E", "wrong number of array subscripts", position)
     if lows and all(isinstance(low, Constant) and low.value == 1 for low in lows):
         bounds.pop()
     if not sizes or len(bounds) > 1:
@@ -46,6 +49,6 @@ def bind_array_fill(node: exp.Expr, block: Block) -> Scalar:
 
 @syntax(exp.Tuple, "row", form="(a, b), ROW(a)", summary="A row.")
 def bind_row(node: exp.Expr, block: Block) -> Scalar:
-    """`(a, b)` and `ROW(a, b)`."""
-    items = tuple(block.bind(item) for item in node.expressions)
+    """`(a, b)` and `ROW(a, b)`; `table.*` in it stands for the table's columns."""
+    items = tuple(bind_list(node.expressions, block))
     return RowOf(PgType("record", fields=tuple(item.type for item in items)), items)

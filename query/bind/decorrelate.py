@@ -10,6 +10,7 @@ from dataclasses import replace
 from query import fault
 from query.pg.types import BOOL, INT8
 from query.plan.environment import Environment
+from query.plan.row_order import is_ordered, numbered
 from query.plan.traverse import free_columns, substitute_columns
 from query.plan.tree import (
     Aggregate,
@@ -87,8 +88,7 @@ class _Pusher:
     def push(self, relation: Relation) -> tuple[Relation, Mapping]:
         """`relation` for every row of the domain; the result carries the domain's columns too."""
         if not self._depends(relation):
-            domain, mapping = self._domain()
-            return Join((*relation.fields, *domain.fields), relation, domain, "inner", None), mapping
+            return self._beside_domain(relation, None)
         match relation:
             case Values():
                 return self._rows(relation)
@@ -119,6 +119,16 @@ class _Pusher:
             case _:
                 raise fault.unsupported(f"a correlated subquery over {type(relation).__name__.lower()}")
 
+    def _beside_domain(self, relation: Relation, predicate: Scalar | None) -> tuple[Relation, Mapping]:
+        """Rows that do not depend on the domain, with each of its rows; in the order they had, which a join loses."""
+        domain, mapping = self._domain()
+        condition = None if predicate is None else substitute_columns(predicate, self._refs(mapping))
+        if not is_ordered(relation):
+            return Join((*relation.fields, *domain.fields), relation, domain, "inner", condition), mapping
+        rows, number = numbered(relation, self._environment)
+        joined = Join((*rows.fields, *domain.fields), rows, domain, "inner", condition)
+        return Sort(joined.fields, joined, (number,)), mapping
+
     def _rows(self, relation: Values) -> tuple[Relation, Mapping]:
         """VALUES over outer columns: each row once per outer value."""
         domain, mapping = self._domain()
@@ -146,10 +156,7 @@ class _Pusher:
 
     def _filter(self, relation: Filter) -> tuple[Relation, Mapping]:
         if not self._depends(relation.input):
-            domain, mapping = self._domain()
-            predicate = substitute_columns(relation.predicate, self._refs(mapping))
-            fields = (*relation.input.fields, *domain.fields)
-            return Join(fields, relation.input, domain, "inner", predicate), mapping
+            return self._beside_domain(relation.input, relation.predicate)
         child, mapping = self.push(relation.input)
         return Filter(child.fields, child, substitute_columns(relation.predicate, self._refs(mapping))), mapping
 

@@ -38,9 +38,13 @@ def _is_session_value(node: exp.Column, block: Block) -> bool:
     """True for the words that sqlglot takes for names, and that no name of PostgreSQL can be. `user` is a column for us
     where there is one: events have it, and nobody means the database's user then (docs/decisions/sql-engine.md)."""
     word = node.name.lower()
-    if word not in ("current_role", "user") or node.args.get("table") is not None or node.this.args.get("quoted"):
+    if (
+        word not in ("current_role", "system_user", "user")
+        or node.args.get("table") is not None
+        or node.this.args.get("quoted")
+    ):
         return False
-    return word != "user" or not block.scope.has_column(node)
+    return word == "current_role" or not block.scope.has_column(node)
 
 
 @syntax(exp.Paren)

@@ -5,7 +5,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from query import fault
-from query.bind.block import GROUP_VALUE, Block, PendingLookup, require_grouped
+from query.bind.block import GROUP_VALUE, Block, require_grouped
+from query.bind.lookups import PendingLookup
 from query.bind.type_resolution import coerce
 from query.pg.types import FLOAT8, array_of, implicit
 from query.plan.traverse import columns, free_columns

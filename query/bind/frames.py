@@ -6,8 +6,9 @@ from typing import Final
 from sqlglot import exp
 
 from query import fault
-from query.bind.block import Block, PendingLookup
+from query.bind.block import Block
 from query.bind.limit import count_of
+from query.bind.lookups import PendingLookup
 from query.bind.type_resolution import coerce
 from query.functions.registry import AGGREGATES, WINDOW_FUNCTIONS
 from query.pg.types import INTERVAL_TYPE, NUMBERS, PgType

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from query import fault
-from query.bind.block import GROUP_VALUE, Block, PendingLookup, column_namer, unfold_series, ungrouped_error
+from query.bind.block import GROUP_VALUE, Block, column_namer, unfold_series, ungrouped_error
+from query.bind.lookups import PendingLookup
 from query.bind.operators import require_hashable
 from query.bind.outputs import Outputs
 from query.bind.type_resolution import unknown_to_text

@@ -9,7 +9,7 @@ from typing import Final
 from query import fault
 from query.bind.block import GROUP_VALUE, Block
 from query.bind.operators import comparison
-from query.bind.type_resolution import call, coerce
+from query.bind.type_resolution import call, coerce, common
 from query.functions.registry import syntax
 from query.pg.types import BOOL, FLOAT8, INT8, UNKNOWN, PgType
 from query.plan.tree import (
@@ -48,6 +48,7 @@ def _of_group(key: SortKey, value: Scalar, position: int | None) -> Scalar:
     leaves them out has as NULL."""
     if value.type.name == UNKNOWN.name:
         value = coerce(value, key.value.type, position)
+    common([key.value.type, value.type], "WITHIN GROUP", position)
     return value if isinstance(value, Constant) else Call(value.type, GROUP_VALUE, (value,))
 
 

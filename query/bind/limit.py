@@ -7,7 +7,8 @@ rows.
 from sqlglot import exp
 
 from query import fault
-from query.bind.block import Block, PendingLookup
+from query.bind.block import Block
+from query.bind.lookups import PendingLookup
 from query.bind.type_resolution import call, coerce
 from query.pg.types import BOOL, INT8, INTEGERS, NUMBERS
 from query.plan.traverse import columns

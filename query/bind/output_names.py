@@ -15,7 +15,11 @@ _FIXED: Final[dict[type[exp.Expr], str]] = {
     exp.StrPosition: "position",
     exp.Substring: "substring",
     exp.Overlay: "overlay",
+    exp.CurrentCatalog: "current_catalog",
     exp.CurrentDate: "current_date",
+    exp.CurrentSchema: "current_schema",
+    exp.CurrentUser: "current_user",
+    exp.SessionUser: "session_user",
     exp.CurrentTimestamp: "current_timestamp",
     exp.CurrentTime: "current_time",
     exp.Localtime: "localtime",
@@ -45,7 +49,7 @@ def column_name(node: exp.Expr) -> str:
 def _figure(node: exp.Expr) -> tuple[str, int]:
     """A name and how much PostgreSQL insists on it: 0 none, 1 weak (a type's), 2 strong."""
     if isinstance(node, exp.Column):
-        return fold(node.this), 2
+        return fold(node.args["table"] if isinstance(node.this, exp.Star) else node.this), 2
     if isinstance(node, exp.Anonymous):
         return str(node.name).lower(), 2
     if isinstance(node, _WRAPPERS):

@@ -3,6 +3,7 @@
 Source: findTargetlistEntrySQL92 in PostgreSQL's parse_clause.c.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -31,8 +32,7 @@ class Target:
         """Its value."""
         if self.column is None:
             return block.bind(self.node.this if isinstance(self.node, exp.Alias) else self.node)
-        value = self.column.value
-        return replace(value, position=position_of(self.node)) if isinstance(value, Column) else value
+        return _placed(self.column.value, self.node)
 
 
 def targets(node: exp.Expr, block: Block) -> list[Target]:
@@ -46,10 +46,37 @@ def _targets(node: exp.Expr, block: Block) -> list[Target]:
             message = "SELECT * with no tables specified is not valid"
             raise fault.invalid(fault.SYNTAX_ERROR, message, position_of(node))
         return [Target(node, column) for column in block.scope.item.visible]
-    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-        source = block.scope.table(fold(node.args["table"]), position_of(node))
-        return [Target(node, column) for column in source.columns]
+    star = _star_of(node.this if isinstance(node, exp.Alias) else node)
+    if star is not None:
+        return [Target(star, column) for column in _columns_of(star, block)]
     return [Target(node)]
+
+
+def bind_list(nodes: Iterable[exp.Expr], block: Block) -> list[Scalar]:
+    """The values of a row or of VALUES; `table.*` stands for one per column of the table."""
+    return [value for node in nodes for value in _spread(node, block)]
+
+
+def _spread(node: exp.Expr, block: Block) -> tuple[Scalar, ...]:
+    star = _star_of(node)
+    if star is None:
+        return (block.bind(node),)
+    return tuple(_placed(column.value, star) for column in _columns_of(star, block))
+
+
+def _star_of(node: exp.Expr) -> exp.Column | None:
+    """`table.*`, which brackets do not make a value in a list; None for anything else."""
+    node = strip_brackets(node)
+    return node if isinstance(node, exp.Column) and isinstance(node.this, exp.Star) else None
+
+
+def _columns_of(star: exp.Column, block: Block) -> tuple[Visible, ...]:
+    return block.scope.table(fold(star.args["table"]), position_of(star)).columns
+
+
+def _placed(value: Scalar, node: exp.Expr) -> Scalar:
+    """A column with the position of what stands for it."""
+    return replace(value, position=position_of(node)) if isinstance(value, Column) else value
 
 
 class Outputs:

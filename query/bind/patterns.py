@@ -71,7 +71,7 @@ def _check_texts(node: exp.Expr, value: PgType, pattern: PgType) -> None:
     similar = isinstance(node, exp.SimilarTo)
     operator = ("!" if node.args.get("negate") else "") + ("~" if similar else _NAMES[type(node)])
     shown = f"{value.sql_name} {operator} {TEXT.sql_name if similar else pattern.sql_name}"
-    if has_form(operator, [value, pattern]):
+    if has_form(operator, [value, pattern]) or (not similar and value.name == pattern.name == "record"):
         raise fault.unsupported(f"operator {shown}", operator_of(node))
     message = f"operator does not exist: {shown}"
     raise fault.invalid(fault.UNDEFINED_FUNCTION, message, operator_of(node), CASTS_HINT)

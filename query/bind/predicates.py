@@ -7,8 +7,9 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.arguments import arguments
-from query.bind.block import Block, PendingLookup
+from query.bind.block import Block
 from query.bind.dimensions import flat, items_of
+from query.bind.lookups import PendingLookup
 from query.bind.operand_size import check_copies
 from query.bind.operators import COMPARISONS, comparison, require_hashable, require_sortable
 from query.bind.output_names import BOUND_NAME
@@ -57,7 +58,7 @@ def bind_comparison(node: exp.Expr, block: Block) -> Scalar:
     if isinstance(node.this, exp.Any | exp.All):
         raise fault.invalid(fault.SYNTAX_ERROR, "ANY and ALL stand on the right side", operator_of(node))
     left = block.bind(node.this)
-    if isinstance(left, RowOf) and isinstance(right, exp.Subquery):
+    if isinstance(left, RowOf) and not left.table and isinstance(right, exp.Subquery):
         row = _row_subquery(right, len(left.items), block, operator_of(node))
         return comparison(symbol, left, row, operator_of(node))
     return comparison(symbol, left, block.bind(right), operator_of(node))
@@ -267,12 +268,14 @@ def bind_array_subquery(node: exp.Expr, block: Block) -> Scalar:
 
 def in_subquery(value: Scalar, query: BoundQuery, block: Block, position: int | None) -> Scalar:
     """`value IN (SELECT ...)` as a three-valued result: found, or unknown when a NULL is in the way."""
-    values = value.items if isinstance(value, RowOf) else (value,)
+    values = value.items if isinstance(value, RowOf) and not value.table else (value,)
     if len(query.outputs) != len(values):
         side = "too many" if len(query.outputs) > len(values) else "too few"
         raise fault.invalid(fault.SYNTAX_ERROR, f"subquery has {side} columns", position)
     if len(values) > 1:
         return _row_in_subquery(values, query, block, position)
+    if isinstance(values[0], RowOf):
+        raise fault.unsupported("a whole row among the rows of a subquery", position, "name its columns")
     value, relation, column = _to_common_type(values[0], query, block, position)
     match = _look_up_match(value, relation, column, block)
     rows, has_null = _counts(relation, column, block)

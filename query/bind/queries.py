@@ -10,6 +10,7 @@ from query import fault
 from query.bind.block import Block
 from query.bind.limit import apply_limit
 from query.bind.operators import require_hashable, require_sortable
+from query.bind.outputs import bind_list
 from query.bind.recursion import entry_name, in_order, mentions, recursive_union
 from query.bind.scope import FromItem, Scope
 from query.bind.select import bind_select
@@ -99,6 +100,12 @@ def _with(node: exp.Expr, environment: Environment, tables: CommonTables, parent
     return in_scope
 
 
+def _with_all(query: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None) -> CommonTables:
+    """The tables in sight within a query in any number of brackets."""
+    tables = _with(query, environment, tables, parent)
+    return _with_all(query.this, environment, tables, parent) if isinstance(query, exp.Subquery) else tables
+
+
 def _names(entry: exp.Expr, query: BoundQuery) -> tuple[str, ...]:
     """The column names of a WITH entry: its column list first, then the query's own names."""
     column_names = [fold(column) for column in entry.args["alias"].args.get("columns") or []]
@@ -111,7 +118,11 @@ def _names(entry: exp.Expr, query: BoundQuery) -> tuple[str, ...]:
 def _recursive(
     name: str, entry: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None
 ) -> CommonTable:
-    union = recursive_union(entry)
+    query = entry.this
+    while isinstance(query, exp.Subquery):
+        query = _bare(query)
+    union = recursive_union(entry, query)
+    tables = _with_all(entry.this, environment, tables, parent)
     base = bind_query(union.this, environment, tables, parent)
     names = _names(entry, base)
     pg_types = [field.type for _, field in base.outputs]
@@ -137,7 +148,7 @@ def _values(
     node: exp.Expr, environment: Environment, tables: CommonTables, parent: Scope | None, hints: Hints
 ) -> BoundQuery:
     block = Block(environment, tables, Scope(_nothing(), parent), "VALUES")
-    rows = [[block.bind(item) for item in _items(row)] for row in node.expressions]
+    rows = [bind_list(_items(row), block) for row in node.expressions]
     for row, row_node in zip(rows, node.expressions, strict=True):
         if len(row) != len(rows[0]):
             raise fault.invalid(fault.SYNTAX_ERROR, "VALUES lists must all be the same length", position_of(row_node))
@@ -150,7 +161,7 @@ def _values(
             untyped[index] = None
             pg_types.append(hints[index] if hints is not None and index < len(hints) else common([], "VALUES"))
         else:
-            positions = [position_of(_items(row)[index]) for row in node.expressions]
+            positions = [_item_position(row, index) for row in node.expressions]
             pg_types.append(common([item.type for item in column], "VALUES", position_of(node), positions))
     fields = tuple(environment.field(pg_type) for pg_type in pg_types)
     constants = tuple(
@@ -182,6 +193,12 @@ def _select_from_values(node: exp.Expr) -> exp.Expr:
 
 def _items(row: exp.Expr) -> list[exp.Expr]:
     return list(row.expressions) if isinstance(row, exp.Tuple) else [row]
+
+
+def _item_position(row: exp.Expr, index: int) -> int | None:
+    """Where the n-th value of a row of VALUES is written, or the row, where `table.*` stands for several of them."""
+    items = _items(row)
+    return position_of(items[index] if index < len(items) else row)
 
 
 def _nothing() -> FromItem:

@@ -51,11 +51,10 @@ def _read(node: exp.Expr, hidden: frozenset[str]) -> Iterator[str]:
         yield from _read(child, hidden)
 
 
-def recursive_union(entry: exp.Expr) -> exp.Union:
-    """The UNION of a WITH entry that refers to itself. Raises 42P19, 0A000 where PostgreSQL does."""
-    name, union = entry_name(entry), entry.this
-    while isinstance(union, exp.Subquery):
-        union = union.this
+def recursive_union(entry: exp.Expr, union: exp.Expr) -> exp.Union:
+    """The UNION that a WITH entry which refers to itself is, without brackets. Raises 42P19, 0A000 where PostgreSQL
+    does."""
+    name = entry_name(entry)
     if not isinstance(union, exp.Union):
         message = f'recursive query "{name}" does not have the form non-recursive-term UNION [ALL] recursive-term'
         raise fault.invalid(RECURSION, message, position_of(entry))
@@ -63,6 +62,8 @@ def recursive_union(entry: exp.Expr) -> exp.Union:
         if union.args.get(part):
             message = f"{clause} in a recursive query is not implemented"
             raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, position_of(union.args[part]))
+    for table in _in_its_with(entry.this, name):
+        raise _misplaced_error(name, "appear within a subquery", table)
     for table, _ in _references(union.this, name, ""):
         raise _misplaced_error(name, "appear within its non-recursive term", table)
     references = list(_references(union.args["expression"], name, ""))
@@ -72,6 +73,15 @@ def recursive_union(entry: exp.Expr) -> exp.Union:
     if len(references) > 1:
         raise _misplaced_error(name, "appear more than once", references[1][0])
     return union
+
+
+def _in_its_with(query: exp.Expr, name: str) -> Iterator[exp.Expr]:
+    """The references in the WITH clauses of the whole query, in brackets or not."""
+    clause = query.args.get("with_")
+    for inner in clause.expressions if clause is not None else []:
+        yield from (table for table, _ in _references(inner.this, name, ""))
+    if isinstance(query, exp.Subquery):
+        yield from _in_its_with(query.this, name)
 
 
 def _misplaced_error(name: str, what: str, table: exp.Expr) -> Exception:

@@ -1,14 +1,16 @@
 """Which names an expression can see, and what they mean."""
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from sqlglot import exp
 
 from query import fault
+from query.bind.lookups import PendingLookup
 from query.pg.types import PgType
+from query.plan.environment import CommonTables
 from query.plan.traverse import columns
 from query.plan.tree import AggregateCall, Call, Column, Relation, RowOf, Scalar
 from query.syntax.identifiers import fold
@@ -26,10 +28,12 @@ class Visible:
 @dataclass(frozen=True, slots=True)
 class Source:
     """A table of the FROM clause under its alias. `scalar`: a function with one column, which its alias names too;
-    `nullable`: an outer join adds rows without any of this table's, where `presence` is NULL if it is there."""
+    `nullable`: an outer join adds rows without any of this table's, where `presence` is NULL if it is there.
+    `own_names` are those that a dataset has for its columns, which its whole row keeps whatever the alias calls them."""
 
     alias: str
     columns: tuple[Visible, ...]
+    own_names: tuple[str, ...] = ()
     scalar: bool = False
     nullable: bool = False
     presence: Scalar | None = None
@@ -52,13 +56,18 @@ class FromItem:
 @dataclass(slots=True)
 class Scope:
     """The FROM clause of one query block inside that of the enclosing ones. `collect` takes an aggregate over the
-    block's rows and gives the column of its value; None while FROM itself is bound."""
+    block's rows, and the subqueries in its arguments, and gives the column of its value; None while FROM itself is
+    bound. `aggregated` are the columns of such values, `looked_up` those of the subqueries, `tables` what WITH names
+    for the block."""
 
     item: FromItem
     parent: "Scope | None" = None
-    collect: Callable[[AggregateCall], Column] | None = None
+    collect: Callable[[AggregateCall, Sequence[PendingLookup]], Column] | None = None
     note_grouping: Callable[[Call, Scalar], bool] | None = None
     outputs: dict[str, Scalar] = field(default_factory=dict)
+    aggregated: set[str] = field(default_factory=set)
+    looked_up: set[str] = field(default_factory=set)
+    tables: CommonTables = field(default_factory=dict)
 
     def column(self, node: exp.Column) -> Scalar:
         """Resolve a column reference. Raises 42703, 42702, 42P01."""
@@ -80,13 +89,12 @@ class Scope:
         picked = (pick(scope.item, node) for pick in (_exact, _whole_row, _nearly) for scope in self._chain())
         return next((column for column in picked if column is not None), None)
 
-    def level_of(self, call: AggregateCall | Call) -> "Scope":
-        """The block whose rows an aggregate is over: the innermost one that its arguments name columns of."""
+    def level_of(self, column_ids: set[str]) -> "Scope":
+        """The innermost block that has one of these columns, or else this one."""
         if self.parent is None:
             return self
-        column_ids = {column.id for column in columns(call)}
         for scope in self._chain():
-            if not column_ids.isdisjoint(scope.item.identifiers()):
+            if not column_ids.isdisjoint(scope.item.identifiers() | scope.looked_up | scope.aggregated):
                 return scope
         return self
 
@@ -110,10 +118,13 @@ class Scope:
 
     def table(self, alias: str, position: int | None) -> Source:
         """The table with this alias, of the innermost block that has one. Raises 42P01."""
+        for scope in self._chain():
+            found = [source for source in scope.item.sources if source.alias == alias]
+            if len(found) > 1:
+                raise fault.invalid("42P09", f'table reference "{alias}" is ambiguous', position)
+            if found:
+                return found[0]
         sources = [source for scope in self._chain() for source in scope.item.sources]
-        for source in sources:
-            if source.alias == alias:
-                return source
         message = f'missing FROM-clause entry for table "{alias}"'
         hint = fault.nearest("table", alias, (source.alias for source in sources))
         raise fault.invalid(fault.UNDEFINED_TABLE, message, position, hint)
@@ -152,7 +163,7 @@ def _whole(source: Source, position: int | None) -> Scalar:
         message = f'the whole row "{source.alias}" of an outer join as a value'
         raise fault.unsupported(message, position, "name its columns")
     items = tuple(column.value for column in source.columns)
-    names = tuple(column.name for column in source.columns)
+    names = source.own_names or tuple(column.name for column in source.columns)
     record_type = PgType("record", fields=tuple(item.type for item in items), names=names)
     return RowOf(record_type, items, source.alias, source.presence, position)
 

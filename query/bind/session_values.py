@@ -16,6 +16,11 @@ from query.syntax.positions import position_of
 USER: Final = "weir"
 DATABASE: Final = "weir"
 SCHEMA: Final = "public"
+FROM_WORDS: Final = (
+    *("current_catalog", "current_date", "current_role", "current_schema", "current_time", "current_timestamp"),
+    *("current_user", "localtime", "localtimestamp", "session_user", "system_user", "user"),
+)
+"""Words that PostgreSQL takes for functions in FROM."""
 VERSION: Final = "PostgreSQL 18.0 (Weir)"
 """The version whose SQL this is; clients read the number behind the first word."""
 
@@ -26,7 +31,20 @@ VERSION: Final = "PostgreSQL 18.0 (Weir)"
     summary="The name of the database's one user.",
 )
 def current_user(node: exp.Expr, block: Block) -> Scalar:
+    _without_brackets(node)
     return Constant(TEXT, USER)
+
+
+@syntax("system_user")
+def system_user(node: exp.Expr, block: Block) -> Scalar:
+    _without_brackets(node)
+    raise fault.unsupported("system_user", position_of(node))
+
+
+@syntax("current_catalog")
+def called_catalog(node: exp.Expr, block: Block) -> Scalar:
+    _without_brackets(node)
+    return Constant(TEXT, DATABASE)
 
 
 @syntax(exp.CurrentCatalog, "current_database", form="current_database(), current_catalog", summary="`weir`.")
@@ -58,6 +76,12 @@ def setseed(node: exp.Expr, block: Block) -> Scalar:
     if block.scope.item.sources:
         raise fault.unsupported("setseed for each row", position_of(node), "write it in a SELECT without FROM")
     return call("seeded", arguments(node, block), position_of(node))
+
+
+def _without_brackets(node: exp.Expr) -> None:
+    """Raises 42601 for a call of what is a word of the grammar, not a function, unless it is quoted."""
+    if isinstance(node, exp.Anonymous) and not isinstance(node.this, exp.Identifier):
+        raise fault.invalid(fault.SYNTAX_ERROR, 'syntax error at or near "("', position_of(node))
 
 
 def _without_arguments(node: exp.Expr) -> None:

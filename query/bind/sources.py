@@ -14,12 +14,14 @@ from query.bind.dimensions import flat
 from query.bind.joins import beside, is_comma, join_items, merge_using, with_presence
 from query.bind.record_functions import RECORD_FUNCTIONS, definitions, member, objects
 from query.bind.scope import FromItem, Scope, Source, Visible
+from query.bind.session_values import FROM_WORDS
 from query.bind.type_resolution import coerce
-from query.pg.types import INT8, TEXT, PgType, array_of
+from query.pg.types import FLOAT8, INT8, TEXT, PgType, array_of
 from query.plan.environment import CommonTable, CommonTables, Environment
 from query.plan.tree import (
     ArrayOf,
     Call,
+    Constant,
     CteRef,
     Field,
     Filter,
@@ -139,22 +141,27 @@ class FromBinder:
         read = qualified or name
         schema = self._environment.schemas.get(read)
         if schema is None:
+            if qualified is None and name in FROM_WORDS and not node.this.args.get("quoted"):
+                raise fault.unsupported(f"{name} in FROM", position_of(node), "write it in the select list")
             raise fault.invalid(fault.UNDEFINED_TABLE, f'relation "{read}" does not exist', position_of(node))
         fields = tuple(self._environment.field(pg_type) for _, pg_type in schema.columns)
         names = tuple(shown for shown, _ in schema.columns)
         rows: Relation = Scan(fields, read, schema.stored or names)
         if node.args.get("sample") is not None:
             rows = Filter(fields, rows, self._sampled(node.args["sample"]))
-        return _item_named(rows, names, fields, node.args.get("alias"), name)
+        item = _item_named(rows, names, fields, node.args.get("alias"), name)
+        return replace(item, sources=tuple(replace(source, own_names=names) for source in item.sources))
 
     def _sampled(self, node: exp.Expr) -> Scalar:
         """TABLESAMPLE method (percentage) [REPEATABLE (seed)]; rows are chosen one by one by either method."""
         method = str(node.args.get("method") or "").upper()
-        if method not in ("BERNOULLI", "SYSTEM") or node.args.get("percent") is None:
+        if method not in ("BERNOULLI", "SYSTEM"):
             raise fault.unsupported(f"TABLESAMPLE {method}".strip(), position_of(node), "use BERNOULLI or SYSTEM")
         block = Block(self._environment, self._tables, Scope(NOTHING, self._parent), "TABLESAMPLE")
-        given = [part for part in (node.args["percent"], node.args.get("seed")) if part is not None]
-        return type_resolution.call("sampled", [block.bind(part) for part in given], position_of(node))
+        given = [_sample_number(node.args["percent"], block, "2202H", "TABLESAMPLE")]
+        if node.args.get("seed") is not None:
+            given.append(_sample_number(node.args["seed"], block, "2202G", "TABLESAMPLE REPEATABLE"))
+        return type_resolution.call("sampled", given, position_of(node))
 
     def _common(self, name: str, table: CommonTable, node: exp.Table) -> FromItem:
         fields = tuple(self._environment.field(field.type) for field in table.relation.fields)
@@ -176,6 +183,10 @@ class FromBinder:
         """The rows of a function, whose arguments may name what stands before it."""
         block = Block(self._environment, self._tables, Scope(lateral, self._parent), "functions in FROM")
         call = _function_call(node)
+        if isinstance(call, exp.Window | exp.Filter | exp.WithinGroup):
+            raise fault.invalid(
+                fault.SYNTAX_ERROR, "a function in FROM has no OVER, FILTER or WITHIN GROUP", position_of(call)
+            )
         if isinstance(call, exp.Anonymous) and str(call.this).lower() in RECORD_FUNCTIONS:
             return self._records(node, call, block)
         arrays, names = self._arrays(call, block)
@@ -184,6 +195,8 @@ class FromBinder:
         fields = tuple(self._environment.field(array.type.element or TEXT) for array in arrays)
         counter = (self._environment.field(INT8),) if ordinality else ()
         alias = _alias(node)
+        if alias is not None and _defines_columns(alias) and any(field.type.name == "record" for field in fields):
+            raise fault.unsupported("a column definition list for this function", position_of(node))
         default = str(call.this).lower() if isinstance(call, exp.Anonymous) else "unnest"
         if alias is not None and alias.this is not None and len(arrays) == 1 and names == [default]:
             names = [fold(alias.this)]
@@ -239,6 +252,16 @@ class FromBinder:
         ]
 
 
+def _sample_number(node: exp.Expr, block: Block, state: str, clause: str) -> Scalar:
+    """A parameter of TABLESAMPLE. Raises 42804 for another type, `state` for NULL, 0A000 for what is no constant."""
+    value = block.bind_typed(node, FLOAT8, clause)
+    if not isinstance(value, Constant):
+        raise fault.unsupported(f"{clause} with what is no constant", position_of(node))
+    if value.value is None:
+        raise fault.invalid(state, f"{clause} parameter cannot be null", position_of(node))
+    return value
+
+
 def _split_items(first: exp.Expr, joins: Sequence[exp.Expr]) -> Iterator[tuple[exp.Expr, list[exp.Expr]]]:
     """The items between the commas of FROM, each with its joins: JOIN binds tighter than the comma."""
     item, own = first, []
@@ -275,6 +298,9 @@ def _item_named(
 def _rename_columns(columns: tuple[Visible, ...], alias: exp.Expr, table: str) -> tuple[Visible, ...]:
     """The columns with the names that an alias lists, those that it leaves out under their own."""
     column_names = [fold(column) for column in alias.args.get("columns") or []]
+    if _defines_columns(alias):
+        message = 'a column definition list is only allowed for functions returning "record"'
+        raise fault.invalid(fault.SYNTAX_ERROR, message, position_of(alias))
     if len(column_names) > len(columns):
         message = f'table "{table}" has {len(columns)} columns available but {len(column_names)} columns specified'
         raise fault.invalid(fault.INVALID_COLUMN_REFERENCE, message, position_of(alias))
@@ -282,6 +308,11 @@ def _rename_columns(columns: tuple[Visible, ...], alias: exp.Expr, table: str) -
         tuple(replace(column, name=name) for column, name in zip(columns, column_names, strict=False))
         + columns[len(column_names) :]
     )
+
+
+def _defines_columns(alias: exp.Expr) -> bool:
+    """Whether an alias has the types of the columns too."""
+    return any(isinstance(column, exp.ColumnDef) for column in alias.args.get("columns") or [])
 
 
 def _function_call(node: exp.Expr) -> exp.Expr:

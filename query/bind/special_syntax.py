@@ -94,7 +94,7 @@ def collate(node: exp.Expr, block: Block) -> Scalar:
     if name not in _COLLATIONS:
         raise fault.unsupported(f'collation "{name}"', position_of(node), 'text is ordered as by COLLATE "C"')
     value = block.bind(node.this)
-    if value.type.name not in ("text", "unknown"):
+    if leaf(value.type).name not in ("text", "unknown"):
         message = f"collations are not supported by type {value.type.sql_name}"
         raise fault.invalid(fault.DATATYPE_MISMATCH, message, position_of(node))
     return value

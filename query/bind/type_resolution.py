@@ -292,6 +292,8 @@ def _missing(name: str, types: Sequence[PgType], position: int | None) -> WeirEr
     shown, operator = _signature(name, types), is_operator(name)
     if name == "extract":
         shown = f"pg_catalog.extract(unknown, {types[1].sql_name})"
+    if operator and [pg_type.name for pg_type in types[:2]] == ["record", "record"]:
+        raise fault.unsupported(f"operator {shown}", position)
     message = f"operator does not exist: {shown}" if operator else f"function {shown} does not exist"
     place = advice.TIME_ARGUMENTS.get(name)
     if place is not None and place < len(types) and types[place].name == "text":

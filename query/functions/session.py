@@ -1,6 +1,7 @@
 """Random numbers and the clock: functions whose value differs between calls."""
 
 import random
+import struct
 import time
 import uuid
 from collections.abc import Iterator
@@ -48,15 +49,20 @@ def seeded(context: CallContext, seed: object) -> pl.Expr:
     return pl.lit("")
 
 
-@define("sampled(float8!) -> bool; sampled(float8!, int8!) -> bool", "TABLESAMPLE.", family=_FAMILY, volatile=True)
+@define("sampled(float8!) -> bool; sampled(float8!, float8!) -> bool", "TABLESAMPLE.", family=_FAMILY, volatile=True)
 def sampled(context: CallContext, percentage: object, seed: object = None) -> pl.Expr:
     """True for about so many of 100 rows; for the same ones again with the same seed."""
     if not isinstance(percentage, int | float) or not 0 <= percentage <= _ALL:
         message = "sample percentage must be between 0 and 100"
         raise fault.invalid("2202H", message, context.position)
-    chosen = random.getrandbits(64) if not isinstance(seed, int) else seed % 2**64
+    chosen = _bits(seed) if isinstance(seed, int | float) else random.getrandbits(64)
     place = pl.int_range(pl.len(), dtype=pl.Int64).hash(chosen) % _BUCKETS
     return place < round(percentage / _ALL * _BUCKETS)
+
+
+def _bits(seed: float) -> int:
+    """A seed of 64 bits; of a fraction, infinity or NaN the bits of the float."""
+    return int(seed) % 2**64 if float(seed).is_integer() else int.from_bytes(struct.pack("<d", seed), "little")
 
 
 @define(

@@ -11,6 +11,7 @@ from query.expr.row_errors import declare_row_error, fail_where
 from query.lower.filters import filter_rows
 from query.lower.scalars import with_values
 from query.lower.statements import Statements
+from query.plan.row_order import is_ordered
 from query.plan.traverse import columns, conjuncts
 from query.plan.tree import Aggregate, Call, Field, Join, LookupJoin, Project, Relation, Scalar
 
@@ -188,7 +189,7 @@ def lookup(relation: LookupJoin, left: pl.LazyFrame, right: pl.LazyFrame, statem
         how="left" if relation.kind == "left" else "inner",
         nulls_equal=True,
         coalesce=False,
-        maintain_order="left",
+        maintain_order="left_right" if is_ordered(relation.right) else "left",
     )
     return _select_fields(joined, relation.fields)
 

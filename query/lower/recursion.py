@@ -1,14 +1,16 @@
 """WITH RECURSIVE, round by round, bounded in rounds and rows."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import polars as pl
 
 from query.expr.row_errors import row_fault
 from query.fault import PROGRAM_LIMIT
 from query.limits import MAX_RECURSION_ROUNDS, MAX_RECURSION_ROWS
+from query.lower.constant_folding import is_volatile
 from query.lower.grouping_keys import groups_of
-from query.plan.tree import Recursive
+from query.plan.tree import CteRef, Limit, Project, Recursive, Relation
 
 Step = Callable[[pl.LazyFrame], pl.LazyFrame]
 
@@ -21,6 +23,26 @@ def _new(rows: pl.DataFrame, before: list[pl.DataFrame], relation: Recursive) ->
     return unique.filter(pl.col("n") >= height_before).select(rows.columns).collect()
 
 
+def ended_by_limit(limit: Limit) -> Limit:
+    """LIMIT over a recursion, which goes on until there are as many rows: PostgreSQL makes none that nobody reads."""
+    if limit.count is None or limit.ties:
+        return limit
+    source = _with_first(limit.input, limit.offset + limit.count)
+    return limit if source is None else replace(limit, input=source)
+
+
+def _with_first(relation: Relation, first: int) -> Relation | None:
+    """The rows of a recursion, if they are in their order, made no further than to the `first`; None: they are not."""
+    match relation:
+        case CteRef() | Project():
+            source = _with_first(relation.input, first)
+            return None if source is None else replace(relation, input=source)
+        # Every other reader of the recursion has to see the same rows, and computes them anew.
+        case Recursive() if not is_volatile(relation):
+            return replace(relation, first=first)
+    return None
+
+
 def recursive(base: pl.LazyFrame, step: Step, relation: Recursive) -> pl.LazyFrame:
     """The base's rows and those of every round. Runs when the result is collected."""
     schema = {field.id: field.type.polars for field in relation.fields}
@@ -30,6 +52,8 @@ def recursive(base: pl.LazyFrame, step: Step, relation: Recursive) -> pl.LazyFra
         results = [work]
         total = work.height
         for _ in range(MAX_RECURSION_ROUNDS):
+            if relation.first is not None and total >= relation.first:
+                return pl.concat(results)
             work = step(work.lazy()).collect().cast(schema)  # type: ignore[arg-type]
             if not relation.all:
                 work = _new(work, results, relation)

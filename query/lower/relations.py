@@ -12,7 +12,7 @@ from query.lower.aggregates import aggregate
 from query.lower.filters import filter_rows
 from query.lower.grouping_keys import distinct, first_rows, matched_sets
 from query.lower.joins import join, lookup
-from query.lower.recursion import recursive
+from query.lower.recursion import ended_by_limit, recursive
 from query.lower.scalars import expression, sort_value, with_values
 from query.lower.statements import Statements, quote, quote_all
 from query.lower.top_n_filter import is_stored, top_n_filter
@@ -200,6 +200,7 @@ class Lowering:
         return self.statements.run(f"SELECT {_columns(fields)} FROM {name} ORDER BY {', '.join(terms)}{tail}")
 
     def limit(self, relation: Limit) -> pl.LazyFrame:
+        relation = ended_by_limit(relation)
         if relation.ties:
             return self._with_ties(relation)
         tail = "" if relation.count is None else f" LIMIT {relation.count}"

@@ -6,6 +6,8 @@ import re
 from typing import Final
 
 _WIDTHS: Final = {4: 4, 6: 16}
+_QUAD: Final = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
+"""An address of IPv4, whose numbers may have zeros before them."""
 _PARTIAL: Final = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,3})(?:/(\d{1,3}))?")
 _CLASSES: Final = ((240, 32), (224, 8), (192, 24), (128, 16), (0, 8))
 """The mask of an address without one, by its first byte."""
@@ -59,6 +61,8 @@ def read_inet(text: str) -> bytes:
     address, _, mask = text.partition("/")
     if "%" in text:
         raise _bad(text, "inet")
+    if _QUAD.fullmatch(address):
+        address = ".".join(part.lstrip("0") or "0" for part in address.split("."))
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError as error:

@@ -316,12 +316,14 @@ class Unnest(Relation):
 
 @dataclass(frozen=True, slots=True)
 class Recursive(Relation):
-    """WITH RECURSIVE: `base`, then `step` over the rows that the previous round added, until none come."""
+    """WITH RECURSIVE: `base`, then `step` over the rows that the previous round added, until none come, or there are as
+    many as the `first` that are read."""
 
     base: Relation
     step: Relation
     table: str
     all: bool
+    first: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ ALLOWED: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.Variadic: _UNARY,
     exp.Overlaps: _BINARY,
     exp.ColumnDef: frozenset({"this", "kind"}),
-    exp.TableSample: frozenset({"method", "percent", "size", "seed"}),
+    exp.TableSample: frozenset({"method", "percent", "seed"}),
     exp.CurrentTimestamp: _NOTHING,
     exp.CurrentTime: _NOTHING,
     exp.Localtime: _NOTHING,

@@ -13,6 +13,7 @@ from sqlglot.generators.postgres import PostgresGenerator
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from query.fault import invalid
 from query.limits import MAX_REREAD, REREAD_ANYWAY, too_complex
 from query.syntax.json_queries import JSON_QUERIES, JsonQuery, parse_json_query
 from query.syntax.positions import BRACKETED, DEFINITION, OPERATOR, START, Placing, mark_position
@@ -33,6 +34,11 @@ _BY_OPERATOR = (
     "UNARY_PARSERS",
 )
 """Tables of sqlglot's parser by the token of an operator."""
+
+_GROUPINGS: dict[TokenType, type[exp.Cube | exp.Rollup]] = {
+    TokenType.CUBE: exp.Cube,
+    TokenType.ROLLUP: exp.Rollup,
+}
 
 NORMAL_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
@@ -235,6 +241,33 @@ class WeirParser(PostgresParser):
         if isinstance(join, exp.Join) and join.args.get("using") and self._match(TokenType.ALIAS):
             join.set("alias", self._parse_id_var())
         return join
+
+    def _parse_cube_or_rollup(self, with_prefix: bool = False) -> Any:
+        """`ROLLUP (a < b, c)`, `CUBE (a)`: sqlglot stops at comparisons, and takes empty lists."""
+        if with_prefix or not self._match_set(_GROUPINGS):
+            return None
+        kind = _GROUPINGS[self._prev.token_type]
+        items = self._parse_wrapped_csv(self._parse_disjunction)
+        if not items or any(isinstance(item, exp.Tuple) and not item.expressions for item in items):
+            self.raise_error("expected an expression", self._prev)
+        return self.expression(kind(expressions=items))
+
+    def _parse_grouping_set(self) -> Any:
+        return self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
+
+    def _parse_table_sample(self, as_modifier: bool = False) -> Any:
+        """`TABLESAMPLE method (share) [REPEATABLE (seed)]`, both any expression."""
+        if not self._match(TokenType.TABLE_SAMPLE):
+            return None
+        method = self._parse_var(upper=True)
+        shares = self._parse_wrapped_csv(self._parse_disjunction)
+        repeated = bool(self._match_texts(("REPEATABLE",)))
+        seed = self._parse_wrapped(self._parse_disjunction) if repeated else None
+        if not shares or (repeated and seed is None):
+            self.raise_error("expected an expression", self._prev)
+        if len(shares) != 1:
+            raise invalid("2202H", "TABLESAMPLE requires 1 argument", self._prev.start + 1)
+        return self.expression(exp.TableSample(method=method, percent=shares[0], seed=seed))
 
     def _parse_case(self) -> Any:
         start = self._prev.start

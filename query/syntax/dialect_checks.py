@@ -6,6 +6,7 @@ sqlglot reads many dialects at once. What it would take from another one is an e
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -17,9 +18,15 @@ from query.fault import AMBIGUOUS_FUNCTION, SYNTAX_ERROR, UNDEFINED_FUNCTION, UN
 _STARTS: Final = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN)
 _OPERATORS: Final = ("==", "<=>", "!")
 # Of every kind, E'!' among them.
-_QUOTED: Final = (TokenType.IDENTIFIER, *(kind for kind in TokenType if kind.name.endswith("STRING")))
+_AFTER_GROUP_BY: Final = (TokenType.GROUP_BY, TokenType.ALL, TokenType.DISTINCT)
+_TEXTS: Final = tuple(kind for kind in TokenType if kind.name.endswith("STRING"))
+_QUOTED: Final = (TokenType.IDENTIFIER, *_TEXTS)
+_LINE_COMMENT: Final = re.compile(r"--[^\r\n]*")
 _WORDS: Final = ("RLIKE", "REGEXP", "GLOB", "DIV", "QUALIFY", "PREWHERE", "SEMI", "ANTI", "ASOF", "PIVOT", "UNPIVOT")
-_AFTER_COMMA: Final = (TokenType.COMMA, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.FROM, TokenType.WHERE)
+_AFTER_COMMA: Final = (
+    *(TokenType.COMMA, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.FROM, TokenType.WHERE),
+    *(TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY),
+)
 _BEFORE_SUBSCRIPT: Final = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.IDENTIFIER, TokenType.VAR)
 _NO_BRACKETS: Final = (TokenType.CURRENT_DATE, TokenType.CURRENT_TIMESTAMP, TokenType.CURRENT_TIME)
 _DOUBLED: Final = (TokenType.STAR, TokenType.SLASH)
@@ -93,6 +100,18 @@ def check_strictness(tokens: Sequence[Token]) -> None:
         elif token.token_type == TokenType.ALIAS and open_brackets and open_brackets[-1].word.endswith("CAST"):
             _check_type(after, lenient=open_brackets[-1].word == "TRY_CAST")
     _check_joins(tokens)
+
+
+def check_continuations(tokens: Sequence[Token], sql: str) -> None:
+    """Raises 42601 for a text behind another without a line feed between, or with a comment in /* */ there."""
+    for before, token in pairwise(tokens):
+        if token.token_type != TokenType.STRING or before.token_type not in _TEXTS:
+            continue
+        between = _LINE_COMMENT.sub("", sql[before.end + 1 : token.start])
+        if "/*" in between or not ("\n" in between or "\r" in between) or before.token_type == TokenType.HEREDOC_STRING:
+            raise _near(token)
+        if before.token_type != TokenType.STRING:
+            raise unsupported("a text with a prefix that goes on in the next line", token.start + 1)
 
 
 def _no_query(token: Token) -> WeirError:
@@ -172,8 +191,6 @@ def _check_words(token: Token, before: Token | None, after: Token | None) -> Non
 
 
 def _check_pair(before: Token, token: Token, after: Token | None) -> None:
-    if before.token_type == token.token_type == TokenType.STRING and before.line == token.line:
-        raise _near(token)
     if before.token_type == TokenType.RLIKE and token.token_type == TokenType.EQ and token.start == before.end + 1:
         untyped = after is not None and after.token_type == TokenType.STRING
         state, problem = (AMBIGUOUS_FUNCTION, "is not unique") if untyped else (UNDEFINED_FUNCTION, "does not exist")
@@ -181,6 +198,17 @@ def _check_pair(before: Token, token: Token, after: Token | None) -> None:
     is_name = after is not None and after.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
     if before.token_type == TokenType.R_PAREN and token.text.upper() == "CYCLE" and is_name:
         raise unsupported("CYCLE", token.start + 1, "keep the path in an array and test it with <> ALL")
+    if (before.token_type, token.token_type) == (TokenType.AND, TokenType.R_PAREN):
+        raise _near(token)
+    if (
+        before.token_type == TokenType.R_PAREN
+        and token.text.upper() == "SEARCH"
+        and _is_word(after, "DEPTH", "BREADTH")
+    ):
+        raise unsupported("SEARCH", token.start + 1, "keep the path in an array and sort by it")
+    sets_follow = before.token_type in (TokenType.COMMA, TokenType.L_PAREN, *_AFTER_GROUP_BY)
+    if token.token_type == TokenType.GROUPING_SETS and not sets_follow:
+        raise _near(token)
     directions = (TokenType.ASC, TokenType.DESC)
     if before.token_type in directions and token.token_type in directions:
         raise _near(token)
@@ -203,6 +231,10 @@ def _check_pair(before: Token, token: Token, after: Token | None) -> None:
         raise invalid(UNDEFINED_FUNCTION, f"operator does not exist: {symbol}", before.start + 1)
     if before.token_type == TokenType.LIMIT and after is not None and after.token_type == TokenType.COMMA:
         raise invalid(SYNTAX_ERROR, "LIMIT #,# syntax is not supported", before.start + 1, "use LIMIT and OFFSET")
+
+
+def _is_word(token: Token | None, *words: str) -> bool:
+    return token is not None and token.token_type != TokenType.IDENTIFIER and token.text.upper() in words
 
 
 def _check_call(token: Token, before: Token | None, closed: _Bracket | None) -> None:

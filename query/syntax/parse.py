@@ -22,7 +22,7 @@ from query.pg.placeholder import Placeholder
 from query.syntax.allowlist import check_tree
 from query.syntax.comments import without_comments
 from query.syntax.dialect import WeirPostgres
-from query.syntax.dialect_checks import check_strictness
+from query.syntax.dialect_checks import check_continuations, check_strictness
 from query.syntax.identifiers import fold, is_of_public, qualified_name, unqualify_columns
 from query.syntax.parameters import placeholders, substitute
 from query.syntax.placeholder_tokens import tokenize
@@ -83,7 +83,7 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> Statement:
     explain = _EXPLAIN.match(text)
     text = " " * explain.end() + text[explain.end() :] if explain else text
     try:
-        tree = substitute(_tree(text), parameters)
+        tree = substitute(_tree(text, sql), parameters)
         unqualify_columns(tree)
         check_tree(tree)
         datasets = tuple(dict.fromkeys(_datasets(tree, frozenset())))
@@ -95,12 +95,14 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> Statement:
     return Statement(sql, tree, datasets, explain is not None, tuple(parameters), catalog, found)
 
 
-def _tree(sql: str) -> exp.Expr:
+def _tree(sql: str, written: str) -> exp.Expr:
+    """The tree of a statement, which was `written` with comments."""
     dialect = WeirPostgres()
     try:
         tokens = rewrite_tokens(tokenize(dialect, sql), sql)
         _check_tokens(tokens)
         check_strictness(tokens)
+        check_continuations(tokens, written)
         statements = [
             each for each in dialect.parser().parse(tokens, sql) if not isinstance(each, exp.Semicolon | None)
         ]

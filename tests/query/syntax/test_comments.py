@@ -13,8 +13,8 @@ from query.syntax.comments import without_comments
 from query.syntax.dialect import WeirPostgres
 from query.syntax.parse import parse
 
-# A text may go on after a line end, but not after a blank.
-JOINED: Final = re.compile(r"'\s*'")
+# A text may go on after a line end, but not after a blank or a comment in /* */.
+JOINED: Final = re.compile(r"'(?:\s|--[^\n]*|/\*.*?\*/)*'")
 LEXEME: Final = re.compile(
     r"""(?:[eE]'(?:[^'\\]|\\.|'')*'|(?:[bBxXnN]|[uU]&)?'(?:[^']|'')*'|(\$\w*\$).*?\1|"(?:[^"]|"")*"
     |--[^\n]*\n?|/\*.*?\*/|[\w$.\x80-\uffff]+|\s+|[-+*/<>=~!@\#%^&|`?:]+|.)""",
