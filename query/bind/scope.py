@@ -28,8 +28,8 @@ class Visible:
 @dataclass(frozen=True, slots=True)
 class Source:
     """A table of the FROM clause under its alias. `scalar`: a function with one column, which its alias names too;
-    `nullable`: an outer join adds rows without any of this table's, where `presence` is NULL if it is there.
-    `own_names` are those that a dataset has for its columns, which its whole row keeps whatever the alias calls them."""
+    `nullable`: an outer join adds rows without any of this table's, where `presence` is NULL if it is there. A whole
+    row keeps `own_names`, those that a dataset has for its columns, whatever the alias calls them."""
 
     alias: str
     columns: tuple[Visible, ...]
