@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.block import Block
+from query.bind.dimensions import require_few_dimensions
 from query.bind.operators import shown_field
 from query.bind.type_names import interval_fields
 from query.bind.type_resolution import call, coerce
@@ -188,12 +189,14 @@ def bracket(node: exp.Expr, block: Block) -> Scalar:
     value = block.bind(inner)
     if any(isinstance(subscript, exp.Slice) for subscript in subscripts):
         _require_array(value, node)
+        require_few_dimensions(len(subscripts), position_of(node))
         return _slice(value, [_bounds(subscript, block) for subscript in subscripts], position_of(node))
     if value.type.name == "jsonb":
         for subscript in subscripts:
             value = call("jsonb subscript", [value, _json_subscript(subscript, block)], position_of(node))
         return value
     _require_array(value, node)
+    require_few_dimensions(len(subscripts), position_of(node))
     return _element(value, [_subscript(subscript, block) for subscript in subscripts], position_of(node))
 
 
