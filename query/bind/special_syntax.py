@@ -318,4 +318,15 @@ def type_of(node: exp.Expr, block: Block) -> Scalar:
     """pg_typeof: known when the statement is compiled."""
     if len(node.expressions) != 1:
         raise fault.invalid(fault.UNDEFINED_FUNCTION, "pg_typeof takes one argument", position_of(node))
-    return Constant(TEXT, block.bind(node.expressions[0]).type.sql_name)
+    argument = node.expressions[0]
+    name = block.bind(argument).type.sql_name
+    if leaf(block.bind(argument).type) != TEXT or not any(map(_is_varchar, node.root().find_all(exp.DataType))):
+        return Constant(TEXT, name)
+    if not isinstance(argument, exp.Cast):
+        raise fault.unsupported("pg_typeof of a text beside a cast to varchar", position_of(node))
+    is_varchar = any(map(_is_varchar, argument.to.find_all(exp.DataType)))
+    return Constant(TEXT, name.replace("text", "character varying") if is_varchar else name)
+
+
+def _is_varchar(name: exp.DataType) -> bool:
+    return bool(name.this == exp.DType.VARCHAR)
