@@ -6,7 +6,7 @@ from query import fault
 from query.expr.call_context import CallContext
 from query.functions.registry import define
 from query.pg.bad_values import BadLiteral
-from query.pg.json_text import parse_json, raw_members
+from query.pg.json_text import members_within, parse_json
 from query.pg.types import PgType, array_of
 
 _FAMILY = "JSON"
@@ -14,7 +14,7 @@ _FAMILY = "JSON"
 
 def _objects(text: str) -> list[str]:
     """The elements of an array of objects, as they are written."""
-    kind, members = raw_members(text)
+    kind, members = members_within(text)
     if kind != "array":
         raise BadLiteral(fault.INVALID_PARAMETER, f"cannot make rows of a JSON {kind}")
     for _, item in members:

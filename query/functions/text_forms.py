@@ -9,7 +9,7 @@ import polars as pl
 from query import fault
 from query.expr.call_context import CallContext
 from query.functions.registry import define
-from query.pg.json_text import BadJson, parse_json
+from query.pg.json_text import BadJson, parse_binary, parse_json
 
 _FAMILY = "Text"
 _SIZES: Final = ("bytes", "kB", "MB", "GB", "TB", "PB")
@@ -41,7 +41,7 @@ def _form(context: CallContext, form: object) -> _Form:
 def is_json(context: CallContext, value: pl.Expr, json_type: object, unique: object) -> pl.Expr:
     def holds(text: str) -> bool:
         try:
-            parsed = parse_json(text)
+            parsed = parse_binary(text) if unique else parse_json(text)
             if unique:
                 json.loads(text, object_pairs_hook=_once)
         except (BadJson, _TwiceError):
