@@ -14,7 +14,9 @@ from query.pg.date_parts import BadMoment, MomentOutOfRange, UnsupportedMoment, 
 from query.pg.full_text.notation import BadSearch, as_written
 from query.pg.full_text.query_tree import output as search_text
 from query.pg.intervals import BadInterval, IntervalOutOfRange, parse_interval
-from query.pg.json_path import BadPath, UnsupportedPath, parse_path
+from query.pg.json_path import parse_path
+from query.pg.json_path_output import path_text
+from query.pg.json_path_tokens import BadPath, UnsupportedPath
 from query.pg.json_text import BadJson, NoCharacter, normalise, parse_json
 from query.pg.network import BadAddress, read_cidr, read_inet
 from query.pg.time_zones import UnknownZone, UnsupportedZone, Zone, zone_named
@@ -236,12 +238,11 @@ def _read_address(text: str, target: PgType) -> bytes:
 
 def _read_path(text: str) -> str:
     try:
-        parse_path(text)
+        return path_text(parse_path(text))
     except BadPath as error:
-        raise BadLiteral(fault.SYNTAX_ERROR, str(error)) from error
+        raise BadLiteral(error.sqlstate, str(error)) from error
     except UnsupportedPath as error:
         raise UnsupportedLiteral(str(error)) from error
-    return text
 
 
 _UUID: Final = re.compile(r"[0-9a-fA-F]{4}(?:-?[0-9a-fA-F]{4}){7}")
