@@ -147,7 +147,9 @@ def date_part(node: exp.Expr, block: Block) -> Scalar:
 
 @syntax(exp.StrPosition, form="POSITION(part IN a)", summary="Where the part starts, from 1; 0 if nowhere.")
 def position(node: exp.Expr, block: Block) -> Scalar:
-    return call("strpos", [block.bind(node.this), block.bind(node.args["substr"])], position_of(node))
+    operands = [block.bind(node.this), block.bind(node.args["substr"])]
+    is_binary = any(operand.type.name == "bytea" for operand in operands)
+    return call("position of bytes" if is_binary else "strpos", operands, position_of(node))
 
 
 @syntax(exp.Substring, form="SUBSTRING(a FROM start FOR length)", summary="A part of a text.")

@@ -82,7 +82,7 @@ def read(text: str, target: PgType, zone: str = "") -> object:
     if target.name in ("json", "jsonb"):
         return _read_json(text, target)
     if target.name == "bytea":
-        return _read_bytes(text, target)
+        return _read_bytes(text)
     if target.name in ("inet", "cidr"):
         return _read_address(text, target)
     if target.name == "uuid":
@@ -257,13 +257,21 @@ def _read_uuid(text: str, target: PgType) -> str:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
-def _read_bytes(text: str, target: PgType) -> bytes:
-    if text.startswith("\\x"):
-        try:
-            return bytes.fromhex(text[2:])
-        except ValueError as error:
-            raise _bad(text, target) from error
-    return read_escaped_bytes(text)
+def _read_bytes(text: str) -> bytes:
+    return _read_hexadecimal(text[2:]) if text.startswith("\\x") else read_escaped_bytes(text)
+
+
+_HEXADECIMAL: Final = re.compile(r"[ \t\n\r]*([0-9a-fA-F])([0-9a-fA-F])")
+
+
+def _read_hexadecimal(text: str) -> bytes:
+    """Pairs of digits, with blanks between pairs. Raises 22023 (hex_decode)."""
+    rest = _HEXADECIMAL.sub("", text).lstrip(" \t\n\r")
+    if not rest:
+        return bytes.fromhex(text)
+    wrong = re.search(r"[^0-9a-fA-F]", rest)
+    reason = f'digit: "{wrong[0]}"' if wrong else "data: odd number of digits"
+    raise BadLiteral(fault.INVALID_PARAMETER, f"invalid hexadecimal {reason}")
 
 
 _ESCAPED: Final = re.compile(rb"\\(?:([0-3][0-7]{2})|(\\)|())")
