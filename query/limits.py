@@ -40,9 +40,6 @@ MAX_RECURSION_ROWS: Final = 1_000_000
 MAX_GROUPING_SETS: Final = 64
 """Each set is an aggregation of its own. CUBE of six columns is 64."""
 
-MAX_PATTERN_CHARACTERS: Final = 2_000
-"""Length of a regular expression. Compiled automata grow faster than their text."""
-
 MAX_TREE_DEPTH: Final = 1_000
 """Levels of the parsed tree."""
 

@@ -476,4 +476,5 @@ export const FUNCTIONS = [
   ["variance", "variance(numeric)", "numeric", "Spread of the values around their mean."],
   ["width_bucket", "width_bucket(anyelement, anyarray)", "int4", "Number of the bucket between the thresholds of a sorted array; 0 below the first."],
   ["width_bucket", "width_bucket(float8, float8, float8, int4)", "int4", "Number of the bucket among equally wide ones; 0 below, count + 1 beyond."],
+  ["width_bucket", "width_bucket(numeric, numeric, numeric, int4)", "int4", "Number of the bucket among equally wide ones; 0 below, count + 1 beyond."],
 ];

@@ -5,11 +5,11 @@ from sqlglot import exp
 from query import fault
 from query.bind.arguments import arguments
 from query.bind.block import Block
-from query.bind.dimensions import is_nested, items_of
+from query.bind.dimensions import constant_of_arrays, is_nested, items_of, require_few_dimensions
 from query.bind.outputs import bind_list
 from query.bind.type_resolution import call, coerce, common, read_numeric_literals
 from query.functions.registry import syntax
-from query.pg.types import INT4, PgType, array_of
+from query.pg.types import INT4, PgType, array_of, dimensions
 from query.plan.tree import ArrayOf, Constant, RowOf, Scalar
 from query.syntax.positions import position_of
 
@@ -25,7 +25,10 @@ def bind_array(node: exp.Expr, block: Block) -> Scalar:
     element = common(
         [item.type for item in items], "ARRAY", position_of(node), list(map(position_of, node.expressions))
     )
-    return ArrayOf(array_of(element), tuple(coerce(item, element) for item in items))
+    require_few_dimensions(dimensions(element) + 1, position_of(node))
+    return constant_of_arrays(
+        ArrayOf(array_of(element), tuple(block.environment.fold(coerce(item, element)) for item in items))
+    )
 
 
 @syntax("array_fill")
@@ -35,7 +38,9 @@ def bind_array_fill(node: exp.Expr, block: Block) -> Scalar:
     bounds = [coerce(each, array_of(INT4), position) if each.type.name == "unknown" else each for each in bounds]
     sizes = items_of(bounds[0]) if bounds and not is_nested(bounds[0]) else None
     lows = items_of(bounds[1]) if len(bounds) > 1 else None
-    if any(map(is_nested, bounds)) or (sizes and lows and len(sizes) != len(lows)):
+    if sizes:
+        require_few_dimensions(len(sizes), position)
+    if any(map(is_nested, bounds)) or (sizes and lows is not None and len(sizes) != len(lows)):
         raise fault.invalid("2202E", "wrong number of array subscripts", position)
     if lows and all(isinstance(low, Constant) and low.value == 1 for low in lows):
         bounds.pop()

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from query import fault
+from query.pg.array_input import MOST_DIMENSIONS
 from query.pg.types import array_of, dimensions, leaf
 from query.plan.tree import ArrayOf, Call, Constant, Scalar
 
@@ -45,6 +46,13 @@ def require_one_dimension(name: str, value: Scalar, position: int | None) -> Non
         raise fault.unsupported(f"{name} of an array of several dimensions", position)
 
 
+def require_few_dimensions(count: int, position: int | None) -> None:
+    """Refuses an array, or subscripts, of more dimensions than PostgreSQL has."""
+    if count > MOST_DIMENSIONS:
+        message = f"number of array dimensions ({count}) exceeds the maximum allowed ({MOST_DIMENSIONS})"
+        raise fault.invalid(fault.PROGRAM_LIMIT, message, position)
+
+
 def _joinable(left: Scalar, right: Scalar, position: int | None) -> tuple[Scalar, Scalar]:
     """Both sides with as many dimensions: an array joins the arrays that another one consists of (array_cat)."""
     more = dimensions(left.type) - dimensions(right.type)
@@ -70,3 +78,36 @@ def items_of(value: Scalar) -> list[Scalar] | None:
     if len({None if each is None else len(each) for each in found}) > 1:
         return None
     return None if None in found else [item for each in found for item in each or ()]
+
+
+def constant_of_arrays(array: ArrayOf) -> Scalar:
+    """The constant that an array of constant arrays is. Other arrays, and sizes that differ, stay as they are.
+
+    Functions of constants are computed when a statement is bound: written out, each would mention the array anew.
+    """
+    values = [_constant_items(item) for item in array.items]
+    if not is_nested(array) or leaf(array.type).unit == "ns" or _UNKNOWN in values:
+        return array
+    shapes = {_shape(value, dimensions(array.type) - 1) for value in values}
+    if len(shapes) > 1:
+        return array
+    return Constant(array.type, () if shapes <= {()} else tuple(values))
+
+
+_UNKNOWN: Final = object()
+
+
+def _constant_items(value: Scalar) -> object:
+    """The value of a constant, or of an array of constants."""
+    if isinstance(value, Constant):
+        return value.value
+    if not isinstance(value, ArrayOf) or not all(isinstance(item, Constant) for item in value.items):
+        return _UNKNOWN
+    return tuple(item.value for item in value.items if isinstance(item, Constant))
+
+
+def _shape(value: object, count: int) -> tuple[int, ...]:
+    """The sizes of an array's so many dimensions; none of an empty one, and of NULL."""
+    if not isinstance(value, tuple) or not value or count == 0:
+        return ()
+    return (len(value), *_shape(value[0], count - 1))

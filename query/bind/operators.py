@@ -246,8 +246,6 @@ def cast(value: Scalar, type_name: TypeName, position: int | None, lenient: bool
         target = nested(leaf(target), dimensions(value.type))
     if type_name.fields and value.type.name == "text":
         raise fault.unsupported(f"a cast of text to interval {type_name.fields.lower()}", position, "cast to interval")
-    if value.type.name in INTEGERS and target.name == "bytea":
-        raise fault.unsupported("a cast of an integer to bytea", position)
     if not castable(value.type, target):
         if target.name in ("text", "bpchar"):
             # PostgreSQL writes the text of every type.
@@ -308,7 +306,10 @@ def castable(source: PgType, target: PgType) -> bool:
 
 
 _CASTS: Final[dict[str, tuple[str, ...]]] = {
-    "int4": ("bool",),
+    "int2": ("bytea",),
+    "int4": ("bool", "bytea"),
+    "int8": ("bytea",),
+    "bytea": INTEGERS,
     "bool": ("int4",),
     "date": ("timestamp", "timestamptz"),
     "timestamp": ("date", "time", "timestamptz"),

@@ -102,15 +102,31 @@ def bind_escape(node: exp.Expr, block: Block) -> Scalar:
     escape = block.bind(node.args["expression"])
     if not isinstance(escape, Constant) or escape.value is None:
         raise fault.unsupported("an ESCAPE that is not a constant", operator_of(node))
-    if len(str(escape.value)) > 1:
+    sign = escape.value.decode("latin-1") if isinstance(escape.value, bytes) else str(escape.value)
+    if len(sign) > 1:
         raise fault.invalid(fault.INVALID_ESCAPE, "invalid escape string", operator_of(node), "use one character")
     inner = node.this
     negated = isinstance(inner, exp.Not)
     inner = inner.this if negated else inner
     if not isinstance(inner, exp.Like | exp.ILike | exp.SimilarTo):
         raise fault.unsupported("ESCAPE here", operator_of(node))
-    result = _finish(inner, _match_pattern(inner, block, Constant(TEXT, str(escape.value))))
+    _check_escape(inner, escape.type, block)
+    result = _finish(inner, _match_pattern(inner, block, Constant(TEXT, sign)))
     return Not(BOOL, result) if negated else result
+
+
+def _check_escape(node: exp.Expr, escape: PgType, block: Block) -> None:
+    """Raises 42883 for an escape character of bytes beside a text, or the reverse."""
+    if escape.name == "unknown":
+        return
+    value = block.bind(node.this).type.name
+    if value == "unknown" and escape.name == "bytea":
+        raise fault.unsupported("LIKE of untyped literals with an ESCAPE of bytes", operator_of(node))
+    is_binary = value == "bytea"
+    if is_binary != (escape.name == "bytea") or (not is_binary and not implicit(escape, TEXT)):
+        pattern = (BYTEA if is_binary else TEXT).sql_name
+        message = f"function like_escape({pattern}, {escape.sql_name}) does not exist"
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, message, operator_of(node))
 
 
 @syntax(

@@ -1,6 +1,7 @@
 """jsonb_to_recordset(value) AS x(a int, b text): rows whose columns are named and typed where they are used."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
@@ -11,9 +12,10 @@ from query.bind.arguments import arguments
 from query.bind.block import Block
 from query.bind.type_names import TypeName, type_name
 from query.bind.type_resolution import call, coerce
+from query.functions.json_records import ITEMS
 from query.functions.registry import type_named
-from query.pg.types import TEXT, array_of
-from query.plan.tree import Case, Constant, Scalar
+from query.pg.types import INT4, TEXT, dimensions, leaf, nested
+from query.plan.tree import Call, Constant, Scalar, truth
 from query.syntax.identifiers import fold
 from query.syntax.positions import position_of
 
@@ -42,7 +44,15 @@ def definitions(alias: exp.Expr | None, node: exp.Expr) -> list[tuple[str, TypeN
     if not columns or not all(isinstance(column, exp.ColumnDef) for column in columns):
         message = 'a column definition list is required for functions returning "record"'
         raise fault.invalid(fault.SYNTAX_ERROR, message, position_of(node))
-    return [(fold(column.this), type_name(column.args["kind"])) for column in columns]
+    return [(fold(column.this), _with_dimensions(column.args["kind"])) for column in columns]
+
+
+def _with_dimensions(node: exp.DataType) -> TypeName:
+    """The type of a column, an array with as many dimensions as it is written with."""
+    name, count = type_name(node), 0
+    while isinstance(node, exp.DataType) and node.this == exp.DType.ARRAY and node.expressions:
+        node, count = node.expressions[0], count + 1
+    return replace(name, type=nested(leaf(name.type), count)) if count > 1 else name
 
 
 def member(document: Scalar, name: str, target: TypeName, position: int | None) -> Scalar:
@@ -53,8 +63,7 @@ def member(document: Scalar, name: str, target: TypeName, position: int | None) 
         return operators.cast(call("->", [document, key], position), target, position)
     if target.type.element is None:
         return text if target.type == TEXT and not target.modifiers else operators.cast(text, target, position)
-    elements = call(f"{document.type.name}_array_elements_text", [call("->", [document, key], position)], position)
-    is_there = call("num_nonnulls", [text], position)
-    present = operators.comparison("=", is_there, Constant(is_there.type, 1), position)
-    cast_elements = operators.cast(elements, target, position)
-    return Case(array_of(target.type.element), ((present, cast_elements),), Constant(target.type, None))
+    count = dimensions(target.type)
+    is_json = leaf(target.type).name in ("json", "jsonb")
+    arguments = (call("->", [document, key], position), Constant(INT4, count), truth(is_json))
+    return operators.cast(Call(nested(TEXT, count), ITEMS[document.type.name], arguments, position), target, position)

@@ -7,7 +7,7 @@ from query.plan.tree import Call, Scalar
 
 TAKING_SPECIAL: Final = frozenset(
     "+ - * / @ abs sqrt ln exp round trunc ceil ceiling floor greatest least || concat concat_ws format"
-    " to_json to_jsonb json_build_array jsonb_build_array json_build_object jsonb_build_object".split()
+    " width_bucket to_json to_jsonb json_build_array jsonb_build_array json_build_object jsonb_build_object".split()
 )
 """Functions that give what PostgreSQL gives for NaN and infinity."""
 

@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.block import Block
+from query.bind.dimensions import require_few_dimensions
 from query.bind.operators import shown_field
 from query.bind.type_names import interval_fields
 from query.bind.type_resolution import call, coerce
@@ -146,7 +147,9 @@ def date_part(node: exp.Expr, block: Block) -> Scalar:
 
 @syntax(exp.StrPosition, form="POSITION(part IN a)", summary="Where the part starts, from 1; 0 if nowhere.")
 def position(node: exp.Expr, block: Block) -> Scalar:
-    return call("strpos", [block.bind(node.this), block.bind(node.args["substr"])], position_of(node))
+    operands = [block.bind(node.this), block.bind(node.args["substr"])]
+    is_binary = any(operand.type.name == "bytea" for operand in operands)
+    return call("position of bytes" if is_binary else "strpos", operands, position_of(node))
 
 
 @syntax(exp.Substring, form="SUBSTRING(a FROM start FOR length)", summary="A part of a text.")
@@ -188,12 +191,14 @@ def bracket(node: exp.Expr, block: Block) -> Scalar:
     value = block.bind(inner)
     if any(isinstance(subscript, exp.Slice) for subscript in subscripts):
         _require_array(value, node)
+        require_few_dimensions(len(subscripts), position_of(node))
         return _slice(value, [_bounds(subscript, block) for subscript in subscripts], position_of(node))
     if value.type.name == "jsonb":
         for subscript in subscripts:
             value = call("jsonb subscript", [value, _json_subscript(subscript, block)], position_of(node))
         return value
     _require_array(value, node)
+    require_few_dimensions(len(subscripts), position_of(node))
     return _element(value, [_subscript(subscript, block) for subscript in subscripts], position_of(node))
 
 
@@ -315,4 +320,15 @@ def type_of(node: exp.Expr, block: Block) -> Scalar:
     """pg_typeof: known when the statement is compiled."""
     if len(node.expressions) != 1:
         raise fault.invalid(fault.UNDEFINED_FUNCTION, "pg_typeof takes one argument", position_of(node))
-    return Constant(TEXT, block.bind(node.expressions[0]).type.sql_name)
+    argument = node.expressions[0]
+    name = block.bind(argument).type.sql_name
+    if leaf(block.bind(argument).type) != TEXT or not any(map(_is_varchar, node.root().find_all(exp.DataType))):
+        return Constant(TEXT, name)
+    if not isinstance(argument, exp.Cast):
+        raise fault.unsupported("pg_typeof of a text beside a cast to varchar", position_of(node))
+    is_varchar = any(map(_is_varchar, argument.to.find_all(exp.DataType)))
+    return Constant(TEXT, name.replace("text", "character varying") if is_varchar else name)
+
+
+def _is_varchar(name: exp.DataType) -> bool:
+    return bool(name.this == exp.DType.VARCHAR)

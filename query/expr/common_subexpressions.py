@@ -73,7 +73,7 @@ class CommonSubexpressions:
         if isinstance(scalar, Column | Constant | RowOf):
             return False
         costly = isinstance(scalar, Cast) and scalar.type.name == "jsonb"
-        return (costly or self._depth(scalar) >= _DEEP) and any(True for _ in columns(scalar))
+        return costly or self._depth(scalar) >= _DEEP
 
     def is_nested(self, scalar: Scalar) -> bool:
         """True for a call of calls."""

@@ -10,11 +10,12 @@ import polars as pl
 from query.fault import unsupported
 from query.pg.special_numbers import float_of, stand_in
 from query.pg.timestamps import EPOCH, EPOCH_DAY
-from query.pg.types import PgType
+from query.pg.types import NUMERIC_DIGITS, PgType
 from query.plan.tree import Constant, is_endless, is_large
 
 _DATE_DAYS = range(1 - EPOCH_DAY, date.max.toordinal() - EPOCH_DAY)
 _MOST_KEPT = 1024
+_TOO_MANY_DIGITS = f"a number of more than {NUMERIC_DIGITS} digits"
 
 
 def literal(constant: Constant) -> pl.Expr:
@@ -32,7 +33,7 @@ def literal(constant: Constant) -> pl.Expr:
             pl.lit(us, dtype=pl.Int64).alias("us"),
         )
     if is_large(constant):
-        raise unsupported("a number of more than 38 digits", constant.position)
+        raise unsupported(_TOO_MANY_DIGITS, constant.position)
     if isinstance(value, int) and not isinstance(value, bool):
         return _whole(value, pg_type)
     if isinstance(value, float) and pg_type.name == "numeric":
@@ -78,6 +79,8 @@ def _to_stored(value: object, pg_type: PgType) -> object:
         return stand_in(value)
     if value is None or not isinstance(value, int) or isinstance(value, bool):
         return value
+    if pg_type.name == "numeric" and abs(value) >= 10**NUMERIC_DIGITS:
+        raise unsupported(_TOO_MANY_DIGITS)
     if pg_type.name == "date" and value in _DATE_DAYS:
         return date.fromordinal(value + EPOCH_DAY)
     if pg_type.name == "time":

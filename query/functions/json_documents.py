@@ -6,7 +6,7 @@ from query.expr.call_context import CallContext
 from query.expr.json_values import json_string
 from query.functions.registry import define
 from query.pg.bad_values import BadLiteral
-from query.pg.json_text import Json, jsonb_text, parse_json, raw_members, stored_order
+from query.pg.json_text import Json, jsonb_text, members_within, parse_json, stored_order
 
 _FAMILY = "JSON"
 
@@ -31,7 +31,7 @@ def pretty(context: CallContext, value: pl.Expr) -> pl.Expr:
 
 def _without_nulls(text: str, in_arrays: bool) -> str:
     """json without members that are null, spaces gone, all else as it was written."""
-    kind, members = raw_members(text)
+    kind, members = members_within(text)
     if kind == "scalar":
         return text.strip()
     kept = [(key, _without_nulls(item, in_arrays)) for key, item in members if item.strip() != "null"]

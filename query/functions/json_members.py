@@ -13,7 +13,7 @@ from query.expr.call_context import CallContext
 from query.functions.flat_documents import flat_member
 from query.functions.registry import define
 from query.pg.bad_values import BadLiteral
-from query.pg.json_text import Json, jsonb_text, number_text, parse_binary, parse_json, raw_members
+from query.pg.json_text import Json, jsonb_text, number_text, parse_binary, parse_json, raw_members, require_characters
 
 _FAMILY = "JSON"
 _MISSING = object()
@@ -26,6 +26,7 @@ def _binary(context: CallContext) -> bool:
 
 def _member(text: str, key: str | int) -> str | None:
     """The JSON text of a member, None if there is none. Of json it is as written."""
+    require_characters(text)
     if (isinstance(key, str) and text[:1] != "{") or (isinstance(key, int) and text[:1] != "["):
         stripped = text.lstrip(" \t\n\r")
         if stripped[:1] != ("{" if isinstance(key, str) else "["):
@@ -136,6 +137,7 @@ def _walk(text: str, path: list[str | None]) -> object:
 
 
 def _walk_raw(text: str, path: list[str | None]) -> str | None:
+    require_characters(text)
     current: str | None = text.strip(" \t\n\r")
     for step in path:
         if current is None or step is None:

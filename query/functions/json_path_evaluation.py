@@ -1,5 +1,6 @@
 """SQL/JSON paths over a document: what a path finds, and whether a predicate holds (SQL:2016, 9.39)."""
 
+import math
 import operator
 import re
 from collections.abc import Callable, Iterator
@@ -10,12 +11,11 @@ from typing import Any, Final, TypeGuard
 from query import fault
 from query.functions.quotient_text import shown_quotient
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
-from query.pg.json_path import Path, Step
+from query.pg.json_path import LAST_LEVEL, PREDICATES, Path, Step, regex_options
 from query.pg.json_text import Json, jsonb_text, number_text, stored_order
 from query.pg.patterns.dissect import Dissector
-from query.pg.patterns.tree import BadRegex, parse_regex
+from query.pg.patterns.tree import parse_regex
 
-_PREDICATES: Final = ("or", "and", "not", "compare", "starts with", "like_regex", "is unknown", "exists")
 _ORDERS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
@@ -52,7 +52,7 @@ class Evaluation:
 
     def items(self, step: Step) -> list[Json]:
         """What a step finds."""
-        if step.kind in _PREDICATES:
+        if step.kind in PREDICATES:
             return [self.holds(step)]
         match step.kind:
             case "root":
@@ -109,7 +109,8 @@ class Evaluation:
             case "elements":
                 yield from self._subscripts(step, item)
             case "any level":
-                yield from _levels(item, 0, *_level_bounds(step))
+                bounds: Any = step.value
+                yield from _levels(item, *bounds)
             case "filter":
                 if replace(self, current=item).holds(step.parts[1]) is True:
                     yield item
@@ -145,7 +146,10 @@ class Evaluation:
         items = self.items(step)
         if len(items) != 1 or not _is_number(items[0]):
             raise PathError("22033", "jsonpath array subscript is not a single numeric value")
-        return int(items[0])
+        index = int(items[0])
+        if not _INT4[0] <= index < _INT4[1]:
+            raise PathError("22033", "jsonpath array subscript is out of integer range")
+        return index
 
     def _method(self, name: str, item: Json) -> Iterator[Json]:
         if name == "type":
@@ -229,19 +233,21 @@ class Evaluation:
         return None if None in results else False
 
 
-def _level_bounds(step: Step) -> tuple[int, int | None]:
-    bounds: Any = step.value
-    return bounds[0], bounds[1]
-
-
-def _levels(item: Json, level: int, low: int, high: int | None) -> Iterator[Json]:
-    """The item and all below it, of these levels."""
-    if level >= low:
+def _levels(item: Json, low: int, high: int) -> Iterator[Json]:
+    """The item and all below it, of these levels; of the last level those that hold nothing."""
+    if low == 0:
         yield item
-    if high is None or level < high:
-        inner = [value for _, value in stored_order(item)] if isinstance(item, dict) else item
-        for value in inner if isinstance(inner, list) else ():
-            yield from _levels(value, level + 1, low, high)
+    yield from _below(item, 1, low, high)
+
+
+def _below(item: Json, level: int, low: int, high: int) -> Iterator[Json]:
+    if level > high or not isinstance(item, dict | list):
+        return
+    for value in [value for _, value in stored_order(item)] if isinstance(item, dict) else item:
+        is_leaf = low == high == LAST_LEVEL and not isinstance(value, dict | list)
+        if level >= low or is_leaf:
+            yield value
+        yield from _below(value, level + 1, low, high)
 
 
 def _rounded(name: str, item: Json) -> Json:
@@ -268,7 +274,7 @@ def _converted(name: str, item: Json) -> Json:
     if name == "number":
         return number
     if name == "double":
-        return _of_float(float(number))
+        return _double(number)
     if isinstance(item, str) and number != number.to_integral_value():
         raise PathError("22036", f"argument of jsonpath item method .{name}() is invalid for its type")
     whole = int(number.to_integral_value("ROUND_HALF_UP"))
@@ -278,8 +284,11 @@ def _converted(name: str, item: Json) -> Json:
     return whole
 
 
-def _of_float(value: float) -> Json:
-    """A float as a number of jsonb."""
+def _double(number: Decimal) -> Json:
+    """The float next to a number, as a number of jsonb."""
+    value = float(number)
+    if math.isinf(value) or (value == 0 and number):
+        raise PathError("22036", "argument of jsonpath item method .double() is invalid for its type")
     text = repr(value)
     return int(value) if text.endswith(".0") else Decimal(text)
 
@@ -293,7 +302,7 @@ def _boolean(item: Json) -> Json:
         return item
     if isinstance(item, str) and item.strip().lower() in (*_TRUE, *_FALSE):
         return item.strip().lower() in _TRUE
-    if _is_number(item) and item == int(item):
+    if isinstance(item, int) and _INT4[0] <= item < _INT4[1]:
         return bool(item)
     raise PathError("22036", "argument of jsonpath item method .boolean() is invalid for its type")
 
@@ -328,14 +337,8 @@ def _starts_with(left: Json, right: Json) -> bool | None:
 
 def _matcher(pattern: str, flags: str) -> Callable[[str], bool]:
     """A test by regular expression; flags are XQuery's."""
-    if set(flags) - set("ismq"):
-        raise UnsupportedLiteral(f"the flags {flags!r} of like_regex")
     if "q" in flags:
         sought = pattern.lower() if "i" in flags else pattern
         return lambda text: sought in (text.lower() if "i" in flags else text)
-    options = ("" if "s" in flags else "p") + ("w" if "m" in flags else "") + ("i" if "i" in flags else "")
-    try:
-        search = Dissector(parse_regex(pattern, options)).search
-    except BadRegex as error:
-        raise BadLiteral(fault.INVALID_REGULAR_EXPRESSION, str(error)) from error
+    search = Dissector(parse_regex(pattern, regex_options(flags))).search
     return lambda text: search(text) is not None

@@ -9,7 +9,8 @@ from query.expr.call_context import CallContext
 from query.functions.json_path_evaluation import Evaluation, PathError
 from query.functions.registry import argument_names, define
 from query.pg.bad_values import BadLiteral
-from query.pg.json_path import BadPath, Path, UnsupportedPath, parse_path
+from query.pg.json_path import Path, parse_path
+from query.pg.json_path_tokens import BadPath, UnsupportedPath
 from query.pg.json_text import Json, jsonb_text, parse_json
 from query.pg.types import JSONB, PgType, array_of
 
@@ -22,7 +23,7 @@ def parsed_path(context: CallContext, text: object) -> Path:
     try:
         return parse_path(str(text))
     except BadPath as error:
-        raise fault.invalid(fault.SYNTAX_ERROR, str(error), context.position) from error
+        raise fault.invalid(error.sqlstate, str(error), context.position) from error
     except UnsupportedPath as error:
         raise fault.unsupported(str(error), context.position) from error
 

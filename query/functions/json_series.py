@@ -7,7 +7,7 @@ from query.expr.call_context import CallContext
 from query.functions.json_members import text_of
 from query.functions.registry import define
 from query.pg.bad_values import BadLiteral
-from query.pg.json_text import raw_members
+from query.pg.json_text import members_within, raw_members, require_characters
 from query.pg.types import TEXT, PgType, array_of
 
 _FAMILY = "JSON"
@@ -39,6 +39,12 @@ def _texts(types: tuple[PgType, ...]) -> PgType:
     return array_of(TEXT)
 
 
+def _texts_within(context: CallContext, text: str) -> list[str]:
+    """The elements; a bad escape in one of them is an error, even if that is not text."""
+    require_characters(text)
+    return _elements(context, text)
+
+
 @define(
     "json_array_elements_text(json) -> text[]; jsonb_array_elements_text(jsonb) -> text[]",
     "Elements as rows of text.",
@@ -46,11 +52,11 @@ def _texts(types: tuple[PgType, ...]) -> PgType:
     result=_texts,
 )
 def elements_text(context: CallContext, value: pl.Expr) -> pl.Expr:
-    return context.rowwise(lambda text: [text_of(item) for item in _elements(context, text)], value)
+    return context.rowwise(lambda text: [text_of(item) for item in _texts_within(context, text)], value)
 
 
 def _members(context: CallContext, text: str, function: str) -> list[tuple[str, str]]:
-    json_type, members = raw_members(text)
+    json_type, members = members_within(text)
     if json_type != "object":
         noun = "a scalar" if json_type == "scalar" else "an array"
         raise BadLiteral(fault.INVALID_PARAMETER, f"cannot call {function} on {noun}")

@@ -19,9 +19,10 @@ from query.expr.checked_arithmetic import (
     rounded_division,
     without_underflow,
 )
-from query.expr.row_errors import declare_row_error, row_fault
+from query.expr.row_errors import declare_row_error, declared_error, row_fault
 from query.functions.registry import define
 from query.pg.significant_digits import exponential_digits, logarithm_digits, root_digits
+from query.pg.special_numbers import float_of
 from query.pg.types import FLOATS, INTEGER_LIMITS, NUMERIC_DIGITS, PgType, numeric
 
 declare_row_error("negative_sqrt", fault.INVALID_POWER_ARGUMENT, "cannot take square root of a negative number")
@@ -387,14 +388,56 @@ def lcm(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 )
 def width_bucket(context: CallContext, value: pl.Expr, low: pl.Expr, high: pl.Expr, count: pl.Expr) -> pl.Expr:
     rising = low < high
-    share = pl.when(rising).then((value - low) / (high - low)).otherwise((low - value) / (low - high))
-    inside = (share * count.cast(pl.Float64)).floor().cast(pl.Int64, strict=False) + 1
+    width = high - low
+    halves = (value / 2 - low / 2) / (high / 2 - low / 2)
+    share = pl.when(width.is_finite()).then((value - low) / width).otherwise(halves)
+    # A share may be rounded to 1.
+    inside = (share * count.cast(pl.Float64)).floor().cast(pl.Int64, strict=False).clip(None, count.cast(pl.Int64) - 1)
     below = pl.when(rising).then(value < low).otherwise(value > low)
     beyond = pl.when(rising).then(value >= high).otherwise(value <= high)
     zero, after = pl.lit(0, dtype=pl.Int64), count.cast(pl.Int64) + 1
-    bucket = checked_int(context, pl.when(below).then(zero).when(beyond).then(after).otherwise(inside), context.result)
+    chosen = pl.when(below).then(zero).when(beyond).then(after).otherwise(inside + 1)
+    bucket = checked_int(context, chosen, context.result)
     numbers = pl.all_horizontal(part.is_not_nan() for part in (value, low, high))
     bucket = context.fail_where(bucket, low == high, "bucket_bounds")
     bucket = context.fail_where(bucket, numbers & ~(low.is_finite() & high.is_finite()), "bucket_infinite")
     bucket = context.fail_where(bucket, ~numbers, "bucket_nan")
     return context.fail_where(bucket, count <= 0, "bucket_count")
+
+
+@define(
+    "width_bucket(numeric, numeric, numeric, int4) -> int4",
+    "Number of the bucket among equally wide ones; 0 below, count + 1 beyond.",
+    family=_FAMILY,
+)
+def numeric_width_bucket(context: CallContext, value: pl.Expr, low: pl.Expr, high: pl.Expr, count: pl.Expr) -> pl.Expr:
+    scales = [each.scale for each in context.types[:3]]
+    units = [10 ** (max(scales) - scale) for scale in scales]
+
+    def number(*row: int) -> int:
+        specials = [float_of(each) for each in row]
+        ordinary = [each * unit for each, unit in zip(row, units, strict=False)]
+        numbers = [own if special is None else special for own, special in zip(ordinary, specials, strict=False)]
+        bucket = _bucket(numbers[0], numbers[1], numbers[2], row[3], context.position)
+        if bucket >= INTEGER_LIMITS["int4"]:
+            raise declared_error("int4_range", context.position)
+        return bucket
+
+    return context.rowwise(number, value, low, high, count)
+
+
+def _bucket(value: float, low: float, high: float, count: int, position: int | None) -> int:
+    """The bucket by exact arithmetic; bounds may fall, too (width_bucket_numeric)."""
+    if count <= 0:
+        raise declared_error("bucket_count", position)
+    if any(map(math.isnan, (value, low, high))):
+        raise declared_error("bucket_nan", position)
+    if math.inf in (abs(low), abs(high)):
+        raise declared_error("bucket_infinite", position)
+    if low == high:
+        raise declared_error("bucket_bounds", position)
+    if low > high:
+        value, low, high = -value, -low, -high
+    if value < low:
+        return 0
+    return count + 1 if value >= high else int((value - low) * count // (high - low)) + 1

@@ -63,6 +63,11 @@ def strpos(context: CallContext, value: pl.Expr, sought: pl.Expr) -> pl.Expr:
     return pl.when(plain).then(fast).otherwise(slow)
 
 
+@define("position of bytes(bytea, bytea) -> int4", "Place of bytes in others, 0 if they are not there.", family=_FAMILY)
+def position_of_bytes(context: CallContext, value: pl.Expr, sought: pl.Expr) -> pl.Expr:
+    return context.rowwise(lambda data, part: data.find(part) + 1, value, sought)
+
+
 @define("replace(text, text, text) -> text", "Every occurrence of a text replaced.", family=_FAMILY)
 def replace(context: CallContext, value: pl.Expr, old: pl.Expr, new: pl.Expr) -> pl.Expr:
     sought = constant_text(context, 1)

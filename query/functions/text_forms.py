@@ -2,35 +2,46 @@
 
 import json
 import unicodedata
-from typing import Final, Literal, cast
+from typing import Final, Literal, cast, get_args
 
 import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
 from query.functions.registry import define
-from query.pg.json_text import BadJson, parse_json
+from query.pg.json_text import BadJson, parse_binary, parse_json
 
 _FAMILY = "Text"
 _SIZES: Final = ("bytes", "kB", "MB", "GB", "TB", "PB")
 _Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
+_FORMS: Final = frozenset(get_args(_Form))
 
 
 @define("normalize(text, text!) -> text", "The text in a Unicode normal form: NFC, NFD, NFKC, NFKD.", family=_FAMILY)
 def normalize(context: CallContext, value: pl.Expr, form: object) -> pl.Expr:
-    return context.rowwise(lambda text: unicodedata.normalize(cast(_Form, form), text), value)
+    known = _form(context, form)
+    return context.rowwise(lambda text: unicodedata.normalize(known, text), value)
 
 
 @define("is_normalized(text, text!) -> bool", "`x IS [form] NORMALIZED`.", family=_FAMILY)
 def is_normalized(context: CallContext, value: pl.Expr, form: object) -> pl.Expr:
-    return context.rowwise(lambda text: unicodedata.is_normalized(cast(_Form, form), text), value)
+    known = _form(context, form)
+    return context.rowwise(lambda text: unicodedata.is_normalized(known, text), value)
+
+
+def _form(context: CallContext, form: object) -> _Form:
+    """The normal form of this name, in letters of any case. Raises 22023."""
+    name = str(form).upper()
+    if name not in _FORMS:
+        raise fault.invalid(fault.INVALID_PARAMETER, f"invalid normalization form: {form}", context.position)
+    return cast(_Form, name)
 
 
 @define("is json(text, text!, bool!) -> bool", "`x IS JSON [kind] [WITH UNIQUE KEYS]`.", family="JSON")
 def is_json(context: CallContext, value: pl.Expr, json_type: object, unique: object) -> pl.Expr:
     def holds(text: str) -> bool:
         try:
-            parsed = parse_json(text)
+            parsed = parse_binary(text) if unique else parse_json(text)
             if unique:
                 json.loads(text, object_pairs_hook=_once)
         except (BadJson, _TwiceError):

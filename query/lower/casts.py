@@ -10,7 +10,7 @@ from query import fault
 from query.expr.call_context import CallContext
 from query.expr.checked_arithmetic import checked_int, rescale, to_float, to_numeric
 from query.expr.interval_fields import interval_parts
-from query.expr.row_errors import declare_row_error
+from query.expr.row_errors import declare_row_error, declared_error
 from query.expr.special_numbers import is_special, ordinary
 from query.expr.text_output import to_text
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
@@ -23,6 +23,7 @@ from query.pg.types import FLOATS, INTEGERS, INTERVAL_TYPE, NUMBERS, NUMERIC_DIG
 from query.plan.tree import Cast
 
 _OUT_OF_RANGE: Final = {"int2": "int2_range", "int4": "int4_range", "int8": "int8_range"}
+_SIZES: Final = {"int2": 2, "int4": 4, "int8": 8}
 declare_row_error("numeric_field", fault.NUMERIC_OUT_OF_RANGE, "numeric field overflow")
 
 
@@ -226,6 +227,23 @@ def _json_number(context: CallContext, value: pl.Expr, target: PgType) -> pl.Exp
     return context.rowwise(read_bool if target.name == "bool" else read_number, present)
 
 
+def _bytes_of(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
+    """An integer in as many bytes as its type has, the first of them the highest."""
+    size = _SIZES[context.types[0].name]
+    return context.rowwise(lambda number: number.to_bytes(size, "big", signed=True), value)
+
+
+def _number_of(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
+    """The integer that bytes are; the highest bit is a sign where there are as many as the type has."""
+
+    def read_bytes(data: bytes) -> int:
+        if len(data) > _SIZES[target.name]:
+            raise declared_error(_OUT_OF_RANGE[target.name], context.position)
+        return int.from_bytes(data, "big", signed=len(data) == _SIZES[target.name])
+
+    return context.rowwise(read_bytes, value)
+
+
 def _normalise(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:
     return context.rowwise(_reader(target, False), value)
 
@@ -247,5 +265,7 @@ _OTHERS: Final[dict[tuple[str, str], Callable[[CallContext, pl.Expr, PgType], pl
     ("interval", "time"): _time_of_interval,
     ("json", "jsonb"): _normalise,
     ("jsonb", "json"): lambda context, value, target: value,
+    **{(name, "bytea"): _bytes_of for name in INTEGERS},
+    **{("bytea", name): _number_of for name in INTEGERS},
     **{("jsonb", name): _json_number for name in (*NUMBERS, "bool")},
 }

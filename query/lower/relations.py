@@ -1,6 +1,6 @@
 """Bound relations -> lazy frames, one generated statement per relational step."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -33,6 +33,7 @@ from query.plan.tree import (
     Project,
     Recursive,
     Relation,
+    Scalar,
     Scan,
     SetOperation,
     Sort,
@@ -125,11 +126,12 @@ class Lowering:
                 ]
             )
         nothing = pl.LazyFrame({"": pl.Series([0], dtype=pl.Int8)})
-        parts = [
-            nothing.select(expression(item).alias(field.id) for item, field in zip(row, relation.fields, strict=True))
-            for row in relation.rows
-        ]
-        return pl.concat(parts)
+        return pl.concat([self._row(nothing, row, relation) for row in relation.rows])
+
+    def _row(self, nothing: pl.LazyFrame, items: Sequence[Scalar], relation: Values) -> pl.LazyFrame:
+        """A row of VALUES with items to compute."""
+        names = [field.id for field in relation.fields]
+        return with_values(nothing, dict(zip(names, items, strict=True))).select(names)
 
     def project(self, relation: Project) -> pl.LazyFrame:
         frame = self.frame(relation.input)

@@ -192,10 +192,11 @@ class _Scalars:
         return pl.when(is_member).then(True).otherwise(None) if scalar.has_null else is_member
 
     def _array(self, scalar: ArrayOf) -> pl.Expr:
-        items = [self.argument(item) for item in scalar.items]
         element = scalar.type.element
         if element is None or element.element is None:
-            return pl.concat_list(items).cast(scalar.type.polars)
+            return pl.concat_list([self.argument(item) for item in scalar.items]).cast(scalar.type.polars)
+        # The sizes of what an array of arrays holds are compared: each is mentioned once for each of its dimensions.
+        items = [self.argument(item, is_costly=True) for item in scalar.items]
         context = CallContext(tuple(item.type for item in scalar.items), scalar.type, None, self.needed_rows)
         return array_of_arrays(context, items, element)
 

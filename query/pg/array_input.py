@@ -9,7 +9,7 @@ from typing import Final
 
 Items = list["str | Items | None"]
 
-_MOST_DIMENSIONS: Final = 6
+MOST_DIMENSIONS: Final = 6
 _ITEM: Final = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^",{}\\]|\\.)+?))\s*([,}])', re.DOTALL)
 _NESTED: Final = re.compile(r"\s*\{")
 _DELIMITER: Final = re.compile(r"\s*([,}])")
@@ -46,6 +46,7 @@ def read_items(text: str) -> ArrayInput:
     try:
         bounds, rest = _bounds(text.strip())
         items, end = _items(rest, 0, 1)
+        _require_one_depth(items)
         sizes = _sizes(items)
         if end != len(rest) or (bounds and bounds != sizes):
             raise _Malformed
@@ -73,8 +74,8 @@ def _bounds(text: str) -> tuple[tuple[int, ...], str]:
 
 def _items(text: str, start: int, depth: int) -> tuple[Items, int]:
     """The items between a brace and its partner, and where the text goes on."""
-    if depth > _MOST_DIMENSIONS:
-        message = f"number of array dimensions exceeds the maximum allowed ({_MOST_DIMENSIONS})"
+    if depth > MOST_DIMENSIONS:
+        message = f"number of array dimensions exceeds the maximum allowed ({MOST_DIMENSIONS})"
         raise BadArray("54000", message)
     if text[start : start + 1] != "{":
         raise _Malformed
@@ -114,3 +115,15 @@ def _sizes(items: Items) -> tuple[int, ...]:
     if below is None:
         return (len(items),)
     return (len(items), *below) if below else ()
+
+
+def _require_one_depth(items: Items) -> None:
+    """Fails for an array that ends sooner than one beside it, such as `{{},{{}}}`, though neither holds anything."""
+    if len(_depths(items)) > 1:
+        raise _Malformed
+
+
+def _depths(items: Items) -> set[int]:
+    """How many braces stand around each innermost array."""
+    inner = [item for item in items if isinstance(item, list)]
+    return {depth + 1 for item in inner for depth in _depths(item)} if inner else {1}

@@ -1,31 +1,29 @@
 """SQL/JSON path expressions as a tree. Source: PostgreSQL documentation, "The SQL/JSON Path Language"."""
 
-import json
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-_TOKEN: Final = re.compile(
-    r"\s*(?:(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)|(?P<string>\"(?:[^\"\\]|\\.)*\")"
-    r"|(?P<variable>\$(?:\"(?:[^\"\\]|\\.)*\"|[^\W\d]\w*))|(?P<name>[^\W\d][\w$]*)"
-    r"|(?P<sign>\*\*|==|!=|<>|<=|>=|&&|\|\||[$@.*\[\](){}?:,!<>+\-/%]))",
-    re.DOTALL,
+from query.pg.json_path_tokens import (
+    INVALID_REGULAR_EXPRESSION,
+    INVALID_TEXT,
+    BadPath,
+    Token,
+    UnsupportedPath,
+    number_of,
+    tokens_of,
 )
+from query.pg.patterns.tree import BadRegex, UnsupportedRegex, parse_regex
+
 _COMPARISONS: Final = {"==": "=", "!=": "<>", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+PREDICATES: Final = ("or", "and", "not", "compare", "starts with", "like_regex", "is unknown", "exists")
 METHODS: Final = (
     *("type", "size", "double", "ceiling", "floor", "abs", "keyvalue", "number", "integer", "bigint", "boolean"),
     "string",
 )
+LAST_LEVEL: Final = 2**32 - 1
+_CONSTANTS: Final = {"true": True, "false": False, "null": None}
 _MOST_DEPTH: Final = 100
-
-
-class BadPath(ValueError):
-    """The text is no path."""
-
-
-class UnsupportedPath(ValueError):
-    """PostgreSQL has what the path asks for and we have not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +43,26 @@ class Path:
 
 @dataclass(slots=True)
 class _Parser:
-    text: str
-    tokens: list[tuple[str, str]] = field(default_factory=list)
+    """`filters` and `subscripts` count those around the place, where alone @ and last stand."""
+
+    tokens: list[Token]
     place: int = 0
     depth: int = 0
-
-    def __post_init__(self) -> None:
-        position, end = 0, len(self.text.rstrip())
-        while position < end:
-            match = _TOKEN.match(self.text, position)
-            if match is None:
-                raise self.bad()
-            self.tokens.append((str(match.lastgroup), match[str(match.lastgroup)]))
-            position = match.end()
+    filters: int = 0
+    subscripts: int = 0
 
     def bad(self) -> BadPath:
-        near = self.tokens[self.place][1] if self.place < len(self.tokens) else ""
+        near = self.tokens[self.place].text if self.place < len(self.tokens) else ""
         ending = f' at or near "{near[:40]}"' if near else " at end of input"
         return BadPath(f"syntax error{ending} of jsonpath input")
 
     def peek(self) -> str:
-        kind, text = self.tokens[self.place] if self.place < len(self.tokens) else ("", "")
-        return text if kind in ("sign", "name") else ""
+        """The next sign or keyword, in small letters; the constants are keywords in small letters only."""
+        token = self.tokens[self.place] if self.place < len(self.tokens) else None
+        if token is None or token.kind not in ("sign", "name"):
+            return ""
+        word = token.text.lower()
+        return token.text if word in _CONSTANTS else word
 
     def take(self, *texts: str) -> str:
         """The next token if it is one of these."""
@@ -80,11 +76,26 @@ class _Parser:
         if not self.take(text):
             raise self.bad()
 
-    def token(self, *kinds: str) -> str:
-        if self.place >= len(self.tokens) or self.tokens[self.place][0] not in kinds:
+    def token(self, *kinds: str) -> Token:
+        if self.place >= len(self.tokens) or self.tokens[self.place].kind not in kinds:
             raise self.bad()
         self.place += 1
-        return self.tokens[self.place - 1][1]
+        return self.tokens[self.place - 1]
+
+    def next_kind(self) -> str:
+        return self.tokens[self.place].kind if self.place < len(self.tokens) else ""
+
+    def predicate(self, step: Step) -> Step:
+        """The step, which has to be one."""
+        if step.kind not in PREDICATES:
+            raise self.bad()
+        return step
+
+    def value(self, step: Step) -> Step:
+        """The step, which must not be a predicate."""
+        if step.kind in PREDICATES:
+            raise self.bad()
+        return step
 
     def disjunction(self) -> Step:
         self.depth += 1
@@ -92,57 +103,72 @@ class _Parser:
             raise UnsupportedPath("a jsonpath nested so deeply")
         left = self.conjunction()
         while self.take("||"):
-            left = Step("or", (left, self.conjunction()))
+            left = Step("or", (self.predicate(left), self.predicate(self.conjunction())))
         self.depth -= 1
         return left
 
     def conjunction(self) -> Step:
         left = self.negation()
         while self.take("&&"):
-            left = Step("and", (left, self.negation()))
+            left = Step("and", (self.predicate(left), self.predicate(self.negation())))
         return left
 
     def negation(self) -> Step:
-        return Step("not", (self.negation(),)) if self.take("!") else self.comparison()
+        if not self.take("!"):
+            return self.comparison()
+        if self.peek() not in ("(", "exists"):
+            raise self.bad()
+        return Step("not", (self.predicate(self.primary()),))
 
     def comparison(self) -> Step:
+        is_enclosed = self.peek() == "("
         left = self.additive()
         symbol = self.take(*_COMPARISONS)
         if symbol:
-            return Step("compare", (left, self.additive()), _COMPARISONS[symbol])
+            return Step("compare", (self.value(left), self.value(self.additive())), _COMPARISONS[symbol])
         if self.take("starts"):
             self.require("with")
-            return Step("starts with", (left, self.primary()))
+            return Step("starts with", (self.value(left), _constant(self.token("string", "variable"))))
         if self.take("like_regex"):
-            pattern = _string(self.token("string"))
-            flags = _string(self.token("string")) if self.take("flag") else ""
-            return Step("like_regex", (left,), (pattern, flags))
+            pattern = self.token("string").text
+            flags = self.token("string").text if self.take("flag") else ""
+            return Step("like_regex", (self.value(left),), (pattern, _checked_flags(pattern, flags)))
         if self.take("is"):
             self.require("unknown")
-            return Step("is unknown", (left,))
+            if not is_enclosed:
+                raise self.bad()
+            return Step("is unknown", (self.predicate(left),))
         return left
 
     def additive(self) -> Step:
         left = self.multiplicative()
         while symbol := self.take("+", "-"):
-            left = Step("arithmetic", (left, self.multiplicative()), symbol)
+            left = Step("arithmetic", (self.value(left), self.value(self.multiplicative())), symbol)
         return left
 
     def multiplicative(self) -> Step:
         left = self.unary()
         while symbol := self.take("*", "/", "%"):
-            left = Step("arithmetic", (left, self.unary()), symbol)
+            left = Step("arithmetic", (self.value(left), self.value(self.unary())), symbol)
         return left
 
     def unary(self) -> Step:
         symbol = self.take("+", "-")
-        return Step("sign", (self.unary(),), symbol) if symbol else self.accessors(self.primary())
+        if not symbol:
+            return self.accessors(self.primary())
+        self.depth += 1
+        if self.depth > _MOST_DEPTH:
+            raise UnsupportedPath("a jsonpath nested so deeply")
+        step = self.value(self.unary())
+        self.depth -= 1
+        number = step.value
+        if step.kind != "constant" or isinstance(number, bool) or not isinstance(number, int | Decimal):
+            return Step("sign", (step,), symbol)
+        return Step("constant", (), -number if symbol == "-" and number else number)
 
     def primary(self) -> Step:
-        kind, text = self.tokens[self.place] if self.place < len(self.tokens) else ("", "")
-        if kind in ("number", "string", "variable"):
-            self.place += 1
-            return _constant(kind, text)
+        if self.next_kind() in ("integer", "number", "string", "variable"):
+            return _constant(self.token("integer", "number", "string", "variable"))
         word = self.take("$", "@", "(", "true", "false", "null", "last", "exists")
         if word == "(":
             inner = self.disjunction()
@@ -150,14 +176,18 @@ class _Parser:
             return inner
         if word == "exists":
             self.require("(")
-            inner = self.disjunction()
+            inner = self.value(self.disjunction())
             self.require(")")
             return Step("exists", (inner,))
+        if word == "@" and not self.filters:
+            raise BadPath("@ is not allowed in root expressions")
+        if word == "last" and not self.subscripts:
+            raise BadPath("LAST is allowed only in array subscripts")
         simple = {"$": "root", "@": "current", "last": "last"}
         if word in simple:
             return Step(simple[word])
         if word:
-            return Step("constant", (), {"true": True, "false": False, "null": None}[word])
+            return Step("constant", (), _CONSTANTS[word])
         raise self.bad()
 
     def accessors(self, step: Step) -> Step:
@@ -167,67 +197,83 @@ class _Parser:
             elif self.take("["):
                 step = self.subscript(step)
             elif self.take("?"):
-                self.require("(")
-                step = Step("filter", (step, self.disjunction()))
-                self.require(")")
+                step = self.filter(step)
             else:
                 return step
+
+    def filter(self, step: Step) -> Step:
+        self.require("(")
+        self.filters += 1
+        step = Step("filter", (step, self.predicate(self.disjunction())))
+        self.filters -= 1
+        self.require(")")
+        return step
 
     def member(self, step: Step) -> Step:
         if self.take("*"):
             return Step("any key", (step,))
         if self.take("**"):
             return Step("any level", (step,), self.levels())
-        kind, text = self.tokens[self.place] if self.place < len(self.tokens) else ("", "")
-        if kind == "string":
-            self.place += 1
-            return Step("key", (step,), _string(text))
-        name = self.token("name")
-        if self.take("("):
-            if not self.take(")") or name not in METHODS:
+        token = self.token("string", "name")
+        name = token.text
+        if token.kind == "name" and self.take("("):
+            if not self.take(")") or name.lower() not in METHODS:
                 raise UnsupportedPath(f"the jsonpath method {name}()")
-            return Step("method", (step,), name)
+            return Step("method", (step,), name.lower())
         return Step("key", (step,), name)
 
-    def levels(self) -> tuple[int, int | None]:
+    def levels(self) -> tuple[int, int]:
         if not self.take("{"):
-            return 0, None
+            return 0, LAST_LEVEL
         low = self.level()
         high = self.level() if self.take("to") else low
         self.require("}")
-        return low or 0, high
+        return low, high
 
-    def level(self) -> int | None:
-        return None if self.take("last") else int(self.token("number"))
+    def level(self) -> int:
+        return LAST_LEVEL if self.take("last") else int(number_of(self.token("integer")))
 
     def subscript(self, step: Step) -> Step:
         if self.take("*"):
             self.require("]")
             return Step("any element", (step,))
         ranges: list[Step] = []
+        self.subscripts += 1
         while True:
-            low = self.additive()
-            ranges.append(Step("range", (low, self.additive()) if self.take("to") else (low,)))
+            low = self.value(self.additive())
+            ranges.append(Step("range", (low, self.value(self.additive())) if self.take("to") else (low,)))
             if not self.take(","):
                 break
+        self.subscripts -= 1
         self.require("]")
         return Step("elements", (step, *ranges))
 
 
-def _string(text: str) -> str:
+def _constant(token: Token) -> Step:
+    if token.kind == "variable":
+        return Step("variable", (), token.text)
+    return Step("constant", (), token.text if token.kind == "string" else number_of(token))
+
+
+def _checked_flags(pattern: str, flags: str) -> str:
+    """The flags of like_regex in the order of jsonpath_out. The pattern is read to know whether it can be."""
+    if set(flags) - set("ismxq"):
+        raise BadPath("invalid input syntax for type jsonpath")
+    if "x" in flags and "q" not in flags:
+        raise UnsupportedPath('the flag "x" of like_regex')
     try:
-        return str(json.loads(text, strict=False))
-    except ValueError as error:
-        raise UnsupportedPath("this escape in a jsonpath") from error
+        if "q" not in flags:
+            parse_regex(pattern, regex_options(flags))
+    except BadRegex as error:
+        raise BadPath(str(error), INVALID_REGULAR_EXPRESSION) from error
+    except UnsupportedRegex as error:
+        raise UnsupportedPath(str(error)) from error
+    return "".join(flag for flag in "ismxq" if flag in flags)
 
 
-def _constant(kind: str, text: str) -> Step:
-    if kind == "number":
-        return Step("constant", (), int(text) if text.isdigit() else Decimal(text))
-    if kind == "string":
-        return Step("constant", (), _string(text))
-    name = text[1:]
-    return Step("variable", (), _string(name) if name.startswith('"') else name)
+def regex_options(flags: str) -> str:
+    """The options of a regular expression behind XQuery's flags."""
+    return ("" if "s" in flags else "p") + ("w" if "m" in flags else "") + ("i" if "i" in flags else "")
 
 
 def parse_path(text: str) -> Path:
@@ -236,7 +282,9 @@ def parse_path(text: str) -> Path:
     >>> parse_path("strict $.a").is_strict
     True
     """
-    parser = _Parser(text)
+    parser = _Parser(tokens_of(text))
+    if not parser.tokens:
+        raise BadPath(f'invalid input syntax for type jsonpath: "{text[:100]}"', INVALID_TEXT)
     mode = parser.take("strict", "lax")
     root = parser.disjunction()
     if parser.place < len(parser.tokens):

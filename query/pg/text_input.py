@@ -14,7 +14,9 @@ from query.pg.date_parts import BadMoment, MomentOutOfRange, UnsupportedMoment, 
 from query.pg.full_text.notation import BadSearch, as_written
 from query.pg.full_text.query_tree import output as search_text
 from query.pg.intervals import BadInterval, IntervalOutOfRange, parse_interval
-from query.pg.json_path import BadPath, UnsupportedPath, parse_path
+from query.pg.json_path import parse_path
+from query.pg.json_path_output import path_text
+from query.pg.json_path_tokens import BadPath, UnsupportedPath
 from query.pg.json_text import BadJson, NoCharacter, normalise, parse_json
 from query.pg.network import BadAddress, read_cidr, read_inet
 from query.pg.time_zones import UnknownZone, UnsupportedZone, Zone, zone_named
@@ -80,7 +82,7 @@ def read(text: str, target: PgType, zone: str = "") -> object:
     if target.name in ("json", "jsonb"):
         return _read_json(text, target)
     if target.name == "bytea":
-        return _read_bytes(text, target)
+        return _read_bytes(text)
     if target.name in ("inet", "cidr"):
         return _read_address(text, target)
     if target.name == "uuid":
@@ -236,12 +238,11 @@ def _read_address(text: str, target: PgType) -> bytes:
 
 def _read_path(text: str) -> str:
     try:
-        parse_path(text)
+        return path_text(parse_path(text))
     except BadPath as error:
-        raise BadLiteral(fault.SYNTAX_ERROR, str(error)) from error
+        raise BadLiteral(error.sqlstate, str(error)) from error
     except UnsupportedPath as error:
         raise UnsupportedLiteral(str(error)) from error
-    return text
 
 
 _UUID: Final = re.compile(r"[0-9a-fA-F]{4}(?:-?[0-9a-fA-F]{4}){7}")
@@ -256,13 +257,21 @@ def _read_uuid(text: str, target: PgType) -> str:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
-def _read_bytes(text: str, target: PgType) -> bytes:
-    if text.startswith("\\x"):
-        try:
-            return bytes.fromhex(text[2:])
-        except ValueError as error:
-            raise _bad(text, target) from error
-    return read_escaped_bytes(text)
+def _read_bytes(text: str) -> bytes:
+    return _read_hexadecimal(text[2:]) if text.startswith("\\x") else read_escaped_bytes(text)
+
+
+_HEXADECIMAL: Final = re.compile(r"[ \t\n\r]*([0-9a-fA-F])([0-9a-fA-F])")
+
+
+def _read_hexadecimal(text: str) -> bytes:
+    """Pairs of digits, with blanks between pairs. Raises 22023 (hex_decode)."""
+    rest = _HEXADECIMAL.sub("", text).lstrip(" \t\n\r")
+    if not rest:
+        return bytes.fromhex(text)
+    wrong = re.search(r"[^0-9a-fA-F]", rest)
+    reason = f'digit: "{wrong[0]}"' if wrong else "data: odd number of digits"
+    raise BadLiteral(fault.INVALID_PARAMETER, f"invalid hexadecimal {reason}")
 
 
 _ESCAPED: Final = re.compile(rb"\\(?:([0-3][0-7]{2})|(\\)|())")

@@ -289,6 +289,12 @@ class WeirParser(PostgresParser):
         call = self.expression(exp.Anonymous(this="is_normalized", expressions=[this, exp.Literal.string(form)]))
         return self.expression(exp.Not(this=call)) if negate else call
 
+    def _parse_escape(self, this: exp.Expr | None) -> Any:
+        """`ESCAPE '$'::bytea`: an expression, of which sqlglot reads a literal alone."""
+        if not self._match(TokenType.ESCAPE):
+            return this
+        return self.expression(exp.Escape(this=this, expression=self._parse_bitwise()))
+
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:
         """INTERVAL 'text' [field [TO field]], the text untouched; anything else is not an interval literal."""
         index = self._index

@@ -11,7 +11,9 @@ from typing import Final
 from sqlglot.tokenizer_core import Token, TokenType
 
 from query.advice import instead_of_duration
-from query.fault import SYNTAX_ERROR, invalid
+from query.fault import SYNTAX_ERROR, invalid, unsupported
+from query.pg.bad_values import BadLiteral
+from query.pg.escape_strings import unescape
 
 _NUMBER: Final = re.compile(
     r"0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+"
@@ -37,7 +39,37 @@ _SORTS: Final = {TokenType.LT: TokenType.ASC, TokenType.GT: TokenType.DESC}
 
 def rewrite_tokens(tokens: Sequence[Token], sql: str) -> list[Token]:
     """The tokens as the parser reads them."""
-    return _name_arguments(_substrings(_sorts(_scales(_labels(_numbers(tokens, sql))))))
+    return _name_arguments(_substrings(_sorts(_scales(_labels(_numbers(_escapes(tokens, sql), sql))))))
+
+
+def _escapes(tokens: Sequence[Token], sql: str) -> list[Token]:
+    """E'...' with its escapes resolved as PostgreSQL does, which sqlglot does not. Raises what is wrong with them."""
+    rewritten: list[Token] = []
+    for token in tokens:
+        if token.token_type == TokenType.BYTE_STRING and "\\" in sql[token.start : token.end]:
+            rewritten.append(_new_token(token.token_type, _unescaped(token, sql), token, token.end))
+            continue
+        before = rewritten[-1] if rewritten else None
+        if before is not None and _continues(before, token, sql):
+            if "\\" in token.text:
+                raise unsupported("an escape where E'...' goes on in another line", token.start + 1)
+            rewritten[-1] = _new_token(before.token_type, before.text + token.text, before, token.end)
+        else:
+            rewritten.append(token)
+    return rewritten
+
+
+def _continues(before: Token, token: Token, sql: str) -> bool:
+    """True for a text on the next line that belongs to the E'...' before it."""
+    is_next = before.token_type == TokenType.BYTE_STRING and token.token_type == TokenType.STRING
+    return is_next and sql[token.start] == "'" and "\n" in sql[before.end + 1 : token.start]
+
+
+def _unescaped(token: Token, sql: str) -> str:
+    try:
+        return unescape(sql[token.start + 2 : token.end])
+    except BadLiteral as error:
+        raise invalid(error.sqlstate, error.message, token.start + 1) from error
 
 
 def _name_arguments(tokens: list[Token]) -> list[Token]:

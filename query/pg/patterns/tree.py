@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from query.limits import MAX_PATTERN_CHARACTERS
+MAX_PATTERN_CHARACTERS: Final = 2_000
+"""Length of a regular expression. Compiled automata grow faster than their text."""
 
 
 class BadRegex(ValueError):
