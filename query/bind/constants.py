@@ -20,8 +20,12 @@ def bind_literal(node: exp.Expr, block: Block) -> Scalar:
     """A number, or a text of which the context decides the type."""
     text = str(node.this)
     if node.args.get("is_string"):
-        return Constant(UNKNOWN, text, position_of(node))
+        return _untyped(text, node, block)
     return number(text, node)
+
+
+def _untyped(text: str, node: exp.Expr, block: Block) -> Constant:
+    return Constant(UNKNOWN, text, position_of(node), clock=block.environment)
 
 
 def number(text: str, node: exp.Expr) -> Constant:
@@ -53,13 +57,13 @@ def number(text: str, node: exp.Expr) -> Constant:
 )
 def bind_text(node: exp.Expr, block: Block) -> Scalar:
     """E'...' and $$...$$: a text. Not N'...', which is of type character: its last spaces do not count."""
-    return Constant(UNKNOWN, str(node.this), position_of(node))
+    return _untyped(str(node.this), node, block)
 
 
 @syntax(exp.Concat, form="'a' 'b' over two lines", summary="One literal.")
 def bind_continued(node: exp.Expr, block: Block) -> Scalar:
     """'a' and 'b' on the next line: one literal."""
-    return Constant(UNKNOWN, "".join(str(part.this) for part in node.expressions), position_of(node))
+    return _untyped("".join(str(part.this) for part in node.expressions), node, block)
 
 
 @syntax(
@@ -70,7 +74,7 @@ def bind_unicode(node: exp.Expr, block: Block) -> Scalar:
     sign = node.args.get("escape")
     escape = str(sign.name) if isinstance(sign, exp.Expr) else "\\"
     try:
-        return Constant(UNKNOWN, unescape(str(node.name), escape), position_of(node))
+        return _untyped(unescape(str(node.name), escape), node, block)
     except UnicodeError as error:
         raise fault.invalid(fault.SYNTAX_ERROR, "invalid Unicode escape", position_of(node)) from error
 

@@ -12,10 +12,11 @@ from query.pg.types import PgType, leaf, nested, numeric
 from query.plan.tree import Constant
 
 
-def parse_literal(text: str, target: PgType, position: int | None = None, fields: str = "", zone: str = "") -> Constant:
-    """The constant of type `target` that `text` spells, an interval's with the fields that it is declared with, an
-    instant in the session's time zone; of infinite times see `query/bind/endless.py`. Raises InvalidSQL with
+def read_literal(literal: Constant, target: PgType, position: int | None = None, fields: str = "") -> Constant:
+    """The constant of type `target` that an untyped literal spells, an interval's with the fields that it is declared
+    with, an instant in the session's time zone; of infinite times see `query/bind/endless.py`. Raises InvalidSQL with
     PostgreSQL's SQLSTATE."""
+    text, position = str(literal.value), literal.position or position
     if isinstance(text, Placeholder):
         text.type = target
         return Constant(target, None)
@@ -29,21 +30,25 @@ def parse_literal(text: str, target: PgType, position: int | None = None, fields
             read_as = read_numeric(text, target)
             return Constant(numeric(read_as.scale), read_as.digits)
         if target.element is not None:
-            return _array(text, leaf(target), zone)
-        return Constant(target, read(text, target, zone))
+            return _array(literal, text, leaf(target))
+        return Constant(target, read(text, target, literal.zone, literal.clock))
     except BadLiteral as error:
         raise fault.invalid(error.sqlstate, error.message, position) from error
     except UnsupportedLiteral as error:
         raise error.refusal(position) from error
 
 
-def _array(text: str, element: PgType, zone: str) -> Constant:
+def _array(literal: Constant, text: str, element: PgType) -> Constant:
     """An array of as many dimensions as its text has. Numerics have the scale of the one with most digits after the
     point, at least the element's."""
     read_as = array_items(text)
     count = max(1, len(read_as.sizes))
     if element.name != "numeric":
-        return Constant(nested(element, count), each_item(read_as.items, lambda item: read(item, element, zone)))
+
+        def value(item: str) -> object:
+            return read(item, element, literal.zone, literal.clock)
+
+        return Constant(nested(element, count), each_item(read_as.items, value))
     numbers = list(_numbers(read_as.items, element))
     scale = max([element.scale, *(number.scale for number in numbers)])
     values = each_item(read_as.items, lambda item: read_numeric(item, element).at_scale(scale))

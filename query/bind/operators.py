@@ -8,7 +8,7 @@ from errors import InvalidSQL
 from query import fault
 from query.bind.block import Block
 from query.bind.endless import by_presence, compared, converted
-from query.bind.literals import parse_literal
+from query.bind.literals import read_literal
 from query.bind.matches import bind_match
 from query.bind.type_names import TypeName
 from query.bind.type_resolution import call, coerce, comparable
@@ -235,7 +235,7 @@ def cast(value: Scalar, type_name: TypeName, position: int | None, lenient: bool
         value = shown_field(value)
     if isinstance(value, Constant) and value.type.name == "unknown" and value.value is not None:
         try:
-            value = parse_literal(str(value.value), target, value.position or position, type_name.fields, value.zone)
+            value = read_literal(value, target, position, type_name.fields)
         except InvalidSQL:
             if not lenient:
                 raise

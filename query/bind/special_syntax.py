@@ -57,9 +57,18 @@ def now(node: exp.Expr, block: Block) -> Scalar:
     return Constant(TIMESTAMPTZ, _microseconds(block.environment.now))
 
 
-@syntax(exp.Localtimestamp, form="LOCALTIMESTAMP", summary="When the statement started, without a time zone.")
+@syntax("current_timestamp", form="CURRENT_TIMESTAMP(3)", summary="The same, rounded to so many digits of the second.")
+def rounded_now(node: exp.Expr, block: Block) -> Scalar:
+    return Constant(TIMESTAMPTZ, _rounded(_microseconds(block.environment.now), node))
+
+
+@syntax(
+    *(exp.Localtimestamp, "localtimestamp"),
+    form="LOCALTIMESTAMP, LOCALTIMESTAMP(3)",
+    summary="When the statement started, without a time zone.",
+)
 def localtimestamp(node: exp.Expr, block: Block) -> Scalar:
-    return Constant(TIMESTAMP, _microseconds(block.environment.local_now))
+    return Constant(TIMESTAMP, _rounded(_microseconds(block.environment.local_now), node))
 
 
 @syntax(exp.CurrentDate, form="CURRENT_DATE", summary="The day on which the statement started.")
@@ -67,9 +76,53 @@ def current_date(node: exp.Expr, block: Block) -> Scalar:
     return Constant(DATE, _microseconds(block.environment.local_now) // US_PER_DAY)
 
 
-@syntax(exp.Localtime, form="LOCALTIME", summary="The time of the day at which the statement started.")
+@syntax(
+    *(exp.Localtime, "localtime"),
+    form="LOCALTIME, LOCALTIME(3)",
+    summary="The time of the day at which the statement started.",
+)
 def localtime(node: exp.Expr, block: Block) -> Scalar:
-    return Constant(TIME, _microseconds(block.environment.local_now) % US_PER_DAY)
+    us = _rounded(_microseconds(block.environment.local_now) % US_PER_DAY, node)
+    if us == US_PER_DAY:
+        raise fault.unsupported("the time 24:00:00", position_of(node))
+    return Constant(TIME, us)
+
+
+@syntax("current_time")
+def current_time(node: exp.Expr, block: Block) -> Scalar:
+    """CURRENT_TIME(n) has a time zone, and no type of ours has it."""
+    if isinstance(node, exp.Anonymous):
+        _digits_of_second(node)
+    raise fault.unsupported("CURRENT_TIME", position_of(node), "write LOCALTIME")
+
+
+@syntax("current_date")
+def no_digits(node: exp.Expr, block: Block) -> Scalar:
+    """A day has no digits of the second: CURRENT_DATE takes no brackets."""
+    if isinstance(node.this, exp.Identifier):
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, f"function {node.name} does not exist", position_of(node))
+    raise fault.invalid(fault.SYNTAX_ERROR, "CURRENT_DATE takes no arguments", position_of(node))
+
+
+def _rounded(us: int, node: exp.Expr) -> int:
+    """The moment with as many digits of the second as are named; with all of them if none is."""
+    if not isinstance(node, exp.Anonymous):
+        return us
+    unit = int(10 ** (_CLOCK_DIGITS - min(_digits_of_second(node), _CLOCK_DIGITS)))
+    return (us + unit // 2) // unit * unit
+
+
+_CLOCK_DIGITS: Final = 6
+
+
+def _digits_of_second(node: exp.Anonymous) -> int:
+    """One whole number, as PostgreSQL's grammar has it. A name in quotes is that of a function, and there is none."""
+    if isinstance(node.this, exp.Identifier):
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, f"function {node.name} does not exist", position_of(node))
+    digits = node.expressions[0] if len(node.expressions) == 1 else None
+    if not isinstance(digits, exp.Literal) or digits.is_string or not str(digits.this).isdigit():
+        raise fault.invalid(fault.SYNTAX_ERROR, f"{node.name} takes a number of digits", position_of(node))
+    return int(str(digits.this))
 
 
 @syntax(exp.Interval, form="INTERVAL '1 day', INTERVAL '5' MINUTE", summary="A span of time.")

@@ -11,7 +11,7 @@ from errors import WeirError
 from query import advice, fault
 from query.bind.dimensions import JOINING, is_nested, require_one_dimension, with_dimensions
 from query.bind.endless import converted, large_float
-from query.bind.literals import parse_literal
+from query.bind.literals import read_literal
 from query.bind.special_numbers import TAKING_SPECIAL, finite
 from query.functions.postgres_names import has_form, postgresql_functions
 from query.functions.registry import AGGREGATES, POLYMORPHIC, REGISTRY, Function, type_named
@@ -65,7 +65,7 @@ def _read_as_array(value: Scalar, args: Sequence[Scalar], position: int | None) 
     target = array_of(next(leaf(arg.type) for arg in args if is_nested(arg)))
     if value.value is None:
         return Constant(target, None)
-    return parse_literal(str(value.value), target, value.position or position, zone=value.zone)
+    return read_literal(value, target, position)
 
 
 _OF_A_TYPE: Final = ("to_json", "to_jsonb")
@@ -373,7 +373,7 @@ def _digits(value: Scalar, position: int | None, pg_type: PgType = NUMERIC) -> S
     """An untyped literal as the numeric, or array of them, that it spells."""
     if not isinstance(value, Constant) or value.type.name != "unknown" or value.value is None:
         return value
-    return parse_literal(str(value.value), pg_type, value.position or position)
+    return read_literal(value, pg_type, position)
 
 
 def coerce(value: Scalar, target: PgType, position: int | None = None, construct: str = "") -> Scalar:
@@ -434,7 +434,7 @@ def _constant(value: Constant, target: PgType, position: int | None) -> Constant
     if is_large(value) and target.name == "float8":
         return large_float(value, target)
     if value.type.name == "unknown":
-        return _pad_scale(parse_literal(str(value.value), target, value.position or position, zone=value.zone), target)
+        return _pad_scale(read_literal(value, target, position), target)
     if value.type.name in INTEGERS and isinstance(value.value, int):
         if target.name in INTEGERS:
             return Constant(target, value.value) if abs(value.value) < INTEGER_LIMITS[target.name] else None

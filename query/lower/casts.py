@@ -39,7 +39,7 @@ def convert(context: CallContext, value: pl.Expr, cast: Cast) -> pl.Expr:
     if target.name == "numeric" and cast.modifiers:
         return _limited(context, result, target, cast.modifiers[0])
     if cast.modifiers and target.name in (*TIMESTAMPS, "time"):
-        return _cut(result, target, cast.modifiers[0])
+        return _cut(context, result, target, cast.modifiers[0])
     if cast.modifiers and target.name == "interval":
         return _cut_interval(context, result, cast.modifiers)
     return result
@@ -169,14 +169,25 @@ def to_stored(value: object, pg_type: PgType) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _cut(value: pl.Expr, pg_type: PgType, digits: int) -> pl.Expr:
-    """timestamp(p): rounded to p digits of the second."""
+def _cut(context: CallContext, value: pl.Expr, pg_type: PgType, digits: int) -> pl.Expr:
+    """timestamp(p): rounded to p digits of the second, half of a unit away from the start of the year 2000
+    (AdjustTimestampForTypmod)."""
     if digits >= 6:
         return value
     per_second = 10**9 if pg_type.unit == "ns" or pg_type.name == "time" else 10**6
     unit: int = per_second // 10**digits
-    rounded: pl.Expr = (value.to_physical() + unit // 2) // unit * unit
+    number, half = value.to_physical(), unit // 2
+    rounded = (number + half) // unit * unit
+    if pg_type.name == "time":
+        rounded = context.fail_where(rounded, rounded >= _DAY_NS, "end_of_day")
+    else:
+        rounded = pl.when(number < _YEAR_2000 * per_second).then(-((half - number) // unit * unit)).otherwise(rounded)
     return rounded.cast(pg_type.polars)
+
+
+_DAY_NS: Final = 86_400 * 10**9
+_YEAR_2000: Final = 946_684_800
+declare_row_error("end_of_day", fault.FEATURE_NOT_SUPPORTED, "the time 24:00:00 is not supported")
 
 
 def _date_to_moment(context: CallContext, value: pl.Expr, target: PgType) -> pl.Expr:

@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from functools import cache
 from typing import Final
 
+from query.pg.clock import Clock
 from query.pg.date_parts import WORDS, BadMoment, MomentOutOfRange, UnsupportedMoment, ZoneOutOfRange, parts_of
 from query.pg.time_zones import UnknownZone, Zone, zone_named
 
@@ -20,7 +21,8 @@ _MOST_ZONE_HOURS: Final = 15
 
 @dataclass(slots=True)
 class Moment:
-    """`found` names the fields that the text has, `time` for all of the clock; `fraction` is digits of the second."""
+    """`found` names the fields that the text has, `time` for all of the clock; `fraction` is digits of the second.
+    `clock` says when it is today; without one nothing does."""
 
     found: set[str] = field(default_factory=set)
     year: int = 0
@@ -37,6 +39,7 @@ class Moment:
     month_named: bool = False
     day_of_year: int = 1
     follows: str = ""
+    clock: Clock | None = None
 
     def take(self, *names: str) -> None:
         """Marks fields as found. Raises BadMoment for one that was."""
@@ -45,15 +48,15 @@ class Moment:
         self.found |= set(names)
 
 
-def read_moment(text: str) -> Moment:
-    """The date, and the time and zone if there are some. Raises BadMoment, MomentOutOfRange, UnsupportedMoment,
-    UnknownZone.
+def read_moment(text: str, clock: Clock | None = None) -> Moment:
+    """The date, and the time and zone if there are some; `clock` says when it is today. Raises BadMoment,
+    MomentOutOfRange, UnsupportedMoment, UnknownZone.
 
     >>> found = read_moment("30/Dec/2024:10:11:12 +0100")
     >>> found.year, found.month, found.day, found.hour, found.zone
     (2024, 12, 30, 10, Zone(name='', seconds=3600))
     """
-    moment = Moment()
+    moment = Moment(clock=clock)
     for part_type, part in parts_of(text):
         _READERS[part_type](moment, part)
     if moment.follows:
@@ -66,9 +69,9 @@ def read_moment(text: str) -> Moment:
     return moment
 
 
-def read_time(text: str) -> Moment:
-    """The time of day; a date before it is read, too."""
-    moment, parts = Moment(), parts_of(text)
+def read_time(text: str, clock: Clock | None = None) -> Moment:
+    """The time of day, which `now` asks `clock` for; a date before it is read, too."""
+    moment, parts = Moment(clock=clock), parts_of(text)
     dated = len(parts) > 1 and parts[0][0] in ("date", "number") and (parts[1][0] == "time" or parts[-1][0] == "date")
     for index, (part_type, part) in enumerate(parts):
         if part_type == "date" and index == 0 and dated:
@@ -84,6 +87,8 @@ def read_time(text: str) -> Moment:
             _read_number(moment, part)
         elif part_type == "word" and WORDS.get(part, ("", 0))[0] in ("month", "weekday"):
             raise BadMoment(text)
+        elif part_type == "word" and WORDS.get(part, ("", 0))[0] == "special":
+            _read_special_time(moment, part)
         else:
             moment.found |= _DATE if part_type == "word" and part == "t" else set()
             _READERS[part_type](moment, part)
@@ -296,7 +301,7 @@ def _read_word(moment: Moment, part: str) -> None:
     elif word_type == "unit":
         raise BadMoment(part)
     elif word_type == "special":
-        raise UnsupportedMoment(f"the special value '{part}'")
+        _read_special(moment, part)
     elif word_type in ("julian", "time follows"):
         if moment.follows or (word_type != "julian" and not moment.found >= _DATE):
             raise BadMoment(part)
@@ -306,6 +311,40 @@ def _read_word(moment: Moment, part: str) -> None:
             _read_zone_name(moment, part)
         except UnknownZone as error:
             raise BadMoment(part) from error
+
+
+def _read_special(moment: Moment, word: str) -> None:
+    """A day beside today, whose time may follow, or now with its time and zone."""
+    clock = _clock_for(moment, word)
+    moment.take(*_DATE)
+    days = _DAYS_FROM_TODAY.get(word, 0)
+    moment.year, moment.month, moment.day = (clock.local_now + timedelta(days=days)).timetuple()[:3]
+    if word == "now":
+        _take_time(moment, clock)
+        moment.take("zone")
+        moment.zone = Zone(seconds=round((clock.local_now - clock.now).total_seconds()))
+
+
+def _read_special_time(moment: Moment, word: str) -> None:
+    """Now is a time of day; no other special value is one (DecodeTimeOnly)."""
+    if word != "now":
+        raise BadMoment(word)
+    _take_time(moment, _clock_for(moment, word))
+
+
+def _clock_for(moment: Moment, word: str) -> Clock:
+    if moment.clock is None or word not in _DAYS_FROM_TODAY:
+        raise UnsupportedMoment(f"the special value '{word}'")
+    return moment.clock
+
+
+_DAYS_FROM_TODAY: Final = {"yesterday": -1, "today": 0, "now": 0, "tomorrow": 1}
+
+
+def _take_time(moment: Moment, clock: Clock) -> None:
+    moment.take("time")
+    now = clock.local_now
+    moment.hour, moment.minute, moment.second, moment.fraction = now.hour, now.minute, now.second, f"{now:%f}"
 
 
 def _read_month_name(moment: Moment, value: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from query import fault
 from query.pg.array_input import ArrayInput, BadArray, Items, UnsupportedArray, read_items
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
+from query.pg.clock import Clock
 from query.pg.date_parts import BadMoment, MomentOutOfRange, UnsupportedMoment, ZoneOutOfRange
 from query.pg.full_text.notation import BadSearch, as_written
 from query.pg.full_text.query_tree import output as search_text
@@ -62,19 +63,20 @@ def _bad(text: str, target: PgType, sqlstate: str = fault.INVALID_TEXT) -> BadLi
     return BadLiteral(sqlstate, f'invalid input syntax for type {target.sql_name}: "{text[:100]}"')
 
 
-def read(text: str, target: PgType, zone: str = "") -> object:
-    """The value of `target` that `text` spells, an instant on the clock of `zone`.
+def read(text: str, target: PgType, zone: str = "", clock: Clock | None = None) -> object:
+    """The value of `target` that `text` spells, an instant on the clock of `zone`. Without `clock`, which says when it
+    is today, `today` is refused.
 
     Raises BadLiteral, UnsupportedLiteral.
     """
     if target.element is not None:
-        return read_array(text, target, zone)
+        return read_array(text, target, zone, clock)
     if target.name in INTEGERS:
         return read_integer(text, target)
     if target.name in FLOATS:
         return _read_float(text, target)
     if target.name in ("date", "time", "timestamp", "timestamptz"):
-        return _read_moment(text, target, zone)
+        return _read_moment(text, target, zone, clock)
     if target.name == "bool":
         return read_bool(text, target)
     if target.name == "interval":
@@ -173,21 +175,22 @@ def read_endless(text: str, target: PgType) -> float | None:
     return -math.inf if word[1] == "-" else math.inf
 
 
-def _read_moment(text: str, target: PgType, zone: str) -> int:
+def _read_moment(text: str, target: PgType, zone: str, clock: Clock | None) -> int:
     word = text.strip().lower()
     if target.name == "time" and "infinity" in word:
         raise _bad(text, target, fault.INVALID_DATETIME)
-    if word in ("now", "today", "tomorrow", "yesterday", "infinity", "-infinity"):
+    if word in ("infinity", "-infinity"):
         raise UnsupportedLiteral(f"the special value '{word}'")
     try:
         if target.name == "date":
-            return parse_date(text)
+            return parse_date(text, clock)
         if target.name == "time":
-            us = parse_time(text)
+            us = parse_time(text, clock)
             if us >= US_PER_DAY:
                 raise UnsupportedLiteral("the time 24:00:00")
             return us
-        return parse_moment(text, target.name == "timestamptz", target.unit, zone_named(zone) if zone else Zone())
+        session_zone = zone_named(zone) if zone else Zone()
+        return parse_moment(text, target.name == "timestamptz", target.unit, session_zone, clock)
     except (UnsupportedZone, UnsupportedMoment) as error:
         raise UnsupportedLiteral(str(error)) from error
     except UnknownZone as error:
@@ -305,7 +308,7 @@ def array_items(text: str) -> ArrayInput:
         raise UnsupportedLiteral(str(error)) from error
 
 
-def read_array(text: str, target: PgType, zone: str = "") -> tuple[object, ...]:
+def read_array(text: str, target: PgType, zone: str = "", clock: Clock | None = None) -> tuple[object, ...]:
     """An array literal of as many dimensions as the target has."""
     read_as = array_items(text)
     if read_as.items and len(read_as.sizes) != dimensions(target):
@@ -316,7 +319,7 @@ def read_array(text: str, target: PgType, zone: str = "") -> tuple[object, ...]:
         return (
             read_numeric(item, element).at_scale(element.scale)
             if element.name == "numeric"
-            else read(item, element, zone)
+            else read(item, element, zone, clock)
         )
 
     return each_item(read_as.items, value)

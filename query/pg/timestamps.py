@@ -8,6 +8,7 @@ import re
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Final
 
+from query.pg.clock import Clock
 from query.pg.date_input import Moment, check_date, check_time, offset_of, read_moment, read_time
 from query.pg.date_parts import UnsupportedMoment
 from query.pg.time_zones import Zone, local_to_utc
@@ -24,8 +25,11 @@ _MOMENT: Final = re.compile(
 )
 
 
-def parse_moment(text: str, with_zone: bool, unit: str = "us", zone: Zone = UTC_ZONE) -> int:
+def parse_moment(
+    text: str, with_zone: bool, unit: str = "us", zone: Zone = UTC_ZONE, clock: Clock | None = None
+) -> int:
     """Units since 1970. A suffix counts only `with_zone`, as in PostgreSQL; without one the session's zone does.
+    Without a clock `today` is refused.
 
     >>> parse_moment("1970-01-01T00:00:01+01:00", with_zone=True)
     -3599000000
@@ -34,7 +38,7 @@ def parse_moment(text: str, with_zone: bool, unit: str = "us", zone: Zone = UTC_
         return 0
     match = _MOMENT.match(text)
     if match is None:
-        return _whole_units(read_moment(text), with_zone, unit, zone)
+        return _whole_units(read_moment(text, clock), with_zone, unit, zone)
     names = ("year", "month", "day", "hour", "minute", "second")
     year, month, day, hour, minute, second = (int(match[name] or 0) for name in names)
     moment = Moment(set(), year, month, day, hour, minute, second, match["fraction"] or "")
@@ -65,14 +69,14 @@ def _with_fraction(whole: int, fraction: str, unit: str) -> int:
     return whole * second + last
 
 
-def parse_date(text: str) -> int:
+def parse_date(text: str, clock: Clock | None = None) -> int:
     """Days since 1970-01-01; a time after the date is read and dropped."""
-    return parse_moment(text, with_zone=False) // US_PER_DAY
+    return parse_moment(text, with_zone=False, clock=clock) // US_PER_DAY
 
 
-def parse_time(text: str) -> int:
+def parse_time(text: str, clock: Clock | None = None) -> int:
     """Microseconds since midnight."""
-    moment = read_time(text)
+    moment = read_time(text, clock)
     return _with_fraction(moment.hour * 3600 + moment.minute * 60 + moment.second, moment.fraction, "us")
 
 

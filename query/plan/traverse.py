@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final, TypeVar, cast
 
+from query.pg.clock import Clock
 from query.pg.types import PgType
 from query.plan import tree
 from query.plan.tree import Bound, Column, Field, Frame, Relation, Scalar, Scan, SortKey
@@ -12,7 +13,7 @@ Node = TypeVar("Node")
 
 _NODES: Final = (Scalar, Relation, SortKey)
 _PARTS: Final = (Frame, Bound)
-_LEAVES: Final = (str, bool, int, int | None, PgType, tuple[int, ...], tuple[str, ...], tuple[Field, ...])
+_LEAVES: Final = (str, bool, int, int | None, PgType, Clock | None, tuple[int, ...], tuple[str, ...], tuple[Field, ...])
 _SLOTS: Final[dict[type[object], tuple[str, ...]]] = {
     node_class: tuple(slot.name for slot in fields(node_class) if slot.type not in _LEAVES)
     for node_class in vars(tree).values()

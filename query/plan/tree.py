@@ -7,6 +7,7 @@ notion of tables, and a column of an enclosing query is simply one that the rela
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from query.pg.clock import Clock
 from query.pg.types import BOOL, NUMERIC_DIGITS, PgType
 
 Value = object
@@ -28,11 +29,13 @@ class Column(Scalar):
 
 @dataclass(frozen=True, slots=True)
 class Constant(Scalar):
-    """`zone`: of an untyped literal, the session's time zone, in which it is read if it becomes an instant."""
+    """`zone`: of an untyped literal, the session's time zone, in which it is read if it becomes an instant; `clock`:
+    when it is today."""
 
     value: Value
     position: int | None = field(default=None, compare=False)
     zone: str = field(default="", compare=False)
+    clock: Clock | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
