@@ -9,6 +9,9 @@ from typing import Final
 Interval = tuple[int, int, int]
 """Months, days, microseconds: three amounts that PostgreSQL never folds into each other."""
 
+INFINITE: Final = ((-(2**31), -(2**31), -(2**63)), (2**31 - 1, 2**31 - 1, 2**63 - 1))
+"""The parts by which PostgreSQL holds -infinity and infinity."""
+
 SECOND: Final = 1_000_000
 MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
@@ -233,10 +236,17 @@ def cut_interval(value: Interval, least: int, digits: int) -> Interval:
     return months, days, -rounded if us < 0 else rounded
 
 
+def _moved(large: int, small: int, unit: int) -> tuple[int, int]:
+    """Whole units of the small part moved to the large one. Raises IntervalOutOfRange."""
+    whole = abs(small) // unit * (1 if small > 0 else -1)
+    if not -(2**31) <= large + whole < 2**31:
+        raise IntervalOutOfRange
+    return large + whole, small - whole * unit
+
+
 def _carry(large: int, small: int, unit: int) -> tuple[int, int]:
     """Whole units of the small part moved to the large one, and both brought to one sign."""
-    whole = abs(small) // unit * (1 if small > 0 else -1)
-    large, small = large + whole, small - whole * unit
+    large, small = _moved(large, small, unit)
     if large > 0 > small:
         return large - 1, small + unit
     if large < 0 < small:
@@ -245,22 +255,25 @@ def _carry(large: int, small: int, unit: int) -> tuple[int, int]:
 
 
 def hours_justified(months: int, days: int, us: int) -> Interval:
-    """24 hours as a day."""
+    """24 hours as a day. Raises IntervalOutOfRange."""
     return months, *_carry(days, us, DAY)
 
 
 def days_justified(months: int, days: int, us: int) -> Interval:
-    """30 days as a month."""
+    """30 days as a month. Raises IntervalOutOfRange."""
     return *_carry(months, days, DAYS_PER_MONTH), us
 
 
 def justify(months: int, days: int, us: int) -> Interval:
-    """Days and hours carried, and every part of one sign.
+    """Days and hours carried, and every part of one sign. Raises IntervalOutOfRange (interval_justify_interval).
 
     >>> justify(1, 0, -3_600_000_000)
     (0, 29, 82800000000)
     """
-    months, days, us = days_justified(*hours_justified(months, days, us))
+    if (days > 0 and us > 0) or (days < 0 and us < 0):
+        months, days = _moved(months, days, DAYS_PER_MONTH)
+    days, us = _moved(days, us, DAY)
+    months, days = _moved(months, days, DAYS_PER_MONTH)
     if months > 0 and (days < 0 or (days == 0 and us < 0)):
         months, days = months - 1, days + DAYS_PER_MONTH
     elif months < 0 and (days > 0 or (days == 0 and us > 0)):
