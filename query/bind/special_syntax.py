@@ -12,7 +12,7 @@ from query.bind.type_names import interval_fields
 from query.bind.type_resolution import call, coerce
 from query.functions.registry import syntax
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
-from query.pg.intervals import cut_interval
+from query.pg.intervals import IntervalOutOfRange, cut_interval
 from query.pg.text_input import read_interval
 from query.pg.timestamps import EPOCH, US_PER_DAY
 from query.pg.types import (
@@ -137,7 +137,10 @@ def interval(node: exp.Expr, block: Block) -> Scalar:
         raise fault.invalid(error.sqlstate, error.message, position_of(node)) from error
     except UnsupportedLiteral as error:
         raise error.refusal(position_of(node)) from error
-    return Constant(INTERVAL_TYPE, cut_interval(value, *modifiers) if modifiers else value)
+    try:
+        return Constant(INTERVAL_TYPE, cut_interval(value, *modifiers) if modifiers else value)
+    except IntervalOutOfRange as error:
+        raise fault.invalid(fault.DATETIME_OVERFLOW, "interval out of range", position_of(node)) from error
 
 
 @syntax(exp.Collate, form='a COLLATE "C"', summary="The text in the order of its code points.")
