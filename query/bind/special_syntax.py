@@ -12,7 +12,9 @@ from query.bind.operators import shown_field
 from query.bind.type_names import interval_fields
 from query.bind.type_resolution import call, coerce
 from query.functions.registry import syntax
-from query.pg.intervals import BadInterval, IntervalOutOfRange, cut_interval, parse_interval
+from query.pg.bad_values import BadLiteral, UnsupportedLiteral
+from query.pg.intervals import IntervalOutOfRange, cut_interval
+from query.pg.text_input import read_interval
 from query.pg.timestamps import EPOCH, US_PER_DAY
 from query.pg.types import (
     BOOL,
@@ -131,14 +133,15 @@ def interval(node: exp.Expr, block: Block) -> Scalar:
     text, unit = str(node.this.this), node.args.get("unit")
     fields, modifiers = interval_fields("" if unit is None else str(unit.name))
     try:
-        value = parse_interval(text, fields)
+        value = read_interval(text, INTERVAL_TYPE, fields)
+    except BadLiteral as error:
+        raise fault.invalid(error.sqlstate, error.message, position_of(node)) from error
+    except UnsupportedLiteral as error:
+        raise error.refusal(position_of(node)) from error
+    try:
         return Constant(INTERVAL_TYPE, cut_interval(value, *modifiers) if modifiers else value)
     except IntervalOutOfRange as error:
-        message = f'interval field value out of range: "{text[:100]}"'
-        raise fault.invalid("22015", message, position_of(node)) from error
-    except (BadInterval, ValueError) as error:
-        message = f'invalid input syntax for type interval: "{text[:100]}"'
-        raise fault.invalid(fault.INVALID_DATETIME, message, position_of(node)) from error
+        raise fault.invalid(fault.DATETIME_OVERFLOW, "interval out of range", position_of(node)) from error
 
 
 @syntax(exp.Collate, form='a COLLATE "C"', summary="The text in the order of its code points.")

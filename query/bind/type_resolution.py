@@ -153,6 +153,10 @@ def choose(name: str, types: Sequence[PgType], position: int | None) -> Function
     if name in undecided and all(pg_type.name == "unknown" for pg_type in types):
         message = f"operator is not unique: {_signature(name, types)}"
         raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, CASTS_HINT)
+    if name == "+" and [pg_type.name for pg_type in types] == ["time", "time"]:
+        # Either could be the interval beside the other.
+        message = f"operator is not unique: {_signature(name, types)}"
+        raise fault.invalid(fault.AMBIGUOUS_FUNCTION, message, position, CASTS_HINT)
     if len(fitting) == 1:
         return fitting[0]
     guessed = _same_as_other(types)
@@ -162,7 +166,7 @@ def choose(name: str, types: Sequence[PgType], position: int | None) -> Function
     best = _most(fitting, [_matches(function, types) for function in fitting])
     best = _most(best, [_preference_score(function, types) for function in best])
     if len(best) > 1:
-        best = _by_unknowns(best, types)
+        best = _by_known(_by_unknowns(best, types), types)
     if len(best) > 1:
         signature = _signature(name, types)
         message = f"operator is not unique: {signature}" if is_operator(name) else f"function {signature} is not unique"
@@ -274,6 +278,16 @@ def _by_unknowns(functions: list[Function], types: Sequence[PgType]) -> list[Fun
         if preferred and len(categories) == 1:
             remaining = preferred
     return remaining
+
+
+def _by_known(functions: list[Function], types: Sequence[PgType]) -> list[Function]:
+    """The one function that takes the only known type in the place of the untyped literals, too (10.3 step 4f)."""
+    known = {pg_type.name: pg_type for pg_type in types if pg_type.name != "unknown"}
+    if len(functions) < 2 or len(known) != 1:
+        return functions
+    (pg_type,) = known.values()
+    taking = [function for function in functions if _fits(function, [pg_type] * len(types))]
+    return taking if len(taking) == 1 else functions
 
 
 def _category(parameter: str) -> str:

@@ -9,11 +9,11 @@ from query import fault
 from query.expr.call_context import CallContext
 from query.expr.interval_fields import interval, interval_parts
 from query.expr.intervals import checked_interval, scaled_interval, sum_of_intervals
-from query.expr.row_errors import declare_row_error
+from query.expr.row_errors import declare_row_error, declared_error
 from query.expr.time_limits import FIRST_US, LAST_US, checked_moment, shown_moment
 from query.functions.registry import argument_names, define
 from query.functions.time_fields import field_named, microseconds, no_unit, quotient, rest
-from query.pg.intervals import DAY, HOUR, MINUTE, Interval, days_justified, hours_justified, justify
+from query.pg.intervals import DAY, HOUR, MINUTE, Interval, IntervalOutOfRange, days_justified, hours_justified, justify
 from query.pg.types import PgType
 
 declare_row_error("date_range", fault.DATETIME_OVERFLOW, "date out of range")
@@ -101,6 +101,8 @@ def date_bin(context: CallContext, stride: object, value: pl.Expr, origin: pl.Ex
         message = "timestamps cannot be binned into intervals containing months or years"
         raise fault.invalid(fault.FEATURE_NOT_SUPPORTED, message, context.position)
     width = days * DAY + us
+    if abs(days * DAY) >= 2**63 or abs(width) >= 2**63:
+        raise fault.invalid(fault.DATETIME_OVERFLOW, "interval out of range", context.position)
     if width <= 0:
         message = "stride must be greater than zero"
         raise fault.invalid(fault.DATETIME_OVERFLOW, message, context.position)
@@ -228,7 +230,7 @@ def time_difference(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.E
     return interval(zero, zero, us)
 
 
-@define("+(time, interval) -> time", "Later by an interval, around midnight.", family=_FAMILY)
+@define("+(time, interval) -> time", "Later by an interval, around midnight.", family=_FAMILY, mirrored="+")
 def time_add(context: CallContext, clock: pl.Expr, amount: pl.Expr) -> pl.Expr:
     return ((clock.to_physical() // 1000 + interval_parts(amount)[2]) % DAY * 1000).cast(pl.Time)
 
@@ -293,7 +295,10 @@ def age(context: CallContext, later: pl.Expr, earlier: pl.Expr) -> pl.Expr:
 
 def _justify(context: CallContext, value: pl.Expr, rule: Callable[[int, int, int], Interval]) -> pl.Expr:
     def parts(months: int, days: int, us: int) -> dict[str, int]:
-        return dict(zip(("months", "days", "us"), rule(months, days, us), strict=True))
+        try:
+            return dict(zip(("months", "days", "us"), rule(months, days, us), strict=True))
+        except IntervalOutOfRange as error:
+            raise declared_error("interval_range", context.position) from error
 
     return context.rowwise(parts, *interval_parts(value))
 
@@ -382,6 +387,7 @@ def isfinite(context: CallContext, value: pl.Expr) -> pl.Expr:
 def make_interval(context: CallContext, *parts: pl.Expr) -> pl.Expr:
     years, months, weeks, days, hours, minutes = (part.cast(pl.Int128) for part in parts[:6])
     seconds = (parts[6] * 1_000_000.0).round(0, mode="half_to_even")
+    seconds = context.fail_where(seconds, seconds.is_infinite() & parts[6].is_finite(), "float_overflow")
     seconds = context.fail_where(seconds, ~seconds.is_between(-(2.0**63), 2.0**63 - 1024), "interval_range")
     us = hours * HOUR + minutes * MINUTE + seconds.cast(pl.Int128)
     return checked_interval(context, years * 12 + months, weeks * 7 + days, us)

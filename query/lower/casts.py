@@ -14,7 +14,7 @@ from query.expr.row_errors import declare_row_error, declared_error
 from query.expr.special_numbers import is_special, ordinary
 from query.expr.text_output import to_text
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
-from query.pg.intervals import cut_interval
+from query.pg.intervals import IntervalOutOfRange, cut_interval
 from query.pg.json_text import parse_json
 from query.pg.network import network_of
 from query.pg.special_numbers import NAN
@@ -59,7 +59,10 @@ def _cut_interval(context: CallContext, value: pl.Expr, modifiers: tuple[int, ..
     """interval day, interval(p): without smaller fields, rounded to p digits of the second."""
 
     def cut(months: int, days: int, us: int) -> object:
-        return to_stored(cut_interval((months, days, us), *modifiers), INTERVAL_TYPE)
+        try:
+            return to_stored(cut_interval((months, days, us), *modifiers), INTERVAL_TYPE)
+        except IntervalOutOfRange as error:
+            raise declared_error("interval_range", context.position) from error
 
     return context.rowwise(cut, *interval_parts(value))
 

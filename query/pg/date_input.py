@@ -76,7 +76,7 @@ def read_time(text: str, clock: Clock | None = None) -> Moment:
     for index, (part_type, part) in enumerate(parts):
         if part_type == "date" and index == 0 and dated:
             _read_date(moment, part)
-        elif part_type == "date" and not part[0].isdigit():
+        elif part_type == "date" and not part[0].isdigit() and not moment.follows:
             _read_zone_name(moment, part)
         elif part_type == "date":
             _read_run_with_zone(moment, part)
@@ -105,8 +105,9 @@ def read_time(text: str, clock: Clock | None = None) -> Moment:
 
 def _read_date_or_zone(moment: Moment, part: str) -> None:
     if moment.follows == "julian":
-        raise BadMoment(part)
-    if not {"month", "day"} <= moment.found:
+        moment.follows = ""
+        _read_julian_with_zone(moment, part)
+    elif not {"month", "day"} <= moment.found:
         _read_date(moment, part)
     elif part[0].isdigit() or moment.follows:
         moment.follows = ""
@@ -139,7 +140,7 @@ def _read_date(moment: Moment, part: str) -> None:
 def _read_run_with_zone(moment: Moment, part: str) -> None:
     """A time without colons and its zone: `101112-08`."""
     digits, sign, zone = part.partition("-")
-    if not sign or "time" in moment.found:
+    if not sign or "time" in moment.found or not re.fullmatch(r"[0-9]+\.?[0-9]*", digits, re.ASCII):
         raise BadMoment(part)
     _read_zone(moment, sign + zone)
     _read_run(moment, digits)
@@ -215,6 +216,16 @@ def _read_julian(moment: Moment, days: str, fraction: str) -> None:
     if not 1 <= ordinal <= date.max.toordinal():
         raise UnsupportedMoment("a date outside of the years 1 to 9999")
     moment.year, moment.month, moment.day = date.fromordinal(ordinal).timetuple()[:3]
+
+
+def _read_julian_with_zone(moment: Moment, part: str) -> None:
+    """The midnight that begins a Julian day in a zone: `2452271-08`."""
+    days, sign, zone = part.partition("-")
+    if not sign or not days.isdigit():
+        raise BadMoment(part)
+    _read_zone(moment, sign + zone)
+    moment.take("time")
+    _read_julian(moment, days, "")
 
 
 _JULIAN_YEAR_1: Final = 1_721_425
@@ -298,6 +309,8 @@ def _read_word(moment: Moment, part: str) -> None:
     elif word_type == "midnight":
         moment.take("time", "zone")
         moment.zone = Zone()
+    elif part == "dst" and "zone" in moment.found:
+        raise UnsupportedMoment("the word DST behind a time zone")
     elif word_type == "unit":
         raise BadMoment(part)
     elif word_type == "special":

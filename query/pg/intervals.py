@@ -9,6 +9,9 @@ from typing import Final
 Interval = tuple[int, int, int]
 """Months, days, microseconds: three amounts that PostgreSQL never folds into each other."""
 
+INFINITE: Final = ((-(2**31), -(2**31), -(2**63)), (2**31 - 1, 2**31 - 1, 2**63 - 1))
+"""The parts by which PostgreSQL holds -infinity and infinity."""
+
 SECOND: Final = 1_000_000
 MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
@@ -18,7 +21,7 @@ _SECONDS_PER_DAY: Final = 86_400
 _MONTHS: Final = {"mil": 12_000, "c": 1200, "dec": 120, "y": 12, "mon": 1}
 _DAYS: Final = {"w": 7, "d": 1}
 _MICROSECONDS: Final = {"h": HOUR, "m": MINUTE, "s": SECOND, "ms": 1000, "us": 1}
-_UNITS: Final = {
+_NAMES: Final = {
     **dict.fromkeys(("millennium", "millennia", "mil", "mils"), "mil"),
     **dict.fromkeys(("century", "centuries", "c", "cent"), "c"),
     **dict.fromkeys(("decade", "decades", "dec", "decs"), "dec"),
@@ -32,14 +35,21 @@ _UNITS: Final = {
     **dict.fromkeys(("millisecond", "milliseconds", "ms", "msec", "msecs", "msecond", "mseconds"), "ms"),
     **dict.fromkeys(("microsecond", "microseconds", "us", "usec", "usecs", "usecond", "useconds"), "us"),
 }
+_READ_LETTERS: Final = 10
+"""PostgreSQL reads so many letters of a word, and lets more follow."""
+_UNITS: Final = {name[:_READ_LETTERS]: unit for name, unit in _NAMES.items()}
 _TOKEN: Final = re.compile(
-    r"[\s,]*(?:(?P<clock>[-+]?\d+:\d+(?:(?::\d+)?\.\d*|:\d+)?)|(?P<years>[-+]?\d+-\d+)(?![\d.])"
+    r"[\s,]*(?:(?P<clock>[-+]?\d+:\d+(?:(?::\d+)?\.\d*|:\d+)?)|(?P<years>[-+]?\d+-\d+)(?![\d.-])"
     r"|(?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+))\s*(?P<unit>[A-Za-z]*)|(?P<ago>ago)\b)[\s,]*",
     re.IGNORECASE,
 )
+_SIGN_OF_NOTHING: Final = re.compile(r"[-+]\s*@")
 _SIGN: Final = re.compile(r"([-+])\s+(?=[\d.])")
-_CLOCK: Final = re.compile(r"[-+]?\d+:\d+")
-_ISO_NUMBER: Final = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)")
+_HOURS: Final = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)\s*h(?:r|rs|our|ours)?(?![a-z])"
+_CLOCK: Final = re.compile(rf"[-+]?\d+:\d+|{_HOURS}", re.IGNORECASE)
+"""What a number without a unit is days before: a clock, or hours."""
+_HOUR: Final = re.compile(rf"{_CLOCK.pattern}|[-+]?[\d.]+\s*$", re.IGNORECASE)
+_ISO_NUMBER: Final = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,3})?(?!\d)")
 _ISO_DATE: Final = {"Y": "y", "M": "mon", "W": "w", "D": "d"}
 _ISO_TIME: Final = {"H": "h", "M": "m", "S": "s"}
 
@@ -62,9 +72,11 @@ def parse_interval(text: str, fields: str = "") -> Interval:
     >>> parse_interval("1 day 02:30:00")
     (0, 1, 9000000000)
     """
-    stripped = _SIGN.sub(r"\1", text.strip().removeprefix("@").strip())
-    if stripped[:1] == "P":
-        return _iso(stripped)
+    if text.strip()[:1] == "P":
+        return _iso(text.strip())
+    if _SIGN_OF_NOTHING.search(text):
+        raise BadInterval(text)
+    stripped = _SIGN.sub(r"\1", text.replace("@", " ").strip())
     default_unit = fields.split()[-1].lower() if fields else "second"
     total = [Fraction(0), Fraction(0), Fraction(0)]
     position, ago, fields_found = 0, False, set[str]()
@@ -76,7 +88,7 @@ def parse_interval(text: str, fields: str = "") -> Interval:
         if match["ago"]:
             ago = True
             continue
-        before_clock = _CLOCK.match(stripped, position)
+        before_clock = (_HOUR if default_unit == "hour" else _CLOCK).match(stripped, position)
         if match["number"] and not match["unit"] and not before_clock and position < len(stripped):
             raise BadInterval(text)
         filled = _add(total, match, "day" if before_clock else default_unit, fields)
@@ -107,7 +119,7 @@ def _add(total: list[Fraction], match: "re.Match[str]", default_unit: str, field
             raise IntervalOutOfRange(match["years"])
         total[0] += (int(years) * 12 + int(months)) * (-1 if match["years"][0] == "-" else 1)
         return {"mon"}
-    unit = _UNITS.get((match["unit"] or default_unit).lower())
+    unit = _UNITS.get((match["unit"] or default_unit)[:_READ_LETTERS].lower())
     if unit is None:
         raise BadInterval(match["unit"])
     amount = Fraction(match["number"])
@@ -218,7 +230,7 @@ FIELDS: Final = ("SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR")
 
 def cut_interval(value: Interval, least: int, digits: int) -> Interval:
     """The interval without the fields below the one of this number in FIELDS, its second rounded to so many digits.
-    timestamp.c, AdjustIntervalForTypmod.
+    timestamp.c, AdjustIntervalForTypmod. Raises IntervalOutOfRange.
 
     >>> cut_interval((14, 3, 3_723_456_789), 1, 6), cut_interval((14, 3, 0), 5, 6)
     ((14, 3, 3720000000), (12, 0, 0))
@@ -229,14 +241,24 @@ def cut_interval(value: Interval, least: int, digits: int) -> Interval:
     if least == 3:
         return months, days, 0
     unit = (10 ** (6 - digits), MINUTE, HOUR)[least]
-    rounded = (abs(us) + (unit // 2 if least == 0 else 0)) // unit * unit
+    wide = abs(us) + (unit // 2 if least == 0 else 0)
+    if wide >= 2**63:
+        raise IntervalOutOfRange
+    rounded = wide // unit * unit
     return months, days, -rounded if us < 0 else rounded
+
+
+def _moved(large: int, small: int, unit: int) -> tuple[int, int]:
+    """Whole units of the small part moved to the large one. Raises IntervalOutOfRange."""
+    whole = abs(small) // unit * (1 if small > 0 else -1)
+    if not -(2**31) <= large + whole < 2**31:
+        raise IntervalOutOfRange
+    return large + whole, small - whole * unit
 
 
 def _carry(large: int, small: int, unit: int) -> tuple[int, int]:
     """Whole units of the small part moved to the large one, and both brought to one sign."""
-    whole = abs(small) // unit * (1 if small > 0 else -1)
-    large, small = large + whole, small - whole * unit
+    large, small = _moved(large, small, unit)
     if large > 0 > small:
         return large - 1, small + unit
     if large < 0 < small:
@@ -245,22 +267,25 @@ def _carry(large: int, small: int, unit: int) -> tuple[int, int]:
 
 
 def hours_justified(months: int, days: int, us: int) -> Interval:
-    """24 hours as a day."""
+    """24 hours as a day. Raises IntervalOutOfRange."""
     return months, *_carry(days, us, DAY)
 
 
 def days_justified(months: int, days: int, us: int) -> Interval:
-    """30 days as a month."""
+    """30 days as a month. Raises IntervalOutOfRange."""
     return *_carry(months, days, DAYS_PER_MONTH), us
 
 
 def justify(months: int, days: int, us: int) -> Interval:
-    """Days and hours carried, and every part of one sign.
+    """Days and hours carried, and every part of one sign. Raises IntervalOutOfRange (interval_justify_interval).
 
     >>> justify(1, 0, -3_600_000_000)
     (0, 29, 82800000000)
     """
-    months, days, us = days_justified(*hours_justified(months, days, us))
+    if (days > 0 and us > 0) or (days < 0 and us < 0):
+        months, days = _moved(months, days, DAYS_PER_MONTH)
+    days, us = _moved(days, us, DAY)
+    months, days = _moved(months, days, DAYS_PER_MONTH)
     if months > 0 and (days < 0 or (days == 0 and us < 0)):
         months, days = months - 1, days + DAYS_PER_MONTH
     elif months < 0 and (days > 0 or (days == 0 and us > 0)):

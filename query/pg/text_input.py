@@ -14,7 +14,7 @@ from query.pg.clock import Clock
 from query.pg.date_parts import BadMoment, MomentOutOfRange, UnsupportedMoment, ZoneOutOfRange
 from query.pg.full_text.notation import BadSearch, as_written
 from query.pg.full_text.query_tree import output as search_text
-from query.pg.intervals import BadInterval, IntervalOutOfRange, parse_interval
+from query.pg.intervals import INFINITE, BadInterval, IntervalOutOfRange, parse_interval
 from query.pg.json_path import parse_path
 from query.pg.json_path_output import path_text
 from query.pg.json_path_tokens import BadPath, UnsupportedPath
@@ -209,12 +209,15 @@ def read_interval(text: str, target: PgType, fields: str = "") -> tuple[int, int
     if _ENDLESS.fullmatch(text):
         raise UnsupportedLiteral("an infinite interval")
     try:
-        return parse_interval(text, fields)
+        value = parse_interval(text, fields)
     except IntervalOutOfRange as error:
         message = f'interval field value out of range: "{text[:100]}"'
         raise BadLiteral("22015", message) from error
     except (BadInterval, ValueError, ZeroDivisionError) as error:
         raise _bad(text, target, fault.INVALID_DATETIME) from error
+    if value in INFINITE:
+        raise UnsupportedLiteral("an infinite interval")
+    return value
 
 
 _ENDLESS: Final = re.compile(r"\s*([-+]?)\s*infinity\s*", re.IGNORECASE)

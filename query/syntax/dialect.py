@@ -23,6 +23,14 @@ _SPECIAL_SYNTAX = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "OVERLAY"
 
 INTERVAL_FIELDS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 
+_LESSER_FIELDS = {
+    "YEAR": ("MONTH",),
+    "DAY": ("HOUR", "MINUTE", "SECOND"),
+    "HOUR": ("MINUTE", "SECOND"),
+    "MINUTE": ("SECOND",),
+}
+"""The fields that an interval can go to from another, as PostgreSQL's grammar has them."""
+
 _BY_OPERATOR = (
     "TERM",
     "FACTOR",
@@ -328,7 +336,7 @@ class WeirParser(PostgresParser):
             return None
         fields = str(self._prev.text).upper()
         if self._match_text_seq("TO"):
-            if not self._match_texts(INTERVAL_FIELDS):
+            if not self._match_texts(_LESSER_FIELDS.get(fields, ())):
                 self.raise_error("expected an interval field after TO")
             fields += f" TO {str(self._prev.text).upper()}"
         return exp.Var(this=fields + (self._digits() if fields.endswith("SECOND") else ""))

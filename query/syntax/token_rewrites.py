@@ -181,6 +181,7 @@ def _check_label(tokens: Sequence[Token], index: int) -> None:
     """Raises 42601 for a label that wants AS before it. The unit of an interval is none."""
     before, after = tokens[index - 1], tokens[index + 1] if index + 1 < len(tokens) else None
     unit = before.token_type == TokenType.STRING and index > 1 and tokens[index - 2].token_type == TokenType.INTERVAL
+    unit = unit or before.text.upper() == "TO"
     ended = after is None or after.token_type in _LIST_ENDS
     if before.token_type in _VALUE_ENDS and ended and not unit:
         text = tokens[index].text
