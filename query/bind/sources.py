@@ -20,6 +20,7 @@ from query.plan.environment import CommonTable, CommonTables, Environment
 from query.plan.tree import (
     ArrayOf,
     Call,
+    Constant,
     CteRef,
     Field,
     Filter,
@@ -148,7 +149,10 @@ class FromBinder:
             raise fault.unsupported(f"TABLESAMPLE {method}".strip(), position_of(node), "use BERNOULLI or SYSTEM")
         block = Block(self._environment, self._tables, Scope(NOTHING, self._parent), "TABLESAMPLE")
         given = [part for part in (node.args["percent"], node.args.get("seed")) if part is not None]
-        return type_resolution.call("sampled", [block.bind(part) for part in given], position_of(node))
+        values = [block.bind(part) for part in given]
+        if isinstance(values[0], Constant) and values[0].value is None:
+            raise fault.invalid("2202H", "TABLESAMPLE parameter cannot be null", position_of(node))
+        return type_resolution.call("sampled", values, position_of(node))
 
     def _common(self, name: str, table: CommonTable, node: exp.Table) -> FromItem:
         fields = tuple(self._environment.field(field.type) for field in table.relation.fields)
