@@ -53,7 +53,8 @@ _CAST_FUNCTIONS: Final = (
 
 def _function_cast(name: str, value: Scalar, position: int | None) -> Scalar:
     target = TypeName(type_named(name), name)
-    if value.type.name != "unknown" and not operators.castable(value.type, target.type):
+    is_row = value.type.name == "record"
+    if is_row or (value.type.name != "unknown" and not operators.castable(value.type, target.type)):
         message = f"function {name}({value.type.sql_name}) does not exist"
         raise fault.invalid(fault.UNDEFINED_FUNCTION, message, position)
     return operators.cast(value, target, position)

@@ -1,5 +1,6 @@
 """Operators and casts: symbols of the syntax tree -> calls of the registry."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -28,7 +29,7 @@ from query.pg.types import (
     numeric,
     same,
 )
-from query.plan.tree import Call, Cast, Constant, Logic, RowOf, Scalar
+from query.plan.tree import Call, Cast, Constant, IsNull, Logic, Not, RowOf, Scalar, truth
 from query.syntax.dialect import Plus
 from query.syntax.positions import operator_of, position_of
 
@@ -188,7 +189,13 @@ def _rows(symbol: str, left: RowOf, right: RowOf, position: int | None) -> Scala
         raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
     if len(left.items) != len(right.items):
         raise fault.invalid(fault.SYNTAX_ERROR, "unequal number of entries in row expressions", position)
+    if not left.items:
+        raise fault.unsupported("comparing rows of no columns", position)
     pairs = list(zip(left.items, right.items, strict=True))
+    if left.table or right.table:
+        _require_same_types(pairs, position)
+        if symbol != "is not distinct from":
+            return _records(symbol, left, right, position)
     if symbol in ("=", "<>", "is not distinct from"):
         parts = tuple(comparison(symbol, a, b, position) for a, b in pairs)
         return Logic(BOOL, "or" if symbol == "<>" else "and", parts)
@@ -198,6 +205,38 @@ def _rows(symbol: str, left: RowOf, right: RowOf, position: int | None) -> Scala
         equal = Logic(BOOL, "and", (comparison("=", a, b, position), result))
         result = Logic(BOOL, "or", (comparison(strict, a, b, position), equal))
     return result
+
+
+def _require_same_types(pairs: Sequence[tuple[Scalar, Scalar]], position: int | None) -> None:
+    """Raises 42804 unless a table's row is compared with one of the same types (record_eq)."""
+    for number, (left, right) in enumerate(pairs, 1):
+        if not same(left.type, right.type):
+            kinds = f"{left.type.sql_name} and {right.type.sql_name}"
+            message = f"cannot compare dissimilar column types {kinds} at record column {number}"
+            raise fault.invalid(fault.DATATYPE_MISMATCH, message, position)
+
+
+def _records(symbol: str, left: RowOf, right: RowOf, position: int | None) -> Scalar:
+    """A comparison with a table's row: two NULLs are equal, and NULL is greater than anything else (record_cmp)."""
+    pairs = list(zip(left.items, right.items, strict=True))
+    if symbol[0] == ">":
+        pairs = [(second, first) for first, second in pairs]
+    equals = [comparison("is not distinct from", *pair, position) for pair in pairs]
+    result: Scalar = Logic(BOOL, "and", tuple(equals))
+    if symbol == "<>":
+        result = Not(BOOL, result)
+    elif symbol != "=":
+        result = truth(symbol.endswith("="))
+        for pair, equal in reversed(list(zip(pairs, equals, strict=True))):
+            rest = Logic(BOOL, "and", (equal, result))
+            result = Logic(BOOL, "or", (_is_less(*pair, position), rest))
+    return result
+
+
+def _is_less(left: Scalar, right: Scalar, position: int | None) -> Scalar:
+    """Whether a field comes before another, where NULL comes last."""
+    less = Logic(BOOL, "or", (IsNull(BOOL, right), comparison("<", left, right, position)))
+    return Logic(BOOL, "and", (Not(BOOL, IsNull(BOOL, left)), less))
 
 
 def _refuse_search_types(pg_type: PgType, position: int | None) -> None:
