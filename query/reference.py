@@ -136,7 +136,7 @@ def _is_behind_syntax(function: Function) -> bool:
     return " " in function.name or function.name in _BEHIND_SYNTAX
 
 
-_BEHIND_SYNTAX: Final = ("sampled", "seeded", "extract", "~~", "~~*", "like", "ilike", "is_normalized")
+_BEHIND_SYNTAX: Final = ("setseed", "extract", "~~", "~~*", "like", "ilike", "is_normalized")
 
 
 def completions() -> list[tuple[str, str, str, str]]:

@@ -198,7 +198,8 @@ class Block:
 
     def rows_of(self, array: Scalar, position: int | None) -> Column:
         """The column that will hold one element of `array` per row; equal arrays share one."""
-        if self.clause.startswith("the arguments of ") and not self.series_allowed:
+        elsewhere = self.clause.startswith("the arguments of ") or self.clause == "window definitions"
+        if elsewhere and not self.series_allowed:
             raise fault.unsupported(f"a set-returning function in {self.clause}", position, "put it into FROM")
         array = self.environment.localise(array)
         if not self.series_allowed or array.type.element is None:

@@ -75,7 +75,7 @@ def backend(node: exp.Expr, block: Block) -> Scalar:
 def setseed(node: exp.Expr, block: Block) -> Scalar:
     if block.scope.item.sources:
         raise fault.unsupported("setseed for each row", position_of(node), "write it in a SELECT without FROM")
-    return call("seeded", arguments(node, block), position_of(node))
+    return call("setseed", arguments(node, block), position_of(node))
 
 
 def _without_brackets(node: exp.Expr) -> None:

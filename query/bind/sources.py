@@ -161,7 +161,7 @@ class FromBinder:
         given = [_sample_number(node.args["percent"], block, "2202H", "TABLESAMPLE")]
         if node.args.get("seed") is not None:
             given.append(_sample_number(node.args["seed"], block, "2202G", "TABLESAMPLE REPEATABLE"))
-        return type_resolution.call("sampled", given, position_of(node))
+        return type_resolution.call("rows sampled", given, position_of(node))
 
     def _common(self, name: str, table: CommonTable, node: exp.Table) -> FromItem:
         fields = tuple(self._environment.field(field.type) for field in table.relation.fields)

@@ -39,7 +39,7 @@ def random_number(context: CallContext) -> pl.Expr:
     return pl.int_range(pl.len(), dtype=pl.Int64).map_batches(over, return_dtype=pl.Float64)
 
 
-@define("seeded(float8!) -> void", "setseed.", family=_FAMILY, volatile=True)
+@define("setseed(float8!) -> void", "setseed.", family=_FAMILY, volatile=True)
 def seeded(context: CallContext, seed: object) -> pl.Expr:
     """Lets all random numbers of the statement, and of the session after it, follow from the seed."""
     if not isinstance(seed, int | float) or not -1 <= seed <= 1:
@@ -49,7 +49,12 @@ def seeded(context: CallContext, seed: object) -> pl.Expr:
     return pl.lit("")
 
 
-@define("sampled(float8!) -> bool; sampled(float8!, float8!) -> bool", "TABLESAMPLE.", family=_FAMILY, volatile=True)
+@define(
+    "rows sampled(float8!) -> bool; rows sampled(float8!, float8!) -> bool",
+    "TABLESAMPLE.",
+    family=_FAMILY,
+    volatile=True,
+)
 def sampled(context: CallContext, percentage: object, seed: object = None) -> pl.Expr:
     """True for about so many of 100 rows; for the same ones again with the same seed."""
     if not isinstance(percentage, int | float) or not 0 <= percentage <= _ALL:
