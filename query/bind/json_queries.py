@@ -120,7 +120,7 @@ def _exists(node: exp.Expr, found: list[Scalar]) -> Scalar:
 
 
 def _value(node: exp.Expr, found: list[Scalar], target: TypeName, block: Block) -> Scalar:
-    position, asked = position_of(node), Constant(TEXT, _asked(node))
+    position, asked = position_of(node), Constant(TEXT, _result_kind(node))
     raised = " ".join(when[3:] for when in ("on_empty", "on_error") if _word(node, when) == "error")
     text = call("json query", [*found, asked, Constant(TEXT, raised)], position)
     value = operators.cast(text, target, position, lenient="error" not in raised)
@@ -141,7 +141,7 @@ def _is(state: Scalar, number: int) -> Scalar:
     return Coalesce(BOOL, (comparison("=", state, Constant(INT4, number), None), truth(False)))
 
 
-def _asked(node: exp.Expr) -> str:
+def _result_kind(node: exp.Expr) -> str:
     if _function(node) == "json_value":
         return "value"
     if wrapper := _word(node, "wrapper"):
