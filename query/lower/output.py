@@ -55,7 +55,8 @@ def outgoing(value: pl.Expr, pg_type: PgType, as_text: bool = False) -> pl.Expr:
     if pg_type.element is not None and leaf(pg_type).name in ("numeric", "interval", "inet", "cidr", "record"):
         return value.list.eval(outgoing(pl.element(), pg_type.element, as_text))
     if pg_type.special and as_text:
-        return pl.coalesce(names(value), outgoing(ordinary(value), replace(pg_type, special=False)).cast(pl.String))
+        text = outgoing(ordinary(value), replace(pg_type, special=False)).cast(pl.String)
+        return pl.coalesce(names(value), text if pg_type.exact else _without_zeros(text))
     if pg_type.special:
         value = ordinary(fail_where(value, is_special(value), "nan_decimal", None))
     if pg_type.name == "numeric":
@@ -68,3 +69,8 @@ def outgoing(value: pl.Expr, pg_type: PgType, as_text: bool = False) -> pl.Expr:
     if pg_type.name in ("inet", "cidr", "record"):
         return output_text(CallContext((pg_type,), TEXT), value, pg_type)
     return value
+
+
+def _without_zeros(text: pl.Expr) -> pl.Expr:
+    """A number with the digits after the point that it needs, as a float has them that becomes a numeric."""
+    return pl.when(text.str.contains(".", literal=True)).then(text.str.replace(r"\.?0+$", "")).otherwise(text)

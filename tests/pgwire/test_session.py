@@ -492,3 +492,12 @@ def test_random_numbers_of_many_rows_follow_the_seed(connection: psycopg.Connect
         drawn = [*connection.execute(asked).fetchall(), *connection.execute("SELECT random()").fetchall()]
 
     assert drawn[-1] == (0.6509384552011792,)
+
+
+def test_a_float_that_becomes_a_numeric_has_the_digits_it_needs(connection: psycopg.Connection):
+    """Text: PostgreSQL's for the same statement."""
+    asked = "SELECT x::numeric, round(x::numeric, 2) FROM (VALUES (1.5::float8), (100), ('NaN')) AS t (x)"
+
+    rows = connection.execute(asked).fetchall()
+
+    assert [[str(value) for value in row] for row in rows] == [["1.5", "1.50"], ["100", "100.00"], ["NaN", "NaN"]]
