@@ -94,6 +94,9 @@ def _cast_items(node: exp.Expr, target: TypeName, element: TypeName, block: Bloc
 def _concatenation(node: exp.Expr, block: Block) -> Scalar:
     """`a || b`; a computed numeric with the digits that PostgreSQL shows of it."""
     operands = [shown_quotient(block.bind(side), block) for side in (node.this, node.args["expression"])]
+    for operand in operands:
+        if operand.type.name in ("tsvector", "tsquery"):
+            raise fault.unsupported(f"|| of {operand.type.name}", operator_of(node))
     return call("||", operands, operator_of(node))
 
 

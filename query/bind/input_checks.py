@@ -7,14 +7,13 @@ import sqlglot
 from sqlglot import exp
 
 from query import fault
-from query.bind import operators
 from query.bind.arguments import arguments
 from query.bind.block import Block
 from query.bind.type_names import type_name
-from query.bind.type_resolution import coerce
+from query.bind.type_resolution import call, coerce
 from query.functions.registry import syntax
-from query.pg.types import BOOL, TEXT
-from query.plan.tree import Case, Constant, IsNull, Not, Scalar
+from query.pg.types import TEXT
+from query.plan.tree import Constant, Scalar
 from query.syntax.dialect import WeirPostgres
 from query.syntax.dialect_checks import TYPE_WORDS
 from query.syntax.positions import position_of
@@ -32,9 +31,8 @@ def bind_input_check(node: exp.Expr, block: Block) -> Scalar:
     text, named = coerce(values[0], TEXT, position), values[1]
     if not isinstance(named, Constant) or named.value is None:
         raise fault.unsupported("pg_input_is_valid with a type that is not a constant", position)
-    cast = operators.cast(text, type_name(_type_node(str(named.value), position)), position, lenient=True)
-    valid = Not(BOOL, IsNull(BOOL, cast))
-    return Case(BOOL, ((IsNull(BOOL, text), Constant(BOOL, None)),), valid)
+    target = type_name(_type_node(str(named.value), position)).type
+    return call("input is valid", [text, Constant(TEXT, target.output_name)], position)
 
 
 def _type_node(text: str, position: int | None) -> exp.DataType:

@@ -1,6 +1,7 @@
 """Functions and operators of jsonb that take an SQL/JSON path."""
 
 from collections.abc import Callable
+from typing import Final
 
 import polars as pl
 
@@ -8,8 +9,8 @@ from query import fault
 from query.expr.call_context import CallContext
 from query.functions.json_path_evaluation import Evaluation, PathError
 from query.functions.registry import argument_names, define
-from query.pg.bad_values import BadLiteral
-from query.pg.json_path import Path, parse_path
+from query.pg.bad_values import BadLiteral, UnsupportedLiteral
+from query.pg.json_path import Path, Step, parse_path
 from query.pg.json_path_tokens import BadPath, UnsupportedPath
 from query.pg.json_text import Json, jsonb_text, parse_json
 from query.pg.types import JSONB, PgType, array_of
@@ -43,12 +44,26 @@ def _over(
         root = parse_json(text)
         try:
             return answer(Evaluation(parsed, root, values).items(parsed.root))
-        except PathError:
-            if silent:
-                return None
-            raise
+        except PathError as error:
+            if not silent:
+                raise
+            if answer in _OF_ITEMS and not _finds_one_at_most(parsed):
+                raise UnsupportedLiteral("what a silent path finds before an error") from error
+            return None
 
     return context.rowwise(found, document, *variables)
+
+
+def _finds_one_at_most(path: Path) -> bool:
+    """Whether an error comes before anything is found: so it is unless a step has several items."""
+    pending, steps = [path.root], list[Step]()
+    while pending:
+        steps.append(pending.pop())
+        pending.extend(steps[-1].parts)
+    return path.is_strict and not any(step.kind in _OF_SEVERAL for step in steps)
+
+
+_OF_SEVERAL: Final = ("any element", "any key", "any level", "elements", "sign")
 
 
 def _single_boolean(items: list[Json]) -> object:
@@ -94,6 +109,8 @@ def _first(items: list[Json]) -> object:
 def _array(items: list[Json]) -> object:
     return jsonb_text(items)
 
+
+_OF_ITEMS: Final = (_texts, _first, _array)
 
 _function("jsonb_path_exists", "bool", "Whether the path finds something.", bool, None)
 _function("jsonb_path_match", "bool", "What the path's predicate gives.", _single_boolean, None)

@@ -94,6 +94,9 @@ def read_time(text: str, clock: Clock | None = None) -> Moment:
             _READERS[part_type](moment, part)
     if moment.follows or "time" not in moment.found:
         raise BadMoment(text)
+    if moment.zone is not None and moment.zone.name and not dated:
+        # Only on a day is it known what a zone with rules is (DecodeTimeOnly).
+        raise BadMoment(text)
     if dated:
         check_date(moment)
     check_time(moment)
