@@ -33,6 +33,8 @@ _PART: Final = re.compile(rf"(?:{_LETTER}|[0-9]++{_LETTER}){_ALNUM}*+")
 _HYPHEN: Final = re.compile(rf"-(?={_ALNUM})")
 _HOST_LETTERS: Final = re.compile(r"[A-Za-z0-9]*+")
 _DOMAIN_LETTERS: Final = re.compile(r"[A-Za-z]*+")
+_JOINTS: Final = {".": "domain", "-": "part", "_": "part"}
+"""What joins the parts of a host, and what may stand behind it."""
 _PORT: Final = re.compile(r":[0-9]++")
 _FILE: Final = re.compile(r"[A-Za-z0-9_-]*+(?:\.[A-Za-z0-9_][A-Za-z0-9_-]*+)*+")
 _FILE_LETTER: Final = re.compile(r"[A-Za-z0-9_]")
@@ -232,33 +234,32 @@ class _Parser:
         part. A host ends with a domain of two letters or more, so what follows one need not belong to it.
         """
         latest: End = None
-        while True:
+        while (part := self._host_part(at, state)) is not None:
+            at, is_domain = part
             letter = self._at(at)
-            if state in ("part", "domain"):
-                if not letter.isascii() or not letter.isalnum():
-                    return latest
-                is_domain, at = state == "domain" and letter.isalpha(), at + 1
-                if not is_domain:
-                    state = "letters"
-                    continue
-                end = _end(_DOMAIN_LETTERS, self._text, at)
-                has_two, at = end > at, end
-            else:
-                at, has_two = _end(_HOST_LETTERS, self._text, at), False
-            letter = self._at(at)
-            if has_two and not "0" <= letter <= "9":
+            if "0" <= letter <= "9":
+                at, state = at + 1, "letters"
+                continue
+            if is_domain:
                 latest = at, "host"
-            match letter:
-                case ".":
-                    at, state = at + 1, "domain"
-                case "-" | "_":
-                    at, state = at + 1, "part"
-                case "@":
-                    return self._email(at + 1) or latest
-                case _ if "0" <= letter <= "9":
-                    at, state = at + 1, "letters"
-                case _:
-                    return self._whole_host(at) if has_two else latest
+            if letter == "@":
+                return self._email(at + 1) or latest
+            if letter not in _JOINTS:
+                return self._whole_host(at) if is_domain else latest
+            at, state = at + 1, _JOINTS[letter]
+        return latest
+
+    def _host_part(self, at: int, state: str) -> tuple[int, bool] | None:
+        """Where the letters of a part end, and whether they are a domain of two letters or more."""
+        if state == "letters":
+            return _end(_HOST_LETTERS, self._text, at), False
+        first = self._at(at)
+        if not first.isascii() or not first.isalnum():
+            return None
+        if state == "domain" and first.isalpha():
+            end = _end(_DOMAIN_LETTERS, self._text, at + 1)
+            return end, end > at + 1
+        return _end(_HOST_LETTERS, self._text, at + 1), False
 
     def _whole_host(self, end: int) -> tuple[int, str]:
         """The host that ends here, with its port; a URL if a path follows."""
