@@ -9,11 +9,11 @@ from query.bind.block import Block
 from query.bind.dimensions import is_nested
 from query.bind.fractions import bind_fraction, bind_hypothetical, checked_fraction, require_fraction
 from query.bind.operators import require_hashable, require_sortable
-from query.bind.special_numbers import finite
 from query.bind.type_resolution import coerce, unknown_to_text
 from query.functions.postgres_names import has_form, postgresql_functions
 from query.functions.registry import AGGREGATES, SYNTAX, Aggregate, aggregate_of, syntax, type_named
 from query.pg.types import FLOAT8, TEXT, PgType, array_of, implicit, same
+from query.plan.special_numbers import finite
 from query.plan.tree import AggregateCall, Constant, RowOf, Scalar, SortKey
 from query.syntax.positions import position_of
 

@@ -6,8 +6,9 @@ from sqlglot import exp
 
 from query import fault
 from query.bind.block import Block
+from query.bind.overloads import CASTS_HINT
 from query.bind.predicates import quantified_items, quantifier
-from query.bind.type_resolution import CASTS_HINT, call
+from query.bind.type_resolution import call
 from query.functions.postgres_names import has_form
 from query.functions.registry import syntax
 from query.pg.types import BOOL, BYTEA, TEXT, UNKNOWN, PgType, implicit

@@ -11,9 +11,9 @@ from query import fault
 from query.bind.aggregates import aggregate_call, filtered_call, sort_keys, untyped_argument
 from query.bind.block import Block, WindowDefinition
 from query.bind.frames import bind_frame, frame_of_call, has_offset
-from query.bind.special_numbers import finite
 from query.bind.type_resolution import coerce, common, read_numeric_literals, unknown_to_text
 from query.functions.registry import AGGREGATES, SYNTAX, WINDOW_FUNCTIONS, WindowFunction, syntax, type_named
+from query.plan.special_numbers import finite
 from query.plan.tree import Scalar, WindowCall
 from query.syntax.construct_names import node_name
 from query.syntax.identifiers import fold

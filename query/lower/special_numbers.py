@@ -6,6 +6,7 @@ from typing import Final
 
 from query.functions.registry import REGISTRY
 from query.pg.types import BOOL, FLOAT8
+from query.plan.special_numbers import finite
 from query.plan.tree import Call, Case, Cast, Logic, Scalar
 
 _KEPT: Final = ("round", "trunc", "ceil", "ceiling", "floor")
@@ -21,7 +22,7 @@ def by_case(call: Call) -> Case:
     """The call, whose type says that its result may be NaN or infinite."""
     special = [arg for arg in call.args if arg.type.special]
     tests = tuple(Call(BOOL, "special number(numeric)", (arg,)) for arg in special)
-    ordinary = tuple(_ordinary(arg) for arg in call.args)
+    ordinary = tuple(finite(arg) if arg.type.special else arg for arg in call.args)
     default = replace(call, type=replace(call.type, special=False), args=ordinary)
     return Case(call.type, ((Logic(BOOL, "or", tests), Cast(call.type, _of_special(call, special[0]))),), default)
 
@@ -32,7 +33,3 @@ def _of_special(call: Call, first: Scalar) -> Scalar:
         return first
     form = f"{name}({', '.join('float8' for _ in call.args)})"
     return Call(FLOAT8, form, tuple(Cast(FLOAT8, arg) for arg in call.args), call.position)
-
-
-def _ordinary(arg: Scalar) -> Scalar:
-    return Call(replace(arg.type, special=False), "finite number(numeric)", (arg,)) if arg.type.special else arg
