@@ -375,7 +375,7 @@ export const FUNCTIONS = [
   ["rtrim", "rtrim(text, text)", "text", "Without any of the characters at the end."],
   ["scale", "scale(numeric)", "int4", "Digits after the point."],
   ["set_masklen", "set_masklen(inet, int4)", "inet", "The address with a mask of so many bits; all for -1."],
-  ["setseed", "setseed(float8!)", "void", "setseed."],
+  ["setseed", "setseed(float8!)", "void", "Lets random numbers from here on follow PostgreSQL's own sequence."],
   ["sha224", "sha224(bytea)", "bytea", "SHA-224."],
   ["sha256", "sha256(bytea)", "bytea", "SHA-256."],
   ["sha384", "sha384(bytea)", "bytea", "SHA-384."],

@@ -10,8 +10,8 @@ from query.bind.arguments import arguments
 from query.bind.block import Block
 from query.bind.type_resolution import call, coerce
 from query.functions.registry import syntax
+from query.pg.bad_values import BadLiteral
 from query.pg.full_text import reading
-from query.pg.full_text.notation import BadSearch
 from query.pg.full_text.query_tree import Query, output
 from query.pg.types import TEXT, TSQUERY
 from query.plan.tree import Constant, Scalar
@@ -47,7 +47,7 @@ def bind_search(node: exp.Expr, block: Block) -> Scalar:
         return Constant(TSQUERY, None)
     try:
         return Constant(TSQUERY, output(_READERS[name](str(text.value))))
-    except BadSearch as error:
+    except BadLiteral as error:
         raise fault.invalid(error.sqlstate, error.message, position_of(node)) from error
 
 

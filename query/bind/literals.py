@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from query import fault
-from query.pg.array_input import Items
+from query.pg.array_input import Items, array_items
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.placeholder import Placeholder
-from query.pg.text_input import Numeric, array_items, each_item, read, read_endless, read_interval, read_numeric
+from query.pg.text_input import Numeric, each_item, read, read_endless, read_interval, read_numeric
 from query.pg.types import PgType, leaf, nested, numeric
 from query.plan.tree import Constant
 
@@ -35,7 +35,7 @@ def read_literal(literal: Constant, target: PgType, position: int | None = None,
     except BadLiteral as error:
         raise fault.invalid(error.sqlstate, error.message, position) from error
     except UnsupportedLiteral as error:
-        raise error.refusal(position) from error
+        raise fault.unsupported(str(error), position) from error
 
 
 def _array(literal: Constant, text: str, element: PgType) -> Constant:

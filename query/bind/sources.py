@@ -349,9 +349,6 @@ def _check_aliases(item: FromItem, node: exp.Expr) -> None:
 
 def _named_alone(select: exp.Expr) -> frozenset[str]:
     """Names that may be tables whose whole rows are used: `count(t)`, `count(t.*)`."""
-    found = (node.args.get("table") if isinstance(node.this, exp.Star) else node.this for node in _columns(select))
+    columns = select.find_all(exp.Column)
+    found = (node.args.get("table") if isinstance(node.this, exp.Star) else node.this for node in columns)
     return frozenset(fold(name) for name in found if name is not None)
-
-
-def _columns(select: exp.Expr) -> Iterator[exp.Expr]:
-    return select.find_all(exp.Column)

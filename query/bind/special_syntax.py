@@ -137,7 +137,7 @@ def interval(node: exp.Expr, block: Block) -> Scalar:
     except BadLiteral as error:
         raise fault.invalid(error.sqlstate, error.message, position_of(node)) from error
     except UnsupportedLiteral as error:
-        raise error.refusal(position_of(node)) from error
+        raise fault.unsupported(str(error), position_of(node)) from error
     try:
         return Constant(INTERVAL_TYPE, cut_interval(value, *modifiers) if modifiers else value)
     except IntervalOutOfRange as error:
@@ -377,8 +377,9 @@ def type_of(node: exp.Expr, block: Block) -> Scalar:
     if len(node.expressions) != 1:
         raise fault.invalid(fault.UNDEFINED_FUNCTION, "pg_typeof takes one argument", position_of(node))
     argument = node.expressions[0]
-    name = block.bind(argument).type.sql_name
-    if leaf(block.bind(argument).type) != TEXT or not any(map(_is_varchar, node.root().find_all(exp.DataType))):
+    pg_type = block.bind(argument).type
+    name = pg_type.sql_name
+    if leaf(pg_type) != TEXT or not any(map(_is_varchar, node.root().find_all(exp.DataType))):
         return Constant(TEXT, name)
     if not isinstance(argument, exp.Cast):
         raise fault.unsupported("pg_typeof of a text beside a cast to varchar", position_of(node))

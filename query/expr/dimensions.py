@@ -40,6 +40,10 @@ def flattened(array: pl.Expr, pg_type: PgType) -> pl.Expr:
     return array
 
 
+def empty_array(pg_type: PgType) -> pl.Expr:
+    return pl.lit(pl.Series([[]], dtype=pg_type.polars)).first()
+
+
 def row_of(value: pl.Expr) -> pl.Expr:
     """A list that holds the value, be it NULL or a list itself."""
     return value.repeat_by(pl.lit(1, dtype=pl.UInt32))
@@ -51,8 +55,9 @@ def array_of_arrays(context: CallContext, items: Sequence[pl.Expr], pg_type: PgT
     is_empty = pl.all_horizontal(each.is_null() for each in shapes)
     differs = pl.any_horizontal(each.ne_missing(shapes[0]) for each in shapes)
     joined = pl.concat_list([row_of(item) for item in items])
-    nothing = pl.lit(pl.Series([[]], dtype=context.result.polars)).first()
-    return context.fail_where(pl.when(is_empty).then(nothing).otherwise(joined), differs, "array_shapes")
+    return context.fail_where(
+        pl.when(is_empty).then(empty_array(context.result)).otherwise(joined), differs, "array_shapes"
+    )
 
 
 def joined(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:

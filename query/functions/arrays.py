@@ -6,7 +6,7 @@ import polars as pl
 
 from query import fault
 from query.expr.call_context import CallContext
-from query.expr.dimensions import flattened, joined
+from query.expr.dimensions import empty_array, flattened, joined
 from query.expr.row_errors import declare_row_error
 from query.expr.text_output import element_texts
 from query.functions.registry import define
@@ -169,7 +169,7 @@ def array_cat(context: CallContext, left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 def _present(context: CallContext, array: pl.Expr, pg_type: PgType) -> pl.Expr:
     """A NULL array counts as empty when something is added to it."""
-    return pl.coalesce(array, pl.lit(pl.Series([[]], dtype=pg_type.polars)).first())
+    return pl.coalesce(array, empty_array(pg_type))
 
 
 def _filled(types: tuple[PgType, ...]) -> PgType:
@@ -207,5 +207,4 @@ def _checked_count(context: CallContext, count: pl.Expr, size: pl.Expr) -> pl.Ex
 def array_repeated(context: CallContext, array: pl.Expr, count: pl.Expr) -> pl.Expr:
     elements = flattened(array, context.types[0]).list.len().cast(pl.Int64)
     repeated = array.repeat_by(_checked_count(context, count, elements))
-    nothing = pl.lit(pl.Series([[]], dtype=context.result.polars)).first()
-    return pl.when(elements > 0).then(repeated).otherwise(nothing)
+    return pl.when(elements > 0).then(repeated).otherwise(empty_array(context.result))

@@ -3,7 +3,7 @@
 import polars as pl
 
 from query.expr.call_context import CallContext
-from query.expr.dimensions import flattened, row_of, shape, sizes
+from query.expr.dimensions import empty_array, flattened, row_of, shape, sizes
 from query.functions.registry import define
 from query.pg.types import INT4, PgType, array_of, dimensions, leaf
 
@@ -35,7 +35,7 @@ def inner_slice(context: CallContext, array: pl.Expr, dimension: int, low: int, 
         return within.list.slice(first, count) if level == 1 else within.list.eval(cut(pl.element(), level - 1))
 
     result = cut(array, dimension)
-    nothing = pl.lit(pl.Series([[]], dtype=context.result.polars)).first()
+    nothing = empty_array(context.result)
     return (
         pl.when(array.is_null() | sizes(result, context.result)[dimension - 1].is_not_null())
         .then(result)
@@ -70,7 +70,7 @@ def row(context: CallContext, array: pl.Expr) -> pl.Expr:
     result=lambda types: array_of(types[0]),
 )
 def array_of_one(context: CallContext, array: pl.Expr) -> pl.Expr:
-    nothing = pl.lit(pl.Series([[]], dtype=context.result.polars)).first()
+    nothing = empty_array(context.result)
     return pl.when(array.list.len() > 0).then(row_of(array)).when(array.is_not_null()).then(nothing)
 
 

@@ -8,9 +8,9 @@ from query import fault
 from query.expr.call_context import CallContext
 from query.functions.json_members import text_of
 from query.functions.registry import define
+from query.pg.array_input import array_items
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.json_text import members_within, parse_json
-from query.pg.text_input import array_items
 from query.pg.types import PgType, array_of
 
 _FAMILY = "JSON"

@@ -39,7 +39,12 @@ def random_number(context: CallContext) -> pl.Expr:
     return pl.int_range(pl.len(), dtype=pl.Int64).map_batches(over, return_dtype=pl.Float64)
 
 
-@define("setseed(float8!) -> void", "setseed.", family=_FAMILY, volatile=True)
+@define(
+    "setseed(float8!) -> void",
+    "Lets random numbers from here on follow PostgreSQL's own sequence.",
+    family=_FAMILY,
+    volatile=True,
+)
 def seeded(context: CallContext, seed: object) -> pl.Expr:
     """Lets all random numbers of the statement, and of the session after it, follow from the seed."""
     if not isinstance(seed, int | float) or not -1 <= seed <= 1:

@@ -7,6 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from query import fault
+from query.pg.bad_values import BadLiteral, UnsupportedLiteral
+
 Items = list["str | Items | None"]
 
 MOST_DIMENSIONS: Final = 6
@@ -15,18 +18,6 @@ _NESTED: Final = re.compile(r"\s*\{")
 _DELIMITER: Final = re.compile(r"\s*([,}])")
 _EMPTY: Final = re.compile(r"\{\s*\}")
 _BOUNDS: Final = re.compile(r"\[\s*([-+]?\d+)\s*(?::\s*([-+]?\d+)\s*)?\]\s*")
-
-
-class BadArray(Exception):
-    """The text is no array literal; `sqlstate` and `message` are what PostgreSQL says."""
-
-    def __init__(self, sqlstate: str, message: str) -> None:
-        super().__init__(message)
-        self.sqlstate, self.message = sqlstate, message
-
-
-class UnsupportedArray(Exception):
-    """An array that PostgreSQL has and we have not; the text names it."""
 
 
 class _Malformed(Exception):
@@ -41,8 +32,8 @@ class ArrayInput:
     sizes: tuple[int, ...]
 
 
-def read_items(text: str) -> ArrayInput:
-    """The items of an array literal. Raises BadArray, UnsupportedArray."""
+def array_items(text: str) -> ArrayInput:
+    """The items of an array literal. Raises BadLiteral, UnsupportedLiteral."""
     try:
         bounds, rest = _bounds(text.strip())
         items, end = _items(rest, 0, 1)
@@ -51,7 +42,7 @@ def read_items(text: str) -> ArrayInput:
         if end != len(rest) or (bounds and bounds != sizes):
             raise _Malformed
     except _Malformed as error:
-        raise BadArray("22P02", f'malformed array literal: "{text[:100]}"') from error
+        raise BadLiteral(fault.INVALID_TEXT, f'malformed array literal: "{text[:100]}"') from error
     return ArrayInput(items if sizes else [], sizes)
 
 
@@ -62,9 +53,9 @@ def _bounds(text: str) -> tuple[tuple[int, ...], str]:
     while match := _BOUNDS.match(text, end):
         low, high = (int(match[1]), int(match[2])) if match[2] else (1, int(match[1]))
         if high < low:
-            raise BadArray("2202E", "upper bound cannot be less than lower bound")
+            raise BadLiteral("2202E", "upper bound cannot be less than lower bound")
         if low != 1:
-            raise UnsupportedArray("an array whose first subscript is not 1")
+            raise UnsupportedLiteral("an array whose first subscript is not 1")
         sizes.append(high)
         end = match.end()
     if sizes and text[end : end + 1] != "=":
@@ -76,7 +67,7 @@ def _items(text: str, start: int, depth: int) -> tuple[Items, int]:
     """The items between a brace and its partner, and where the text goes on."""
     if depth > MOST_DIMENSIONS:
         message = f"number of array dimensions exceeds the maximum allowed ({MOST_DIMENSIONS})"
-        raise BadArray("54000", message)
+        raise BadLiteral(fault.PROGRAM_LIMIT, message)
     if text[start : start + 1] != "{":
         raise _Malformed
     if empty := _EMPTY.match(text, start):

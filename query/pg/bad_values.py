@@ -1,8 +1,5 @@
 """Texts that are no value of a type, or of a value that we lack."""
 
-from errors import WeirError
-from query import fault
-
 
 class BadLiteral(ValueError):
     """The text is no value of the type; `sqlstate` and `message` are PostgreSQL's."""
@@ -14,7 +11,4 @@ class BadLiteral(ValueError):
 
 
 class UnsupportedLiteral(ValueError):
-    """PostgreSQL has this value and we do not."""
-
-    def refusal(self, position: int | None) -> WeirError:
-        return fault.unsupported(str(self), position)
+    """PostgreSQL has this value and we do not; the text names it."""

@@ -8,11 +8,11 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from query import fault
-from query.pg.array_input import ArrayInput, BadArray, Items, UnsupportedArray, read_items
+from query.pg.array_input import Items, array_items
 from query.pg.bad_values import BadLiteral, UnsupportedLiteral
 from query.pg.clock import Clock
 from query.pg.date_parts import BadMoment, MomentOutOfRange, UnsupportedMoment, ZoneOutOfRange
-from query.pg.full_text.notation import BadSearch, as_written
+from query.pg.full_text.notation import as_written
 from query.pg.full_text.query_tree import output as search_text
 from query.pg.intervals import INFINITE, BadInterval, IntervalOutOfRange, parse_interval
 from query.pg.json_path import parse_path
@@ -92,7 +92,7 @@ def read(text: str, target: PgType, zone: str = "", clock: Clock | None = None) 
     if target.name == "jsonpath":
         return _read_path(text)
     if target.name == "tsquery":
-        return _read_search(text)
+        return search_text(as_written(text))
     if target.name in ("text", "bpchar", "unknown"):
         return text
     raise UnsupportedLiteral(f"a literal of type {target.sql_name}")
@@ -292,23 +292,6 @@ def read_escaped_bytes(text: str) -> bytes:
         return bytes([int(match[1], 8)]) if match[1] else b"\\"
 
     return _ESCAPED.sub(byte, text.encode())
-
-
-def _read_search(text: str) -> str:
-    try:
-        return search_text(as_written(text))
-    except BadSearch as error:
-        raise BadLiteral(error.sqlstate, error.message) from error
-
-
-def array_items(text: str) -> ArrayInput:
-    """The items of an array literal. Raises BadLiteral, UnsupportedLiteral."""
-    try:
-        return read_items(text)
-    except BadArray as error:
-        raise BadLiteral(error.sqlstate, error.message) from error
-    except UnsupportedArray as error:
-        raise UnsupportedLiteral(str(error)) from error
 
 
 def read_array(text: str, target: PgType, zone: str = "", clock: Clock | None = None) -> tuple[object, ...]:

@@ -17,8 +17,8 @@ from query.fault import AMBIGUOUS_FUNCTION, SYNTAX_ERROR, UNDEFINED_FUNCTION, UN
 
 _STARTS: Final = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN)
 _OPERATORS: Final = ("==", "<=>", "!")
-# Of every kind, E'!' among them.
 _AFTER_GROUP_BY: Final = (TokenType.GROUP_BY, TokenType.ALL, TokenType.DISTINCT)
+# Of every kind, E'!' among them.
 _TEXTS: Final = tuple(kind for kind in TokenType if kind.name.endswith("STRING"))
 _QUOTED: Final = (TokenType.IDENTIFIER, *_TEXTS)
 _LINE_COMMENT: Final = re.compile(r"--[^\r\n]*")

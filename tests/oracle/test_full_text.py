@@ -6,8 +6,9 @@ from typing import Final
 
 import pytest
 
+from query.pg.bad_values import BadLiteral
 from query.pg.full_text import reading, vectors
-from query.pg.full_text.notation import BadSearch, as_written
+from query.pg.full_text.notation import as_written
 from query.pg.full_text.query_tree import Query, output
 from query.pg.full_text.tokens import tokens
 from tests.oracle.harness.answer import Answer
@@ -100,7 +101,7 @@ def ours(form: str, sought: str, text: str) -> tuple[str, str, str] | str:
     """The same by our own parts; the SQLSTATE of an error."""
     try:
         tree, found = READERS[form](sought), vectors.vector(text)
-    except BadSearch as error:
+    except BadLiteral as error:
         return error.sqlstate
     assert vectors.read(vectors.output(found)) == found
     return output(tree), "t" if vectors.matches(tree, found) else "f", vectors.output(found)

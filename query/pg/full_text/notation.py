@@ -6,9 +6,10 @@ Source: PostgreSQL documentation, "tsquery" (8.11.2).
 import re
 from typing import Final
 
+from query import fault
+from query.pg.bad_values import BadLiteral
 from query.pg.full_text.query_tree import AND, FOLLOWED_BY, OR, Both, Lexeme, Not, Query
 
-_SYNTAX_ERROR: Final = "42601"
 _MOST_DISTANCE: Final = 16_384
 _MOST_DEPTH: Final = 200
 _SPACES: Final = re.compile(r"\s*", re.ASCII)
@@ -18,16 +19,8 @@ _MARKS: Final = re.compile(r":([*A-Da-d]*)")
 _FOLLOWED: Final = re.compile(r"<(?:-|([0-9]+))>")
 
 
-class BadSearch(Exception):
-    """The text is no search; `sqlstate` and `message` are what PostgreSQL says."""
-
-    def __init__(self, sqlstate: str, message: str) -> None:
-        super().__init__(message)
-        self.sqlstate, self.message = sqlstate, message
-
-
 def as_written(text: str) -> Query | None:
-    """A literal of type tsquery, whose lexemes are taken as they are. None if it has none. Raises BadSearch 42601."""
+    """A literal of type tsquery, whose lexemes are taken as they are. None if it has none. Raises BadLiteral."""
     return _Reader(text).query()
 
 
@@ -66,14 +59,14 @@ class _Reader:
             distance = int(followed[1] or 1)
             if distance > _MOST_DISTANCE:
                 allowed = f"an integer value between zero and {_MOST_DISTANCE} inclusive"
-                raise BadSearch("22023", f"distance in phrase operator must be {allowed}")
+                raise BadLiteral("22023", f"distance in phrase operator must be {allowed}")
             found = Both(FOLLOWED_BY, found, self._negated(), distance)
         return found
 
     def _negated(self) -> Query:
         self._depth += 1
         if self._depth > _MOST_DEPTH:
-            raise BadSearch("54001", "stack depth limit exceeded")
+            raise BadLiteral("54001", "stack depth limit exceeded")
         if self._take("!"):
             found: Query = Not(self._negated())
         elif self._take("("):
@@ -109,5 +102,5 @@ class _Reader:
         found = _SPACES.match(self._text, self._at)
         self._at = found.end() if found else self._at
 
-    def _error(self) -> BadSearch:
-        return BadSearch(_SYNTAX_ERROR, f'syntax error in tsquery: "{self._text[:100]}"')
+    def _error(self) -> BadLiteral:
+        return BadLiteral(fault.SYNTAX_ERROR, f'syntax error in tsquery: "{self._text[:100]}"')
