@@ -34,7 +34,10 @@ def bind_array(node: exp.Expr, block: Block) -> Scalar:
 @syntax("array_fill")
 def bind_array_fill(node: exp.Expr, block: Block) -> Scalar:
     """`array_fill(value, ARRAY[2, 3])`: as many dimensions as sizes are written."""
-    (value, *bounds), position = arguments(node, block), position_of(node)
+    values, position = arguments(node, block), position_of(node)
+    if not values:
+        return call("array_fill", values, position)
+    value, *bounds = values
     bounds = [coerce(each, array_of(INT4), position) if each.type.name == "unknown" else each for each in bounds]
     sizes = items_of(bounds[0]) if bounds and not is_nested(bounds[0]) else None
     lows = items_of(bounds[1]) if len(bounds) > 1 else None

@@ -53,7 +53,10 @@ def bind_search(node: exp.Expr, block: Block) -> Scalar:
 
 def _text(node: exp.Expr, block: Block) -> Scalar:
     """The second argument, behind the name of a configuration. Raises UnsupportedSQL for others than `simple`."""
-    name, (*configurations, text) = str(node.this).lower(), arguments(node, block)
+    name, values = str(node.this).lower(), arguments(node, block)
+    if not values:
+        raise fault.invalid(fault.UNDEFINED_FUNCTION, f"function {name}() does not exist", position_of(node))
+    *configurations, text = values
     if text.type.name in ("json", "jsonb"):
         raise fault.unsupported(f"{name} of {text.type.name}", position_of(node), "cast it to text")
     if text.type.category not in ("S", "X"):

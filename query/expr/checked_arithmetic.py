@@ -42,9 +42,11 @@ def rescale(context: CallContext, value: pl.Expr, before: int, after: int) -> pl
     """A numeric's digits at another scale."""
     if after == before:
         return value
-    if after < before:
-        return rounded_division(value, 10 ** (before - after))
     factor = after - before
+    if abs(factor) > NUMERIC_DIGITS:
+        raise fault.unsupported(f"a number of more than {NUMERIC_DIGITS} digits", context.position)
+    if factor < 0:
+        return rounded_division(value, 10**-factor)
     scaled = value * power_of_ten(factor)
     return context.fail_where(scaled, value.abs().cast(pl.Float64) >= LARGEST / 10.0**factor, "numeric_range")
 

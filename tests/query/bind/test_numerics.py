@@ -83,3 +83,11 @@ def test_running_sum_beyond_128_bits_is_refused() -> None:
         plan.collect()
 
     assert isinstance(translate(raised.value), UnsupportedSQL)
+
+
+def test_comparison_beyond_38_digits_is_refused() -> None:
+    """n would need a scale of 80: more than a factor of 128 bits."""
+    table = {"t": pl.LazyFrame({"n": pl.Series(["1.5"], dtype=pl.Decimal(18, 4))})}
+
+    with pytest.raises(UnsupportedSQL, match="38 digits"):
+        compile("SELECT n <> round(n, 80) FROM t", table, now=NOW)
