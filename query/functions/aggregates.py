@@ -6,11 +6,12 @@ import polars as pl
 
 from query.expr.aggregate_inputs import AggregateInputs, mean
 from query.expr.aggregate_plans import Plan
+from query.expr.call_context import CallContext
 from query.expr.checked_arithmetic import LARGEST
 from query.expr.equality import match_key
 from query.expr.row_errors import fail_where
 from query.expr.sort_keys import sort_key
-from query.functions.registry import aggregate
+from query.functions.registry import aggregate, define
 from query.pg.types import AVERAGE_SCALE, INTEGERS, PgType, is_keyed, numeric
 
 _SUM: Final = "Sum; NULL for no values."
@@ -126,6 +127,16 @@ def _exact_mean(inputs: AggregateInputs, size: pl.Expr | None = None) -> Plan:
     sql = () if inputs.call.distinct else (f'SUM("{name}") AS "{total}"', f'COUNT("{name}") AS "{count}"')
     result = mean(pl.col(total).cast(pl.Int128), pl.col(count), inputs.type, inputs.output.type.scale, size)
     return Plan((column.cast(pl.Int128),), aggregates, result, sql)
+
+
+@define("mean of parts(numeric, int8) -> numeric", "The mean of so many values.", family="Arithmetic", result=_average)
+def mean_of_parts(context: CallContext, total: pl.Expr, count: pl.Expr) -> pl.Expr:
+    return mean(total.cast(pl.Int128), count, context.types[0], context.result.scale)
+
+
+@define("mean of parts(float8, int8) -> float8", "The mean of so many values.", family="Arithmetic")
+def float_mean_of_parts(context: CallContext, total: pl.Expr, count: pl.Expr) -> pl.Expr:
+    return pl.when(count > 0).then(total / count)
 
 
 @aggregate(_forms("min", *_ORDERED), _SMALLEST, result=_argument)

@@ -10,36 +10,21 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from query.plan.rules.grouping_sets import from_groups
-from query.plan.traverse import conjuncts, inputs, replace_relation, scans, substitute_columns
+from query.plan.scan_rows import ScanRows, aggregations, rows_of_scan
+from query.plan.time_order import is_constant, is_span, keeps_order
+from query.plan.traverse import replace_relation, scans
 from query.plan.tree import (
     Aggregate,
     AggregateCall,
-    Call,
-    Cast,
     Column,
     Constant,
-    CteRef,
     Field,
-    Filter,
-    Project,
     Relation,
     Scalar,
     Scan,
     SetOperation,
 )
 
-_COMPARISONS: Final = tuple(f"{operation}(any, any)" for operation in ("=", "<", "<=", ">", ">="))
-_TIMES: Final = ("timestamp", "timestamptz")
-# Functions that keep the order of one argument while the others are constants. Not the addition of months, which does
-# not: 30 January, 2 o'clock, and 31 January, 1 o'clock, are on the same day of February.
-_KEEP_ORDER: Final = (
-    *(f"date_trunc(text!, {each})" for each in _TIMES),
-    *(f"date_bin(interval!, {each}, {each})" for each in _TIMES),
-    *(f"floor({each})" for each in ("numeric", "float8")),
-    "to_timestamp(float8)",
-)
-_SCALE: Final = tuple(f"{sign}({each}, {each})" for sign in "*/" for each in ("numeric", "float8", "int8"))
-_EPOCH: Final = tuple(f"{name}(text!, {each})" for name in ("extract", "date_part") for each in _TIMES)
 # The types whose statistics are in PostgreSQL's order.
 _ORDERED: Final = ("int8", "float8", "text", "date", "timestamptz")
 
@@ -84,8 +69,8 @@ class WholeFiles:
 def of_whole_files(relation: Relation, times: Mapping[str, str]) -> Iterator[WholeFiles]:
     """Such aggregations in a statement; `times` has the datasets of interest and their time columns, as stored."""
     scanned = [scan.dataset for scan in scans(relation)]
-    for aggregate in _aggregations(relation):
-        resolved = _resolve(aggregate.input)
+    for aggregate in aggregations(relation):
+        resolved = rows_of_scan(aggregate.input)
         if resolved is None or resolved.scan.dataset not in times or scanned.count(resolved.scan.dataset) != 1:
             continue
         question = _question(aggregate, resolved, times[resolved.scan.dataset])
@@ -105,40 +90,15 @@ def with_known_parts(relation: Relation, question: WholeFiles, source: str) -> R
     return replace_relation(relation, aggregate, from_groups(aggregate, rest, together))
 
 
-@dataclass(frozen=True, slots=True)
-class _Resolved:
-    """Rows of a scan that satisfy predicates, and their columns by identifier, all in terms of the scan's columns."""
-
-    scan: Scan
-    columns: Mapping[str, Scalar]
-    predicates: tuple[Scalar, ...] = ()
-
-
-def _resolve(relation: Relation) -> _Resolved | None:
-    if isinstance(relation, Scan):
-        return _Resolved(relation, {field.id: field.ref() for field in relation.fields})
-    if not isinstance(relation, Project | Filter | CteRef):
-        return None
-    below = _resolve(relation.input)
-    if below is None:
-        return None
-    if isinstance(relation, Filter):
-        parts = (substitute_columns(part, below.columns) for part in conjuncts(relation.predicate))
-        return replace(below, predicates=(*below.predicates, *parts))
-    values = relation.values if isinstance(relation, Project) else [field.ref() for field in relation.input.fields]
-    pairs = zip(relation.fields, values, strict=True)
-    return replace(below, columns={field.id: substitute_columns(value, below.columns) for field, value in pairs})
-
-
-def _question(aggregate: Aggregate, resolved: _Resolved, time_name: str) -> WholeFiles | None:
+def _question(aggregate: Aggregate, resolved: ScanRows, time_name: str) -> WholeFiles | None:
     scan = resolved.scan
     time = next((field.ref() for name, field in zip(scan.names, scan.fields, strict=True) if name == time_name), None)
     if time is None:
         return None
     keys = tuple(resolved.columns.get(key.id, key) for key in aggregate.keys)
-    if not all(_keeps_order(key, time) or _is_constant(key) for key in keys):
+    if not all(keeps_order(key, time) or is_constant(key) for key in keys):
         return None
-    if not all(_is_span(predicate, time) for predicate in resolved.predicates):
+    if not all(is_span(predicate, time) for predicate in resolved.predicates):
         return None
     calls = tuple(_known_call(call, resolved) for call in aggregate.calls)
     if None in calls or not aggregate.fields:
@@ -147,7 +107,7 @@ def _question(aggregate: Aggregate, resolved: _Resolved, time_name: str) -> Whol
     return WholeFiles(aggregate, scan, time, keys, known, resolved.predicates)
 
 
-def _known_call(call: AggregateCall, resolved: _Resolved) -> KnownCall | None:
+def _known_call(call: AggregateCall, resolved: ScanRows) -> KnownCall | None:
     """The call, if the manifest may have its value for the rows of a file."""
     if call.distinct or call.where is not None or call.order or call.direct:
         return None
@@ -159,47 +119,3 @@ def _known_call(call: AggregateCall, resolved: _Resolved) -> KnownCall | None:
         return None
     is_known = call.function == "count" or (call.function in ("min", "max") and column.type.name in _ORDERED)
     return KnownCall(call.function, column) if is_known else None
-
-
-def _keeps_order(scalar: Scalar, time: Column) -> bool:
-    """True for a value that never goes back while the time goes on."""
-    match scalar:
-        case Column():
-            return scalar.id == time.id
-        case Cast(lenient=False, modifiers=()):
-            return scalar.type.name in (*_TIMES, "date", "float8", "numeric") and _keeps_order(scalar.value, time)
-        case Call(function="timezone(text!, timestamptz)", args=(Constant(value="UTC"), value)):
-            return _keeps_order(value, time)
-        case Call(function=name, args=(Constant(value="epoch"), value)) if name in _EPOCH:
-            return _keeps_order(value, time)
-        case Call(function=name, args=(value, Constant(value=factor))) if name in _SCALE:
-            return isinstance(factor, int | float) and factor > 0 and _keeps_order(value, time)
-        case Call(function=name, args=args) if name in _KEEP_ORDER:
-            varying = [arg for arg in args if not _is_constant(arg)]
-            return len(varying) == 1 and _keeps_order(varying[0], time)
-        case _:
-            return False
-
-
-def _is_constant(scalar: Scalar) -> bool:
-    return isinstance(scalar, Constant) or (isinstance(scalar, Cast) and _is_constant(scalar.value))
-
-
-def _is_span(predicate: Scalar, time: Column) -> bool:
-    """True for a condition that holds from one time to another, and nowhere else."""
-    match predicate:
-        case Constant(value=True):
-            return True
-        case Call(function=name, args=(left, right)) if name in _COMPARISONS:
-            return (_keeps_order(left, time) and _is_constant(right)) or (
-                _is_constant(left) and _keeps_order(right, time)
-            )
-        case _:
-            return False
-
-
-def _aggregations(relation: Relation) -> Iterator[Aggregate]:
-    if isinstance(relation, Aggregate):
-        yield relation
-    for source in inputs(relation).values():
-        yield from _aggregations(source)

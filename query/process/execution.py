@@ -25,6 +25,7 @@ from query.process.description import SELF_DESCRIBED, description
 from query.process.dynamic_filters import KnownKeys, known_keys
 from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Source
 from query.process.metric_execution import REQUESTS, MetricExecution, Request
+from query.process.partial_aggregates import KnownAnswers, PartialAggregates
 from query.process.percentiles import known_percentiles
 from query.process.protocol import Answer
 from query.process.required_range import require_ranges
@@ -68,6 +69,7 @@ class Execution:
         self._statement_cache = StatementCache()
         self._source_cache = SourceCache()
         self._text_search = TextSearch()
+        self._partial_aggregates = PartialAggregates(self._scan)
         self._metrics = MetricExecution(
             self._metric_rows, self._metric_part, self._metric_columns, self._has_unconverted
         )
@@ -180,10 +182,12 @@ class Execution:
         choice = routing.choose(request.route, statement, known.views)
         if choice.is_cluster:
             keyed, known = KnownKeys(query, narrowed), KnownParts(query, narrowed, {})
+        answered = self._with_answers(statement, request, choice, known)
+        known = answered.known
         query, views = known.query, known.views
         output.is_repeatable = query.repeatable
         output.note(
-            scan_size([view.snapshot for view in (*views.values(), *keyed.asked)])
+            scan_size([*(view.snapshot for view in (*views.values(), *keyed.asked)), *answered.asked])
             | {"outsideRange": self._datasets_outside_range(views)}
             | (description(statement, query) if request.options.format in SELF_DESCRIBED else {})
         )
@@ -247,6 +251,12 @@ class Execution:
         return replace(
             keyed, views=self._narrow_to_first(self._narrow_by(keyed.query.relation, views), keyed.query.relation)
         )
+
+    def _with_answers(self, statement: Statement, request: Execute, choice: Choice, known: KnownParts) -> KnownAnswers:
+        """The query with what files have answered before, and what is left to read."""
+        if choice.is_cluster or statement.explain or request.options.format is Format.DESCRIPTION:
+            return KnownAnswers(known)
+        return self._partial_aggregates.known(known, request.zone)
 
     def _with_percentiles(self, known: KnownParts) -> KnownParts:
         """The query with its percentiles of many values, which are counted here."""

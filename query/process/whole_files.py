@@ -16,7 +16,7 @@ from query.engine import Table
 from query.lower.relations import Lowering
 from query.lower.scalars import with_values
 from query.lower.statements import Statements
-from query.plan.tree import Query, Scalar
+from query.plan.tree import Query, Scalar, Scan
 from query.plan.whole_files import KnownCall, WholeFiles, of_whole_files, with_known_parts
 from query.process.dataset_view import DatasetView
 from storage.files.row_range import RowRange, TimedRows, joined
@@ -51,6 +51,17 @@ def known_parts(query: Query, views: Mapping[str, DatasetView], row_groups: Find
     for question in of_whole_files(query.relation, times):
         found = _with_parts(found, question, row_groups)
     return found
+
+
+def files_within(snapshot: Snapshot, scan: Scan, spans: Sequence[Scalar]) -> list[File]:
+    """The files all of whose rows are in the snapshot's range and satisfy conditions on spans of the time."""
+    files = [file for file in snapshot.files if snapshot.is_whole(file)]
+    if not files or not spans:
+        return files
+    tests = {f"p{number}": each for number, each in enumerate(spans)}
+    bounded = _BoundedFiles(replace(snapshot, files=tuple(files)), (), frozenset())
+    edges = _computed(bounded.rows(), scan, tests)
+    return [file for file, holds in zip(files, reduce(and_, _holds(edges, list(tests))), strict=True) if holds]
 
 
 def _with_parts(known: KnownParts, question: WholeFiles, row_groups: FindRowGroups) -> KnownParts:
@@ -133,9 +144,9 @@ def _answered(snapshot: Snapshot, question: WholeFiles) -> tuple[list[File], pl.
         return [], pl.DataFrame()
     tests = {f"p{number}": predicate for number, predicate in enumerate(question.predicates)}
     keys = {f"k{number}": key for number, key in enumerate(question.keys)}
-    edges = _computed(bounded.rows(), question, tests | keys) if tests or keys or extremes else pl.DataFrame()
+    edges = _computed(bounded.rows(), question.scan, tests | keys) if tests or keys or extremes else pl.DataFrame()
     first, last = edges.head(len(files)), edges.tail(len(files))
-    holds = [rows.get_column(name).fill_null(False) for rows in (first, last) for name in tests]
+    holds = _holds(edges, list(tests))
     alike = [first.get_column(name).eq_missing(last.get_column(name)) for name in keys]
     is_answered = reduce(and_, holds + alike, pl.repeat(True, len(files), eager=True))
     columns = [first.get_column(name) for name in keys]
@@ -187,9 +198,14 @@ def _series(name: str, values: Sequence[object], dtype: pl.DataType) -> pl.Serie
     return pl.Series(name, values, pl.Int64()).cast(dtype) if dtype.is_temporal() else pl.Series(name, values, dtype)
 
 
-def _computed(rows: pl.DataFrame, question: WholeFiles, values: Mapping[str, Scalar]) -> pl.DataFrame:
+def _holds(edges: pl.DataFrame, tests: Sequence[str]) -> list[pl.Series]:
+    """Whether each of the tests holds at the first time of each file, and at its last."""
+    count = edges.height // 2
+    return [rows.get_column(name).fill_null(False) for rows in (edges.head(count), edges.tail(count)) for name in tests]
+
+
+def _computed(rows: pl.DataFrame, scan: Scan, values: Mapping[str, Scalar]) -> pl.DataFrame:
     """The rows as the engine reads them, columns by identifier, with these values."""
-    scan = question.scan
     read = [(name, field) for name, field in zip(scan.names, scan.fields, strict=True) if name in rows.columns]
     part = replace(scan, names=tuple(name for name, _ in read), fields=tuple(field for _, field in read))
     frame = Lowering({scan.dataset: rows.lazy()}, Statements(), {}, {}).frame(part)

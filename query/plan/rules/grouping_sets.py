@@ -18,7 +18,7 @@ from query.plan.tree import (
     SetOperation,
 )
 
-_ITSELF: Final = ("min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or")
+ITSELF: Final = ("min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or")
 """Aggregates whose value for a whole is the same aggregate of their values for its parts."""
 
 
@@ -75,7 +75,7 @@ def _is_decomposable(call: AggregateCall) -> bool:
         return False
     if call.function == "sum":
         return call.args[0].type.name in (*INTEGERS, "numeric")
-    return call.function == "count" or (call.function in _ITSELF and not is_keyed(call.args[0].type))
+    return call.function == "count" or (call.function in ITSELF and not is_keyed(call.args[0].type))
 
 
 def from_groups(part: Aggregate, finest: Aggregate, groups: Relation) -> Relation:

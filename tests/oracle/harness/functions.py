@@ -22,7 +22,16 @@ CONSTANT_SETS: Final = 60
 FLOAT_PRECISION: Final = 1e-13
 UNCALLABLE: Final = (
     *("json_each values", "jsonb_each values", "json_each_text values", "jsonb_each_text values"),
-    *("json rows", "json row", "row to json", "numeric text", "quotient digits", "vector matches", "input is valid"),
+    *(
+        "json rows",
+        "json row",
+        "row to json",
+        "numeric text",
+        "quotient digits",
+        "mean of parts",
+        "vector matches",
+        "input is valid",
+    ),
 )
 """Entries that stand for a part of a construct in FROM, for what the binder makes of a numeric, or that take values of
 a type without literals."""
