@@ -3,6 +3,7 @@
 import logging
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -11,7 +12,8 @@ from typing import Any, Final
 import orjson
 
 from alerting import schedule, state_machine
-from alerting.evaluation_groups import Group
+from alerting.asking import Asked, Asking
+from alerting.evaluation_groups import NS_PER_SECOND, Group
 from alerting.evaluation_writer import EvaluationWriter
 from alerting.result_cache import CachedResult, ResultCache
 from alerting.state_machine import Result, Row
@@ -31,10 +33,8 @@ from schemas.alerts import PROMQL
 
 logger = logging.getLogger(__name__)
 
-NS_PER_SECOND: Final = 1_000_000_000
-# A group that takes longer is broken up: what was found out for all of it, the authors' rights, is not older than
-# this when an evaluation begins, and a slow query delays the others of its group by a round.
-GROUP_SECONDS: Final = 1.0
+# What was found out of the authors' rights is not older than this when an evaluation begins.
+RIGHTS_SECONDS: Final = 1.0
 RETRY: Final = timedelta(seconds=5)
 
 
@@ -57,32 +57,53 @@ class Evaluator:
     answers: ResultCache = field(default_factory=ResultCache)
     wanted: ReadOptions = DEFAULT_OPTIONS
 
+    @property
+    def asking(self) -> Asking:
+        """How statements are asked."""
+        return Asking(self.windows, self.queries, self.answers)
+
     def evaluate(self, group: Group) -> None:
         """Evaluate what was claimed, each for itself, and keep what comes of it, of each all or nothing.
 
         Those that there is no room or no time for are given back.
         """
-        authors = _Authors(group.tenant, self.clock())
-        began = time.monotonic()
-        for number, alert in enumerate(group.alerts):
-            if number and time.monotonic() - began > GROUP_SECONDS:
-                alerts.release([each.origin.id for each in group.alerts[number:]], group.claim_id)
-                return
+        left = deque(group.alerts)
+        try:
+            with self.asking.together(group) as asked:
+                self._evaluate_some(left, group, asked)
+        except Overloaded as error:
+            for alert in left:
+                self._postpone(alert, group, error)
+            return
+        # The process that they shared has ended with one of them.
+        self._evaluate_some(left, group, self.asking.alone())
+
+    def _evaluate_some(self, left: deque[Alert], group: Group, asked: Asked) -> None:
+        """Take alerts from those that are left while there is time, and a way to ask."""
+        authors, began = _Authors(group.tenant, self.clock), time.monotonic()
+        while left and asked.is_usable():
+            alert = left.popleft()
             try:
-                self._evaluate(alert, group, authors)
+                self._evaluate(alert, group, authors, asked)
             except Overloaded as error:
-                logger.warning("alert %s: %s; trying again", alert.origin.id, error.message)
-                alerts.postpone(alert.origin, group.claim_id, self.clock() + RETRY)
+                self._postpone(alert, group, error)
             except Exception:
                 # One bad alert must not take the others of its group along. Its claim ends, and it is tried again.
                 logger.exception("alert %s cannot be evaluated", alert.origin.id)
+            if left and time.monotonic() > began + asked.seconds:
+                alerts.release([each.origin.id for each in left], group.claim_id)
+                left.clear()
 
-    def _evaluate(self, alert: Alert, group: Group, authors: "_Authors") -> None:
+    def _postpone(self, alert: Alert, group: Group, error: Overloaded) -> None:
+        logger.warning("alert %s: %s; trying again", alert.origin.id, error.message)
+        alerts.postpone(alert.origin, group.claim_id, self.clock() + RETRY)
+
+    def _evaluate(self, alert: Alert, group: Group, authors: "_Authors", asked: Asked) -> None:
         window_end = group.window_end
         following = schedule.following(alert.origin.id, alert.content.frequency_seconds, window_end)
         result: Result | None = None
         try:
-            rows = self._rows(alert, authors.find(alert.origin.author), window_end)
+            rows = self._rows(alert, authors.find(alert.origin.author), window_end, asked)
             result = state_machine.evaluate(rows, alert.content.operator, alert.content.threshold)
             outcome = state_machine.advance(alert, result, window_end, following)
         except Forbidden as error:
@@ -98,17 +119,17 @@ class Evaluator:
             outcome = state_machine.fail(alert, error.message, window_end, following)
         self.writer.keep(alert, outcome, result, window_end, group.claim_id)
 
-    def _rows(self, alert: Alert, author: Identity, window_end: datetime) -> list[Row]:
+    def _rows(self, alert: Alert, author: Identity, window_end: datetime, asked: Asked) -> list[Row]:
         """The rows of the query over the window that ends at `window_end`. Raises what the query raises."""
         require(author, Action.AUTHOR, alert.content.dataset)
         end_ns = int(window_end.timestamp()) * NS_PER_SECOND
         if alert.content.query_type == PROMQL:
             return self._expression_rows(alert, author, end_ns)
         start_ns = end_ns - alert.content.window_seconds * NS_PER_SECOND
-        view = self.windows.shared(Window(author.tenant, alert.content.dataset, start_ns, end_ns))
+        view = asked.view(Window(author.tenant, alert.content.dataset, start_ns, end_ns))
         data = self.answers.recall(alert.origin.id, alert.content.query, view.fingerprint)
         if data is None:
-            data = self._query(alert, author, start_ns, end_ns)
+            data = self._query(alert, author, start_ns, end_ns, asked)
         rows: list[Row] = orjson.loads(data)
         return rows
 
@@ -133,9 +154,9 @@ class Evaluator:
             raise QueryTooLarge("the result of an alert's query is over the limit of 1 MiB: aggregate more")
         return _rows_of(orjson.loads(b"".join(result))["data"])
 
-    def _query(self, alert: Alert, author: Identity, start_ns: int, end_ns: int) -> bytes:
+    def _query(self, alert: Alert, author: Identity, start_ns: int, end_ns: int, asked: Asked) -> bytes:
         """The result of the query over `[start_ns, end_ns)`, as JSON."""
-        find = self.windows.shared
+        find = asked.view
         views: dict[str, View] = {}
 
         def resolve(names: tuple[str, ...], _: tuple[str, ...]) -> Mapping[str, Source]:
@@ -151,7 +172,7 @@ class Evaluator:
 
         by = author.tenant, f"{author.kind}:{author.id}"
         question = Question(*by, alert.content.query, end_ns, options=Options(), privileged=True)
-        result = self.queries.run(question, resolve, lambda: False)
+        result = asked.run(question, resolve)
         if result.length is None:
             result.close()
             raise QueryTooLarge("the result of an alert's query is over the limit of 1 MiB: aggregate more")
@@ -182,16 +203,19 @@ def _number(text: str) -> float | None:
 
 
 class _Authors:
-    """The authors of a group's alerts with the rights of this moment, each looked for once."""
+    """The authors of a group's alerts with the rights of this moment, each looked for once a second at most."""
 
-    def __init__(self, tenant: str, now: datetime) -> None:
-        self._tenant, self._now = tenant, now
+    def __init__(self, tenant: str, clock: Callable[[], datetime]) -> None:
+        self._tenant, self._clock = tenant, clock
         self._found: dict[Author, Identity | None] = {}
+        self._since = 0.0
 
     def find(self, author: Author) -> Identity:
         """Raises Forbidden when it has gone."""
+        if time.monotonic() > self._since + RIGHTS_SECONDS:
+            self._found, self._since = {}, time.monotonic()
         if author not in self._found:
-            self._found[author] = authorship.find(self._tenant, author, self._now)
+            self._found[author] = authorship.find(self._tenant, author, self._clock())
         identity = self._found[author]
         if identity is None:
             raise Forbidden("the identity was deleted or has expired")

@@ -2,19 +2,27 @@
 
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
 from config import Settings
-from errors import DatasetNotFound, Forbidden, InternalError, InvalidRequest, QueryNotFound, StorageUnavailable
+from errors import (
+    DatasetNotFound,
+    Forbidden,
+    InternalError,
+    InvalidRequest,
+    QueryNotFound,
+    QueryTooLarge,
+    StorageUnavailable,
+)
 from query.fault import unsupported
 from query.metrics.questions import MetricQuestion, ReadQuery
 from query.parameters import Parameter, RandomState
 from query.process.ended_queries import EndedQueries, EndedQuery
-from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Route, Source
+from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Route, Share, Source
 from query.process.metric_messages import (
     AskExpression,
     Describe,
@@ -102,6 +110,31 @@ class ReadOptions:
     timeout_seconds: float | None = None
 
 
+Begin = Callable[[Lease, Question, Resolve], tuple[Mapping[str, Source], Beginning]]
+
+
+class SharedRuns:
+    """Statements that run one after another in one process, which has scanned what they share."""
+
+    def __init__(self, lease: Lease, begin: Begin) -> None:
+        self._lease, self._begin = lease, begin
+
+    @property
+    def is_usable(self) -> bool:
+        """False once the process has ended, with whichever statement that was."""
+        return self._lease.is_usable
+
+    def run(self, question: Question, resolve: Resolve) -> Result:
+        """As `QueryService.run`; its result is whole. Raises QueryTooLarge for one that is too large for that."""
+        started = time.monotonic()
+        _, beginning = self._begin(self._lease, question, resolve)
+        if beginning.coding is None:
+            while isinstance(self._lease.receive(), bytes):
+                pass
+            raise QueryTooLarge("the result is too large to be held")
+        return Result(beginning, None, question.coding, None, time.monotonic() - started, self._lease.note)
+
+
 class QueryService:
     """The queries of one worker. `start` before the first, `close` after the last."""
 
@@ -148,9 +181,7 @@ class QueryService:
         started = time.monotonic()
         with ExitStack() as stack:
             lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, question.timeout_seconds))
-            sources, beginning = self._ask_as_expected(lease, question, resolve)
-            if beginning is None:
-                sources, beginning = self._ask(lease, question, resolve, list_datasets)
+            sources, beginning = self._begin(lease, question, resolve, list_datasets)
             scanned = _scan_size(sources, lease.note)
             _note_answer(lease, beginning, scanned)
             note = lease.note
@@ -158,6 +189,31 @@ class QueryService:
         return Result(
             beginning, rest, question.coding, scanned, time.monotonic() - started, note, _gaps(sources.values())
         )
+
+    @contextmanager
+    def sharing(
+        self, question: Question, statements: Sequence[str], name: str, take: Callable[[], Source]
+    ) -> Iterator["SharedRuns"]:
+        """Runs statements one after another which share a scan of the dataset `name` where they can.
+
+        `question` says who asks, at what moment, and what the list of running queries shows. `take` gives what is to be
+        read, again when it has expired; statements that are given the very same source share. Raises as `take` does,
+        and Overloaded, QueryTooLarge, TimedOut.
+        """
+        with self._pool.lease(_query_entry(question), _never, count=len(statements)) as lease:
+            lease.work.datasets = (name,)
+            parses = tuple(map(Parse, statements))
+            for _ in range(MOST_SNAPSHOTS):
+                lease.send(Share(parses, name, take(), question.now_ns))
+                if "shared" in _receive_answer(lease):
+                    break
+            yield SharedRuns(lease, self._begin)
+
+    def _begin(
+        self, lease: Lease, question: Question, resolve: Resolve, list_datasets: List | None = None
+    ) -> tuple[Mapping[str, Source], Beginning]:
+        sources, beginning = self._ask_as_expected(lease, question, resolve)
+        return (sources, beginning) if beginning is not None else self._ask(lease, question, resolve, list_datasets)
 
     def _ask_as_expected(
         self, lease: Lease, question: Question, resolve: Resolve
@@ -353,6 +409,10 @@ class QueryService:
                 self._host.cancel(query.id)
                 return query
         raise QueryNotFound("no query of yours with this id is running")
+
+
+def _never() -> bool:
+    return False
 
 
 def _query_entry(question: Question) -> Query:

@@ -93,26 +93,34 @@ class PartialAggregation:
         """
         calls = tuple(part for call in self.aggregate.calls for part in _parts(call))
         rest = replace(self.aggregate, fields=self.parts, calls=calls)
-        known = Scan(self.parts, source, tuple(field.id for field in self.parts))
-        together = SetOperation(self.parts, rest, known, "union", all=True)
-        return replace_relation(relation, self.aggregate, self._total(together))
+        together = SetOperation(self.parts, rest, self._of_table(source), "union", all=True)
+        return replace_relation(relation, self.aggregate, self._results(self._totals(together)))
+
+    def with_answer(self, relation: Relation, source: str) -> Relation:
+        """The statement with the whole answer from the table, which has each group once."""
+        return replace_relation(relation, self.aggregate, self._results(self._of_table(source)))
+
+    def _of_table(self, source: str) -> Relation:
+        return Scan(self.parts, source, tuple(field.id for field in self.parts))
 
     @property
     def _fields(self) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
         count = len(self.aggregate.keys)
         return self.aggregate.fields[:count], self.aggregate.fields[count:]
 
-    def _total(self, parts: Relation) -> Relation:
-        keys, results = self._fields
-        fields = self.parts[len(keys) :]
+    def _totals(self, parts: Relation) -> Relation:
+        fields = self.parts[len(self.aggregate.keys) :]
         functions = (part.function for call in self.aggregate.calls for part in _parts(call))
         calls = tuple(
             AggregateCall(field.type, "sum" if function == "count" else function, (field.ref(),))
             for field, function in zip(fields, functions, strict=True)
         )
-        whole = Aggregate(self.parts, parts, self.aggregate.keys, calls)
+        return Aggregate(self.parts, parts, self.aggregate.keys, calls)
+
+    def _results(self, totals: Relation) -> Relation:
+        keys, results = self._fields
         values = (_value(call, field) for call, field in zip(self.aggregate.calls, results, strict=True))
-        return Project(self.aggregate.fields, whole, (*self.aggregate.keys, *values))
+        return Project(self.aggregate.fields, totals, (*(key.ref() for key in keys), *values))
 
 
 def partial_aggregations(relation: Relation, times: Mapping[str, str]) -> Iterator[PartialAggregation]:

@@ -17,13 +17,14 @@ from query.lower.first_by_time import first_by_time
 from query.pg.types import PgType
 from query.plan.conditions import Conditions, file_conditions
 from query.plan.environment import Schema, schema_of
+from query.plan.partial_aggregates import Question
 from query.plan.text_search import text_conditions
 from query.plan.tree import Query, Relation
 from query.process import information_schema, newest_files, routing, whole_files, worker
 from query.process.dataset_view import DatasetView, scan_size
 from query.process.description import SELF_DESCRIBED, description
 from query.process.dynamic_filters import KnownKeys, known_keys
-from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Source
+from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Share, Source
 from query.process.metric_execution import REQUESTS, MetricExecution, Request
 from query.process.partial_aggregates import KnownAnswers, PartialAggregates
 from query.process.percentiles import known_percentiles
@@ -32,6 +33,7 @@ from query.process.required_range import require_ranges
 from query.process.result_cache import RecordingOutput, ResultCache, key_of
 from query.process.routing import Choice, ClusterRun
 from query.process.row_level_security import RowLevelSecurity
+from query.process.shared_scan import SharedAnswers, SharedScan, is_selective, sole_aggregation
 from query.process.source_cache import CachedSource, SourceCache
 from query.process.statement_cache import PreparedStatement, StatementCache
 from query.process.whole_files import KnownParts
@@ -70,6 +72,8 @@ class Execution:
         self._source_cache = SourceCache()
         self._text_search = TextSearch()
         self._partial_aggregates = PartialAggregates(self._scan)
+        self._shared_scan = SharedScan(self._scan)
+        self._shared_answers = SharedAnswers()
         self._metrics = MetricExecution(
             self._metric_rows, self._metric_part, self._metric_columns, self._has_unconverted
         )
@@ -84,6 +88,8 @@ class Execution:
             return self._ask(request, output)
         if isinstance(request, REQUESTS):
             return self._of_metrics(request, output)
+        if isinstance(request, Share):
+            return self._share(request)
         if isinstance(request, Look):
             return self._look(request.source)
         if isinstance(request, Execute) and self._prepared is not None:
@@ -175,7 +181,9 @@ class Execution:
         coded = Coded(request.coding)
         sink = _LimitedOutput(lambda data: output(coded.add(data)), request.largest_result_bytes)
         catalog = self._catalog(request.listed) if statement.catalog else {}
-        query = prepared.bind(self._schemas(views, catalog), _moment(request.now_ns), request.zone)
+        bound = prepared.bind(self._schemas(views, catalog), _moment(request.now_ns), request.zone)
+        shared = self._shared_answers.known(bound, views)
+        query, views = shared.query, shared.views
         narrowed = self._narrowed(statement, request, query.relation, views)
         keyed = self._with_known_keys(statement, request, query, views, narrowed)
         known = whole_files.known_parts(keyed.query, keyed.views, self._text_search.row_groups)
@@ -193,7 +201,7 @@ class Execution:
         )
         if request.options.format is Format.DESCRIPTION:
             return {"expired": False, "coding": "identity", "repeatable": query.repeatable}
-        known = replace(known, tables={**known.tables, **keyed.tables})
+        known = replace(known, tables={**known.tables, **keyed.tables, **shared.tables})
         if not choice.is_cluster and not statement.explain:
             known = self._with_percentiles(known)
         compiled = self._compile(statement, request, choice, known, catalog)
@@ -205,6 +213,34 @@ class Execution:
         is_repeatable = query.repeatable and not statement.catalog
         told = {"coding": coded.coding, "repeatable": is_repeatable, "rows": rows, "random": compiled.random.end()}
         return {"expired": False, **told}
+
+    def _share(self, request: Share) -> Answer:
+        """Answer what can be answered together, for the requests that follow."""
+        try:
+            self._current_sources.clear()
+            self._shared_answers = SharedAnswers()
+            if request.source.permitted_tags is not None:
+                return {"shared": 0}
+            view = self._view(request.source)
+            found = [self._shared_question(each, request, view) for each in request.statements]
+            questions = [each for each in found if each is not None]
+            self._shared_answers = self._shared_scan.answers(request.source, questions)
+            return {"shared": sum(each in self._shared_answers.answers for each in questions)}
+        except (SnapshotExpired, FileNotFoundError):
+            return {"expired": True}
+
+    def _shared_question(self, parse: Parse, request: Share, view: DatasetView) -> Question | None:
+        """What a statement asks of most rows of the view; None: it asks something else, or nothing that is valid."""
+        try:
+            prepared = self._statement_cache.prepare(parse)
+            if prepared.statement.datasets != (request.name,) or prepared.statement.catalog:
+                return None
+            query = prepared.bind({request.name: self._schema(view)}, _moment(request.now_ns))
+            narrowed = self._narrow_by(query.relation, {request.name: view})
+        except WeirError:
+            return None
+        aggregation = sole_aggregation(query, narrowed)
+        return None if aggregation is None or is_selective(narrowed[request.name], view) else aggregation.question
 
     def _schemas(self, views: Mapping[str, DatasetView], catalog: Mapping[str, Table]) -> dict[str, Schema]:
         of_datasets = {name: self._schema(view) for name, view in views.items()}

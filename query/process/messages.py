@@ -125,6 +125,20 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """Compute what these statements aggregate of all rows of `source`, the dataset `name`, in one scan.
+
+    The next requests over the very same source take it from there. The answer: `{"shared": 3}`, so many of the
+    statements, or `{"expired": true}` when something of the snapshot is gone.
+    """
+
+    statements: tuple[Parse, ...]
+    name: str
+    source: Source
+    now_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """Parse the statement and, if it names just what was expected and nothing of the catalog, execute it.
 

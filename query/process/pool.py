@@ -85,7 +85,7 @@ class Lease:
     """
 
     def __init__(
-        self, query: Query, process: QueryProcess, limits: Limits, is_gone: Callable[[], bool], work: Work
+        self, query: Query, process: QueryProcess, limits: Limits, is_gone: Callable[[], bool], work: Work, count: int
     ) -> None:
         self.query = query
         self.work = work
@@ -93,6 +93,7 @@ class Lease:
         self._limits = limits
         self._is_gone = is_gone
         self._started = time.monotonic()
+        self._steps_back = self._started + count * LONG_SECONDS
         self._deadline = self._started + limits.timeout_seconds
         self._checked_at = 0.0
         self._ended: WeirError | None = None
@@ -128,7 +129,7 @@ class Lease:
     def check(self, host: SlotTable) -> None:
         """End the query if it is over a limit, or if nobody waits for it any more."""
         now = time.monotonic()
-        if now > self._started + LONG_SECONDS and not self._process.is_back:
+        if now > self._steps_back and not self._process.is_back:
             self._process.step_back()
         if now > self._deadline:
             self.end(TimedOut(f"the query ran longer than {self._limits.timeout_seconds:g} s"))
@@ -156,6 +157,11 @@ class Lease:
 
     def _was_large(self) -> bool:
         return self.most_charged >= BLAMED_SHARE * self._limits.memory_bytes
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the process waits for a request of this query."""
+        return self._process.is_ready()
 
     @property
     def note(self) -> Answer:
@@ -264,8 +270,12 @@ class Pool:
             self._discard(process)
 
     @contextmanager
-    def lease(self, query: Query, is_gone: Callable[[], bool], timeout_seconds: float | None = None) -> Iterator[Lease]:
+    def lease(
+        self, query: Query, is_gone: Callable[[], bool], timeout_seconds: float | None = None, count: int = 1
+    ) -> Iterator[Lease]:
         """A process for `query`, as soon as it is its turn, for `timeout_seconds` if that is less than others get.
+
+        `count`: it is so many questions in one, and no long one before it runs so many times as long.
 
         Raises Overloaded, QueryCancelled, ShuttingDown.
         """
@@ -278,7 +288,7 @@ class Pool:
         try:
             with self._slot(query, is_gone), self._process() as process:
                 work.waited_seconds = time.monotonic() - started
-                lease = Lease(query, process, limits, is_gone, work)
+                lease = Lease(query, process, limits, is_gone, work, count)
                 with self._watch_lease(lease):
                     yield lease
         except BaseException as error:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from alerting import evaluation, state_machine
+from alerting import asking, evaluation, state_machine
 from models import alert, role
 from models.alert import Evaluated, State, Status, set_evaluated
 from models.authored import Origin
@@ -125,7 +125,8 @@ def test_query_process_that_dies_takes_only_its_own_alert(world: World, monkeypa
 
 
 def test_group_that_takes_too_long_is_broken_up(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(evaluation, "GROUP_SECONDS", 0.0)
+    monkeypatch.setattr(asking, "ALONE_SECONDS", 0.0)
+    monkeypatch.setattr(asking, "SHARING_SECONDS", 0.0)
     # A minute has twelve phases: of thirteen alerts, two are in one group.
     made = [world.make_alert() for _ in range(13)]
     world.now += 2 * MINUTE

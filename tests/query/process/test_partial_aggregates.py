@@ -3,6 +3,7 @@
 import ast
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -14,9 +15,12 @@ from query.process.result_cache import ResultCache
 from query.results.options import Format, Options
 from storage.read.contents import Snapshot
 from tests.query.plan.test_conditions import Kept, ask
-from tests.query.process.test_whole_files import FILES, MINUTE_NS, START_NS, whole
+from tests.query.process.test_whole_files import FILES as ALL_FILES
+from tests.query.process.test_whole_files import MINUTE_NS, START_NS, whole
 
 __all__ = ["whole"]
+
+FILES: Final = ALL_FILES - 1
 
 ITEMS: Final = [
     "count(*), sum(n / 1000000), avg(n / 1000000)",
@@ -56,7 +60,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def within(whole: Snapshot, minutes: tuple[int | None, int | None]) -> Source:
     start, end = (None if each is None else START_NS + each * MINUTE_NS for each in minutes)
-    return Source(whole.within(start, end), start, end)
+    # A file without statistics of a column would be one without the column.
+    known = replace(whole, files=tuple(each for each in whole.files if each.stats))
+    return Source(known.within(start, end), start, end)
 
 
 def statements(condition: str) -> Iterator[str]:
@@ -165,10 +171,11 @@ def test_an_error_is_that_of_the_statement(small: None, whole: Snapshot) -> None
 
 
 def test_readers_under_row_level_security_learn_nothing(small: None, whole: Snapshot) -> None:
-    narrow = Source(whole, None, None, frozenset({("b", "true")}))
+    source = within(whole, (None, None))
+    narrow = replace(source, permitted_tags=frozenset({("b", "true")}))
     execution, sql = Execution(), "SELECT count(*) AS n, avg(late) AS m FROM t WHERE x > 0"
 
-    found = [ask(execution, sql, each) for each in (Source(whole, None, None),) * 3 + (narrow,) * 3]
+    found = [ask(execution, sql, each) for each in (source,) * 3 + (narrow,) * 3]
 
     assert found[2][1] == 0
     assert len({read for _, read in found[3:]}) == 1 < found[3][1]
@@ -180,7 +187,7 @@ def test_descriptions_and_plans_ask_no_file(small: None, whole: Snapshot, monkey
     execution, sql = Execution(), "SELECT count(*) AS n FROM t WHERE b"
     for text, options in (*((f"EXPLAIN {sql}", Options()),) * 3, *((sql, Options(format=Format.DESCRIPTION)),) * 3):
         execution.handle(Parse(text), Kept())
-        execution.handle(Execute({"t": Source(whole, None, None)}, 0, options, "identity", 2**30), Kept())
+        execution.handle(Execute({"t": within(whole, (None, None))}, 0, options, "identity", 2**30), Kept())
 
 
 def test_memory_is_bounded_and_the_oldest_question_goes_first(
