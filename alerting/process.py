@@ -101,7 +101,10 @@ class WorkerPool:
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """What a round does: it claims as much as there is room for. `clock` tells the time."""
+    """What a round does: it claims as much as there is room for. `clock` tells the time.
+
+    `host` begins the ids of its claims: there is one process of this kind for each host.
+    """
 
     evaluator: Evaluator
     dispatcher: Dispatcher
@@ -109,6 +112,15 @@ class Scheduler:
     deliverers: WorkerPool
     evaluation_lease: timedelta
     clock: Callable[[], datetime]
+    host: str
+
+    def take_over(self) -> None:
+        """Give back what this host's process before has left claimed, so that nobody waits until its leases end.
+
+        Raises StorageUnavailable.
+        """
+        alert.release_all(f"{self.host}/")
+        delivery.release_all(f"{self.host}/")
 
     def round(self) -> bool:
         """Keep what came of the last ones and begin what is due; whether there may be more of it already.
@@ -117,7 +129,7 @@ class Scheduler:
         """
         self.evaluator.writer.flush()
         now = self.clock()
-        claim_id = str(ULID())
+        claim_id = f"{self.host}/{ULID()}"
         alerts = self._claimed_alerts(claim_id, now)
         for group in group_alerts(alerts, claim_id, now):
             self.evaluators.put(partial(self.evaluator.evaluate, group), len(group.alerts))
@@ -146,10 +158,13 @@ class Scheduler:
 
 
 def run(rounds: Scheduler, wait: Wait) -> None:
-    """Scheduler until `wait` says stop; old history goes meanwhile."""
-    pause, swept_at = IDLE_SECONDS, datetime.min.replace(tzinfo=UTC)
+    """Rounds until `wait` says stop; old history goes meanwhile."""
+    pause, swept_at, is_first = IDLE_SECONDS, datetime.min.replace(tzinfo=UTC), True
     while not wait(pause):
         try:
+            if is_first:
+                rounds.take_over()
+                is_first = False
             pause = BUSY_SECONDS if rounds.round() else IDLE_SECONDS
             if rounds.clock() >= swept_at + SWEEP_EVERY:
                 swept_at = rounds.clock()
@@ -185,6 +200,7 @@ def build(settings: Settings, queries: QueryService) -> Scheduler:
         deliverers=WorkerPool("deliver", DELIVERIES),
         evaluation_lease=timedelta(seconds=longest) + LEASE_MARGIN,
         clock=clock,
+        host=layout.node,
     )
 
 

@@ -201,6 +201,15 @@ def release(alert_ids: Sequence[str], claim_id: str) -> None:
 
 
 @connection()
+def release_all(holder: str) -> None:
+    """Give back what claims hold whose ids begin so: their process has ended."""
+    database.execute_sql(
+        "UPDATE alert SET lease = NULL, leased_until = NULL WHERE starts_with(lease, %s)",
+        (holder,),
+    )
+
+
+@connection()
 def set_muting(origin: Origin, until: datetime | None) -> None:
     """Beside the rest of the status, which an evaluation under way may be about to change."""
     AlertRow.update(muted_until=until).where(AlertRow.id == origin.id, AlertRow.tenant_id == origin.tenant).execute()

@@ -90,6 +90,15 @@ def enqueue(alert_id: str, targets: Sequence[str], kind: str, notice: Mapping[st
 
 
 @connection()
+def release_all(holder: str) -> None:
+    """Give back what claims hold whose ids begin so: their process has ended. Whether it delivered, nobody knows."""
+    database.execute_sql(
+        "UPDATE delivery SET lease = NULL, leased_until = NULL WHERE starts_with(lease, %s)",
+        (holder,),
+    )
+
+
+@connection()
 def claim(claim_id: str, now: datetime, leased_until: datetime, limit: int) -> list[Delivery]:
     """Take deliveries that are due, the oldest first, and of one alert to one target only the first.
 

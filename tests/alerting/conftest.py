@@ -48,6 +48,7 @@ class World:
             WorkerPool("deliver", 4),
             built.evaluation_lease,
             lambda: self.now,
+            built.host,
         )
 
     def make_target(self, path: str = "/") -> str:

@@ -49,6 +49,38 @@ def test_alert_of_a_host_that_died_is_taken_over_when_its_lease_ends(world: Worl
     assert world.status(made).last_evaluated_at is not None
 
 
+def test_what_this_host_s_process_before_had_claimed_is_done_at_once(world: World):
+    """It was killed half-way, and nobody else has this host's claims."""
+    made = world.make_alert(**ALWAYS, targets=[world.make_target()], notify_seconds=86_400)
+    other = world.make_alert(**ALWAYS, targets=[world.make_target()], notify_seconds=86_400)
+    world.now += 2 * MINUTE
+    host, hour = world.rounds.host, world.now + 60 * MINUTE
+    (due,) = [each for each in alert.claim("lease", world.now, world.now, hour, 10) if each.origin.id == other.id]
+    world.evaluate([due], "lease")
+    assert delivery.claim(f"{host}/killed", world.now, hour, 10)
+    alert.release([made.id], "lease")
+    assert alert.claim(f"{host}/killed", world.now, world.now, hour, 10)
+    world.run()
+    assert world.receiver.received == []
+
+    world.new_rounds().take_over()
+    world.run()
+
+    assert len(world.receiver.received) == 2
+    assert world.status(made).last_evaluated_at is not None
+
+
+def test_claims_of_another_host_are_left_alone(world: World):
+    made = world.make_alert()
+    world.now += 2 * MINUTE
+    alert.claim(f"{world.rounds.host}x/1", world.now, world.now, world.now + 60 * MINUTE, 10)
+
+    world.rounds.take_over()
+    world.run()
+
+    assert world.status(made).last_evaluated_at is None
+
+
 def test_disabled_alert_is_not_claimed(world: World):
     made = world.make_alert()
     alert.set_status(made, Status(state=State.DISABLED))
