@@ -7,8 +7,8 @@ events. Each question goes to a query process's engine without HTTP: one that ha
 more (again), and one beside it (other). Then the rows are converted, and engines that have read nothing are asked.
 
 Printed are ratios of processor time, and the parts of the first query: the snapshot, walking and reading the records
-with their checksums, decoding and joining the columns, and the rest, which is the query. The rows are in memory
-(/dev/shm, where there is one), since a sync for each frame is not what is measured.
+or their columns with their checksums, decoding and joining the columns, and the rest, which is the query. The rows are
+in memory (/dev/shm, where there is one), since a sync for each frame is not what is measured.
 """
 
 import argparse
@@ -43,11 +43,9 @@ from query.results.options import Options
 from storage.context import Layout
 from storage.names import SEGMENT_SUFFIX
 from storage.read.snapshot import take_snapshot
-from storage.read.unconverted_rows import UnconvertedRows, read_records
+from storage.read.unconverted_rows import RecordReader, UnconvertedRows
 from storage.upkeep.conversion import convert_all
-from storage.wal.gathered import gathered_name
 from storage.wal.gathered_index import OpenSegment
-from storage.wal.records import checksum_seed, payload_start
 from storage.wal.segments import list_segments
 from storage.write.arrival import Arrival
 from storage.write.engine import Storage
@@ -169,11 +167,10 @@ def parts(layout: Layout, target: Dataset, columns: Sequence[str], rounds: int) 
     def read() -> None:
         index = UnconvertedRows().index
         for segment in snapshot.segments:
-            seeds = checksum_seed(segment.name), checksum_seed(gathered_name(segment.name))
             with OpenSegment(segment) as opened:
-                locations = index.update(segment, opened.fd).locations(target.id, segment.size)
-                for location, data, at, end in read_records(opened, locations):
-                    payload_start(data, at, end, seeds[location.gathered is not None])
+                reading = RecordReader(opened, index.update(segment, opened.fd), columns)
+                for _ in reading.parts(reading.indexed.locations(target.id, segment.size), reading.verified):
+                    pass
 
     def decode_all() -> None:
         UnconvertedRows().read(target.id, snapshot.segments, columns=columns)

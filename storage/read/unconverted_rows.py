@@ -1,18 +1,20 @@
 """The unconverted rows of datasets, read from segments; only what was appended since the last time is read again.
 
 A record's checksum is verified when a query of its dataset first needs its time range. Only the columns that the
-query needs are decoded.
+query needs are decoded, and of a record whose columns have checksums only they are read.
 """
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import polars as pl
 
 from storage.exactly import exactly
-from storage.wal.batches import Streams, columns_of, read_stream, schema_bytes
+from storage.wal.batches import Streams, columns_of, names_in, read_stream, schema_bytes
+from storage.wal.column_reading import ColumnDamaged, read_columns
 from storage.wal.gathered import gathered_name
 from storage.wal.gathered_index import GatheredIndex, GatheredRecordsLost, OpenSegment
 from storage.wal.index import IndexedSegment, SegmentIndex
@@ -26,6 +28,11 @@ logger = logging.getLogger(__name__)
 PORTION_BYTES: Final = 256 * 1024
 # Two records with a gap of at most this between them are read at once: another read would cost more than the gap.
 GAP_BYTES: Final = 16 * 1024
+# Reading a column by itself takes as long as reading so many bytes more of a whole record.
+COLUMN_BYTES: Final = 6 * 1024
+# Records are read by columns in portions of so many, or of so many bytes of all their columns.
+COLUMN_RECORDS: Final = 256
+COLUMN_PORTION_BYTES: Final = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,8 +172,9 @@ def extend(
         for each in candidates
         if each.end <= opened.segment.size and each.may_be_in(selection.start, selection.end)
     ]
-    fresh = _decode(opened, selected, selection.columns)
-    widened = tuple(_add_columns(opened, chunk, selection.columns) for chunk in cached.chunks)
+    reading = RecordReader(opened, cached.indexed, selection.columns)
+    fresh = _decode(reading, selected)
+    widened = tuple(_add_columns(reading, chunk) for chunk in cached.chunks)
     if len(locations) <= cached.count and not fresh and widened == cached.chunks:
         return cached
     decoded = {location for chunk in fresh for location in chunk.locations}
@@ -176,42 +184,116 @@ def extend(
     return SegmentRows(cached.indexed, chunks, max(cached.count, len(locations)), left_out, max(cached.end, last))
 
 
-def _decode(
-    opened: OpenSegment, locations: Sequence[RecordLocation], columns: Collection[str] | None
-) -> list[DecodedRows]:
-    """The rows of the records at the locations, up to the first damaged one."""
+# Where the payload of the record `data[start:end]` begins; None if the record is damaged.
+PayloadOf = Callable[[RecordLocation, bytes, int, int], int | None]
+# Locations, and bytes of which a part is one stream with the rows of their records.
+Part = tuple[Sequence[RecordLocation], bytes, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordReader:
+    """Records of a segment that are read for some columns (None: all)."""
+
+    opened: OpenSegment
+    indexed: IndexedSegment
+    columns: Collection[str] | None
+    # By schema, from which size on a record is read by columns.
+    _least_bytes: dict[bytes, float] = field(default_factory=dict)
+
+    def parts(self, locations: Sequence[RecordLocation], payload_of: PayloadOf) -> Iterator[Part]:
+        """The streams of the records, in order, up to the first damaged one, with the columns at least.
+
+        Raises GatheredRecordsLost.
+        """
+        for run, schema in self._runs(locations):
+            if schema is not None:
+                stream = self._by_columns(run, schema)
+                yield run, stream, 0, len(stream)
+                continue
+            for location, data, at, end in read_records(self.opened, run):
+                start = payload_of(location, data, at, end)
+                if start is None:
+                    return
+                yield (location,), data, start, end
+
+    def _runs(self, locations: Sequence[RecordLocation]) -> Iterator[tuple[list[RecordLocation], bytes | None]]:
+        """The locations in groups: of one schema, to be read by columns, or to be read whole (None)."""
+        run: list[RecordLocation] = []
+        schema, size = None, 0
+        for location in locations:
+            own = self._read_by_columns(location)
+            if run and (own != schema or (own and (len(run) == COLUMN_RECORDS or size > COLUMN_PORTION_BYTES))):
+                yield run, schema
+                run, size = [], 0
+            run.append(location)
+            schema, size = own, size + location.end - location.start
+        if run:
+            yield run, schema
+
+    def _read_by_columns(self, location: RecordLocation) -> bytes | None:
+        """The schema of a record whose columns can be read by themselves, if that is less work than reading all."""
+        checked = self.indexed.columns.get(location)
+        if checked is None or self.columns is None:
+            return None
+        schema = checked.schema
+        least = self._least_bytes.get(schema)
+        if least is None:
+            least = self._least_bytes[schema] = self._worth_bytes(schema)
+        return schema if location.end - location.start > least else None
+
+    def _worth_bytes(self, schema: bytes) -> float:
+        total, wanted = len(columns_of(schema)), len(names_in(schema, self.columns))
+        return wanted * COLUMN_BYTES * total / (total - wanted) if wanted < total else math.inf
+
+    def _by_columns(self, run: Sequence[RecordLocation], schema: bytes) -> bytes:
+        records = [(each.start, self.indexed.columns[each]) for each in run]
+        try:
+            return read_columns(records, names_in(schema, self.columns), self.opened.fd)
+        except ColumnDamaged as error:
+            raise GatheredRecordsLost(f"the segment {self.opened.segment.name}: {error}") from error
+
+    def verified(self, location: RecordLocation, data: bytes, at: int, end: int) -> int | None:
+        """Where the payload begins; None if the record is damaged. Raises GatheredRecordsLost."""
+        segment = self.opened.segment.name
+        name = gathered_name(segment) if location.gathered else segment
+        start = payload_start(data, at, end, checksum_seed(name))
+        if start is None and (location.gathered or location in self.indexed.columns):
+            raise GatheredRecordsLost(f"records of the segment {segment} that were gathered are damaged")
+        return start
+
+    def known(self, location: RecordLocation, data: bytes, at: int, end: int) -> int | None:
+        """The same of a record that was read before: whole, so that it was verified, unless it has columns."""
+        return self.verified(location, data, at, end) if location in self.indexed.columns else payload_at(data, at)
+
+
+def _decode(reading: RecordReader, locations: Sequence[RecordLocation]) -> list[DecodedRows]:
+    """The rows of the records at the locations, up to the first damaged one. Raises GatheredRecordsLost."""
     by_schema: dict[bytes, tuple[list[RecordLocation], Streams]] = {}
     chunks: list[DecodedRows] = []
-    segment = opened.segment.name
-    seed, gathered_seed = checksum_seed(segment), checksum_seed(gathered_name(segment))
-    for location, data, at, end in read_records(opened, locations):
-        start = payload_start(data, at, end, gathered_seed if location.gathered else seed)
-        if start is None:
-            if location.gathered:
-                raise GatheredRecordsLost(f"gathered records of the segment {segment} are damaged")
-            break
+    for part, data, start, end in reading.parts(locations, reading.verified):
         schema = schema_bytes(data, start, end)
         if schema is None:
-            chunks.append(DecodedRows(b"", (location,), read_stream(data[start:end])))
+            chunks.append(DecodedRows(b"", tuple(part), read_stream(data[start:end])))
             continue
         if schema not in by_schema:
-            by_schema[schema] = [], Streams(schema, columns)
+            by_schema[schema] = [], Streams(schema, reading.columns)
         group, streams = by_schema[schema]
-        group.append(location)
+        group.extend(part)
         streams.add(data, start, end)
     return chunks + [
         DecodedRows(schema, tuple(group), streams.rows()) for schema, (group, streams) in by_schema.items()
     ]
 
 
-def _add_columns(opened: OpenSegment, chunk: DecodedRows, columns: Collection[str] | None) -> DecodedRows:
-    """The chunk with the columns added that it lacks. Its records were verified before, and never change."""
-    lacking = chunk.lacks(columns)
+def _add_columns(reading: RecordReader, chunk: DecodedRows) -> DecodedRows:
+    """The chunk with the columns added that it lacks. Its records never change. Raises GatheredRecordsLost."""
+    lacking = chunk.lacks(reading.columns)
     if not lacking:
         return chunk
+    widening = RecordReader(reading.opened, reading.indexed, lacking)
     streams = Streams(chunk.schema, lacking)
-    for _, data, at, end in read_records(opened, chunk.locations):
-        streams.add(data, payload_at(data, at), end)
+    for _, data, start, end in widening.parts(chunk.locations, widening.known):
+        streams.add(data, start, end)
     return replace(chunk, rows=chunk.rows.hstack(streams.rows()))
 
 

@@ -32,7 +32,7 @@ class Streams:
         """`wanted`: the names of columns to read, None: all. If the streams have none of them, one other is read."""
         columns = columns_of(schema)
         self._schema = schema
-        self._names = [name for name in columns if wanted is None or name in wanted] or list(columns)[:1]
+        self._names = names_in(schema, wanted)
         self._is_whole = len(self._names) == len(columns)
         self._streams: list[memoryview] = []
         self._bytes = 0
@@ -72,6 +72,12 @@ def schema_bytes(data: Buffer, start: int, end: int) -> bytes | None:
     if mark != CONTINUATION or first > end - len(END) or data[end - len(END) : end] != END:
         return None
     return bytes(data[start:first])
+
+
+def names_in(schema: bytes, wanted: Collection[str] | None) -> list[str]:
+    """The columns to read of streams that begin with the schema: the wanted ones (None: all), one other if none is."""
+    columns = columns_of(schema)
+    return [name for name in columns if wanted is None or name in wanted] or list(columns)[:1]
 
 
 @lru_cache(maxsize=256)

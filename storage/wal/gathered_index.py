@@ -24,6 +24,7 @@ class GatheredIndex(SegmentIndex):
             if found.end > segment.size:
                 break
             indexed.gathered_end = found.file_end
+            indexed.columns.update(found.columns)
             if found.start < indexed.end:
                 # Its records are known already, some at least, one by one.
                 continue
@@ -33,7 +34,8 @@ class GatheredIndex(SegmentIndex):
                 return
             indexed.add(found.located)
             indexed.end = found.end
-            indexed.gathered.append((found.start, found.end))
+            if found.is_copied:
+                indexed.gathered.append((found.start, found.end))
         super().extend(indexed, segment, fd)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from storage.wal.column_checksums import CheckedColumns
 from storage.wal.locations import RecordLocation
 from storage.wal.records import HEADER, MAGIC
 from storage.wal.segments import SegmentRef
@@ -28,6 +29,8 @@ class IndexedSegment:
     # The ranges that are known by their gathered records, in order, and how far the gathered file was read.
     gathered: list[tuple[int, int]] = field(default_factory=list)
     gathered_end: int = 0
+    # The columns of records that are known to be synced, as far as they have checksums of their own.
+    columns: dict[RecordLocation, CheckedColumns] = field(default_factory=dict)
 
     def add(self, located: Iterable[tuple[int, RecordLocation]]) -> None:
         """Add records, each with its dataset's id, that follow what is known."""

@@ -1,16 +1,19 @@
-"""Small records of a segment gathered by its owner, as they become durable: few records for queries to read."""
+"""The owner of a segment gathers its records as they become durable: small ones are few records for queries to read,
+and of large ones each column has a checksum."""
 
 import logging
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
 from storage.wal.batches import schema_bytes
-from storage.wal.gathered import Located, encode_gathered_range, gathered_path
+from storage.wal.column_checksums import ColumnChecker
+from storage.wal.gathered import KeptRecord, encode_gathered_range, gathered_path
 from storage.wal.locations import RecordLocation
-from storage.wal.records import Record, to_payload
+from storage.wal.records import HEADER_BYTES, Record, to_payload
 from storage.wal.segments import Segment, write_buffers
 
 logger = logging.getLogger(__name__)
@@ -25,6 +28,24 @@ LAST_RECORDS: Final = 32
 LEAST_RECORDS: Final = 16
 # A range with more small records, of too many datasets or schemas for that, is left as it is.
 MOST_RECORDS: Final = 2048
+# Large records of so many bytes are a range too. More leave a query more to read whole, and are in memory until then.
+LARGE_BYTES: Final = 2 * 1024 * 1024
+# And at the segment's end.
+LAST_BYTES: Final = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    """A durable record and where it begins in the segment."""
+
+    record: Record
+    at: int
+
+    @property
+    def location(self) -> RecordLocation:
+        record = self.record
+        times = record.tmin, record.tmax
+        return RecordLocation(self.at, self.at + record.size, *times, record.rows, record.body_bytes)
 
 
 class Gatherer:
@@ -36,63 +57,75 @@ class Gatherer:
         self._file_bytes = 0
         self._is_closed = False
         self._start = self._end = segment.size
-        self._kept: list[Located] = []
+        self._checker = ColumnChecker()
+        self._large: list[_Noted] = []
+        self._large_bytes = 0
         self._count = 0
-        self._small: dict[object, list[tuple[Record, pl.DataFrame]]] = {}
+        self._small: dict[object, list[tuple[_Noted, pl.DataFrame]]] = {}
 
     def add(self, records: Sequence[tuple[Record, pl.DataFrame]]) -> None:
         """Note records, with their rows, that were made durable in the segment behind those noted before."""
         if self._is_closed:
             return
-        if not self._count:
-            self._restart()
         for record, rows in records:
-            self._add(record, rows, self._end)
+            self._add(_Noted(record, self._end), rows)
             self._end += record.size
 
-    def _add(self, record: Record, rows: pl.DataFrame, at: int) -> None:
-        schema = schema_bytes(record.payload, 0, len(record.payload)) if rows.height <= SMALL_ROWS else None
+    def _add(self, noted: _Noted, rows: pl.DataFrame) -> None:
+        payload = noted.record.payload
+        schema = schema_bytes(payload, 0, len(payload)) if rows.height <= SMALL_ROWS else None
         if schema is None:
-            times = record.tmin, record.tmax
-            location = RecordLocation(at, at + record.size, *times, record.rows, record.body_bytes)
-            self._kept.append((record.dataset_id, location))
+            self._large.append(noted)
+            self._large_bytes += len(payload)
             return
-        self._small.setdefault((record.dataset_id, schema), []).append((record, rows))
+        self._small.setdefault((noted.record.dataset_id, schema), []).append((noted, rows))
         self._count += 1
 
     def _restart(self) -> None:
         self._start = self._end
-        self._kept.clear()
+        self._large.clear()
+        self._large_bytes = 0
         self._small.clear()
         self._count = 0
 
     @property
     def is_due(self) -> bool:
-        """Whether there are enough small records to be gathered, or too many of too many kinds."""
-        return self._count >= max(RECORDS, LEAST_RECORDS * len(self._small)) or self._count >= MOST_RECORDS
+        """Whether there are enough records to be gathered, or too many of too many kinds."""
+        is_enough = self._count >= max(RECORDS, LEAST_RECORDS * len(self._small))
+        return is_enough or self._count >= MOST_RECORDS or self._large_bytes >= LARGE_BYTES
 
     def gather(self) -> None:
         """Write what is due. A failure is logged: the rows are durable without it."""
         try:
-            if self._count >= LEAST_RECORDS * len(self._small):
-                self._write([_joined(group) for group in self._small.values()])
+            is_worth_copying = self._count >= LEAST_RECORDS * len(self._small)
+            copied = list(self._small.values()) if is_worth_copying else []
+            plain = [] if is_worth_copying else [noted for group in self._small.values() for noted, _ in group]
+            if copied or self._large:
+                self._write([_joined(group) for group in copied], plain)
         except Exception:
-            logger.exception("small records of the segment %s could not be gathered", self._segment.name)
+            logger.exception("records of the segment %s could not be gathered", self._segment.name)
             self._close()
         self._restart()
 
     def finish(self) -> None:
         """Gather what is left of the segment, which has ended, and let go of the file."""
-        if self._count >= LAST_RECORDS:
+        if self._count >= LAST_RECORDS or self._large_bytes >= LAST_BYTES:
             self.gather()
         self._close()
 
-    def _write(self, records: Sequence[Record]) -> None:
+    def _write(self, records: Sequence[Record], plain: Sequence[_Noted]) -> None:
+        """`plain`: small records that the range leaves as they are."""
         if self._fd < 0:
             flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
             self._fd = os.open(gathered_path(str(self._segment.path)), flags, 0o640)
-        buffers = encode_gathered_range(records, self._kept, self._start, self._end, self._segment.name)
+        kept = sorted((*map(self._checked, self._large), *map(_kept, plain)), key=lambda each: each.location.start)
+        buffers = encode_gathered_range(records, kept, self._start, self._end, self._segment.name)
         self._file_bytes += write_buffers(self._fd, [each for each in buffers if len(each)], self._file_bytes)
+
+    def _checked(self, noted: _Noted) -> KeptRecord:
+        record = noted.record
+        columns = self._checker.check(record.payload, HEADER_BYTES + len(record.notes))
+        return KeptRecord(record.dataset_id, noted.location, columns)
 
     def _close(self) -> None:
         if self._fd >= 0:
@@ -100,8 +133,12 @@ class Gatherer:
         self._fd, self._is_closed = -1, True
 
 
-def _joined(group: Sequence[tuple[Record, pl.DataFrame]]) -> Record:
-    records = [record for record, _ in group]
+def _kept(noted: _Noted) -> KeptRecord:
+    return KeptRecord(noted.record.dataset_id, noted.location, None)
+
+
+def _joined(group: Sequence[tuple[_Noted, pl.DataFrame]]) -> Record:
+    records = [noted.record for noted, _ in group]
     rows = pl.concat([rows for _, rows in group], rechunk=True)
     return Record(
         dataset_id=records[0].dataset_id,
