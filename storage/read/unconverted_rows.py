@@ -186,7 +186,7 @@ def extend(
 
 # Where the payload of the record `data[start:end]` begins; None if the record is damaged.
 PayloadOf = Callable[[RecordLocation, bytes, int, int], int | None]
-# Locations, and bytes of which a part is one stream with the rows of their records.
+# Bytes of which a part is one stream, and the locations of the records whose rows begin there.
 Part = tuple[Sequence[RecordLocation], bytes, int, int]
 
 
@@ -207,8 +207,7 @@ class RecordReader:
         """
         for run, schema in self._runs(locations):
             if schema is not None:
-                stream = self._by_columns(run, schema)
-                yield run, stream, 0, len(stream)
+                yield from self._by_columns(run, schema)
                 continue
             for location, data, at, end in read_records(self.opened, run):
                 start = payload_of(location, data, at, end)
@@ -245,10 +244,13 @@ class RecordReader:
         total, wanted = len(columns_of(schema)), len(names_in(schema, self.columns))
         return wanted * COLUMN_BYTES * total / (total - wanted) if wanted < total else math.inf
 
-    def _by_columns(self, run: Sequence[RecordLocation], schema: bytes) -> bytes:
+    def _by_columns(self, run: Sequence[RecordLocation], schema: bytes) -> Iterator[Part]:
         records = [(each.start, self.indexed.columns[each]) for each in run]
         try:
-            return read_columns(records, names_in(schema, self.columns), self.opened.fd)
+            for stream in read_columns(records, names_in(schema, self.columns), self.opened.fd):
+                yield run, stream, 0, len(stream)
+                # The others have the rest of the same records.
+                run = ()
         except ColumnDamaged as error:
             raise GatheredRecordsLost(f"the segment {self.opened.segment.name}: {error}") from error
 

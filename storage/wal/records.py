@@ -10,7 +10,7 @@ import io
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 import polars as pl
@@ -104,6 +104,7 @@ def decode_first(view: memoryview, segment: str) -> Record | None:
     return Record(dataset_id, rows, tmin, tmax, body_bytes, payload, notes)
 
 
+@lru_cache(maxsize=64)
 def checksum_seed(segment: str) -> int:
     """The initial value of the checksums of a segment's records."""
     return isal_zlib.crc32(segment.encode())
