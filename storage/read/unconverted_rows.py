@@ -216,16 +216,17 @@ class RecordReader:
                 yield (location,), data, start, end
 
     def _runs(self, locations: Sequence[RecordLocation]) -> Iterator[tuple[list[RecordLocation], bytes | None]]:
-        """The locations in groups: of one schema, to be read by columns, or to be read whole (None)."""
+        """The locations in groups: of one schema and file, to be read by columns, or to be read whole (None)."""
         run: list[RecordLocation] = []
         schema, size = None, 0
         for location in locations:
             own = self._read_by_columns(location)
-            if run and (own != schema or (own and (len(run) == COLUMN_RECORDS or size > COLUMN_PORTION_BYTES))):
+            is_full = own and (len(run) == COLUMN_RECORDS or size > COLUMN_PORTION_BYTES)
+            if run and (own != schema or is_full or (own and _is_elsewhere(location, run[0]))):
                 yield run, schema
                 run, size = [], 0
             run.append(location)
-            schema, size = own, size + location.end - location.start
+            schema, size = own, size + _size(location)
         if run:
             yield run, schema
 
@@ -238,16 +239,17 @@ class RecordReader:
         least = self._least_bytes.get(schema)
         if least is None:
             least = self._least_bytes[schema] = self._worth_bytes(schema)
-        return schema if location.end - location.start > least else None
+        return schema if _size(location) > least else None
 
     def _worth_bytes(self, schema: bytes) -> float:
         total, wanted = len(columns_of(schema)), len(names_in(schema, self.columns))
         return wanted * COLUMN_BYTES * total / (total - wanted) if wanted < total else math.inf
 
     def _by_columns(self, run: Sequence[RecordLocation], schema: bytes) -> Iterator[Part]:
-        records = [(each.start, self.indexed.columns[each]) for each in run]
+        records = [(each.place[0], self.indexed.columns[each]) for each in run]
+        fd = self.opened.fd_of(is_gathered=run[0].gathered is not None)
         try:
-            for stream in read_columns(records, names_in(schema, self.columns), self.opened.fd):
+            for stream in read_columns(records, names_in(schema, self.columns), fd):
                 yield run, stream, 0, len(stream)
                 # The others have the rest of the same records.
                 run = ()
@@ -266,6 +268,16 @@ class RecordReader:
     def known(self, location: RecordLocation, data: bytes, at: int, end: int) -> int | None:
         """The same of a record that was read before: whole, so that it was verified, unless it has columns."""
         return self.verified(location, data, at, end) if location in self.indexed.columns else payload_at(data, at)
+
+
+def _size(location: RecordLocation) -> int:
+    start, end = location.place
+    return end - start
+
+
+def _is_elsewhere(left: RecordLocation, right: RecordLocation) -> bool:
+    """Whether one is in the segment and the other in its gathered file."""
+    return (left.gathered is None) != (right.gathered is None)
 
 
 def _decode(reading: RecordReader, locations: Sequence[RecordLocation]) -> list[DecodedRows]:
@@ -324,7 +336,7 @@ def _runs(locations: Sequence[RecordLocation]) -> Iterator[list[RecordLocation]]
 
 
 def _is_near(run: Sequence[RecordLocation], location: RecordLocation) -> bool:
-    if (location.gathered is None) != (run[0].gathered is None):
+    if _is_elsewhere(location, run[0]):
         return False
     start, end = location.place
     return 0 <= start - run[-1].place[1] <= GAP_BYTES and end - run[0].place[0] <= PORTION_BYTES

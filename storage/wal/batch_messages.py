@@ -74,15 +74,15 @@ class BatchMessages:
         are not there: a reader has to ask for these columns.
         """
         bounds = [*np.flatnonzero(self._is_first(columns, np.array(numbers))).tolist(), len(numbers)]
-        # Most often all are put together.
-        messages = self._projected(columns) if len(bounds) > len(numbers) // 4 else []
+        # Most often all are put together, and none is needed.
+        messages: list[bytes] = []
         for start, end in pairwise(bounds):
             data = read(start, end)
             if end - start > 1:
                 yield numbers[start], self._joined(slice(start, end), columns, data)
             else:
-                message = messages[start] if messages else self._projected(columns)[start]
-                yield numbers[start], b"".join((message, *(each[0] for each in data)))
+                messages = messages or self._projected(columns)
+                yield numbers[start], b"".join((messages[start], *(each[0] for each in data)))
 
     def _is_first(self, columns: Sequence[int], numbers: Numbers) -> NDArray[np.bool_]:
         """Of each message, whether its batch is not put together with the one before."""

@@ -8,7 +8,7 @@ from storage.wal.gathered import GatheredRange, decode_gathered_ranges, gathered
 from storage.wal.index import IndexedSegment, SegmentIndex, scan_headers
 from storage.wal.segments import SegmentRef
 
-# What is read at once. Ranges that take more are read in larger portions.
+# What is read at once, of tables and what is between them. Tables that take more are read in larger portions.
 PORTION_BYTES: Final = 256 * 1024
 
 
@@ -57,7 +57,11 @@ class OpenSegment:
 
     def read(self, start: int, end: int, *, is_gathered: bool) -> bytes:
         """The bytes of the segment, or of its gathered file. Raises GatheredRecordsLost."""
-        return os.pread(self._open_gathered() if is_gathered else self.fd, end - start, start)
+        return os.pread(self.fd_of(is_gathered=is_gathered), end - start, start)
+
+    def fd_of(self, *, is_gathered: bool) -> int:
+        """The segment, or its gathered file, to be read. Raises GatheredRecordsLost."""
+        return self._open_gathered() if is_gathered else self.fd
 
     def _open_gathered(self) -> int:
         if self._gathered_fd < 0:
@@ -82,15 +86,16 @@ def read_gathered_ranges(segment: SegmentRef, at: int) -> Iterator[GatheredRange
 
 
 def _read(fd: int, at: int, name: str) -> Iterator[GatheredRange]:
-    # What is decoded keeps nothing of it, and fresh memory for each portion would cost as much as the reading.
+    # Fresh memory for each portion would cost as much as the reading.
     portion = bytearray(PORTION_BYTES)
+    file_bytes = os.fstat(fd).st_size
     while size := os.preadv(fd, [portion], at):
         before = at
-        for found in decode_gathered_ranges(memoryview(portion)[:size], at, name):
+        for found in decode_gathered_ranges(memoryview(portion)[:size], at, file_bytes, name):
             yield found
             at = found.file_end
         if at > before:
             continue
-        if size < len(portion):
+        if size < len(portion) or at + size >= file_bytes:
             return
         portion = bytearray(2 * len(portion))

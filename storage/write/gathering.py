@@ -11,7 +11,7 @@ import polars as pl
 
 from storage.wal.batches import schema_bytes
 from storage.wal.column_checksums import ColumnChecker
-from storage.wal.gathered import KeptRecord, encode_gathered_range, gathered_path
+from storage.wal.gathered import GatheredRecord, KeptRecord, encode_gathered_range, gathered_path
 from storage.wal.locations import RecordLocation
 from storage.wal.records import HEADER_BYTES, Record, to_payload
 from storage.wal.segments import Segment, write_buffers
@@ -101,7 +101,7 @@ class Gatherer:
             copied = list(self._small.values()) if is_worth_copying else []
             plain = [] if is_worth_copying else [noted for group in self._small.values() for noted, _ in group]
             if copied or self._large:
-                self._write([_joined(group) for group in copied], plain)
+                self._write([self._gathered(group) for group in copied], plain)
         except Exception:
             logger.exception("records of the segment %s could not be gathered", self._segment.name)
             self._close()
@@ -113,14 +113,18 @@ class Gatherer:
             self.gather()
         self._close()
 
-    def _write(self, records: Sequence[Record], plain: Sequence[_Noted]) -> None:
+    def _write(self, gathered: Sequence[GatheredRecord], plain: Sequence[_Noted]) -> None:
         """`plain`: small records that the range leaves as they are."""
         if self._fd < 0:
             flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
             self._fd = os.open(gathered_path(str(self._segment.path)), flags, 0o640)
         kept = sorted((*map(self._checked, self._large), *map(_kept, plain)), key=lambda each: each.location.start)
-        buffers = encode_gathered_range(records, kept, self._start, self._end, self._segment.name)
+        buffers = encode_gathered_range(gathered, kept, self._start, self._end, self._segment.name)
         self._file_bytes += write_buffers(self._fd, [each for each in buffers if len(each)], self._file_bytes)
+
+    def _gathered(self, group: Sequence[tuple[_Noted, pl.DataFrame]]) -> GatheredRecord:
+        record = _joined(group)
+        return GatheredRecord(record, self._checker.check(record.payload, HEADER_BYTES))
 
     def _checked(self, noted: _Noted) -> KeptRecord:
         record = noted.record
