@@ -86,11 +86,12 @@ class BatchMessages:
 
     def _is_first(self, columns: Sequence[int], numbers: Numbers) -> NDArray[np.bool_]:
         """Of each message, whether its batch is not put together with the one before."""
-        counts = self._counts[:, columns]
+        # Where a column's buffers begin depends on how many the texts of columns before it have.
+        places = np.column_stack((self._counts[:, columns], self._firsts[:, columns]))
         can = self._can_be_joined(columns)
         portions = np.cumsum((self.ends - self.starts)[:, columns].sum(axis=1)) // PORTION_BYTES
         is_near = (np.diff(numbers) == 1) & (np.diff(portions) == 0)
-        is_alike = (counts[1:] == counts[:-1]).all(axis=1)
+        is_alike = (places[1:] == places[:-1]).all(axis=1)
         return np.concatenate(([True], ~(can[1:] & can[:-1] & is_near & is_alike)))
 
     def _can_be_joined(self, columns: Sequence[int]) -> NDArray[np.bool_]:

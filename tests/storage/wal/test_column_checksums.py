@@ -71,6 +71,18 @@ def test_texts_are_read_whatever_buffers_they_take(tmp_path: Path, texts: list[s
     assert written.read(["t", "m"]).equals(pl.concat(parts).select("t", "m"))
 
 
+def test_columns_are_found_behind_texts_that_take_a_buffer_in_some_records_only(tmp_path: Path) -> None:
+    """Messages are of one length if as many columns of texts have a buffer, whichever these are."""
+    long, short = "x" * 50, "y"
+    texts = [(long, short), (short, long), (long, short), (short, long)]
+    parts = [pl.DataFrame({"a": [a] * 3, "n": [7, 8, 9], "b": [b] * 3, "m": [1, 2, 3]}) for a, b in texts]
+    written = Written(tmp_path / "payloads", [bytes(to_payload(part)) for part in parts])
+
+    assert len({len(each.message) for _, each in written.records()}) == 1
+    for wanted in (["n"], ["m"], ["n", "m"], ["a", "m"], ["b"]):
+        assert written.read(wanted).equals(pl.concat(parts).select(n for n in parts[0].columns if n in wanted))
+
+
 def test_texts_that_share_no_buffer_are_read(tmp_path: Path) -> None:
     """A column that was appended to has several buffers of texts."""
     part = pl.concat([pl.DataFrame({"t": ["x" * 100 + str(n)] * 3, "n": [n] * 3}) for n in range(9)], rechunk=False)
