@@ -14,6 +14,7 @@ import logs
 import preflight
 from config import InvalidSetting, Settings, close_to_others
 from processes.child import blocked
+from processes.forked import GROUP, new_group
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 
@@ -26,6 +27,8 @@ try:
 except InvalidSetting as error:
     sys.exit(f"weir: {error}")
 cores = os.cpu_count() or 1
+# Read again at each reload: from then on, nobody is forked from what was loaded before.
+os.environ[GROUP] = new_group()
 
 bind = "127.0.0.1:8000"
 # gevent workers that end at once when nothing is asked of them, and do less for each request (serving/), or gunicorn's.

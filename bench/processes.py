@@ -5,6 +5,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+from query.process import query_process
+
 
 @dataclass(frozen=True)
 class Process:
@@ -12,15 +14,16 @@ class Process:
     session: int
     seconds: float
     command: bytes
+    name: str
 
 
-QUERY = b"query.process.worker"
+FORK_SERVER = b"processes.fork_server"
 Usage = dict[int, tuple[str, float]]
 
 
 def usage(session: int, data_dir: Path) -> Usage:
-    """Group and processor seconds so far of each process: workers, alerting, queries (of alerts), maintenance,
-    database, others."""
+    """Group and processor seconds so far of each process: workers, alerting, queries, maintenance, database,
+    others."""
     processes = _processes()
     postmaster = int((data_dir / "postgres" / "data" / "postmaster.pid").read_text().split("\n", 1)[0])
     found: Usage = {}
@@ -28,7 +31,7 @@ def usage(session: int, data_dir: Path) -> Usage:
         if postmaster in (pid, process.parent):
             found[pid] = "database", process.seconds
         elif process.session == session:
-            found[pid] = _group(process, processes, session), process.seconds
+            found[pid] = _group(process, session), process.seconds
     return found
 
 
@@ -36,8 +39,13 @@ def kinds(session: int, data_dir: Path) -> dict[int, str]:
     """The group of each process, where query processes, whoever owns them, and the master are groups too."""
     processes = _processes()
     named = {pid: group for pid, (group, _) in usage(session, data_dir).items()}
-    queries = {pid: "queries" for pid in named if pid in processes and QUERY in processes[pid].command}
-    return named | queries | {session: "master"}
+    return {pid: _kind(processes[pid], group) for pid, group in named.items() if pid in processes} | {session: "master"}
+
+
+def _kind(process: Process, group: str) -> str:
+    if process.name == query_process.NAME:
+        return "queries"
+    return "fork servers" if FORK_SERVER in process.command and group == "others" else group
 
 
 def spent(before: Usage, after: Usage) -> dict[str, float]:
@@ -48,14 +56,13 @@ def spent(before: Usage, after: Usage) -> dict[str, float]:
     return dict(total)
 
 
-def _group(process: Process, processes: dict[int, Process], master: int) -> str:
+def _group(process: Process, master: int) -> str:
     if b"alerting.process" in process.command:
         return "alerting"
     if b"storage.upkeep.maintenance" in process.command:
         return "maintenance"
-    if QUERY in process.command:
-        parent = processes.get(process.parent)
-        return "queries" if parent is not None and b"alerting.process" in parent.command else "others"
+    if process.name == query_process.NAME:
+        return "queries"
     return "workers" if process.parent == master else "others"
 
 
@@ -64,10 +71,11 @@ def _processes() -> dict[int, Process]:
     found = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            numbers = path.read_text().rpartition(")")[2].split()
+            before, _, after = path.read_text().rpartition(")")
+            name, numbers = before.partition("(")[2], after.split()
             command = path.with_name("cmdline").read_bytes()
         except OSError:
             continue
         used = (int(numbers[11]) + int(numbers[12])) / tick
-        found[int(path.parent.name)] = Process(int(numbers[1]), int(numbers[3]), used, command)
+        found[int(path.parent.name)] = Process(int(numbers[1]), int(numbers[3]), used, command, name)
     return found

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.soak_load import Load
-from tests.running import ADMIN, Service
+from tests.running import ADMIN, Service, session
 
 SAMPLE_SECONDS = 5.0
 SETTINGS = {"WEIR_FLUSH_SECONDS": "1", "WEIR_QUERY_TIMEOUT_SECONDS": "10", "WEIR_SELF_DATASET": "weir"}
@@ -48,17 +48,9 @@ MEASURES: dict[str, Callable[[Usage], int]] = {
 
 
 def usage(service: Service) -> Usage:
-    pids = descendants(service.process.pid if service.process else 0)
+    pids = session(service.process.pid) if service.process else {}
     memory = sum(private_bytes(pid) for pid in pids)
     return Usage(memory, sum(map(descriptors, pids)), files(service.data_dir))
-
-
-def descendants(pid: int) -> list[int]:
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return [pid]
-    return [pid, *(each for child in children for each in descendants(int(child)))]
 
 
 def private_bytes(pid: int) -> int:

@@ -131,7 +131,7 @@ def full_load(service: Service, key: str, arguments: Namespace) -> None:
     print(f"full load: {rate:,.0f} events/s alone; with {arguments.tails} tails {median(ratios):.3f} of that")
     print(f"rounds: {', '.join(f'{ratio:.3f}' for ratio in ratios)}")
     for name, each in (("alone", [alone for alone, _ in rounds]), ("with tails", [beside for _, beside in rounds])):
-        groups = {group: median(round.us_per_event[group] for round in each) for group in ("workers", "others")}
+        groups = {group: median(round.us_per_event[group] for round in each) for group in ("workers", "queries")}
         print(f"{name}, processor time per event: {', '.join(f'{group} {us:.1f} us' for group, us in groups.items())}")
 
 

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from typing import Final
 
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-# prctl(2): the signal that this process gets when its parent dies.
+# prctl(2): the signal that this process gets when its parent dies, and its name, of 15 bytes at most.
 PR_SET_PDEATHSIG: Final = 1
+PR_SET_NAME: Final = 15
 
 Wait = Callable[[float], bool]
 """Waits so many seconds, or until the process is to stop; True if it is."""
@@ -19,6 +20,11 @@ Wait = Callable[[float], bool]
 def die_with_parent(signal_number: int) -> None:
     """Let the kernel send this process the signal when its parent dies."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal_number)
+
+
+def set_name(name: str) -> None:
+    """The name of this process as `ps -e` and `top` show it."""
+    ctypes.CDLL(None).prctl(PR_SET_NAME, name.encode())
 
 
 @contextmanager

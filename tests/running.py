@@ -1,5 +1,6 @@
 """A real Weir: gunicorn in processes of its own on loopback, as a user would start it."""
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -97,6 +98,11 @@ class Service:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(timeout=60)
 
+    def processes(self) -> dict[int, str]:
+        """Name and command line of each of its processes, but for the master and PostgreSQL."""
+        assert self.process is not None
+        return {pid: what for pid, what in session(self.process.pid).items() if pid != self.process.pid}
+
     def call(self, method: str, path: str, **arguments: Any) -> requests.Response:
         """One request, on a connection of its own so that any worker may answer. Default identity: the admin."""
         if "auth" not in arguments and "X-API-Key" not in (arguments.get("headers") or {}):
@@ -117,6 +123,17 @@ class Service:
         answer = self.call("POST", "/api/v1/query", json={"query": sql, **members})
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+
+def session(leader: int) -> dict[int, str]:
+    """Name and command line of each process of a session. What a fork server has forked has a parent outside of it."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            name, _, rest = (path / "stat").read_text().partition("(")[2].rpartition(")")
+            if int(rest.split()[3]) == leader:
+                found[int(path.name)] = f"{name} {(path / 'cmdline').read_text()}".replace("\0", " ")
+    return found
 
 
 def end_with_parent() -> None:

@@ -17,7 +17,7 @@ from errors import InternalError, Overloaded, QueryCancelled, QueryTooLarge, Shu
 from query.process.ended_queries import Work
 from query.process.fair_queue import RETRY_AFTER_SECONDS, FairQueue
 from query.process.protocol import Answer, ConnectionLost
-from query.process.query_process import QueryProcess
+from query.process.query_process import QueryProcess, server_of
 from query.process.slot_table import LockedFile, Query, SlotTable
 
 logger = logging.getLogger(__name__)
@@ -230,6 +230,7 @@ class Pool:
         self, host: SlotTable, limits: Limits, module: str, on_wait: OnWait = ignore, on_end: OnEnd = forget
     ) -> None:
         self._host, self._limits, self._module = host, limits, module
+        self._server = server_of(module, limits.threads)
         self._on_wait, self._on_end = on_wait, on_end
         self._changed = threading.Condition()
         self._queue = FairQueue(limits.waiting)
@@ -247,6 +248,7 @@ class Pool:
             if self._running:
                 return
             self._running = True
+        self._server.open()
         self._host.open()
         self._host.sweep()
         for target in (self._replenish, self._watch):
@@ -268,6 +270,7 @@ class Pool:
             lease.end(ShuttingDown("the service is shutting down"))
         for process in idle:
             self._discard(process)
+        self._server.close()
 
     @contextmanager
     def lease(
@@ -408,6 +411,9 @@ class Pool:
         process.kill()
         # Waiting for its end takes as long as freeing its memory: not on the query's time.
         threading.Thread(target=process.close, name="reap", daemon=True).start()
+        self._shrink()
+
+    def _shrink(self) -> None:
         with self._changed:
             self._size -= 1
             self._changed.notify_all()
@@ -445,7 +451,9 @@ class Pool:
                     self._changed.wait(1.0)
                     continue
                 self._size += 1
-            self._spawn()
+                self._starting += 1
+            # Several may come up at the same time.
+            threading.Thread(target=self._spawn, name="spawn", daemon=True).start()
 
     def _is_short(self) -> bool:
         return self._size < self._limits.concurrency + RESERVED_SLOTS and len(self._idle) + self._starting < max(
@@ -453,25 +461,29 @@ class Pool:
         )
 
     def _spawn(self) -> None:
-        # A process dies with the thread that started it, so this thread starts it; other threads wait for it, so that
-        # several can start at the same time.
-        process = QueryProcess(self._module, threads=self._limits.threads)
-        self._starting += 1
-        threading.Thread(target=self._await_ready, args=(process,), name="await_ready", daemon=True).start()
-
-    def _await_ready(self, process: QueryProcess) -> None:
         try:
-            process.wait_until_ready()
-        except ConnectionLost:
-            logger.exception("a query process did not start (status %s)", process.ended_by())
-            time.sleep(RESTART_SECONDS)
-            self._discard(process)
-        else:
-            self._make_idle(process)
+            self._make_idle(self._ready_process())
+        except (ConnectionLost, OSError):
+            if self._running:
+                logger.exception("a query process did not start")
+                time.sleep(RESTART_SECONDS)
+            self._shrink()
         finally:
             with self._changed:
                 self._starting -= 1
                 self._changed.notify_all()
+
+    def _ready_process(self) -> QueryProcess:
+        """A new process. Raises OSError, ConnectionLost."""
+        process = QueryProcess(self._server, self._module)
+        try:
+            process.wait_until_ready()
+        except ConnectionLost as error:
+            status = process.ended_by()
+            process.kill()
+            process.close()
+            raise ConnectionLost(f"it ended with {status}") from error
+        return process
 
     def _close_idle(self) -> None:
         """End idle processes that nobody has used for a while, except one."""

@@ -4,19 +4,17 @@ import contextlib
 import json
 import os
 import re
-import signal
 import socket
-import sys
 import time
-from pathlib import Path
 from typing import Final
 
 import logs
+from processes.fork_server import Request
+from processes.forked import ForkServer, environment
 from query.process import protocol
 from query.process.protocol import Answer, ConnectionLost, Kind
 from query.process.worker import NICENESS
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 START_SECONDS: Final = 60.0
 KIB: Final = 1024
 # Lines of /proc/<pid>/status that count: private memory, shared memory, and what of them was swapped out. Mapped
@@ -28,35 +26,29 @@ STATUS_BYTES: Final = 16 * 1024
 # ingestion leaves.
 LONG_NICENESS: Final = 10
 NICEST: Final = 19
-# Stands for an end that somebody else was told of, or that gevent has forgotten because nobody asked for a minute; no
-# exit code and no signal has this number.
-UNKNOWN_STATUS: Final = -1000
+NAME: Final = "weir-query"
+WORKER: Final = "query.process.worker"
+# What else a query process comes to import: with its first array, and when it becomes a tail process.
+SHARED: Final = ("numpy.ma", "query.tail.process")
 
 
 class QueryProcess:
     """A process that runs one request after another, connected by a socket that is its standard input.
 
-    It is started by posix_spawn, never forked: a child forked from a process that has used Polars hangs. It dies
-    with the thread that started it, so it must be started by one that lives as long as the service.
+    A fork server forks it: a child forked from a process that has used Polars hangs. Raises OSError if there is none.
     """
 
-    def __init__(self, module: str, threads: int) -> None:
+    def __init__(self, server: ForkServer, module: str) -> None:
         ours, theirs = socket.socketpair()
+        request = Request(WORKER, (module, *logs.arguments()), NAME)
         with theirs:
-            self.pid = os.posix_spawn(
-                sys.executable,
-                [sys.executable, "-m", "query.process.worker", str(os.getpid()), module, *logs.arguments()],
-                _environment(threads),
-                # Ctrl-C reaches every process of a terminal, and is the owner's to act on.
-                setsigmask=[signal.SIGINT, signal.SIGQUIT],
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
-                    (os.POSIX_SPAWN_DUP2, logs.outlet(), 2),
-                    (os.POSIX_SPAWN_DUP2, 2, 1),
-                ],
-            )
+            try:
+                self._child = server.fork(request, theirs.fileno(), logs.outlet())
+            except OSError:
+                ours.close()
+                raise
+        self.pid = self._child.pid
         self.connection = ours
-        self._ended: int | None = None
         self._owes_answer = False
         self._killed = False
         # What the process has told of the request's result so far.
@@ -127,7 +119,7 @@ class QueryProcess:
                 os.setpriority(os.PRIO_PROCESS, int(thread), niceness)
 
     def is_alive(self) -> bool:
-        return self._reap() is None
+        return self._child.status() is None
 
     def is_ready(self) -> bool:
         """Whether it waits for its next request."""
@@ -136,9 +128,7 @@ class QueryProcess:
     def kill(self) -> None:
         """SIGKILL; whoever reads from it finds the end of the stream at once. Safe to call again."""
         self._killed = True
-        if self._reap() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
+        self._child.kill()
         # A process that held gigabytes takes a while to be torn down, and its socket closes last.
         with contextlib.suppress(OSError):
             self.connection.shutdown(socket.SHUT_RDWR)
@@ -146,24 +136,15 @@ class QueryProcess:
     def ended_by(self, patience_seconds: float = 1.0) -> int | None:
         """Once it is gone, what it ended with: an exit code, or minus the number of a signal. None if it has not."""
         deadline = time.monotonic() + patience_seconds
-        while self._reap() is None and time.monotonic() < deadline:
+        while self._child.status() is None and time.monotonic() < deadline:
             time.sleep(0.005)
-        return self._ended
+        return self._child.status()
 
     def close(self) -> None:
         """Forget a process that was killed. Its pid stays ours until it has been waited for."""
         self.ended_by(patience_seconds=10.0)
+        self._child.close()
         self.connection.close()
-
-    def _reap(self) -> int | None:
-        if self._ended is None:
-            try:
-                pid, status = os.waitpid(self.pid, os.WNOHANG)
-            except ChildProcessError:
-                self._ended = UNKNOWN_STATUS
-            else:
-                self._ended = os.waitstatus_to_exitcode(status) if pid else None
-        return self._ended
 
 
 def _parse_answer(payload: bytes) -> Answer:
@@ -174,15 +155,7 @@ def _parse_answer(payload: bytes) -> Answer:
     return answer
 
 
-def _environment(threads: int) -> dict[str, str]:
-    """Ours without the service's own settings, which hold secrets that no query has a use for.
-
-    And without those of Polars' allocator: memory that it keeps would count as the query's.
-    """
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("WEIR_", "_RJEM_"))}
-    path = [str(ROOT), *filter(None, [environment.get("PYTHONPATH")])]
-    return environment | {
-        "PYTHONPATH": os.pathsep.join(path),
-        "POLARS_MAX_THREADS": str(threads),
-        "RUST_BACKTRACE": "0",
-    }
+def server_of(module: str, threads: int) -> ForkServer:
+    """The fork server of query processes that run the module's requests, each with so many threads of Polars."""
+    own = {"POLARS_MAX_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
+    return ForkServer([WORKER, module, *SHARED], environment() | own)

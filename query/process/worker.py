@@ -1,8 +1,7 @@
 """The query process: takes requests from the service that owns it, one after another, until that is gone.
 
-Run as `python -m query.process.worker <pid of the owner> <module> <log format> <log level>` with the socket as standard
-input. The module's `handler()` gives the function that runs one request; it is imported only after this process has
-settled.
+A fork server runs its `main` with the arguments `<module> <log format> <log level>` and the socket as standard input.
+The module's `handler()` gives the function that runs one request.
 """
 
 import gc
@@ -18,7 +17,6 @@ from typing import Final, Protocol
 
 import logs
 from errors import InternalError, QueryTooLarge, WeirError
-from processes.child import die_with_parent
 from query.process import protocol
 from query.process.protocol import Answer, Become, ConnectionLost
 
@@ -48,9 +46,12 @@ Handle = Callable[[object, Output], Answer]
 """Runs one request: data to the output, the answer returned."""
 
 
-def main(owner_pid: int, module: str) -> None:
+def main() -> None:
     """Serve until the owner is gone."""
-    settle(owner_pid)
+    module, form, level = sys.argv[1:]
+    logs.configure(form, level)
+    logs.withhold()
+    settle()
     handle: Handle = importlib.import_module(module).handler()
     _spare_collections()
     with socket.socket(fileno=0) as connection:
@@ -69,11 +70,8 @@ def main(owner_pid: int, module: str) -> None:
                 os._exit(0)
 
 
-def settle(owner_pid: int) -> None:
-    """Die with the owner, be nice to others, and leave the terminal's Ctrl-C to the owner."""
-    die_with_parent(signal.SIGKILL)
-    if os.getppid() != owner_pid:
-        sys.exit(0)
+def settle() -> None:
+    """Be nice to others, and leave the terminal's Ctrl-C to the owner."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)
     Path("/proc/self/oom_score_adj").write_text(str(FIRST_TO_GO), "ascii")
@@ -129,9 +127,3 @@ class _BufferedOutput:
         self._content.clear()
         self._notes.clear()
         protocol.send(self._connection, *content, *after)
-
-
-if __name__ == "__main__":
-    logs.configure(*sys.argv[3:])
-    logs.withhold()
-    main(int(sys.argv[1]), sys.argv[2])

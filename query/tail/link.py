@@ -67,7 +67,7 @@ class Link:
         self._sending = threading.Lock()
         self._lock = threading.Lock()
         self.is_lost = False
-        self.send(Become("query.tail.process", replace(begun, cell=self._descriptor)))
+        self.send(Become("query.tail.process", replace(begun, cell=self._descriptor, owner=os.getpid())))
         threading.Thread(target=self._listen, name="tails", daemon=True).start()
 
     def join(self, tail: int) -> Mailbox:

@@ -14,8 +14,8 @@ from storage.wal.segments import SegmentRef
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The first message. Segments are in `staging`; positions are sealed under `key`; `cell` is the owner's descriptor
-    of the busy cell.
+    """The first message. Segments are in `staging`; positions are sealed under `key`; `cell` is the descriptor of
+    the busy cell in the process `owner`.
 
     `margin_ms`: as `Surveyor.margin_ms`. A position is good for `horizon_ms`: segments stay longer than that.
     """
@@ -25,6 +25,7 @@ class Begin:
     margin_ms: int
     horizon_ms: int
     cell: int = -1
+    owner: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,7 @@ def serve(connection: socket.socket, content: object) -> None:
     """Serve until the owner is gone. Raises ConnectionLost."""
     if not isinstance(content, Begin):
         raise ConnectionLost("a tail process was begun by something else")
-    descriptor = os.open(f"/proc/{os.getppid()}/fd/{content.cell}", os.O_RDWR | os.O_CLOEXEC)
+    descriptor = os.open(f"/proc/{content.owner}/fd/{content.cell}", os.O_RDWR | os.O_CLOEXEC)
     try:
         cell = BusyCell(descriptor)
     finally:

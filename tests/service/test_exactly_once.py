@@ -119,7 +119,7 @@ def test_killed_workers_maintenance_and_query_processes_lose_and_repeat_nothing(
     """api.md section 4: answered means durable, visible to the next query of any worker, exactly once."""
 
     def kill() -> None:
-        victims = descendants(burning.process.pid)
+        victims = list(burning.processes())
         if victims:
             with suppress(ProcessLookupError):
                 os.kill(random.choice(victims), signal.SIGKILL)
@@ -146,7 +146,7 @@ def test_everything_killed_at_once_starts_again_with_every_acknowledged_event(bu
     while fire.acknowledged < ENOUGH:
         time.sleep(0.1)
 
-    victims = [*descendants(burning.process.pid), *_postgres(burning)]
+    victims = [*burning.processes(), *_postgres(burning)]
     burning.kill()
     for pid in victims:
         with suppress(ProcessLookupError):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from query.process import query_process
 from tests.conftest import NewDatabase, service_environment
 from tests.running import ADMIN, Service
 
@@ -87,29 +88,6 @@ def ingesting(service: Service) -> Iterator[Ingest]:
         thread.join()
 
 
-def children(pid: int) -> list[int]:
-    try:
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    except OSError:
-        return []
-    return [int(word) for word in text.split()]
-
-
-def tree(service: Service) -> dict[int, str]:
-    """The command line of every process of the service but the master."""
-    assert service.process is not None
-    found: dict[int, str] = {}
-    queue = children(service.process.pid)
-    while queue:
-        pid = queue.pop()
-        queue += children(pid)
-        try:
-            found[pid] = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-        except OSError:
-            continue
-    return found
-
-
 def memory_bytes(pid: int) -> int:
     """Private memory of a process; 0 when it is gone."""
     try:
@@ -126,8 +104,8 @@ def watching(service: Service) -> Iterator[dict[str, int]]:
 
     def look() -> None:
         while not stop.wait(0.05):
-            for pid, command in tree(service).items():
-                kind = "query" if "query.process.worker" in command else "other"
+            for pid, command in service.processes().items():
+                kind = "query" if command.startswith(query_process.NAME) else "other"
                 highest[kind] = max(highest[kind], memory_bytes(pid))
 
     thread = threading.Thread(target=look)
@@ -162,7 +140,7 @@ def ask(service: Service, sql: str) -> requests.Response:
 
 
 def test_hostile_queries_end_and_nothing_else_suffers(target: Service) -> None:
-    workers = [pid for pid, command in tree(target).items() if "gunicorn" in command]
+    workers = [pid for pid, command in target.processes().items() if "gunicorn" in command]
 
     with ingesting(target) as writer, watching(target) as highest, ThreadPoolExecutor(2) as threads:
         answers = dict(zip(HOSTILE, threads.map(lambda sql: ask(target, sql), HOSTILE.values()), strict=True))
@@ -173,7 +151,7 @@ def test_hostile_queries_end_and_nothing_else_suffers(target: Service) -> None:
     assert writer.failures == []
     assert highest["query"] < QUERY_MEMORY_BYTES + SLACK_BYTES
     assert highest["other"] < 400 * MIB
-    assert [pid for pid, command in tree(target).items() if "gunicorn" in command] == workers
+    assert [pid for pid, command in target.processes().items() if "gunicorn" in command] == workers
     assert target.query("SELECT count(*) AS n FROM web") == [{"n": EVENTS}]
     assert target.query("SELECT count(*) AS n FROM meanwhile") == [{"n": len(writer.seconds)}]
 
@@ -183,7 +161,7 @@ def test_what_hostile_queries_took_is_given_back(target: Service) -> None:
     ask(target, HOSTILE["sorted-cross-join"])
 
     deadline = time.monotonic() + LONG_SECONDS
-    while any(memory_bytes(pid) > 400 * MIB for pid in tree(target)):
+    while any(memory_bytes(pid) > 400 * MIB for pid in target.processes()):
         assert time.monotonic() < deadline
         time.sleep(0.1)
 

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 import requests
 
+from query.process import query_process
 from tests.running import Service, wait_until
 from tests.tails import Tail, ask, follow
 
@@ -72,20 +73,19 @@ def worker_of(service: Service, tail: Tail) -> int:
     raise AssertionError("no worker has the connection")
 
 
-def children(service: Service, of: int | None = None) -> list[int]:
+def children(service: Service) -> list[int]:
     assert service.process is not None
-    parent = of or service.process.pid
+    parent = service.process.pid
     return [int(each) for each in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
 
 
 def tail_processes(service: Service) -> list[int]:
-    """Those of the workers' children that look at the staging directory all the time: they have the busy cell open."""
+    """Those of the query processes that look at the staging directory all the time: they have the busy cell open."""
     found = []
-    for worker in children(service):
-        for pid in children(service, worker):
-            maps = Path(f"/proc/{pid}/maps")
-            if maps.exists() and "weir-tail" in maps.read_text():
-                found.append(pid)
+    for pid, command in service.processes().items():
+        maps = Path(f"/proc/{pid}/maps")
+        if command.startswith(query_process.NAME) and maps.exists() and "weir-tail" in maps.read_text():
+            found.append(pid)
     return found
 
 
