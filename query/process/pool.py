@@ -39,6 +39,9 @@ LONG_SECONDS: Final = 1.0
 RETAINED_BYTES: Final = 384 * MIB
 # One idle process stays for ever; those that a burst has left behind go after this.
 IDLE_SECONDS: Final = 60.0
+# Unless it keeps more than this, of which 60 MiB are shared: nobody gives it back but a process that runs
+# (docs/decisions/query-processes.md, "A fork server").
+IDLE_BYTES: Final = 128 * MIB
 # A process that cannot start (no memory, a broken installation) is not tried again at full speed.
 RESTART_SECONDS: Final = 1.0
 # What a process dies of when an allocation fails or the stack ends, rather than by a defect that we could name.
@@ -443,7 +446,7 @@ class Pool:
                 time.sleep(WATCH_SECONDS)
 
     def _replenish(self) -> None:
-        """Start processes until there are as many as are requested, and one to spare; end when the pool is closed."""
+        """Start processes until there are as many as are requested, and one at least; end when the pool is closed."""
         while self._running:
             self._close_idle()
             with self._changed:
@@ -456,9 +459,8 @@ class Pool:
             threading.Thread(target=self._spawn, name="spawn", daemon=True).start()
 
     def _is_short(self) -> bool:
-        return self._size < self._limits.concurrency + RESERVED_SLOTS and len(self._idle) + self._starting < max(
-            1, self._requested
-        )
+        is_wanted = not self._size or len(self._idle) + self._starting < self._requested
+        return is_wanted and self._size < self._limits.concurrency + RESERVED_SLOTS
 
     def _spawn(self) -> None:
         try:
@@ -486,10 +488,12 @@ class Pool:
         return process
 
     def _close_idle(self) -> None:
-        """End idle processes that nobody has used for a while, except one."""
+        """End idle processes that nobody has used for a while, except one that keeps little."""
         now = time.monotonic()
         with self._changed:
-            old = [process for process in self._idle[:-1] if now - process.idle_since > IDLE_SECONDS]
+            unused = [process for process in self._idle if now - process.idle_since > IDLE_SECONDS]
+            kept = [process for process in self._idle[-1:] if process.charged_bytes() < IDLE_BYTES]
+            old = [process for process in unused if process not in kept]
             self._idle = [process for process in self._idle if process not in old]
         for process in old:
             self._discard(process)

@@ -219,6 +219,30 @@ def test_a_process_that_keeps_memory_is_replaced(make_pool: MakePool) -> None:
     wait_until(lambda: not is_running(pid))
 
 
+def test_an_idle_process_that_keeps_memory_is_replaced(make_pool: MakePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("query.process.pool.IDLE_SECONDS", 0.2)
+    pool = make_pool(memory_bytes=1024 * MIB)
+    pid = run(pool, "keep", 200 * MIB)[1]["pid"]
+
+    wait_until(lambda: not is_running(pid))
+    pool.wait_until_warm(60)
+
+    assert run(pool, "sleep", 0)[1]["pid"] != pid
+
+
+def test_one_idle_process_that_keeps_little_stays(make_pool: MakePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("query.process.pool.IDLE_SECONDS", 0.2)
+    pool = make_pool()
+    with ThreadPoolExecutor(2) as threads:
+        found = threads.map(lambda number: run(pool, "sleep", 1, by=query(number, f"user:{number}")), range(2))
+        pids = {answer["pid"] for _, answer in found}
+
+    wait_until(lambda: sum(map(is_running, pids)) == 1)
+    time.sleep(1)
+
+    assert sum(map(is_running, pids)) == 1
+
+
 @pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV])
 def test_a_process_that_exhausts_itself_is_an_error_of_the_query(pool: Pool, number: int) -> None:
     """A failed allocation aborts, a stack that ends faults."""
