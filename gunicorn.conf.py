@@ -19,8 +19,10 @@ from processes.forked import GROUP, new_group
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 
 # From here until gunicorn has handlers of its own, a stop is an end in order: what has been started is stopped.
-for number in STOPS:
-    signal.signal(number, lambda *_: sys.exit(0))
+# A reload reads this once more, and must not take gunicorn's away: the master would not stop any more.
+if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+    for number in STOPS:
+        signal.signal(number, lambda *_: sys.exit(0))
 close_to_others()
 try:
     settings = Settings.from_env()
