@@ -13,6 +13,7 @@ import errno
 import gc
 import importlib
 import json
+import logging
 import os
 import selectors
 import signal
@@ -25,6 +26,8 @@ from typing import Any, Final
 
 import logs
 from processes.child import die_with_parent, set_name
+
+logger = logging.getLogger(__name__)
 
 # Process ids and exit codes, of which those of signals are negative.
 NUMBER: Final = struct.Struct("<i")
@@ -145,7 +148,7 @@ class _Server:
                 return
         except OSError as error:
             # No memory for one more, or too many processes: its owner tries again later.
-            print(f"cannot fork: {os.strerror(error.errno or errno.EAGAIN)}", file=sys.stderr, flush=True)
+            logger.warning("cannot fork: %s", error)
         finally:
             for each in descriptors:
                 os.close(each)

@@ -28,6 +28,13 @@ LONG_NICENESS: Final = 10
 NICEST: Final = 19
 NAME: Final = "weir-query"
 WORKER: Final = "query.process.worker"
+# Polars would write to files what exceeds a share of the host's memory. The thread that removes them is not in a forked
+# process. What bounds a query is our own limit of its memory.
+FOR_ALL: Final = {
+    "POLARS_OOC_MEMORY_BUDGET_FRACTION": "100.0",
+    "OPENBLAS_NUM_THREADS": "1",
+    "RUST_BACKTRACE": "0",
+}
 # What else a query process comes to import: with its first array, and when it becomes a tail process.
 SHARED: Final = ("numpy.ma", "query.tail.process")
 
@@ -157,5 +164,5 @@ def _parse_answer(payload: bytes) -> Answer:
 
 def server_of(module: str, threads: int) -> ForkServer:
     """The fork server of query processes that run the module's requests, each with so many threads of Polars."""
-    own = {"POLARS_MAX_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
-    return ForkServer([WORKER, module, *SHARED], environment() | own)
+    own = {"POLARS_MAX_THREADS": str(threads)}
+    return ForkServer([WORKER, module, *SHARED], environment() | FOR_ALL | own)
