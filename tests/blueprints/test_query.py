@@ -29,9 +29,9 @@ ENDLESS = (
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def web(service: Service) -> Service:
-    """The shared service, with fifty events in the dataset `web`."""
+    """The shared service, with fifty events in the dataset `web`. Once, also if other modules are run in between."""
     events = [{"n": n, "level": "error" if n % 5 == 0 else "info", "path": f"/{n}"} for n in range(50)]
     service.ingest("web", events).raise_for_status()
     service.ingest("hidden", {"secret": 1}).raise_for_status()
