@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from query.pg.types import FLOATS, INT8, INTEGERS, NUMERIC, TIMESTAMPS, PgType, is_keyed
+from query.pg.types import FLOATS, INT8, INTEGERS, NUMERIC, TIMESTAMPS, PgType
 from query.plan.plain_predicates import conjunction
-from query.plan.rules.grouping_sets import ITSELF
+from query.plan.rules.grouping_sets import count_or_value, is_decomposable, total
 from query.plan.scan_rows import ScanRows, aggregations, rows_of_scan
 from query.plan.time_order import is_span
 from query.plan.traverse import columns, replace_relation, scans, substitute_columns
@@ -19,9 +19,7 @@ from query.plan.tree import (
     Aggregate,
     AggregateCall,
     Call,
-    Coalesce,
     Column,
-    Constant,
     Field,
     Filter,
     Project,
@@ -110,12 +108,9 @@ class PartialAggregation:
 
     def _totals(self, parts: Relation) -> Relation:
         fields = self.parts[len(self.aggregate.keys) :]
-        functions = (part.function for call in self.aggregate.calls for part in _parts(call))
-        calls = tuple(
-            AggregateCall(field.type, "sum" if function == "count" else function, (field.ref(),))
-            for field, function in zip(fields, functions, strict=True)
-        )
-        return Aggregate(self.parts, parts, self.aggregate.keys, calls)
+        calls = (part for call in self.aggregate.calls for part in _parts(call))
+        totals = tuple(total(call, field) for call, field in zip(calls, fields, strict=True))
+        return Aggregate(self.parts, parts, self.aggregate.keys, totals)
 
     def _results(self, totals: Relation) -> Relation:
         keys, results = self._fields
@@ -180,7 +175,7 @@ def _is_addable(call: AggregateCall) -> bool:
         return False
     if call.function in ("sum", "avg"):
         return call.args[0].type.name in _SUMMED
-    return call.function == "count" or (call.function in ITSELF and not is_keyed(call.args[0].type))
+    return is_decomposable(call)
 
 
 def _parts(call: AggregateCall) -> tuple[AggregateCall, ...]:
@@ -199,11 +194,11 @@ def _named_parts(field: Field, call: AggregateCall) -> Iterator[tuple[str, Aggre
 
 
 def _value(call: AggregateCall, field: Field) -> Scalar:
-    """A call's result from the totals of its parts. Without any group a count is 0."""
-    totals = tuple(Column(part.type, name) for name, part in _named_parts(field, call))
-    if call.function == "avg":
-        return Call(call.type, f"mean of parts({totals[0].type.name}, int8)", totals)
-    return Coalesce(call.type, (totals[0], Constant(call.type, 0))) if call.function == "count" else totals[0]
+    """A call's result from the totals of its parts."""
+    totals = tuple(Field(name, part.type) for name, part in _named_parts(field, call))
+    if call.function != "avg":
+        return count_or_value(call, totals[0])
+    return Call(call.type, f"mean of parts({totals[0].type.name}, int8)", tuple(each.ref() for each in totals))
 
 
 def _numbered(letter: str, values: Sequence[Scalar]) -> tuple[Field, ...]:

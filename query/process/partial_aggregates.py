@@ -102,7 +102,8 @@ class PartialAggregates:
                 answers.by_path.clear()
                 return found
         known = _with_parts(found.known, aggregation, [answers.by_path[each.path] for each in files], files)
-        self._trim(answers, snapshot)
+        if lacking:
+            self._trim(answers, snapshot)
         return KnownAnswers(known, (*found.asked, _of_files(snapshot, lacking)))
 
     def _answers(self, asked: _Asked) -> _Answers | None:

@@ -18,7 +18,7 @@ from query.plan.tree import (
     SetOperation,
 )
 
-ITSELF: Final = ("min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or")
+_ITSELF: Final = ("min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or")
 """Aggregates whose value for a whole is the same aggregate of their values for its parts."""
 
 
@@ -31,7 +31,7 @@ def from_the_finest(relation: Relation) -> Relation:
     if len(parts) < max(2, len(branches)):
         return relation
     finest = max(parts, key=lambda part: len(part.keys))
-    if not all(_is_coarser(part, finest) for part in parts) or not all(map(_is_decomposable, finest.calls)):
+    if not all(_is_coarser(part, finest) for part in parts) or not all(map(is_decomposable, finest.calls)):
         return relation
     return _regroup(relation, finest, Materialized(finest.fields, finest))
 
@@ -69,26 +69,29 @@ def _aggregate_fields(part: Aggregate) -> tuple[Field, ...]:
     return part.fields[len(part.keys) :]
 
 
-def _is_decomposable(call: AggregateCall) -> bool:
+def is_decomposable(call: AggregateCall) -> bool:
     """True for a result that follows exactly from those of the parts. Sums of floats depend on their order."""
     if call.distinct:
         return False
     if call.function == "sum":
         return call.args[0].type.name in (*INTEGERS, "numeric")
-    return call.function == "count" or (call.function in ITSELF and not is_keyed(call.args[0].type))
+    return call.function == "count" or (call.function in _ITSELF and not is_keyed(call.args[0].type))
 
 
 def from_groups(part: Aggregate, finest: Aggregate, groups: Relation) -> Relation:
     """The groups of `part` from those of `finest`. Without any group a count is 0, and a sum NULL."""
     grouping = _aggregate_fields(finest)
-    calls = tuple(
-        AggregateCall(field.type, "sum" if call.function == "count" else call.function, (field.ref(),))
-        for call, field in zip(finest.calls, grouping, strict=True)
-    )
+    calls = tuple(total(call, field) for call, field in zip(finest.calls, grouping, strict=True))
     totals = zip(part.calls, _aggregate_fields(part), strict=True)
-    values = (*part.keys, *(_value(call, field) for call, field in totals))
+    values = (*part.keys, *(count_or_value(call, field) for call, field in totals))
     return Project(part.fields, Aggregate(part.fields, groups, part.keys, calls), values)
 
 
-def _value(call: AggregateCall, field: Field) -> Scalar:
+def total(call: AggregateCall, part: Field) -> AggregateCall:
+    """The call's result for a whole, but for a count of nothing, from a column of its results for the parts."""
+    return AggregateCall(part.type, "sum" if call.function == "count" else call.function, (part.ref(),))
+
+
+def count_or_value(call: AggregateCall, field: Field) -> Scalar:
+    """The result that `total` gives: a count of nothing is 0."""
     return Coalesce(field.type, (field.ref(), Constant(field.type, 0))) if call.function == "count" else field.ref()
