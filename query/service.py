@@ -22,6 +22,7 @@ from query.fault import unsupported
 from query.metrics.questions import MetricQuestion, ReadQuery
 from query.parameters import Parameter, RandomState
 from query.process.ended_queries import EndedQueries, EndedQuery
+from query.process.lease import Lease, Limits
 from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Route, Share, Source
 from query.process.metric_messages import (
     AskExpression,
@@ -34,7 +35,7 @@ from query.process.metric_messages import (
     Reach,
     Read,
 )
-from query.process.pool import Lease, Limits, OnWait, Pool, ignore
+from query.process.pool import OnWait, Pool, ignore
 from query.process.protocol import Answer
 from query.process.query_process import QueryProcess
 from query.process.result import Beginning, Result, Scanned, receive_beginning

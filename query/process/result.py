@@ -7,7 +7,7 @@ from typing import Final
 
 from errors import InternalError, QueryCancelled, WeirError
 from query.parameters import RandomState
-from query.process.pool import Lease
+from query.process.lease import Lease
 from query.process.protocol import Answer
 from storage.context import Gap
 

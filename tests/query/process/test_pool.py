@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from errors import InternalError, InvalidSQL, Overloaded, QueryCancelled, QueryTooLarge, ShuttingDown, TimedOut
-from query.process.pool import Limits, OnWait, Pool, ignore
+from query.process.lease import Limits
+from query.process.pool import OnWait, Pool, ignore
 from query.process.protocol import DATA_BYTES
 from query.process.query_process import LONG_NICENESS
 from query.process.slot_table import Query, SlotTable
@@ -176,7 +177,7 @@ def niceness(pid: int) -> set[int]:
 
 
 def test_a_long_query_gives_way_until_it_ends(make_pool: MakePool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("query.process.pool.LONG_SECONDS", 0.2)
+    monkeypatch.setattr("query.process.lease.LONG_SECONDS", 0.2)
     pool = make_pool()
     _, small = run(pool, "sleep", 0.0)
     before = niceness(small["pid"])
@@ -192,7 +193,7 @@ def test_a_long_query_gives_way_until_it_ends(make_pool: MakePool, monkeypatch: 
 
 def test_a_process_that_may_not_step_forward_is_replaced(make_pool: MakePool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Linux lets only its administrator make a process less nice (setpriority(2), EACCES)."""
-    monkeypatch.setattr("query.process.pool.LONG_SECONDS", 0.2)
+    monkeypatch.setattr("query.process.lease.LONG_SECONDS", 0.2)
     pool = make_pool()
     real = os.setpriority
 
@@ -488,7 +489,8 @@ def test_no_query_process_outlives_its_worker(tmp_path: Path) -> None:
     """kill -9 of a worker in the middle of a query."""
     code = (
         "import sys, threading; from pathlib import Path; from query.process.slot_table import SlotTable, Query\n"
-        "from query.process.pool import Limits, Pool\n"
+        "from query.process.lease import Limits\n"
+        "from query.process.pool import Pool\n"
         "pool = Pool(SlotTable(Path(sys.argv[1]), 1), Limits(60, 2**30, 1, 1, 9, 60), 'odd_jobs')\n"
         "with pool.lease(Query('q', '', '', '', ''), lambda: False) as lease:\n"
         "    print(lease._process.pid, flush=True); lease.send(('hang',)); lease.receive()"
