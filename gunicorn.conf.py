@@ -15,6 +15,7 @@ import preflight
 from config import InvalidSetting, Settings, close_to_others
 from processes.child import blocked
 from processes.forked import GROUP, new_group
+from serving import preloading
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 
@@ -29,7 +30,7 @@ try:
 except InvalidSetting as error:
     sys.exit(f"weir: {error}")
 cores = os.cpu_count() or 1
-# Read again at each reload: from then on, nobody is forked from what was loaded before.
+# Read again at each reload: from then on, nobody is forked from what a fork server loaded before.
 os.environ[GROUP] = new_group()
 
 bind = "127.0.0.1:8000"
@@ -37,7 +38,7 @@ bind = "127.0.0.1:8000"
 worker_class = "gevent" if settings.http_stack == "stock" else "serving.gunicorn_worker.worker.Worker"
 workers = cores
 worker_connections = 1000
-# Polars used before a fork hangs the child, so the application is loaded in each worker.
+# The master imports the application for its workers (`when_ready`), but each of them makes its own.
 preload_app = False
 # A worker whose hub stands still for this long is beyond help and is replaced. Requests may take longer.
 timeout = 60
@@ -188,15 +189,8 @@ def _begin_alone(lock: Any) -> None:
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """Keep libraries out of the log, and set what Polars reads when the worker imports it.
-
-    Queries run in processes of their own, with all cores.
-    """
+    """Keep libraries out of the log."""
     logs.withhold()
-    os.environ.setdefault("POLARS_MAX_THREADS", str(max(1, cores // server.cfg.workers)))
-    # Its allocator, jemalloc, gives back what is free from the first moment on, and the next request needs it again.
-    # Kept for a minute, it costs a worker 15 MiB and saves a twentieth of its time (docs/decisions/ingestion.md).
-    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:60000,muzzy_decay_ms:60000")
 
 
 def post_worker_init(worker: Any) -> None:
@@ -205,8 +199,18 @@ def post_worker_init(worker: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """Say where to go next."""
+    """Import the application, now that gunicorn has its sockets and signals, and say where to go next."""
+    _configure_polars(server.cfg.workers)
+    preloading.load("app", "serving.shared_counters")
     address = ", ".join(str(sock) for sock in server.LISTENERS)
     server.log.info("Weir listens on %s; the first five minutes are in README.md", address)
     if preflight.PG_LISTENER in os.environ:
         server.log.info("Clients of PostgreSQL connect to %s", settings.pg_bind or preflight.DEFAULT_PG_BIND)
+
+
+def _configure_polars(workers: int) -> None:
+    """What it reads when it is imported. Queries run in processes of their own, with all cores."""
+    os.environ.setdefault("POLARS_MAX_THREADS", str(max(1, cores // workers)))
+    # Its allocator, jemalloc, gives back what is free from the first moment on, and the next request needs it again.
+    # Kept for a minute, it costs a worker 15 MiB and saves a twentieth of its time (docs/decisions/ingestion.md).
+    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:60000,muzzy_decay_ms:60000")

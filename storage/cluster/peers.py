@@ -8,12 +8,12 @@ write the same bytes to the same places. docs/decisions/several-hosts.md has the
 import logging
 import os
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic, sleep, time
 from typing import Final
 
 from errors import HostMissing
@@ -84,27 +84,27 @@ class Peers:
         names = {each.name for each in silent}
         found, missing = self._wait_for(lambda: [each for each in self._others() if each.name not in names])
         for each in missing:
-            self._silent_since[each.host.name] = monotonic()
+            self._silent_since[each.host.name] = time.monotonic()
         lost = [*silent, *(each.host for each in missing)]
         return Listing(found, begun_at, tuple(Gap(each.name, each.seen_at) for each in lost))
 
     def _is_silent(self, peer: Host) -> bool:
         since = self._silent_since.get(peer.name)
-        return not peer.is_living and since is not None and monotonic() - since < SILENT_SECONDS
+        return not peer.is_living and since is not None and time.monotonic() - since < SILENT_SECONDS
 
     def _wait_for(self, wanted: Callable[[], Sequence[Host]]) -> tuple[tuple[SegmentRef, ...], "Sequence[_Absence]"]:
         """What the wanted hosts have, and which of them cannot be asked, also after a start in order would be over."""
-        deadline = monotonic() + RESTART_SECONDS
+        deadline = time.monotonic() + RESTART_SECONDS
         while True:
             outcomes = self._ask_all(wanted())
             absent = [each for each in outcomes if isinstance(each, _Absence)]
             # Whoever has left since it was to be asked had nothing unconverted any more.
             present = {each.name: each for each in wanted()} if absent else {}
             missing = [each for each in absent if each.host.name in present]
-            is_over = monotonic() > deadline or not all(present[each.host.name].is_living for each in missing)
+            is_over = time.monotonic() > deadline or not all(present[each.host.name].is_living for each in missing)
             if not missing or is_over:
                 return tuple(one for each in outcomes if not isinstance(each, _Absence) for one in each), missing
-            sleep(LOOK_SECONDS)
+            time.sleep(LOOK_SECONDS)
 
     def survey(self, after: After) -> Mapping[str, Sequence[SegmentRef] | str]:
         """By each other host what it has, or why it cannot be asked. Waits for nobody. Raises StorageUnavailable.
@@ -198,7 +198,7 @@ def forget(mirrors: Path, unused_seconds: float) -> int:
     removed = 0
     for path in mirrors.glob(f"*/*{SEGMENT_SUFFIX}"):
         with suppress(FileNotFoundError):
-            if path.stat().st_mtime < time() - unused_seconds:
+            if path.stat().st_mtime < time.time() - unused_seconds:
                 path.unlink()
                 removed += 1
     return removed

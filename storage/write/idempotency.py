@@ -10,12 +10,12 @@ import hashlib
 import logging
 import os
 import struct
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from time import monotonic, sleep
 from typing import Final
 
 from errors import IdempotencyKeyReused, Overloaded, StorageUnavailable
@@ -117,7 +117,7 @@ class IdempotencyStore:
 
     def _claim(self, receipt: RequestReceipt, owner: str, claim_id: bytes) -> int | None:
         """The events of the request that had this receipt before; None if the receipt is ours now."""
-        deadline = monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         digest = receipt.digest
         while (
             earlier := idempotency_record.claim(digest, receipt.body, owner, claim_id, receipt.kept_seconds)
@@ -133,10 +133,10 @@ class IdempotencyStore:
                     return events
                 if idempotency_record.take_over(digest, earlier.owner, owner, claim_id):
                     return None
-            elif monotonic() > deadline:
+            elif time.monotonic() > deadline:
                 raise Overloaded("the first request with this Idempotency-Key, or this body, is still being stored")
             else:
-                sleep(LOOK_SECONDS)
+                time.sleep(LOOK_SECONDS)
         return None
 
     def _store(self, receipt: RequestReceipt, owner: str, store: Callable[[], int], claim_id: bytes) -> int:
