@@ -163,7 +163,8 @@ def _with_grams(result: GroupTexts, distinct: pl.Series) -> GroupTexts:
     data = (str(distinct.str.join("\0").item()) if len(distinct) else "").encode()
     folded = data.lower()
     result.grams = {kind: collect_grams(folded, grams) for kind, grams in GRAMS.items()}
-    result.is_escaped = b"\\u" in folded
+    # One byte is found much faster than two, and most texts have no backslash.
+    result.is_escaped = b"\\" in folded and b"\\u" in folded
     result.is_unfolded = not data.isascii() and any(letter in data for letter in UNFOLDED)
     return result
 
