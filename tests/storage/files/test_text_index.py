@@ -6,7 +6,6 @@ import re
 import zlib
 from pathlib import Path
 
-import duckdb
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
@@ -187,6 +186,12 @@ def test_file_with_an_index_is_read_as_before(indexed: Indexed) -> None:
     assert pl.read_parquet(path).equals(rows)
     assert pl.scan_parquet(path).slice(12_000, 2_000).collect().equals(rows[12_000:14_000])
     assert pl.from_arrow(pq.read_table(path)).select(rows.columns).equals(rows)  # type: ignore[union-attr]
+
+
+def test_file_with_an_index_is_read_by_duckdb(indexed: Indexed) -> None:
+    path, _, _ = indexed
+    duckdb = pytest.importorskip("duckdb")
+
     assert duckdb.sql(f"SELECT count(DISTINCT trace) FROM '{path}' WHERE n < 100").fetchall() == [(100,)]
 
 
