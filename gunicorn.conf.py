@@ -189,8 +189,9 @@ def _begin_alone(lock: Any) -> None:
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """Keep libraries out of the log."""
+    """Keep libraries out of the log, and make what the master has loaded a worker's."""
     logs.withhold()
+    preloading.finish()
 
 
 def post_worker_init(worker: Any) -> None:

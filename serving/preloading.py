@@ -8,18 +8,26 @@ import gc
 import importlib
 from typing import Final
 
-from gevent import monkey
+from gevent import events, monkey
 
-# What modules take hold of while they are imported. The rest stays as it is until a worker patches it, because it is
-# the master's: with gevent's fork and signals it would not hear of a worker that ended, with its sleep it would run a
-# hub.
-PATCHES: Final = (
+# What modules take hold of while they are imported.
+IN_MASTER: Final = (
     monkey.patch_thread,
     monkey.patch_socket,
     monkey.patch_select,
     monkey.patch_selectors,
     monkey.patch_ssl,
     monkey.patch_queue,
+)
+# The rest, in gevent's order. The master keeps its own: with gevent's fork and signals it would not hear of a worker
+# that ended, with its sleep it would run a hub.
+IN_WORKERS: Final = (
+    monkey.patch_os,
+    monkey.patch_time,
+    monkey.patch_subprocess,
+    monkey.patch_builtins,
+    monkey.patch_signal,
+    monkey.patch_contextvars,
 )
 
 
@@ -29,9 +37,24 @@ def load(*modules: str) -> None:
     What a collection freed here would be holes in these pages, which the workers' own objects would fill.
     """
     gc.disable()
-    for patch in PATCHES:
+    for patch in IN_MASTER:
         patch()
     for module in modules:
         importlib.import_module(module)
     gc.freeze()
     gc.enable()
+
+
+def finish() -> None:
+    """In a worker: patch what is left, so that `patch_all` of gunicorn and of wsgi.py find nothing to do.
+
+    A thread module that is patched twice has two hooks for forks, of which the second one fails.
+    """
+    for patch in IN_WORKERS:
+        patch()
+    events.subscribers.append(_all_is_patched)
+
+
+def _all_is_patched(event: object) -> None:
+    if isinstance(event, events.GeventWillPatchAllEvent):
+        raise events.DoNotPatch

@@ -1,10 +1,10 @@
 """Prints what each name of each module is bound to once the application is imported: `bound_names.py worker|master`.
 
-By a worker alone, or by the master, after which the worker patches what is left.
+By a worker alone, or by the master and then a worker.
 """
 
 import json
-import subprocess  # noqa: F401
+import subprocess
 import sys
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -27,6 +27,9 @@ def load(by: str) -> None:
         from serving import preloading
 
         preloading.load("app", "serving.shared_counters")
+        preloading.finish()
+        # Of gunicorn and of wsgi.py.
+        monkey.patch_all()
         monkey.patch_all()
 
 
@@ -48,6 +51,8 @@ def qualified(value: Any) -> str:
 
 def main() -> None:
     load(sys.argv[1])
+    # gevent's hooks for forks say on standard error what they do not expect.
+    subprocess.run(["true"], check=True)
     modules = {name: module for name, module in sys.modules.items() if not name.startswith(OF_NO_INTEREST)}
     found = {
         f"{module}.{name}": described(value)
