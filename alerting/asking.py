@@ -12,7 +12,8 @@ from alerting.windows import View, Window, Windows
 from errors import Overloaded, WeirError
 from query.process.messages import Source
 from query.process.result import Result
-from query.service import QueryService, Question, Resolve
+from query.question import Question
+from query.service import QueryService, Resolve
 
 # Two statements and more have something to share.
 FEWEST: Final = 2

@@ -25,10 +25,12 @@ from errors import Forbidden, InternalError, InvalidPromQL, Overloaded, QueryToo
 from models import alert as alerts
 from models.alert import Alert
 from models.authored import Author
+from query.metric_queries import ReadOptions
 from query.process.messages import Source
 from query.process.metric_messages import Expression
+from query.question import Question
 from query.results.options import Options
-from query.service import QueryService, Question, ReadOptions
+from query.service import QueryService
 from schemas.alerts import PROMQL
 
 logger = logging.getLogger(__name__)
@@ -148,7 +150,7 @@ class Evaluator:
         by = author.tenant, f"{author.kind}:{author.id}"
         question = Question(*by, alert.content.query, end_ns, privileged=True, datasets=(name,))
         expression = Expression(alert.content.query, at_ms, at_ms, 1, False, LOOKBACK_MS)
-        result = self.queries.evaluate(question, expression, self.wanted, resolve, lambda: False)
+        result = self.queries.metrics.evaluate(question, expression, self.wanted, resolve, lambda: False)
         if result.length is None:
             result.close()
             raise QueryTooLarge("the result of an alert's query is over the limit of 1 MiB: aggregate more")

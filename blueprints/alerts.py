@@ -163,7 +163,9 @@ def _dataset_of_promql(members: Mapping[str, Any]) -> str:
     require_authoring(named)
     services().storage.find(caller().tenant, named[0])
     try:
-        services().queries.describe(asked_by_caller(members["query"]), "tree", client_disconnected(request)).close()
+        services().queries.metrics.describe(
+            asked_by_caller(members["query"]), "tree", client_disconnected(request)
+        ).close()
     except InvalidPromQL as error:
         raise InvalidPromQL(error.message, field="query") from error
     return str(named[0])

@@ -15,8 +15,9 @@ from blueprints.dashboards import kind
 from errors import QueryTooLarge, WeirError
 from models.dashboard import Tile
 from query import timerange
+from query.question import Question
 from query.results.options import Options
-from query.service import QueryService, Question
+from query.service import QueryService
 from schemas.dashboards import DashboardDataSchema
 from schemas.reading import load
 from web.authentication import protect

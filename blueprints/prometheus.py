@@ -15,11 +15,12 @@ from ingest.remote_write.plain import parsed
 from models import column, metric_metadata
 from promql.labels import METRIC_NAME
 from promql.tree import Matcher
+from query.metric_queries import ReadOptions
 from query.metrics.otlp_names import family_name, is_otlp
 from query.metrics.questions import MetricQuestion, ReadQuery
 from query.process.messages import Source
 from query.process.metric_messages import Expression
-from query.service import Question, ReadOptions
+from query.question import Question
 from query.timerange import TimeRange
 from web import prometheus
 from web.authentication import protect
@@ -139,7 +140,7 @@ def read(name: str | None = None) -> Response:
     settings = services().settings
     wanted = ReadOptions(settings.promql_samples, settings.promql_series, streamed=is_streamed)
     queries = tuple(map(_read_query, asked.queries))
-    result = services().queries.read(
+    result = services().queries.metrics.read(
         _question("remote read", found, "identity"), queries, wanted, _resolve(found), client_disconnected(request)
     )
     answer = streamed(result)
@@ -298,7 +299,7 @@ def _evaluate(name: str | None, expression: Expression) -> Response:
         timeout_seconds=timeout,
     )
     try:
-        result = services().queries.evaluate(
+        result = services().queries.metrics.evaluate(
             _question(expression.text, found), expression, wanted, _resolve_named(found), client_disconnected(request)
         )
     except InvalidPromQL as error:
@@ -328,7 +329,7 @@ def _find(name: str | None, lookup: MetricQuestion, margin_ms: int = 0) -> Respo
     found = dataset_name(name)
     text = " ".join((lookup.kind, lookup.label, *lookup.selectors)).strip()
     try:
-        result = services().queries.find(
+        result = services().queries.metrics.find(
             _question(text, found), lookup, _resolve_named(found, margin_ms), client_disconnected(request)
         )
     except InvalidPromQL as error:
@@ -339,7 +340,7 @@ def _find(name: str | None, lookup: MetricQuestion, margin_ms: int = 0) -> Respo
 def _metric_names(dataset: str) -> set[str]:
     """The metrics with a row that the caller may see."""
     lookup = MetricQuestion("values", (), None, None, METRIC_NAME)
-    result = services().queries.find(
+    result = services().queries.metrics.find(
         _question("metadata", dataset, "identity"), lookup, _resolve(dataset), client_disconnected(request)
     )
     return set(orjson.loads(b"".join(result))["data"])
@@ -347,7 +348,7 @@ def _metric_names(dataset: str) -> set[str]:
 
 def _describe(kind: str) -> Response:
     try:
-        result = services().queries.describe(_question(_text()), kind, client_disconnected(request))
+        result = services().queries.metrics.describe(_question(_text()), kind, client_disconnected(request))
     except InvalidPromQL as error:
         raise prometheus.with_name(error, "query") from error
     return streamed(result)

@@ -16,8 +16,8 @@ from query.pg.time_zones import UnknownZone
 from query.process.ended_queries import EndedQuery
 from query.process.result import Result
 from query.process.slot_table import Query
+from query.question import Question
 from query.results.options import MEDIA_FORMATS, Format, Options
-from query.service import Question
 from query.timerange import TimeRange
 from schemas.query import QuerySchema, RunningQuerySchema, SlowQuerySchema, known_members
 from schemas.reading import load

@@ -30,8 +30,8 @@ from pgwire.time_zone import engine_name
 from query.parameters import Open, Parameter, RandomState, Typed
 from query.pg.oids import oid, size
 from query.process.result import Result
+from query.question import Question
 from query.results.options import Copy, Format, Options
-from query.service import Question
 from query.timerange import TimeRange
 from web.questions import name_of
 from web.services import Services

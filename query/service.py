@@ -1,60 +1,27 @@
 """Queries as the rest of the service sees them: a question in, a result out, in bounded time and memory."""
 
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from typing import Final
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 
 from config import Settings
-from errors import (
-    DatasetNotFound,
-    Forbidden,
-    InternalError,
-    InvalidRequest,
-    QueryNotFound,
-    QueryTooLarge,
-    StorageUnavailable,
-)
+from errors import InternalError, QueryNotFound, QueryTooLarge, StorageUnavailable
 from query.fault import unsupported
-from query.metrics.questions import MetricQuestion, ReadQuery
-from query.parameters import Parameter, RandomState
+from query.metric_queries import MetricQueries
 from query.process.ended_queries import EndedQueries, EndedQuery
 from query.process.lease import Lease, Limits
 from query.process.messages import Ask, Execute, Listed, Look, Names, Parse, Route, Share, Source
-from query.process.metric_messages import (
-    AskExpression,
-    Describe,
-    Evaluate,
-    Expression,
-    Find,
-    MetricLimits,
-    ParseExpression,
-    Reach,
-    Read,
-)
 from query.process.pool import OnWait, Pool, ignore
 from query.process.protocol import Answer
 from query.process.query_process import QueryProcess
-from query.process.result import Beginning, Result, Scanned, receive_beginning
+from query.process.result import Beginning, Result, Scanned, note_answer, receive_answer, receive_beginning
 from query.process.slot_table import Query, SlotTable
-from query.process.statement_names import Reaches, StatementNames
-from query.results.options import Options
+from query.process.statement_names import StatementNames
+from query.question import CHECK_SECONDS, MOST_SNAPSHOTS, NOT_YET_ERRORS, IsGone, Question, query_entry
 from storage.context import Gap
 
-# A file goes only after a grace far longer than a query; a segment may go right after it was listed.
-MOST_SNAPSHOTS: Final = 5
-# What is wrong with a dataset that was only guessed is nobody's error.
-NOT_YET_ERRORS: Final = (Forbidden, DatasetNotFound, InvalidRequest)
-NS_PER_SECOND: Final = 1_000_000_000
-# The longest statement takes a few seconds to parse on a busy machine, those of people a hundredth.
-CHECK_SECONDS: Final = 20.0
-
-ResolveRange = Callable[[int | None, int | None], Source]
 List = Callable[[tuple[str, ...]], tuple[Listed, ...]]
-IsGone = Callable[[], bool]
 Resolve = Callable[[tuple[str, ...], tuple[str, ...]], Mapping[str, Source]]
 
 
@@ -67,50 +34,6 @@ class Checked:
 
 
 Check = Callable[[str], Checked]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """One query as it was asked. `tenant` and `identity` (kind and name) say by whom; `now_ns` is its `now()`.
-
-    `privileged`: it may take the slot that is kept for administrators and alerts. `id_prefix` begins the query's id,
-    by which the session that asks can end it. `timeout_seconds`: less time than others have. `engine`: where it has to
-    run, `local` or `spark`; None: where it fits. `zone`: the session's time zone by PostgreSQL's name; nothing: UTC.
-    `datasets`: what it is about, where its text does not say so, as PromQL does not. `random`: where the session's
-    random numbers go on, if it has set a seed.
-    """
-
-    tenant: str
-    identity: str
-    sql: str
-    now_ns: int
-    parameters: tuple[Parameter, ...] = ()
-    options: Options = field(default_factory=Options)
-    coding: str = "identity"
-    privileged: bool = False
-    id_prefix: str = ""
-    timeout_seconds: float | None = None
-    engine: str | None = None
-    zone: str = ""
-    datasets: tuple[str, ...] = ()
-    random: RandomState | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """How an expression is to be answered: samples and series that it may read, series in the answer (0: all).
-
-    `timeout_seconds` None: the service's own.
-    """
-
-    samples: int
-    series: int
-    limit: int = 0
-    stats: bool = False
-    streamed: bool = False
-    timeout_seconds: float | None = None
-
-
 Begin = Callable[[Lease, Question, Resolve], tuple[Mapping[str, Source], Beginning]]
 
 
@@ -137,7 +60,7 @@ class SharedRuns:
 
 
 class QueryService:
-    """The queries of one worker. `start` before the first, `close` after the last."""
+    """The queries of one worker; `metrics`: those about metrics. `start` before the first, `close` after the last."""
 
     def __init__(self, settings: Settings, module: str = "query.process.execution", on_wait: OnWait = ignore) -> None:
         limits = Limits(
@@ -154,7 +77,7 @@ class QueryService:
         self._ended = EndedQueries(settings.data_dir / "queries", settings.slow_query_seconds)
         self._pool = Pool(self._host, limits, module, on_wait, self._ended.note)
         self._statement_names = StatementNames()
-        self._reaches = Reaches()
+        self.metrics = MetricQueries(self._pool, self._largest_result_bytes)
 
     def start(self) -> None:
         """Have a process ready for the first query."""
@@ -168,9 +91,7 @@ class QueryService:
         """End all queries of this worker."""
         self._pool.close()
 
-    def run(
-        self, question: Question, resolve: Resolve, is_gone: Callable[[], bool], list_datasets: List | None = None
-    ) -> Result:
+    def run(self, question: Question, resolve: Resolve, is_gone: IsGone, list_datasets: List | None = None) -> Result:
         """The result of a query, which the caller must close.
 
         `resolve` gets the names of all datasets in the statement, and of the columns whose statistics may spare files;
@@ -181,10 +102,10 @@ class QueryService:
         """
         started = time.monotonic()
         with ExitStack() as stack:
-            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, question.timeout_seconds))
+            lease = stack.enter_context(self._pool.lease(query_entry(question), is_gone, question.timeout_seconds))
             sources, beginning = self._begin(lease, question, resolve, list_datasets)
             scanned = _scan_size(sources, lease.note)
-            _note_answer(lease, beginning, scanned)
+            note_answer(lease, beginning, scanned)
             note = lease.note
             rest = (lease, stack.pop_all()) if beginning.coding is None else None
         return Result(
@@ -201,12 +122,12 @@ class QueryService:
         read, again when it has expired; statements that are given the very same source share. Raises as `take` does,
         and Overloaded, QueryTooLarge, TimedOut.
         """
-        with self._pool.lease(_query_entry(question), _never, count=len(statements)) as lease:
+        with self._pool.lease(query_entry(question), _never, count=len(statements)) as lease:
             lease.work.datasets = (name,)
             parses = tuple(map(Parse, statements))
             for _ in range(MOST_SNAPSHOTS):
                 lease.send(Share(parses, name, take(), question.now_ns))
-                if "shared" in _receive_answer(lease):
+                if "shared" in receive_answer(lease):
                     break
             yield SharedRuns(lease, self._begin)
 
@@ -240,7 +161,7 @@ class QueryService:
     ) -> tuple[Mapping[str, Source], Beginning]:
         """The same in two messages: what does it name, and then the sources."""
         lease.send(Parse(question.sql, question.parameters))
-        answer = _receive_answer(lease)
+        answer = receive_answer(lease)
         datasets, columns = _datasets_and_columns(answer)
         catalog = _catalog(answer, is_there=list_datasets is not None)
         if not catalog:
@@ -255,108 +176,18 @@ class QueryService:
                 return sources, beginning
         raise StorageUnavailable("what the query has to read kept moving; try again")
 
-    def evaluate(
-        self, question: Question, expression: Expression, wanted: ReadOptions, resolve: ResolveRange, is_gone: IsGone
-    ) -> Result:
-        """The answer to a PromQL expression, whole JSON, which the caller must close.
-
-        `resolve` gives what to read of the dataset from one ms to another, both included (None: nothing is needed),
-        and authorises it. Raises whatever it raises, InvalidPromQL, PromQLFailed, and as `run`.
-        """
-        limits = MetricLimits(wanted.samples, wanted.series, self._largest_result_bytes)
-        asked = time.monotonic()
-        with ExitStack() as stack:
-            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, wanted.timeout_seconds))
-            queued = time.monotonic() - asked
-
-            def evaluation(reach: Reach) -> Evaluate:
-                # An expression without a selector needs no samples: what is read of one instant is next to nothing.
-                instant = expression.start_ms, expression.start_ms
-                start, end = instant if reach.start_ms is None else (reach.start_ms, reach.end_ms)
-                return Evaluate(resolve(start, end), limits, question.coding, wanted.limit, wanted.stats, queued)
-
-            expected = self._reaches.expected(expression)
-
-            def request() -> Evaluate | AskExpression:
-                nonlocal expected
-                reach, expected = expected, None
-                with suppress(*NOT_YET_ERRORS):
-                    if reach is not None:
-                        return AskExpression(ParseExpression(expression), reach, evaluation(reach))
-                return evaluation(self._reach(lease, expression))
-
-            return self._answer_metrics(stack, lease, question, request)
-
-    def _reach(self, lease: Lease, expression: Expression) -> Reach:
-        lease.send(ParseExpression(expression))
-        answer = _receive_answer(lease)
-        reach = Reach(_milliseconds(answer, "start"), _milliseconds(answer, "end"))
-        self._reaches.learn(expression, reach)
-        return reach
-
-    def find(self, question: Question, lookup: MetricQuestion, resolve: ResolveRange, is_gone: IsGone) -> Result:
-        """The answer to a question about label sets or exemplars; otherwise as `evaluate`."""
-        with ExitStack() as stack:
-            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone))
-
-            def request() -> Find:
-                source = resolve(lookup.start_ms, lookup.end_ms)
-                return Find(source, lookup, question.coding, self._largest_result_bytes)
-
-            return self._answer_metrics(stack, lease, question, request)
-
-    def read(
-        self,
-        question: Question,
-        queries: tuple[ReadQuery, ...],
-        wanted: ReadOptions,
-        resolve: ResolveRange,
-        is_gone: IsGone,
-    ) -> Result:
-        """The answer to a remote-read request; `wanted.streamed`: as XOR chunks. Otherwise as `evaluate`."""
-        limits = MetricLimits(wanted.samples, wanted.series, self._largest_result_bytes)
-        start = min((each.start_ms for each in queries), default=None)
-        end = max((each.end_ms for each in queries), default=None)
-        with ExitStack() as stack:
-            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone))
-            return self._answer_metrics(
-                stack, lease, question, lambda: Read(resolve(start, end), queries, wanted.streamed, limits)
-            )
-
-    def describe(self, question: Question, kind: str, is_gone: IsGone) -> Result:
-        """An expression formatted (`format`), or as a tree (`tree`)."""
-        with ExitStack() as stack:
-            lease = stack.enter_context(self._pool.lease(_query_entry(question), is_gone, CHECK_SECONDS))
-            return self._answer_metrics(stack, lease, question, lambda: Describe(kind, question.sql, question.coding))
-
-    def _answer_metrics(
-        self, stack: ExitStack, lease: Lease, question: Question, request: Callable[[], object]
-    ) -> Result:
-        started = time.monotonic()
-        lease.work.datasets = question.datasets
-        for _ in range(MOST_SNAPSHOTS):
-            lease.send(request())
-            beginning = receive_beginning(lease)
-            if beginning is not None:
-                break
-        else:
-            raise StorageUnavailable("what the query has to read kept moving; try again")
-        _note_answer(lease, beginning, None)
-        rest = (lease, stack.pop_all()) if beginning.coding is None else None
-        return Result(beginning, rest, question.coding, None, time.monotonic() - started, {})
-
     @contextmanager
-    def checking(self, question: Question, is_gone: Callable[[], bool]) -> Iterator[Check]:
+    def checking(self, question: Question, is_gone: IsGone) -> Iterator[Check]:
         """Gives a function that judges one statement after another, in a query process and under a deadline.
 
         `question` says who asks, and what the list of running queries shows. The function raises InvalidSQL,
         UnsupportedSQL and as `run` does.
         """
-        with self._pool.lease(_query_entry(question), is_gone, CHECK_SECONDS) as lease:
+        with self._pool.lease(query_entry(question), is_gone, CHECK_SECONDS) as lease:
 
             def check(sql: str) -> Checked:
                 lease.send(Parse(sql))
-                answer = _receive_answer(lease)
+                answer = receive_answer(lease)
                 _catalog(answer, is_there=False)
                 return Checked(_datasets_and_columns(answer)[0], answer["explain"] is True)
 
@@ -371,15 +202,15 @@ class QueryService:
         """A warm query process for other work than queries. Raises Overloaded."""
         return self._pool.give_away()
 
-    def visible(self, question: Question, take: Callable[[], Source], is_gone: Callable[[], bool]) -> frozenset[str]:
+    def visible(self, question: Question, take: Callable[[], Source], is_gone: IsGone) -> frozenset[str]:
         """The columns, as stored, that the reader of a source sees. `question` says who asks.
 
         `take` gives the source, again when its snapshot has expired. Raises as `run`.
         """
-        with self._pool.lease(_query_entry(question), is_gone) as lease:
+        with self._pool.lease(query_entry(question), is_gone) as lease:
             for _ in range(MOST_SNAPSHOTS):
                 lease.send(Look(take()))
-                answer = _receive_answer(lease)
+                answer = receive_answer(lease)
                 if isinstance(names := answer.get("visible"), list):
                     return frozenset(map(str, names))
         raise StorageUnavailable("what the query has to read kept moving; try again")
@@ -414,33 +245,6 @@ class QueryService:
 
 def _never() -> bool:
     return False
-
-
-def _query_entry(question: Question) -> Query:
-    started_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    by = question.tenant, question.identity
-    query_id = question.id_prefix + uuid.uuid4().hex[len(question.id_prefix) :]
-    return Query(query_id, *by, question.sql, started_at, question.privileged)
-
-
-def _note_answer(lease: Lease, beginning: Beginning, scanned: Scanned | None) -> None:
-    """For the list of slow queries."""
-    lease.work.rows = beginning.rows
-    if scanned is not None:
-        lease.work.files, lease.work.bytes = scanned.files, scanned.bytes
-
-
-def _milliseconds(answer: Answer, key: str) -> int | None:
-    found = answer.get(key)
-    return found if isinstance(found, int) else None
-
-
-def _receive_answer(lease: Lease) -> Answer:
-    """What a request without data is answered with."""
-    answer = lease.receive()
-    if isinstance(answer, bytes):
-        raise InternalError("a query process answered out of order")
-    return answer
 
 
 def _datasets_and_columns(answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...]]:

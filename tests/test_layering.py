@@ -130,7 +130,7 @@ MAY_IMPORT = {
 # Rooms in the order of their floors: a room imports from rooms above it in this list, never the other way round.
 ROOMS = {
     "query": "parameters fault advice limits timerange histogram pg syntax plan expr functions bind lower".split()
-    + "reference engine spark results metrics process tail service".split(),
+    + "reference engine spark results metrics process question metric_queries tail service".split(),
     "storage": "names times exactly durable_files wal context files write cluster read lake upkeep backup".split(),
 }
 # What only these rooms may import of the libraries that their package may.

@@ -4,8 +4,8 @@ import time
 
 from auth.identity import Identity
 from auth.privileges import Action, may
+from query.question import Question
 from query.results.options import Options
-from query.service import Question
 from web.caller import caller
 
 

@@ -1,11 +1,21 @@
 """What was learnt lately, as much as is worth its memory."""
 
 from collections import OrderedDict
+from hashlib import blake2b
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+# Of longer texts nothing is learnt, and their beginning is their key.
+LONGEST_CHARACTERS: Final = 4 * 1024
+DIGEST_BYTES: Final = 16
+
+
+def digest(text: str) -> bytes:
+    """A key for the text."""
+    return blake2b(text.encode("utf-8", "replace"), digest_size=DIGEST_BYTES).digest()
 
 
 class Recent(Generic[K, V]):

@@ -111,6 +111,21 @@ def receive_beginning(lease: Lease) -> Beginning | None:
     return Beginning(bytes(data), str(reply["coding"]), reply["repeatable"] is True, _rows(reply), _random(reply))
 
 
+def receive_answer(lease: Lease) -> Answer:
+    """What a request without data is answered with."""
+    answer = lease.receive()
+    if isinstance(answer, bytes):
+        raise InternalError("a query process answered out of order")
+    return answer
+
+
+def note_answer(lease: Lease, beginning: Beginning, scanned: Scanned | None) -> None:
+    """For the list of slow queries."""
+    lease.work.rows = beginning.rows
+    if scanned is not None:
+        lease.work.files, lease.work.bytes = scanned.files, scanned.bytes
+
+
 def _rows(answer: Answer) -> int | None:
     """How many rows the result has, of formats that count them."""
     return answer["rows"] if isinstance(answer.get("rows"), int) else None

@@ -12,7 +12,8 @@ from models import alert, role
 from models.alert import State
 from models.authored import Origin
 from query.process.messages import Source
-from query.service import QueryService, Question, SharedRuns
+from query.question import Question
+from query.service import QueryService, SharedRuns
 from tests.alerting.conftest import World
 from tests.alerting.samples import NOON
 

@@ -11,7 +11,8 @@ from models.alert import Evaluated, State, Status, set_evaluated
 from models.authored import Origin
 from query.process.messages import Source
 from query.process.result import Result
-from query.service import QueryService, Question
+from query.question import Question
+from query.service import QueryService
 from tests.alerting.conftest import World
 from tests.alerting.samples import NOON
 from tests.alerting.samples import content as sample

@@ -9,7 +9,8 @@ import pytest
 from config import Settings
 from errors import InvalidSQL, TimedOut
 from query import service
-from query.service import Checked, QueryService, Question
+from query.question import Question
+from query.service import Checked, QueryService
 
 ROOT = Path(__file__).parent.parent.parent
 ANN = Question("default", "native:ann", "SELECT 1", 0)
