@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import gevent
+from gevent.lock import BoundedSemaphore
 
 from logs import outlet
 from processes.child import blocked
@@ -18,6 +19,10 @@ logger = logging.getLogger(__name__)
 WATCH_SECONDS = 1.0
 # Larger than what the kernel takes as one packet by default.
 LARGEST_PACKET_BYTES = 256 * 1024
+
+# Greenlets share the mask of signals of their thread, and starting a process lets others run: each would find the
+# other's mask and put that back.
+_one_at_a_time = BoundedSemaphore()
 
 # Gets each packet that a child writes.
 OnPacket = Callable[[bytes], None]
@@ -76,7 +81,7 @@ def _start(command: Sequence[str], lock: int, on_packet: OnPacket | None) -> "su
 
 def _spawn(command: Sequence[str], *inherited: int) -> "subprocess.Popen[bytes]":
     """Ctrl-C reaches every process of a terminal; this one ends with its parent, which ends in order."""
-    with blocked(signal.SIGINT, signal.SIGQUIT):
+    with _one_at_a_time, blocked(signal.SIGINT, signal.SIGQUIT):
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=outlet(), pass_fds=inherited)
 
 

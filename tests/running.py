@@ -103,6 +103,12 @@ class Service:
         assert self.process is not None
         return {pid: what for pid, what in session(self.process.pid).items() if pid != self.process.pid}
 
+    def worker_pids(self) -> list[int]:
+        """gunicorn's workers. Whatever one of them is just starting has its command line for a moment, too."""
+        assert self.process is not None
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text("ascii")
+        return [*map(int, children.split())]
+
     def call(self, method: str, path: str, **arguments: Any) -> requests.Response:
         """One request, on a connection of its own so that any worker may answer. Default identity: the admin."""
         if "auth" not in arguments and "X-API-Key" not in (arguments.get("headers") or {}):

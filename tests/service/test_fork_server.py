@@ -60,7 +60,7 @@ def test_service_answers_after_its_fork_server_was_killed(start_service: StartSe
 def test_worker_that_is_killed_leaves_the_fork_server_to_others(start_service: StartService) -> None:
     service = started(start_service)
     before = fork_servers(service)
-    (worker, *_) = [pid for pid, command in service.processes().items() if "gunicorn" in command]
+    (worker, *_) = service.worker_pids()
 
     os.kill(worker, signal.SIGKILL)
     service.wait_until_ready()

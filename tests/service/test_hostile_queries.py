@@ -140,7 +140,7 @@ def ask(service: Service, sql: str) -> requests.Response:
 
 
 def test_hostile_queries_end_and_nothing_else_suffers(target: Service) -> None:
-    workers = [pid for pid, command in target.processes().items() if "gunicorn" in command]
+    workers = target.worker_pids()
 
     with ingesting(target) as writer, watching(target) as highest, ThreadPoolExecutor(2) as threads:
         answers = dict(zip(HOSTILE, threads.map(lambda sql: ask(target, sql), HOSTILE.values()), strict=True))
@@ -151,7 +151,7 @@ def test_hostile_queries_end_and_nothing_else_suffers(target: Service) -> None:
     assert writer.failures == []
     assert highest["query"] < QUERY_MEMORY_BYTES + SLACK_BYTES
     assert highest["other"] < 400 * MIB
-    assert [pid for pid, command in target.processes().items() if "gunicorn" in command] == workers
+    assert target.worker_pids() == workers
     assert target.query("SELECT count(*) AS n FROM web") == [{"n": EVENTS}]
     assert target.query("SELECT count(*) AS n FROM meanwhile") == [{"n": len(writer.seconds)}]
 

@@ -32,11 +32,6 @@ def bound_by(who: str) -> dict[str, list[str]]:
     return found
 
 
-def workers(service: Service) -> list[int]:
-    assert service.process is not None
-    return [pid for pid, command in service.processes().items() if "gunicorn" in command and pid != service.process.pid]
-
-
 def shared_kib(pid: int) -> int:
     """Of its own memory (no file's) what it shares with others, after proc(5), smaps_rollup."""
     found = re.search(r"^Shared_Dirty:\s+(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
@@ -56,18 +51,18 @@ def test_names_are_bound_to_what_a_worker_alone_would_have() -> None:
 def test_workers_share_what_the_master_has_imported(start_service: StartService) -> None:
     service = start_service()
 
-    assert workers(service)
-    assert all(shared_kib(pid) > 30_000 for pid in workers(service))
+    assert service.worker_pids()
+    assert all(shared_kib(pid) > 30_000 for pid in service.worker_pids())
 
 
 def test_master_replaces_a_worker_that_was_killed(start_service: StartService) -> None:
     """It hears of it: SIGCHLD is still its own."""
     service = start_service()
-    before = workers(service)
+    before = service.worker_pids()
 
     os.kill(before[0], signal.SIGKILL)
 
-    wait_until(lambda: before[0] not in workers(service) and len(workers(service)) == len(before))
+    wait_until(lambda: before[0] not in service.worker_pids() and len(service.worker_pids()) == len(before))
     service.wait_until_ready()
     service.ingest("app", [{"n": 1}]).raise_for_status()
     assert service.query("SELECT n FROM app") == [{"n": 1}]

@@ -225,7 +225,7 @@ def test_host_that_comes_back_soon_is_waited_for(
         looks.append(seconds)
         wire.layouts["b"] = there.layout
 
-    monkeypatch.setattr(peers, "sleep", look)
+    monkeypatch.setattr(peers.time, "sleep", look)
     del wire.layouts["b"]
     assert here.values() == [1]
     assert len(looks) == 1
