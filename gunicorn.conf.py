@@ -38,7 +38,7 @@ bind = "127.0.0.1:8000"
 worker_class = "gevent" if settings.http_stack == "stock" else "serving.gunicorn_worker.worker.Worker"
 workers = cores
 worker_connections = 1000
-# The master imports the application for its workers (`when_ready`), but each of them makes its own.
+# The master imports the application for its workers (`when_ready`), but each worker makes an application of its own.
 preload_app = False
 # A worker whose hub stands still for this long is beyond help and is replaced. Requests may take longer.
 timeout = 60
@@ -189,7 +189,7 @@ def _begin_alone(lock: Any) -> None:
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """Keep libraries out of the log, and make what the master has loaded a worker's."""
+    """Keep libraries out of the log, and make the patches of gevent that the master has not made."""
     logs.withhold()
     preloading.finish()
 
@@ -210,7 +210,7 @@ def when_ready(server: Any) -> None:
 
 
 def _configure_polars(workers: int) -> None:
-    """What it reads when it is imported. Queries run in processes of their own, with all cores."""
+    """Set what Polars reads when it is imported. Queries run in processes of their own, with all cores."""
     os.environ.setdefault("POLARS_MAX_THREADS", str(max(1, cores // workers)))
     # Its allocator, jemalloc, gives back what is free from the first moment on, and the next request needs it again.
     # Kept for a minute, it costs a worker 15 MiB and saves a twentieth of its time (docs/decisions/ingestion.md).

@@ -26,6 +26,7 @@ from typing import Any, Final
 
 import logs
 from processes.child import die_with_parent, set_name
+from processes.importing import import_for_forks
 
 logger = logging.getLogger(__name__)
 
@@ -236,19 +237,8 @@ def main() -> None:
     if os.fork():
         os._exit(0)
     logs.configure(form, level)
-    _load(modules)
+    import_for_forks(modules)
     _Server(listener).run()
-
-
-def _load(modules: Sequence[str]) -> None:
-    """Import them, and leave their objects to themselves, so that no collection of a child writes to shared pages.
-
-    What a collection freed here would be holes in these pages, which the children's own objects would fill.
-    """
-    gc.disable()
-    for module in modules:
-        importlib.import_module(module)
-    gc.freeze()
 
 
 if __name__ == "__main__":

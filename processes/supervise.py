@@ -22,7 +22,7 @@ LARGEST_PACKET_BYTES = 256 * 1024
 
 # Greenlets share the mask of signals of their thread, and starting a process lets others run: each would find the
 # other's mask and put that back.
-_one_at_a_time = BoundedSemaphore()
+_start_lock = BoundedSemaphore()
 
 # Gets each packet that a child writes.
 OnPacket = Callable[[bytes], None]
@@ -81,7 +81,7 @@ def _start(command: Sequence[str], lock: int, on_packet: OnPacket | None) -> "su
 
 def _spawn(command: Sequence[str], *inherited: int) -> "subprocess.Popen[bytes]":
     """Ctrl-C reaches every process of a terminal; this one ends with its parent, which ends in order."""
-    with _one_at_a_time, blocked(signal.SIGINT, signal.SIGQUIT):
+    with _start_lock, blocked(signal.SIGINT, signal.SIGQUIT):
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=outlet(), pass_fds=inherited)
 
 

@@ -5,10 +5,11 @@ It imports and runs nothing: Polars would start threads, which a fork does not c
 """
 
 import gc
-import importlib
 from typing import Final
 
 from gevent import events, monkey
+
+from processes.importing import import_for_forks
 
 # What modules take hold of while they are imported.
 IN_MASTER: Final = (
@@ -32,16 +33,10 @@ IN_WORKERS: Final = (
 
 
 def load(*modules: str) -> None:
-    """Import them, and leave their objects to themselves, so that no collection of a worker writes to shared pages.
-
-    What a collection freed here would be holes in these pages, which the workers' own objects would fill.
-    """
-    gc.disable()
+    """Import them as a worker would, in the master."""
     for patch in IN_MASTER:
         patch()
-    for module in modules:
-        importlib.import_module(module)
-    gc.freeze()
+    import_for_forks(modules)
     gc.enable()
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from config import Settings
 from models import dataset
 from query.metric_queries import MetricQueries, Reaches, ReadOptions
 from query.process.messages import Source
@@ -75,13 +74,6 @@ class MetricAsker:
 
     def _rest(self) -> dict[str, Any]:
         return {"wanted": ReadOptions(10_000, 1_000), "resolve": self.resolve, "is_gone": never}
-
-
-@pytest.fixture(scope="module")
-def queries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueryService]:
-    made = QueryService(Settings(data_dir=tmp_path_factory.mktemp("queries"), query_concurrency=1))
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import sys
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-# gunicorn and its configuration import these, and subprocess, before.
+# gunicorn imports these, and subprocess, before.
 import gunicorn.arbiter
 import gunicorn.workers.ggevent  # noqa: F401
 from gevent import monkey
@@ -24,6 +24,10 @@ def load(by: str) -> None:
         import app  # noqa: F401
         import serving.shared_counters  # noqa: F401
     else:
+        # gunicorn.conf.py has imported these before.
+        import logs  # noqa: F401
+        import preflight  # noqa: F401
+        import processes.forked  # noqa: F401
         from serving import preloading
 
         preloading.load("app", "serving.shared_counters")

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from config import Settings
 from errors import DatasetNotFound, Forbidden, InvalidSQL, WeirError
 from models import dataset
 from query.process.messages import Names, Source
@@ -82,13 +81,6 @@ class Asker:
 
     def expect(self, sql: str, names: Names) -> None:
         self.queries._statement_names.learn(sql, names)
-
-
-@pytest.fixture(scope="module")
-def queries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueryService]:
-    made = QueryService(Settings(data_dir=tmp_path_factory.mktemp("queries"), query_concurrency=1))
-    yield made
-    made.close()
 
 
 @pytest.fixture
